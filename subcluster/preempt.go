@@ -27,6 +27,7 @@ type Victim struct {
 	For         creel.ApplicationID `json:"for"`
 	ForQueue    creel.QueuePath     `json:"forQueue"`
 	Rule        string              `json:"rule"`
+	Why         string              `json:"why"`         // it and no other
 	UnderNotice bool                `json:"underNotice"` // its AM has been told already
 	Kill        time.Time           `json:"kill"`        // when, unless it is needed no more by then
 	Ran         float64             `json:"ranSeconds"`

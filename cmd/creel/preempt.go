@@ -65,9 +65,9 @@ func writePreemption(w io.Writer, doc *subcluster.Preemption) {
 			am = ", an AM"
 		}
 		ran := time.Duration(v.Ran * float64(time.Second)).Round(time.Second)
-		fmt.Fprintf(w, "%s%s of %s in %s, on %s, %d MiB for %s\n  %s %s, for the %s of %s in %s\n",
+		fmt.Fprintf(w, "%s%s of %s in %s, on %s, %d MiB for %s\n  %s %s, for the %s of %s in %s: %s\n",
 			v.Container, am, v.User, v.Queue, v.Node, v.Resource["memory-mb"], ran,
-			state, v.Kill.Local().Format(time.TimeOnly), v.Rule, v.For, v.ForQueue)
+			state, v.Kill.Local().Format(time.TimeOnly), v.Rule, v.For, v.ForQueue, v.Why)
 		memory += v.MemorySeconds
 		cores += v.VCoreSeconds
 	}

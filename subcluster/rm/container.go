@@ -198,6 +198,9 @@ func (m *Machine) attach(c *container, n *node) {
 // owner is told, unless nobody is left to tell.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
+	if (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am && m.sched.Learns() {
+		m.sched.Ended(&t.app.App, &n.Node, m.ms()-c.created)
+	}
 	m.dropUnlaunched(c)
 	if x := c.extra; x != nil {
 		m.stop(&x.timer)

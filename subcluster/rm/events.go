@@ -169,6 +169,7 @@ type NodeContainer struct {
 	ExitStatus          int32
 	Diagnostics         string
 	Tags                []string
+	Label               string // of its ask
 }
 
 // NodeReport is one heartbeat of a node.

@@ -317,6 +317,7 @@ func (m *Machine) labelNode(n *node) {
 		}
 	}
 	m.sched.SetLabel(&n.Node, label, held)
+	m.preempt()
 }
 
 // ClusterLabels gives the labels in force whose nodes the scheduler sets apart, by name.

@@ -28,17 +28,34 @@ func (k containersOf) Apps(yield func(*sched.App) bool) {
 // the newest first.
 func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Container {
 	begin := len(out)
-	for _, t := range ofSched(a).attempts {
+	x := ofSched(a)
+	weight := x.sub.weight()
+	for _, t := range x.attempts {
 		for c := range t.live.All() {
 			if c.rare().victim == nil && c.rare().growing == nil {
 				out = append(out, sched.Container{
 					Owner: c, Node: &c.node.Node, Size: k.m.sizeOf(c), Created: c.created, AM: c.am,
+					Lent: c.node.Lends() && c.rare().label == "", Weight: weight,
 				})
 			}
 		}
 	}
 	slices.Reverse(out[begin:])
 	return out
+}
+
+// weight is what an application's work counts when victims are chosen for the least
+// loss, by its own word: twice where its containers outlive its AM, for they hold what
+// is not in them alone, and twice where it may be tried once only.
+func (s *Submission) weight() float64 {
+	w := 1.0
+	if s.KeepContainers {
+		w *= 2
+	}
+	if s.MaxAttempts == 1 {
+		w *= 2
+	}
+	return w
 }
 
 // preempt does what the scheduler decided about victims.
@@ -141,6 +158,7 @@ type Preempted struct {
 	AM        bool
 	Age       time.Duration
 	By        time.Time // when it is killed
+	Why       string    // it and no other
 }
 
 func (Preempted) action() {}
@@ -155,6 +173,7 @@ func (m *Machine) describe(c *container, v *sched.Victim, what PreemptedWhat) Pr
 		What: what, Container: c.id(), Node: c.node.ID(), Resource: m.sizeOf(c).Resource, Queue: a.path,
 		User: a.sub.User, Rule: v.Rule, For: v.For.ID(), ForQueue: v.ForQueue(), AM: c.am,
 		Age: time.Duration(m.ms()-c.created) * time.Millisecond, By: instant(v.By),
+		Why: v.Why(),
 	}
 }
 

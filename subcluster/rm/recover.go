@@ -228,8 +228,10 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	if c.execution = uint8(k.ExecutionType); c.execution == 0 {
 		c.execution = uint8(creel.Guaranteed)
 	}
-	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 {
-		c.extra = &containerExtra{owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags}
+	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 || k.Label != "" {
+		c.extra = &containerExtra{
+			owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags, label: k.Label,
+		}
 	}
 	n.recovered = true
 	c.state, c.reason = cRunning, sched.Recovered

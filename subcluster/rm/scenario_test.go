@@ -281,6 +281,11 @@ func (s *scene) line(line string) {
 			list = append(list, Attribute{AttributeKey{AttributesByCall, name}, value})
 		}
 		s.bad(m.MapAttributes(w.now, ReplaceAttributes, []HostAttributes{{args[0], list}}, true))
+	case "label":
+		s.bad(m.AddLabels(w.now, []Label{{args[0], args[1] == "exclusive"}}))
+	case "labelled":
+		id := creel.NodeID{Host: args[0], Port: 1}
+		s.bad(m.ReplaceLabels(w.now, []NodeLabels{{id, args[1:]}}, false))
 	case "constrain":
 		_, err := m.RegisterAM(w.now, &RegisterAM{Attempt: s.attempt(args[0]), Host: "host", Constraints: []TagConstraint{
 			{Tags: []string{args[1]}, Constraint: s.constraint(args[2])},
@@ -351,7 +356,8 @@ func (s *scene) line(line string) {
 			s.say("preemption is on: %v", p.On)
 		}
 		for _, v := range p.Victims {
-			s.say("would take %s for %s in %s, told already: %v", s.container(v.Container), s.apps[v.For], v.ForQueue, v.UnderNotice)
+			s.say("would take %s for %s in %s, told already: %v: %s",
+				s.container(v.Container), s.apps[v.For], v.ForQueue, v.UnderNotice, v.Why)
 		}
 		if after := m.AppendState(nil); !bytes.Equal(before, after) {
 			s.t.Fatalf("the plan changed the state:\n%s", diff(string(before), string(after)))
@@ -472,6 +478,10 @@ func (s *scene) actions() {
 
 func (s *scene) set(o map[string]string) {
 	q := &s.cfg.Queues
+	if v, ok := o["preempt"]; ok {
+		s.preemption(&q.Preemption, "preempt", v)
+		delete(o, "preempt")
+	}
 	for _, k := range sortedKeys(o) {
 		v := o[k]
 		switch k {
@@ -492,6 +502,8 @@ func (s *scene) set(o map[string]string) {
 			q.ReservationsOff = v == "off"
 		case "attempts":
 			s.cfg.MaxAttempts = int(number(v))
+		case "labels":
+			s.cfg.Labels = LabelsByCall
 		case "increment":
 			s.cfg.Increment = amount(v)
 		case "placement":
@@ -598,6 +610,11 @@ func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
 		p.IntraFrom = number(v)
 	case "withoutdrf":
 		p.ConservativeDRF = v == "off"
+	case "reserved":
+		p.ReservedFirst, p.ReservedTwice = v == "first", v == "twice"
+	case "balance":
+		p.Balance = true
+		p.BalanceWait, _ = time.ParseDuration(v)
 	default:
 		return false
 	}
@@ -681,6 +698,9 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 			q.UserWeights = append(q.UserWeights, queues.UserLimit{User: name, Weight: number(w)})
 		case "order":
 			q.NodeOrder = map[string]queues.NodeOrder{"pack": queues.Pack, "spread": queues.Spread}[v]
+		case "share": // LABEL:PERCENT
+			label, part, _ := strings.Cut(v, ":")
+			q.Shares = append(q.Shares, queues.LabelShare{Label: label, Capacity: queues.PercentOf(number(part)), MaxAMPercent: 1})
 		case "policy":
 			q.Policy = map[string]queues.Policy{"fifo": queues.Fifo, "fair": queues.FairShare, "drf": queues.DRF, "hdrf": queues.HDRF, "priority": queues.PriorityFirst, "utilization": queues.Utilization, "priority-utilization": queues.PriorityUtilization}[v]
 		case "priority":
@@ -753,7 +773,7 @@ func (s *scene) submit(name string, o map[string]string) {
 	s.bad(w.m.Submit(w.now, sub))
 }
 
-// ask reads "NAME PRIORITY PLACE SIZE COUNT [strict]; PLACE SIZE COUNT ...".
+// ask reads "NAME PRIORITY PLACE SIZE COUNT [strict | label=LABEL]; PLACE SIZE COUNT ...".
 func (s *scene) ask(args []string) {
 	name, priority := args[0], int32(number(args[1]))
 	var r AllocateRequest
@@ -761,6 +781,9 @@ func (s *scene) ask(args []string) {
 		f := strings.Fields(part)
 		a := Ask{Priority: priority, ResourceName: f[0], Resource: amount(f[1]), Count: int32(number(f[2]))}
 		a.StrictLocality = len(f) > 3 && f[3] == "strict"
+		if label, ok := strings.CutPrefix(f[len(f)-1], "label="); ok {
+			a.Label = LabelExpression{label, true}
+		}
 		r.Asks = append(r.Asks, a)
 	}
 	s.allocate(name, r)

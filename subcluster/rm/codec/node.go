@@ -39,6 +39,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 			ExitStatus:          c.GetContainerExitStatus(),
 			Diagnostics:         c.GetDiagnostics(),
 			Tags:                c.GetAllocationTags(),
+			Label:               c.GetNodeLabelExpression(),
 		})
 	}
 	out.Reported = reported(r.GetNodeLabels(), r.GetNodeAttributes())

@@ -120,12 +120,10 @@ func (s *Spec) UserOf(label string) creel.QueuePath {
 
 // Partition is the tree that shares the nodes of one label: the same queues with
 // what they have of it. A queue that may not use the label has nothing and may grow
-// to nothing. Limits in numbers of applications are not of a partition, nor is
-// preemption: it is not there in partitions of labels yet.
+// to nothing. Limits in numbers of applications are not of a partition.
 func (s *Spec) Partition(label string) Spec {
 	out := *s
 	out.MaxApplications, out.UserMaxApps, out.UserMaxAppsDefault = 0, nil, 0
-	out.Preemption = Preemption{}
 	out.Root = partition(&s.Root, label, []string{AnyLabel})
 	out.Root.Capacity, out.Root.MaxCapacity = PercentOf(100), Amount{}
 	return out

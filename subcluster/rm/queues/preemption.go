@@ -22,6 +22,12 @@ type Preemption struct {
 	IntraFrom            float64 // share of its guarantee that a leaf uses before it is looked into
 	IntraMost            float64 // share of a leaf's guarantee that may be under notice within it
 	IntraConservativeDRF bool    // as ConservativeDRF, within a leaf
+	ReservedFirst        bool    // victims are sought on the nodes that asks have reserved before any other
+	ReservedTwice        bool    // what a queue has reserved counts as asked for once more
+	// Queues that all have their guarantees share the rest by these as well: containers
+	// are taken from those with more than such a part. BalanceWait stands for Wait then.
+	Balance     bool
+	BalanceWait time.Duration
 
 	// FairScheduler.
 	Utilization float64 // nothing is taken back while the cluster is used no more than this share

@@ -39,7 +39,7 @@ func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
 			doc.Victims = append(doc.Victims, subcluster.Victim{
 				Container: v.Container, User: v.User, Queue: v.Queue, Node: v.Node.String(),
 				Resource: subcluster.AmountsOf(v.Resource), AM: v.AM, For: v.For, ForQueue: v.ForQueue,
-				Rule: v.Rule.String(), UnderNotice: v.UnderNotice, Kill: v.By, Ran: seconds,
+				Rule: v.Rule.String(), Why: v.Why, UnderNotice: v.UnderNotice, Kill: v.By, Ran: seconds,
 				MemorySeconds: int64(float64(v.Resource.MemoryMB) * seconds),
 				VCoreSeconds:  int64(float64(v.Resource.VCores) * seconds),
 			})

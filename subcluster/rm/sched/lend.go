@@ -13,7 +13,8 @@ import "time"
 // no node of the default partition has room for it or its limits there are reached.
 //
 // Among queues the one that uses least of the partition borrows first, and within it
-// the first in its order that can. Containers are not taken back from borrowers yet.
+// the first in its order that can. When asks of the label wait for what their queue is
+// guaranteed, borrowers lose what they have before others do (preempt_choose.go).
 
 // mayBorrow notes an application of the default partition that waits.
 func (s *Scheduler) mayBorrow(a *App) {
@@ -83,6 +84,11 @@ func (s *Scheduler) lendTo(a *App) {
 	for i := 0; i < len(a.asks) && a.waits; i++ {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
+			// One that asks anew may not have been tried yet: its own partition comes first.
+			if s.blockedAbove(a) == nil && s.try(w, nil) {
+				s.enroll(a)
+				continue
+			}
 			n, at, reason := s.seekLent(w)
 			if n == nil {
 				break

@@ -76,7 +76,11 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		changes:       s.changes,
 	}
 	p.init(&spec)
+	if s.containers != nil {
+		p.containers = containersIn{p}
+	}
 	p.tree.root = p.addQueue(&spec.Root, nil)
+	p.setPreemption(spec.Preemption)
 	for _, q := range s.tree.all {
 		if q.dynamic {
 			p.counterpart(q)
@@ -210,6 +214,22 @@ func (a *App) whole() *App {
 	return a
 }
 
+// containersIn is what preemption asks of the owner, for one partition.
+type containersIn struct{ p *Scheduler }
+
+// Apps calls yield for what each application is in the partition.
+func (k containersIn) Apps(yield func(*App) bool) {
+	k.p.main.containers.Apps(func(a *App) bool {
+		x := a.partIn(k.p)
+		return x == nil || yield(x)
+	})
+}
+
+// Newest gives the containers in all partitions: rounds pass over those in others.
+func (k containersIn) Newest(x *App, out []Container) []Container {
+	return k.p.main.containers.Newest(x.main, out)
+}
+
 // Held is a container on a node whose label changes.
 type Held struct {
 	App  *App
@@ -219,7 +239,7 @@ type Held struct {
 // SetLabel moves a node with the containers it holds to the partition of a label, "" for
 // the default one; to no other if the label is not known. What runs goes on: it is
 // charged to its queues and users there from now on, limits or not. AMs count
-// against the AM limit of the partition they were asked in. Schedule is due.
+// against the AM limit of the partition they were asked in. Orders and Schedule are due.
 func (s *Scheduler) SetLabel(n *Node, label string, held []Held) {
 	from, to := n.of, s.partition(label)
 	if to == nil || to == from {
@@ -265,6 +285,9 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []Held) {
 
 // Label is the node's, "" for none.
 func (n *Node) Label() string { return n.of.label }
+
+// Lends reports whether containers may be on the node that did not ask for its label.
+func (n *Node) Lends() bool { return n.of.main != nil && !n.of.exclusive }
 
 // partitionsDue lets the other partitions decide what is due, gathers what they
 // granted, and lends what they leave. It reports whether the default partition has

@@ -54,6 +54,10 @@ type Container struct {
 	Size    *amounts.Size
 	Created int64 // ms since the epoch
 	AM      bool
+	Lent    bool // it is in a shared partition whose label was not asked for
+	// Weight is what its work counts beside that of others, by its application's own
+	// word; 0 = 1.
+	Weight float64
 }
 
 // Rule says by which rule a container is taken back.
@@ -66,10 +70,13 @@ const (
 	RuleFairShare                   // and of its fair share
 	RuleUserLimit                   // a user of the leaf has less than the user limit
 	RuleAppPriority                 // an application of the leaf has a higher priority
+	RuleBalance                     // a queue has its guarantee, and less than its part of the rest
 )
 
 func (r Rule) String() string {
-	return [...]string{"", "guarantee", "minimum share", "fair share", "user limit", "application priority"}[r]
+	return [...]string{
+		"", "guarantee", "minimum share", "fair share", "user limit", "application priority", "part beyond guarantees",
+	}[r]
 }
 
 // Victim is a container that is to be taken back. Its AM has been told, or will
@@ -86,6 +93,7 @@ type Victim struct {
 	Since   int64 // ns since the epoch
 	By      int64 // when it is killed, ns since the epoch
 	claim   *claim
+	choice  choice
 }
 
 // Order is what the owner has to do about a victim.
@@ -115,6 +123,9 @@ type Observed struct {
 
 // setPreemption takes over what the queue specification says.
 func (s *Scheduler) setPreemption(cfg queues.Preemption) {
+	for _, part := range s.parts {
+		part.setPreemption(cfg)
+	}
 	p := s.preempt
 	if !cfg.On || s.containers == nil {
 		if p != nil {
@@ -135,10 +146,26 @@ func (s *Scheduler) setPreemption(cfg queues.Preemption) {
 
 func (p *preemption) interval() int64 { return int64(max(p.cfg.Interval, 100*time.Millisecond)) }
 
+// wait is the time from the notice to the kill.
+func (p *preemption) wait(by Rule) time.Duration {
+	if by == RuleBalance {
+		return p.cfg.BalanceWait
+	}
+	return p.cfg.Wait
+}
+
 // Orders gives what is to be done about victims since the last call, in order. It
-// is due after Tick and Reload, before anything else changes; the slice is
+// is due after Tick, Reload and SetLabel, before anything else changes; the slice is
 // overwritten by what follows.
 func (s *Scheduler) Orders() []Order {
+	out := s.ownOrders()
+	for _, p := range s.parts {
+		out = append(out, p.ownOrders()...)
+	}
+	return out
+}
+
+func (s *Scheduler) ownOrders() []Order {
 	if s.preempt == nil {
 		out := s.lastOrders
 		s.lastOrders = nil
@@ -179,11 +206,23 @@ type need struct {
 	rule  Rule
 }
 
+// serve counts what is claimed for those in need.
+func (r *round) serve(n *need, size *amounts.Vec, count int32) {
+	n.rest.AddTimes(size, -int64(count))
+	if n.rule != RuleGuarantee || !r.p.cfg.Balance {
+		return
+	}
+	if beyond := r.needOf(n.queue, RuleBalance); beyond != nil { // which is from the same use on
+		beyond.rest.AddTimes(size, -int64(count))
+	}
+}
+
 // budget is what may be taken from a leaf, or from an application or user of one.
 type budget struct {
 	queue  *Queue
 	hard   amounts.Vec // never more
-	soft   amounts.Vec // no more in this round, but for the container that reaches it
+	even   amounts.Vec // never more by RuleBalance: what is above the ideal
+	soft   amounts.Vec // no more in this round, but for the claim that reaches it
 	types  uint32      // of which there is too much; bit i for type i
 	least  uint32      // of which there is just enough: hard is what is above the guarantee
 	ams    amounts.Vec // of it, what may be AMs
@@ -210,7 +249,9 @@ func (s *Scheduler) preemptRound() {
 	r := s.newRound()
 	s.policy.shortfall(r)
 	r.review()
-	r.dry = p.cfg.ObserveOnly
+	if r.dry = p.cfg.ObserveOnly; !r.dry {
+		r.yieldReservations()
+	}
 	r.claimAll()
 	r.within()
 	p.last.Chosen = 0
@@ -237,11 +278,11 @@ func (r *round) review() {
 		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
 			return !r.stillWithin(c)
 		}
-		n := r.needOf(c.queue)
-		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims) {
+		n := r.needOf(c.queue, c.rule)
+		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims, c.rule) {
 			return true
 		}
-		n.rest.AddTimes(&c.size.V, -int64(c.count))
+		r.serve(n, &c.size.V, c.count)
 		r.count(c)
 		return false
 	})
@@ -268,9 +309,11 @@ func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
 	return v
 }
 
-func (r *round) needOf(q *Queue) *need {
+// needOf gives the need of a leaf that a claim by a rule serves. FairScheduler's two
+// rules are one need, by whichever rule is due now.
+func (r *round) needOf(q *Queue, rule Rule) *need {
 	for i := range r.needs {
-		if r.needs[i].queue == q && r.needs[i].app == nil {
+		if r.needs[i].queue == q && r.needs[i].app == nil && (r.needs[i].rule == RuleBalance) == (rule == RuleBalance) {
 			return &r.needs[i]
 		}
 	}
@@ -288,9 +331,9 @@ func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
 	return true
 }
 
-// takes reports whether a container of a size may be taken from the budget at
-// all, and soon whether in this round.
-func (b *budget) takes(s *Scheduler, size *amounts.Vec) (may, soon bool) {
+// takes reports whether a container of a size may be taken from the budget by a
+// rule at all, and soon whether in this round.
+func (b *budget) takes(s *Scheduler, size *amounts.Vec, rule Rule) (may, soon bool) {
 	for i := 0; i < s.sizes.Check; i++ {
 		x := size.At(i)
 		if b.least>>i&1 != 0 && x > b.hard.At(i) {
@@ -302,7 +345,7 @@ func (b *budget) takes(s *Scheduler, size *amounts.Vec) (may, soon bool) {
 			}
 			continue
 		}
-		if x > b.hard.At(i) {
+		if x > b.hard.At(i) || rule == RuleBalance && x > b.even.At(i) {
 			return false, false
 		}
 		may = may || x > 0
@@ -312,17 +355,24 @@ func (b *budget) takes(s *Scheduler, size *amounts.Vec) (may, soon bool) {
 }
 
 func (b *budget) take(size *amounts.Vec, sign int64) {
-	b.hard.AddTimes(size, -sign)
+	b.reckon(size, sign)
 	b.soft.AddTimes(size, -sign)
 }
 
+// reckon is take while it is not known yet whether the claim comes about: what is
+// allowed in this round is asked of its first container only.
+func (b *budget) reckon(size *amounts.Vec, sign int64) {
+	b.hard.AddTimes(size, -sign)
+	b.even.AddTimes(size, -sign)
+}
+
 // takeAll takes victims of an earlier round from their budgets, all or none.
-func (r *round) takeAll(victims []*Victim) bool {
+func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 	for i, v := range victims {
 		b := r.budgets[v.App.queue]
 		may := false
 		if b != nil && v.App.inQueue {
-			may, _ = b.takes(r.s, &v.Size.V)
+			may, _ = b.takes(r.s, &v.Size.V, rule)
 		}
 		if !may {
 			for _, u := range victims[:i] {

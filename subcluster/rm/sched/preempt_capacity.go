@@ -28,16 +28,18 @@ type ideal struct {
 func (p *capacityPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
 	r.bounded = true
+	total, _ := s.whole().Total()
 	for i := 0; i < s.sizes.Check; i++ {
-		r.allowed.Set(i, int64(cfg.PerRound*float64(s.total.At(i))))
+		r.allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
 	}
+	s.whole().takenElsewhere(s, &r.taken)
 	r.p.last = Observed{At: s.now, Allowed: r.allowed}
-	if !s.anyBelow() {
-		return // no ideal is above a guarantee that is used up
+	if !s.anyBelow(cfg.Balance) {
+		return // no ideal is above what is used
 	}
-	root := s.idealOf(s.tree.root)
+	root := r.idealOf(s.tree.root)
 	root.share = s.total
-	s.assign(root)
+	s.assign(root, cfg.Balance)
 	var leaves []*ideal
 	var walk func(x *ideal)
 	walk = func(x *ideal) {
@@ -51,8 +53,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	walk(root)
 	var due amounts.Vec
 	for _, x := range leaves {
-		if n := (need{queue: x.q, rule: RuleGuarantee, rest: x.lacks(s)}); !n.rest.IsZero() {
-			r.needs = append(r.needs, n)
+		if r.needsOf(x) {
 			continue
 		}
 		b := x.excess(s, cfg.IgnoredOver)
@@ -61,11 +62,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 		}
 		b.strict = cfg.ConservativeDRF
 		r.over, r.budgets[x.q] = append(r.over, b), b
-		for i := 0; i < s.sizes.Check; i++ {
-			if b.types>>i&1 != 0 {
-				due.Set(i, due.At(i)+b.hard.At(i))
-			}
-		}
+		due.Add(&b.even)
 	}
 	// Of all that is due, so much a round; and of that, what does not end by itself.
 	part := 1.0
@@ -76,22 +73,59 @@ func (p *capacityPolicy) shortfall(r *round) {
 	}
 	for _, b := range r.over {
 		for i := 0; i < s.sizes.Check; i++ {
-			b.soft.Set(i, int64(math.Ceil(float64(b.hard.At(i))*part*cfg.Termination)))
+			if b.types>>i&1 != 0 {
+				b.soft.Set(i, int64(math.Ceil(float64(b.even.At(i))*part*cfg.Termination)))
+			}
 		}
 	}
 	r.p.last.Due = due
 	s.inOrder(r)
 }
 
+// takenElsewhere adds what is under notice in other partitions than one: what a round
+// may take is counted over the cluster.
+func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
+	for _, p := range append([]*Scheduler{s}, s.parts...) {
+		if p == but || p.preempt == nil {
+			continue
+		}
+		for _, c := range p.preempt.claims {
+			for _, v := range c.victims {
+				sum.Add(&v.Size.V)
+			}
+		}
+	}
+}
+
 // anyBelow reports whether a leaf that asks for something has less than its
-// guarantee of some type.
-func (s *Scheduler) anyBelow() bool {
+// guarantee of some type or, if what is beyond is balanced, asks at all.
+func (s *Scheduler) anyBelow(balance bool) bool {
 	for _, q := range s.tree.all {
-		if q.pendingCount > 0 && q.leaf != nil && !s.sizes.Fits(&q.sized().guaranteed, &q.used) {
+		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().guaranteed, &q.used)) {
 			return true
 		}
 	}
 	return false
+}
+
+// needsOf notes what a leaf is short of, and reports whether it is: up to its
+// guarantee, and beyond it where that is balanced.
+func (r *round) needsOf(x *ideal) bool {
+	s := r.s
+	var own, all amounts.Vec
+	beyond := r.p.cfg.Balance && x.q.pendingCount > 0
+	for i := 0; i < s.sizes.Check; i++ {
+		all.Set(i, max(0, x.share.At(i)-x.used.At(i)))
+		own.Set(i, min(all.At(i), max(0, x.q.guaranteed.At(i)-x.used.At(i))))
+		beyond = beyond && (all.At(i) > 0 || x.q.pending.At(i) == 0) // of each type that it asks for
+	}
+	if !own.IsZero() {
+		r.needs = append(r.needs, need{queue: x.q, rule: RuleGuarantee, rest: own})
+	}
+	if beyond && !all.IsZero() {
+		r.needs = append(r.needs, need{queue: x.q, rule: RuleBalance, rest: all})
+	}
+	return !own.IsZero() || beyond && !all.IsZero()
 }
 
 // inOrder puts those in need in the order of service: by the priority of their
@@ -100,6 +134,7 @@ func (s *Scheduler) inOrder(r *round) {
 	ratio := func(q *Queue) float64 { return useRank(q).ratio }
 	slices.SortStableFunc(r.needs, func(a, b need) int {
 		return cmp.Or(
+			cmp.Compare(a.rule/RuleBalance, b.rule/RuleBalance), // guarantees come first
 			cmp.Compare(b.queue.spec.Priority, a.queue.spec.Priority),
 			cmp.Compare(ratio(a.queue), ratio(b.queue)), cmp.Compare(a.queue.serial, b.queue.serial),
 		)
@@ -110,7 +145,8 @@ func (s *Scheduler) inOrder(r *round) {
 }
 
 // idealOf gathers what a queue and those below it have and want.
-func (s *Scheduler) idealOf(q *Queue) *ideal {
+func (r *round) idealOf(q *Queue) *ideal {
+	s := r.s
 	q.sized()
 	x := &ideal{q: q, used: q.used}
 	if q.leaf != nil {
@@ -118,6 +154,9 @@ func (s *Scheduler) idealOf(q *Queue) *ideal {
 		if q.pendingCount > 0 {
 			want := s.wanted(q)
 			x.want.Add(&want)
+			if r.p.cfg.ReservedTwice {
+				x.want.Add(&q.held)
+			}
 		}
 		if q.spec.PreemptionDisabled {
 			x.untouched = above(s, &q.used, &q.guaranteed)
@@ -127,7 +166,7 @@ func (s *Scheduler) idealOf(q *Queue) *ideal {
 		if c.containers == 0 && c.pendingCount == 0 {
 			continue
 		}
-		k := s.idealOf(c)
+		k := r.idealOf(c)
 		x.kids = append(x.kids, k)
 		x.want.Add(&k.want)
 		x.untouched.Add(&k.untouched)
@@ -166,19 +205,25 @@ func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 }
 
 // userPotential is what a user may come to: user limits grow with what the leaf
-// uses, up to this part of its guarantee at least.
+// uses, up to this part of its guarantee at least; and where what is beyond is
+// balanced, of its maximum.
 func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 	limit, has := s.policy.userLimit(s, u)
 	if !has {
 		return limit, false
 	}
 	q := u.q.sized()
-	part := max(q.leaf.percent, u.weight/max(q.leaf.weights, u.weight)) * u.weight
-	if q.leaf.factor >= 0 {
-		part = min(part, q.leaf.factor*u.weight)
+	base := &q.guaranteed
+	if s.tree.spec.Preemption.Balance {
+		base = &q.max
 	}
+	part := max(q.leaf.percent, u.weight/max(q.leaf.weights, u.weight)) * u.weight
 	for i := 0; i < s.sizes.N; i++ {
-		limit.Set(i, max(limit.At(i), int64(float64(q.guaranteed.At(i))*part)))
+		to := float64(base.At(i)) * part
+		if f := q.leaf.factor; f >= 0 {
+			to = min(to, float64(q.guaranteed.At(i))*f*u.weight)
+		}
+		limit.Set(i, max(limit.At(i), int64(to)))
 	}
 	return limit, true
 }
@@ -203,28 +248,33 @@ func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
 }
 
 // assign shares what a queue has among its children, down to the leaves.
-func (s *Scheduler) assign(x *ideal) {
+func (s *Scheduler) assign(x *ideal, balance bool) {
 	if len(x.kids) == 0 {
 		return
 	}
 	for i := 0; i < s.sizes.Check; i++ {
-		s.level(x, i)
+		s.level(x, i, balance)
 	}
 	for _, k := range x.kids {
-		s.assign(k)
+		s.assign(k, balance)
 	}
 }
 
 // level shares one type. Each child has what it uses of its guarantee, and what
 // may not be taken from it; what is left rises in proportion to the guarantees,
 // of a child until it has what it wants, or its guarantee where it has used no
-// more until now: nothing is taken from a queue for one that has its own.
-func (s *Scheduler) level(x *ideal, i int) {
+// more until now: nothing is taken from a queue for one that has its own, unless
+// what is beyond guarantees is balanced.
+func (s *Scheduler) level(x *ideal, i int, balance bool) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.guaranteed.At(i)+k.untouched.At(i))
 	}
 	most := func(k *ideal) int64 {
-		return max(least(k), min(k.want.At(i), max(k.q.guaranteed.At(i), k.used.At(i))))
+		v := k.want.At(i)
+		if !balance {
+			v = min(v, max(k.q.guaranteed.At(i), k.used.At(i)))
+		}
+		return max(least(k), v)
 	}
 	left := x.share.At(i)
 	var byWeight, without []*ideal
@@ -284,17 +334,10 @@ func rise(
 	return left
 }
 
-// lacks is what a leaf is short of its ideal.
-func (x *ideal) lacks(s *Scheduler) amounts.Vec {
-	var v amounts.Vec
-	for i := 0; i < s.sizes.Check; i++ {
-		v.Set(i, max(0, x.share.At(i)-x.used.At(i)))
-	}
-	return v
-}
-
-// excess is what may be taken from a leaf, nil for nothing: what it has above its
-// ideal, and never of its guarantee, if it is far enough above that.
+// excess is what may be taken from a leaf, nil for nothing, if it is far enough above
+// its guarantee: what it has above its ideal, and of the last container what is below
+// that too, for a queue must not wait for its guarantee because the containers of
+// another are large; never of its guarantee.
 func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	g := &x.q.guaranteed
 	if x.q.spec.PreemptionDisabled {
@@ -309,12 +352,13 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	}
 	b := &budget{queue: x.q}
 	for i := 0; i < s.sizes.Check; i++ {
-		floor := max(x.share.At(i), min(x.want.At(i), g.At(i)))
-		if v := x.used.At(i) - floor; v > 0 {
-			b.hard.Set(i, v)
+		above := x.used.At(i) - g.At(i)
+		if v := x.used.At(i) - max(x.share.At(i), g.At(i)); v > 0 {
+			b.hard.Set(i, above)
+			b.even.Set(i, v)
 			b.types |= 1 << i
-		} else if v := x.used.At(i) - g.At(i); v >= 0 {
-			b.hard.Set(i, v)
+		} else if above >= 0 {
+			b.hard.Set(i, above)
 			b.least |= 1 << i
 		}
 	}

@@ -16,11 +16,13 @@ type candidate struct {
 	Container
 	app    *App
 	budget *budget
+	choice choice
 	used   bool // in a claim of this round
 }
 
 // candidates gives the containers of all applications that have a budget, in the
-// order in which they are taken; AMs come last.
+// order in which they are taken: who borrows in a partition before those of its
+// label; AMs come last.
 func (r *round) candidates() []candidate {
 	byQueue := map[*Queue][]*App{}
 	r.p.from.Apps(func(a *App) bool {
@@ -29,21 +31,28 @@ func (r *round) candidates() []candidate {
 		}
 		return true
 	})
+	r.leastWork = slices.ContainsFunc(r.over, func(b *budget) bool { return b.queue.losesLeast() })
 	list := r.p.memory.list[:0]
 	for _, b := range r.over {
 		apps := byQueue[b.queue]
 		servedLast(apps)
-		begin := len(list)
 		for _, a := range apps {
 			list = r.addContainers(list, a, b)
 		}
-		if b.queue.losesLeast() {
-			r.leastWork = true
-			slices.SortStableFunc(list[begin:], func(x, y candidate) int { return cmp.Compare(y.Created, x.Created) })
-		}
+	}
+	if slices.ContainsFunc(list, func(k candidate) bool { return k.Lent }) {
+		slices.SortStableFunc(list, func(a, b candidate) int { return last(a.Lent) - last(b.Lent) })
 	}
 	r.p.memory.list = list
 	return list
+}
+
+// last orders what is lent before what is not.
+func last(lent bool) int {
+	if lent {
+		return 0
+	}
+	return 1
 }
 
 // servedLast orders applications by who is served last.
@@ -69,8 +78,11 @@ func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	found := r.p.from.Newest(a, r.p.memory.found[:0])
 	for _, c := range found {
 		n := c.Node
-		if may, _ := b.takes(r.s, &c.Size.V); may && !r.chosen[c.Owner] && n.of == r.s && n.use == Open && !n.held {
-			list = append(list, candidate{Container: c, app: a, budget: b})
+		if n.of != r.s || n.use != Open || len(n.kept) > 0 || r.chosen[c.Owner] {
+			continue
+		}
+		if may, _ := b.takes(r.s, &c.Size.V, RuleGuarantee); may {
+			list = append(list, candidate{Container: c, app: a, budget: b, choice: r.weigh(&c, a)})
 		}
 	}
 	clear(found)
@@ -94,14 +106,23 @@ type chooser struct {
 	cursors map[*amounts.Size]int  // of the list, for asks that may go anywhere
 	byNode  map[*Node][]int32      // candidates but AMs
 	nodes   []*Node                // in the order of the candidates
-	heaps   map[*amounts.Size]*bundles
+	heaps   map[heapOf]*bundles
 	scratch []*candidate
+	lent    bool // some is lent
+	least   leastWork
+}
+
+// heapOf is whom a heap of nodes serves: asks of one size that may go anywhere, by
+// rules that may take the same.
+type heapOf struct {
+	size    *amounts.Size
+	balance bool
 }
 
 func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
-		heaps: map[*amounts.Size]*bundles{},
+		heaps: map[heapOf]*bundles{}, lent: len(list) > 0 && list[0].Lent,
 	}
 	for _, c := range slices.Concat(r.p.claims, r.made) {
 		// What is free there is counted on already, so far as the victims do not suffice.
@@ -143,16 +164,16 @@ func (ch *chooser) claim(r *round, n *need, w *Ask, want int32) *claim {
 func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *claim {
 	s := r.s
 	from := 0
-	if keep := !w.picky() && !ams; keep {
+	if keep := !w.picky() && !ams && n.rule != RuleBalance; keep {
 		from = ch.cursors[w.size]
 		defer func() { ch.cursors[w.size] = from }()
 	}
 	for ; from < len(ch.list); from++ {
 		k := &ch.list[from]
-		if k.used || k.AM != ams || k.app == w.app || !w.mayUse(k.Node) || !ams && k.budget.queue.losesLeast() {
+		if k.used || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) || !ams && k.budget.queue.losesLeast() {
 			continue
 		}
-		if _, soon := k.budget.takes(s, &k.Size.V); !soon {
+		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); !soon {
 			continue
 		}
 		if ams && !s.sizes.Fits(&k.Size.V, &k.budget.ams) {
@@ -181,6 +202,7 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 	s, free := r.s, ch.room(node)
 	for _, k := range chosen {
 		k.used = true
+		k.choice.of = int32(len(chosen))
 		k.budget.take(&k.Size.V, 1)
 		if k.AM {
 			k.budget.ams.Sub(&k.Size.V)
@@ -197,6 +219,36 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 	return r.book(n, w, node, count, chosen)
 }
 
+// cost is what clearing a node for an ask costs. In Hadoop's order it is the number of
+// containers and the age of the oldest; by LeastWork the work that is lost. Containers
+// that are not lent are dearer than any that are.
+type cost struct {
+	own    int
+	number int
+	loss   float64
+}
+
+func (c cost) less(d cost) bool {
+	if c.own != d.own {
+		return c.own < d.own
+	}
+	return c.number < d.number || c.number == d.number && c.loss < d.loss
+}
+
+// with is the cost with one container more.
+func (ch *chooser) with(c cost, k *candidate) cost {
+	if ch.lent && !k.Lent {
+		c.own++
+	}
+	if ch.r.leastWork {
+		c.loss += k.choice.loss
+		return c
+	}
+	c.number++
+	c.loss = max(c.loss, float64(ch.r.s.ms()-k.Created))
+	return c
+}
+
 // bundles are nodes by what clearing enough of them for one size costs.
 type bundles struct {
 	items []bundle
@@ -205,13 +257,13 @@ type bundles struct {
 type bundle struct {
 	node *Node
 	at   int32 // place of the node in the order of the candidates
-	cost float64
+	cost cost
 }
 
 func (b *bundles) Len() int { return len(b.items) }
 func (b *bundles) Less(i, j int) bool {
 	x, y := &b.items[i], &b.items[j]
-	return x.cost < y.cost || x.cost == y.cost && x.at < y.at
+	return x.cost.less(y.cost) || x.cost == y.cost && x.at < y.at
 }
 func (b *bundles) Swap(i, j int) { b.items[i], b.items[j] = b.items[j], b.items[i] }
 func (b *bundles) Push(x any)    { b.items = append(b.items, x.(bundle)) }
@@ -225,44 +277,59 @@ func (b *bundles) Pop() any {
 // bundle takes several containers of one node.
 func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	ch.groupByNode()
-	h := ch.heaps[w.size]
+	of := heapOf{w.size, n.rule == RuleBalance}
+	h := ch.heaps[of]
 	if h == nil || w.picky() {
 		h = &bundles{}
 		for i, node := range ch.nodes {
-			if !w.mayUse(node) {
+			if !r.mayUse(w, node) {
 				continue
 			}
-			if list, cost := ch.clear(r, w, node); list != nil {
+			if list, cost := ch.clear(n, w, node); list != nil {
 				h.items = append(h.items, bundle{node, int32(i), cost})
 			}
 		}
 		heap.Init(h)
 		if !w.picky() {
-			ch.heaps[w.size] = h
+			ch.heaps[of] = h
 		}
 	}
 	for h.Len() > 0 {
 		best := h.items[0]
-		list, cost := ch.clear(r, w, best.node)
+		list, cost := ch.clear(n, w, best.node)
 		if list == nil {
 			heap.Pop(h)
 			continue
 		}
-		if cost > best.cost {
+		if best.cost.less(cost) {
 			h.items[0].cost = cost
 			heap.Fix(h, 0)
 			continue
 		}
-		var sum amounts.Vec
-		for _, k := range list {
-			sum.Add(&k.Size.V)
-		}
-		if !r.mayTake(&sum) {
-			return nil
-		}
-		return ch.take(r, n, w, want, best.node, slices.Clone(list))
+		return ch.takeList(n, w, best.node, want, list)
 	}
 	return nil
+}
+
+// claimOn makes a claim on one node, nil if it cannot be cleared for the ask.
+func (ch *chooser) claimOn(n *need, w *Ask, node *Node, want int32) *claim {
+	ch.groupByNode()
+	list, _ := ch.clear(n, w, node)
+	if list == nil {
+		return nil
+	}
+	return ch.takeList(n, w, node, want, list)
+}
+
+func (ch *chooser) takeList(n *need, w *Ask, node *Node, want int32, list []*candidate) *claim {
+	var sum amounts.Vec
+	for _, k := range list {
+		sum.Add(&k.Size.V)
+	}
+	if !ch.r.mayTake(&sum) {
+		return nil
+	}
+	return ch.take(ch.r, n, w, want, node, slices.Clone(list))
 }
 
 func (ch *chooser) groupByNode() {
@@ -280,27 +347,42 @@ func (ch *chooser) groupByNode() {
 		}
 		ch.byNode[k.Node] = append(ch.byNode[k.Node], int32(i))
 	}
+	if !ch.r.leastWork {
+		return
+	}
+	for _, list := range ch.byNode {
+		slices.SortStableFunc(list, func(i, j int32) int {
+			a, b := &ch.list[i], &ch.list[j]
+			return cmp.Or(last(a.Lent)-last(b.Lent), cmp.Compare(a.choice.loss, b.choice.loss))
+		})
+	}
 }
 
 // clear gives the containers of a node that end so that an ask fits, and what
-// that costs: the number of them and the age of the oldest, or the work lost. nil
-// if it cannot fit, or does so already.
-func (ch *chooser) clear(r *round, w *Ask, node *Node) ([]*candidate, float64) {
-	s, need := r.s, &w.size.V
+// that costs; nil if it cannot fit, or does so already.
+func (ch *chooser) clear(n *need, w *Ask, node *Node) ([]*candidate, cost) {
+	s, need := ch.r.s, &w.size.V
 	free := *ch.room(node)
 	if s.sizes.Fits(need, &free) {
-		return nil, 0
+		return nil, cost{}
 	}
-	list := ch.scratch[:0]
+	able := ch.scratch[:0]
 	for _, i := range ch.byNode[node] {
 		k := &ch.list[i]
 		if k.used || k.app == w.app {
 			continue
 		}
-		if _, soon := k.budget.takes(s, &k.Size.V); !soon {
+		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); soon {
+			able = append(able, k)
+		}
+	}
+	ch.scratch = able
+	list := able[:0:0]
+	for _, k := range able {
+		if may, _ := k.budget.takes(s, &k.Size.V, n.rule); !may {
 			continue
 		}
-		k.budget.take(&k.Size.V, 1)
+		k.budget.reckon(&k.Size.V, 1)
 		free.Add(&k.Size.V)
 		list = append(list, k)
 		if s.sizes.Fits(need, &free) {
@@ -308,35 +390,31 @@ func (ch *chooser) clear(r *round, w *Ask, node *Node) ([]*candidate, float64) {
 		}
 	}
 	for _, k := range list {
-		k.budget.take(&k.Size.V, -1)
+		k.budget.reckon(&k.Size.V, -1)
 	}
-	ch.scratch = list
-	if !s.sizes.Fits(need, &free) {
-		return nil, 0
-	}
-	// Those that are not needed after all stay, the ones that would lose most first.
-	for i := len(list) - 1; i >= 0 && len(list) > 1; i-- {
-		without := free
-		without.Sub(&list[i].Size.V)
-		if s.sizes.Fits(need, &without) {
-			free = without
-			list = slices.Delete(list, i, i+1)
+	fits := s.sizes.Fits(need, &free)
+	if fits {
+		// Those that are not needed after all stay, the ones that would lose most first.
+		for i := len(list) - 1; i >= 0 && len(list) > 1; i-- {
+			without := free
+			without.Sub(&list[i].Size.V)
+			if s.sizes.Fits(need, &without) {
+				free = without
+				list = slices.Delete(list, i, i+1)
+			}
 		}
 	}
-	ch.scratch = list
-	cost := 0.0
+	var price cost
 	for _, k := range list {
-		age := float64(max(s.ms()-k.Created, 1))
-		if r.leastWork {
-			cost += age * s.sizes.Dominant(&k.Size.V, &s.total)
-		} else {
-			cost = max(cost, age)
-		}
+		price = ch.with(price, k)
 	}
-	if !r.leastWork {
-		cost += float64(len(list)) * 1e15
+	switch {
+	case ch.r.leastWork && (!fits || len(list) > 1 || list[0] != able[0]):
+		return ch.leastOn(n, w, node, able, list, price, fits)
+	case !fits:
+		return nil, cost{}
 	}
-	return list, cost
+	return list, price
 }
 
 // losesLeast reports whether the nearest queue that says so has LeastWork.

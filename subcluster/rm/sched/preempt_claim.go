@@ -14,6 +14,9 @@ func (r *round) claimAll() {
 		return
 	}
 	ch := r.chooser(r.candidates())
+	if r.p.cfg.ReservedFirst {
+		r.claimReserved(ch)
+	}
 	for i := range r.needs {
 		r.claimFor(&r.needs[i], ch)
 	}
@@ -33,8 +36,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 				if w.want != nil {
 					want = 1 // one more there may be against the constraint
 				}
-				if !n.due(r.s, &w.size.V) ||
-					n.rule != RuleAppPriority && !r.s.userMayHave(a.user, r.byUser[a.user]) {
+				if !r.mayClaim(n, w) {
 					break
 				}
 				c := ch.claim(r, n, w, want)
@@ -45,6 +47,13 @@ func (r *round) claimFor(n *need, ch *chooser) {
 			}
 		}
 	}
+}
+
+// mayClaim reports whether one more container of an ask is within what those in need
+// are short of, and its user may have.
+func (r *round) mayClaim(n *need, w *Ask) bool {
+	u := w.app.user
+	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || r.s.userMayHave(u, r.byUser[u]))
 }
 
 // waitingApps are the applications of a leaf that wait, in the order of service.
@@ -74,16 +83,16 @@ func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candida
 	s := r.s
 	c := &claim{
 		queue: n.queue, app: w.app, ask: w, size: w.size, node: node, count: count, rule: n.rule,
-		until: s.now + int64(r.p.cfg.Wait),
+		until: s.now + int64(r.p.wait(n.rule)),
 	}
 	for _, k := range chosen {
 		r.chosen[k.Owner] = true
 		c.victims = append(c.victims, &Victim{
 			App: k.app, Node: node, Size: k.Size, Owner: k.Owner, Created: k.Created, AM: k.AM,
-			For: w.app, Rule: n.rule, Since: s.now, By: c.until, claim: c,
+			For: w.app, Rule: n.rule, Since: s.now, By: c.until, claim: c, choice: k.choice,
 		})
 	}
-	n.rest.AddTimes(&w.size.V, -int64(count))
+	r.serve(n, &w.size.V, count)
 	r.count(c)
 	r.made = append(r.made, c)
 	return c
@@ -95,9 +104,15 @@ func (r *round) mayTake(v *amounts.Vec) bool {
 	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
 }
 
-// mayUse reports whether an ask could ever be placed on a node, as far as the
+// mayUse reports whether a node may be cleared for an ask: it could be placed there,
+// and the node is reserved for nobody else who comes first.
+func (r *round) mayUse(w *Ask, n *Node) bool {
+	return (n.hold == nil || n.hold == w.hold || r.yields(n.hold)) && w.mayGo(n)
+}
+
+// mayGo reports whether an ask could ever be placed on a node, as far as the
 // places that it names and avoids go.
-func (w *Ask) mayUse(n *Node) bool {
+func (w *Ask) mayGo(n *Node) bool {
 	if w.app.black.bars(n) || !w.app.queue.s.allows(w, n) {
 		return false
 	}
@@ -111,5 +126,8 @@ func (w *Ask) mayUse(n *Node) bool {
 	return p != nil && !p.strict
 }
 
-// picky: places that it names or avoids decide where it may go, or a constraint.
-func (w *Ask) picky() bool { return w.strict || w.want != nil || len(w.app.black.names) > 0 }
+// picky: places that it names or avoids decide where it may go, or a constraint, or
+// there is one that only it may use.
+func (w *Ask) picky() bool {
+	return w.strict || w.want != nil || w.hold != nil || len(w.app.black.names) > 0
+}

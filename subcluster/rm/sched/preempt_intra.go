@@ -82,6 +82,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first 
 		order[x] = budgets[i]
 	}
 	servedLast(losers)
+	r.leastWork = q.losesLeast()
 	var list []candidate
 	for _, x := range losers {
 		list = r.addContainers(list, x, order[x])
@@ -158,7 +159,7 @@ func (r *round) stillWithin(c *claim) bool {
 		if b == nil {
 			return false
 		}
-		if may, _ := b.takes(s, &v.Size.V); !may {
+		if may, _ := b.takes(s, &v.Size.V, c.rule); !may {
 			return false
 		}
 		b.take(&v.Size.V, 1)

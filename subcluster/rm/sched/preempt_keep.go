@@ -39,6 +39,7 @@ func (c *claim) valid(s *Scheduler) bool {
 func (s *Scheduler) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
+	s = c.queue.s
 	for i, x := range c.victims {
 		if x == v {
 			c.victims = append(c.victims[:i], c.victims[i+1:]...)
@@ -48,6 +49,11 @@ func (s *Scheduler) Lost(v *Victim) {
 	if s.preempt == nil || c.node.use != Open {
 		return
 	}
+	s.keep(c)
+}
+
+// keep holds what is free on the node of a claim for it, or as much as it is for.
+func (s *Scheduler) keep(c *claim) {
 	c.keepUntil = s.now + s.preempt.interval()
 	if !c.freed {
 		c.freed = true

@@ -2,7 +2,10 @@
 
 package sched
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Plan is what preemption would do for a queue in the next round.
 type Plan struct {
@@ -12,9 +15,23 @@ type Plan struct {
 }
 
 // PlanPreemption tells what the next round would take back for a queue and those
-// below it, timeouts of FairScheduler counting as over. It changes nothing: a round
-// only looks, until its claims are booked.
+// below it, in all partitions, timeouts of FairScheduler counting as over. It changes
+// nothing: a round only looks, until its claims are booked.
 func (s *Scheduler) PlanPreemption(q *Queue) Plan {
+	out := s.plan(q)
+	for _, p := range s.parts {
+		if c := p.tree.byPath[q.path]; c != nil && !c.removed {
+			of := p.plan(c)
+			out.Victims = slices.Insert(out.Victims, out.Under, of.Victims[:of.Under]...)
+			out.Under += of.Under
+			out.Victims = append(out.Victims, of.Victims[of.Under:]...)
+		}
+	}
+	return out
+}
+
+// plan is PlanPreemption of one partition.
+func (s *Scheduler) plan(q *Queue) Plan {
 	var out Plan
 	p := &preemption{cfg: s.tree.spec.Preemption, from: s.containers, short: map[*Queue]*shortage{}}
 	if s.preempt != nil {
@@ -31,9 +48,9 @@ func (s *Scheduler) PlanPreemption(q *Queue) Plan {
 	r.p, r.dry = p, true
 	s.policy.shortfall(r)
 	for _, c := range p.claims {
-		if len(c.victims) > 0 && r.takeAll(c.victims) {
-			if n := r.needOf(c.queue); n != nil {
-				n.rest.AddTimes(&c.size.V, -int64(c.count))
+		if len(c.victims) > 0 && r.takeAll(c.victims, c.rule) {
+			if n := r.needOf(c.queue, c.rule); n != nil {
+				r.serve(n, &c.size.V, c.count)
 			}
 		}
 		r.count(c)
@@ -42,12 +59,7 @@ func (s *Scheduler) PlanPreemption(q *Queue) Plan {
 		}
 	}
 	out.Under = len(out.Victims)
-	if len(r.over) > 0 {
-		ch := r.chooser(r.candidates())
-		for i := range r.needs {
-			r.claimFor(&r.needs[i], ch) // those before it in the order of service come first
-		}
-	}
+	r.claimAll() // also for others: those before it in the order of service come first
 	for _, c := range r.made {
 		if !c.queue.under(q) {
 			continue
@@ -76,9 +88,14 @@ func (s *Scheduler) TakenFor(a *App) []*Victim {
 		return nil
 	}
 	var out []*Victim
-	for _, c := range s.preempt.claims {
-		if c.app == a {
-			out = append(out, c.victims...)
+	for _, x := range append([]*App{a}, a.parts...) {
+		if x.queue == nil {
+			continue
+		}
+		for _, c := range x.queue.s.preempt.claims {
+			if c.app == x {
+				out = append(out, c.victims...)
+			}
 		}
 	}
 	return out

@@ -34,6 +34,9 @@ func (s *Scheduler) Victims() int {
 			n += len(c.victims)
 		}
 	}
+	for _, p := range s.parts {
+		n += p.Victims()
+	}
 	return n
 }
 

@@ -130,6 +130,7 @@ type leafState struct {
 	begun                int32                 // of those, the ones that have had a container
 	pending              intrusive.Heap[*user] // users with applications not activated yet
 	maxApps, maxUserApps int                   // -1 = no bound
+	runtimes             *runtimes             // nil before the first end; see preempt_least.go
 }
 
 // user is one user of one leaf.

@@ -68,6 +68,9 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		if q.leaf == nil {
 			continue
 		}
+		if t := q.leaf.runtimes; t != nil {
+			b = fmt.Appendf(b, "  ran %v\n", t.ended)
+		}
 		for _, u := range q.leaf.userList {
 			b = fmt.Appendf(
 				b,

@@ -70,6 +70,7 @@ func (s *Server) auditVictim(p rm.Preempted) {
 		slog.String("target", p.Container.String()),
 		slog.String("what", string(p.What)),
 		slog.String("rule", p.Rule.String()),
+		slog.String("why", p.Why),
 		slog.String("queue", string(p.Queue)),
 		slog.String("for", p.For.String()),
 		slog.String("for_queue", string(p.ForQueue)),

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// By LeastWork a container costs the work that is expected to be lost with it: what it
+// will have run when it is killed, times its dominant share of the cluster, times the
+// weight that its application's own word gives, times the chance that it has not ended
+// by itself before. That chance is known from how long the containers of its queue
+// have run (runtimes). So what is about to end is put under notice rather than what
+// has just begun, and one that is rather than two small ones.
+
+// choice is how a victim was chosen.
+type choice struct {
+	loss   float64 // expected; only by LeastWork
+	stays  float64 // the chance that it is still there to be killed
+	weight float64
+	of     int32 // how many the node loses with it
+	lent   bool
+	least  bool
+}
+
+// weigh finds what a candidate costs.
+func (r *round) weigh(c *Container, a *App) choice {
+	k := choice{lent: c.Lent, stays: 1, weight: max(c.Weight, 1)}
+	if !r.leastWork {
+		return k
+	}
+	s, wait := r.s, r.p.cfg.Wait.Milliseconds()
+	age := max(s.ms()-c.Created, 0)
+	k.least = a.queue.losesLeast()
+	if t := a.queue.leaf.runtimes; t != nil && !c.AM {
+		k.stays = t.stays(age, wait)
+	}
+	k.loss = float64(age+max(wait, 1)) * s.sizes.Dominant(&c.Size.V, &s.total) * k.weight * k.stays
+	return k
+}
+
+// Why says how a victim was chosen among those that may be taken.
+func (v *Victim) Why() string {
+	k := &v.choice
+	text := "it is the newest that makes room enough"
+	switch {
+	case v.AM:
+		text = "nothing but AMs is left to take"
+	case k.of > 1 && k.least:
+		text = fmt.Sprintf("clearing its node of %d containers loses the least work", k.of)
+	case k.of > 1:
+		text = fmt.Sprintf("no node is cleared by fewer than %d containers", k.of)
+	case k.least:
+		text = "with it the least work is lost"
+	}
+	if k.least && k.stays < 1 {
+		wait := time.Duration(v.By - v.Since)
+		text += fmt.Sprintf("; of its queue's containers of that age %.0f%% end within %s", 100*(1-k.stays), wait)
+	}
+	if k.least && k.weight > 1 {
+		text += fmt.Sprintf("; its application's word makes it count %g times", k.weight)
+	}
+	if k.lent {
+		text += "; it runs on what the label lends"
+	}
+	return text
+}
+
+// leastWork is the search for the containers of one node that together lose least.
+type leastWork struct {
+	n     *need
+	need  *amounts.Vec
+	able  []*candidate  // the cheapest first
+	rest  []amounts.Vec // what those from each on come to
+	now   []*candidate
+	best  []*candidate
+	price cost
+	found bool
+	steps int
+}
+
+// leastSteps bounds the search on one node: 2^11 sets of containers, which is all of
+// those of eleven. Of more the best that was found by then is taken; the first that is
+// looked at is the cheapest ones that come to enough.
+const leastSteps = 1 << 11
+
+// leastOn finds what is to end on a node so that an ask fits, list being enough if fits.
+func (ch *chooser) leastOn(
+	n *need, w *Ask, node *Node, able, list []*candidate, price cost, fits bool,
+) ([]*candidate, cost) {
+	l := &ch.least
+	l.n, l.need, l.able, l.best, l.price, l.found, l.steps = n, &w.size.V, able, list, price, fits, 0
+	l.now = l.now[:0]
+	l.rest = append(l.rest[:0], make([]amounts.Vec, len(able)+1)...)
+	for i := len(able) - 1; i >= 0; i-- {
+		l.rest[i] = l.rest[i+1]
+		l.rest[i].Add(&able[i].Size.V)
+	}
+	ch.search(0, *ch.room(node), cost{})
+	if !l.found {
+		return nil, cost{}
+	}
+	return l.best, l.price
+}
+
+// search tries the containers from one on, each with and without it.
+func (ch *chooser) search(from int, free amounts.Vec, so cost) {
+	l, s := &ch.least, ch.r.s
+	if s.sizes.Fits(l.need, &free) {
+		if !l.found || so.less(l.price) {
+			l.best, l.price, l.found = append(l.best[:0:0], l.now...), so, true
+		}
+		return
+	}
+	for i := from; i < len(l.able); i++ {
+		k := l.able[i]
+		price := ch.with(so, k)
+		if l.steps++; l.steps > leastSteps || l.found && !price.less(l.price) {
+			return
+		}
+		if !s.sizes.Fits(l.need, plus(&free, &l.rest[i])) {
+			return
+		}
+		if may, _ := k.budget.takes(s, &k.Size.V, l.n.rule); !may {
+			continue
+		}
+		k.budget.reckon(&k.Size.V, 1)
+		l.now = append(l.now, k)
+		ch.search(i+1, *plus(&free, &k.Size.V), price)
+		l.now = l.now[:len(l.now)-1]
+		k.budget.reckon(&k.Size.V, -1)
+	}
+}
+
+// runtimes is how long the containers of a leaf have run that ended by themselves: a
+// histogram by half powers of two, in which old ones count less and less. It is 200
+// bytes, however many there are; it is not kept over a restart.
+type runtimes struct {
+	ended [runtimeBuckets]uint32
+	all   uint32
+}
+
+const (
+	runtimeBuckets = 48
+	runtimeFirst   = 250  // ms: half a bucket above this the second begins; the last is 24 days
+	runtimeMemory  = 8192 // ends after which all before count half
+	runtimeDoubt   = 1    // as if so many had not ended at all: few ends are no proof
+)
+
+// place gives the bucket of a time, and how far into it the time is.
+func (t *runtimes) place(ms int64) (int, float64) {
+	x := 2 * math.Log2(float64(max(ms, runtimeFirst))/runtimeFirst)
+	i := min(int(x), runtimeBuckets-1)
+	return i, min(x-float64(i), 1)
+}
+
+func (t *runtimes) add(ms int64) {
+	i, _ := t.place(ms)
+	t.ended[i]++
+	if t.all++; t.all < runtimeMemory {
+		return
+	}
+	t.all = 0
+	for i := range t.ended {
+		t.ended[i] /= 2
+		t.all += t.ended[i]
+	}
+}
+
+// beyond is how many ran longer than a time.
+func (t *runtimes) beyond(ms int64) float64 {
+	i, part := t.place(ms)
+	sum := float64(t.ended[i]) * (1 - part)
+	for _, n := range t.ended[i+1:] {
+		sum += float64(n)
+	}
+	return sum
+}
+
+// stays is the chance that a container of an age runs on for a wait, both in ms.
+func (t *runtimes) stays(age, wait int64) float64 {
+	return (t.beyond(age+wait) + runtimeDoubt) / (t.beyond(age) + runtimeDoubt)
+}
+
+// Learns reports whether Ended is of use.
+func (s *Scheduler) Learns() bool { return s.preempt != nil }
+
+// Ended says that a container of an application on a node ended by itself after so
+// many ms, for what is expected of others of its queue.
+func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
+	if n.of != s {
+		if a = a.partIn(n.of); a == nil {
+			return
+		}
+	}
+	if a.queue == nil || a.queue.leaf == nil {
+		return
+	}
+	l := a.queue.leaf
+	if l.runtimes == nil {
+		l.runtimes = &runtimes{}
+	}
+	l.runtimes.add(ms)
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What is reserved is looked at by rounds in two ways:
+//
+//   - A queue that has what it is due keeps no room reserved from one below its
+//     guarantee: the reservation is dropped, at once, for nothing runs there yet
+//     (CapacityScheduler drops reservations of those with too much before it kills).
+//     What is freed on its node by claims goes to those before it.
+//   - The node that an ask in need has reserved may be cleared for it, and for no other;
+//     with Preemption.ReservedFirst it is before any other is looked at, so that what is
+//     taken back adds to room that waits for it already.
+
+// yieldReservations drops reservations that hold room which asks in need can use now.
+func (r *round) yieldReservations() {
+	s := r.s
+	if s.reserved == 0 {
+		return
+	}
+	for i := range r.needs {
+		n := &r.needs[i]
+		if n.rule != RuleGuarantee {
+			continue
+		}
+		for _, a := range n.queue.leaf.waitingApps() {
+			for _, w := range a.asks {
+				if w.size == nil || w.count <= r.claimed[w] || !r.mayClaim(n, w) {
+					continue
+				}
+				if h := r.reservedBelow(w); h != nil {
+					r.yield(n, w, h.node)
+				}
+			}
+		}
+	}
+}
+
+// yields reports whether what is reserved is not kept from those in need.
+func (r *round) yields(h *reservation) bool {
+	q := h.ask.app.queue
+	return !q.spec.PreemptionDisabled && r.needOf(q, RuleGuarantee) == nil
+}
+
+// reservedBelow gives a reservation of a queue that is not below its guarantee on a node
+// with room for w, of the queue that uses most of its guarantee; nil for none.
+func (r *round) reservedBelow(w *Ask) *reservation {
+	s := r.s
+	var best *reservation
+	most := 0.0
+	for _, q := range s.tree.all {
+		if q.leaf == nil || q.heldContainers == 0 {
+			continue
+		}
+		use := useRank(q).ratio
+		if best != nil && use <= most {
+			continue
+		}
+		for _, u := range q.leaf.userList {
+			for _, a := range u.apps.Items {
+				for _, x := range a.asks {
+					h := x.hold
+					if h == nil || !r.yields(h) || !s.sizes.Fits(&w.size.V, &h.node.free) || !w.mayGo(h.node) {
+						continue
+					}
+					if best == nil || use > most || h.node.serial < best.node.serial {
+						best, most = h, use
+					}
+				}
+			}
+		}
+	}
+	return best
+}
+
+// yield drops the reservation of a node and keeps its room for an ask in need.
+func (r *round) yield(n *need, w *Ask, node *Node) {
+	s := r.s
+	s.unreserve(node.hold)
+	c := &claim{queue: n.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.rule, until: s.now}
+	free := node.free
+	for c.count < w.count-r.claimed[w] && s.sizes.Fits(&w.size.V, &free) && n.due(s, &w.size.V) {
+		free.Sub(&w.size.V)
+		r.serve(n, &w.size.V, 1)
+		c.count++
+	}
+	r.count(c)
+	r.p.claims = append(r.p.claims, c)
+	s.keep(c)
+}
+
+// claimReserved makes claims on the nodes that asks in need have reserved, the ones
+// that need least taken back first.
+func (r *round) claimReserved(ch *chooser) {
+	type place struct {
+		n    *need
+		w    *Ask
+		cost cost
+	}
+	var places []place
+	ch.groupByNode()
+	for i := range r.needs {
+		n := &r.needs[i]
+		for _, a := range n.queue.leaf.waitingApps() {
+			for _, w := range a.asks {
+				if w.hold == nil || w.count <= r.claimed[w] {
+					continue
+				}
+				if list, cost := ch.clear(n, w, w.hold.node); list != nil {
+					places = append(places, place{n, w, cost})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		switch {
+		case a.n.rule != b.n.rule:
+			return cmp.Compare(a.n.rule, b.n.rule)
+		case a.cost.less(b.cost):
+			return -1
+		case b.cost.less(a.cost):
+			return 1
+		}
+		return 0
+	})
+	for _, p := range places {
+		if r.claimed[p.w] < p.w.count && r.mayClaim(p.n, p.w) {
+			ch.claimOn(p.n, p.w, p.w.hold.node, 1)
+		}
+	}
+}
