@@ -30,7 +30,7 @@ var preemptionKeys = []Setting{
 	},
 	{
 		Key: preemption + "total_preemption_per_round", Type: Float, Default: "0.1",
-		Doc: "The share of the cluster that may be under notice at once.",
+		Doc: "The share of the cluster, of all partitions together, that may be under notice at once.",
 	},
 	{
 		Key: preemption + "max_ignored_over_capacity", Type: Float, Default: "0.1",
@@ -38,7 +38,7 @@ var preemptionKeys = []Setting{
 	},
 	{
 		Key: preemption + "natural_termination_factor", Type: Float, Default: "0.2",
-		Doc: "The share of what is due that one wait takes; the rest is expected to end by itself.",
+		Doc: "The share of what is due that one wait takes; the rest is expected to end by itself. One ask is always served whole.",
 	},
 	{
 		Key: preemption + "conservative-drf", Type: Bool, Default: "false",
@@ -67,15 +67,15 @@ var preemptionKeys = []Setting{
 	},
 	{
 		Key: preemption + "select_based_on_reserved_containers", Type: Bool, Default: "false",
-		Doc: "Whether victims are sought on nodes that are reserved.",
+		Doc: "Whether the node that an ask has reserved is cleared for it before any other node is looked at.",
 	},
 	{
 		Key: preemption + "additional_res_balance_based_on_reserved_containers", Type: Bool, Default: "false",
-		Doc: "Whether what is reserved counts as asked for once more.",
+		Doc: "Whether what a queue has reserved counts as asked for once more, so that more may be taken from more queues.",
 	},
 	{
 		Key: preemption + "preemption-to-balance-queue-after-satisfied.enabled", Type: Bool, Default: "false",
-		Doc: "Whether containers are taken back between queues that all have their guarantees.",
+		Doc: "Whether queues that all have their guarantees share the rest in proportion to them: containers are taken from those with more.",
 	},
 	{
 		Key:  preemption + "preemption-to-balance-queue-after-satisfied.max-wait-before-kill",
@@ -96,6 +96,6 @@ var preemptionKeys = []Setting{
 	},
 	{
 		Key: "creel.scheduler.**.preemption.victims", Type: Enum, Choices: []string{"newest", "least-work"},
-		Doc: "What one queue, and those below it, lose first: Hadoop's order (newest), or what has run least.",
+		Doc: "What one queue, and those below it, lose first: Hadoop's order (newest), or what is expected to lose the least work: time run times size, by the chance that it has not ended by itself before it is killed (from how long the queue's containers ran), twice for applications that keep their containers over attempts, and twice for those with one attempt.",
 	},
 }

@@ -161,16 +161,6 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
 		"creel.rm.heartbeat-interval-max",
 	}},
-	{NotYet, "what large asks need is cleared on any node, reserved or not", []string{
-		preemption + "select_based_on_reserved_containers",
-	}},
-	{NotYet, "what is reserved counts once", []string{
-		preemption + "additional_res_balance_based_on_reserved_containers",
-	}},
-	{NotYet, "nothing is taken from a queue for one that has its guarantee", []string{
-		preemption + "preemption-to-balance-queue-after-satisfied.enabled",
-		preemption + "preemption-to-balance-queue-after-satisfied.max-wait-before-kill",
-	}},
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",

@@ -121,26 +121,36 @@ func (r *run) labelStep() {
 	}
 }
 
+// drawLabelled draws queues with shares of labels x and y.
+func drawLabelled(rt *rapid.T) queues.Spec {
+	spec := drawQueues(rt)
+	spec.Scheduler, spec.Preemption = queues.CapacityScheduler, queues.Preemption{}
+	if spec.Validate() != nil { // drawn for the FairScheduler
+		spec = Defaults().Queues
+		leaf := func(name string, part float64) queues.Queue {
+			return queues.Queue{Name: name, Capacity: queues.PercentOf(part), UserFactor: 4, MaxAMPercent: 1}
+		}
+		spec.Root.Children = []queues.Queue{leaf("a", 50), leaf("b", 10), {
+			Name: "p", Capacity: queues.PercentOf(40), Children: []queues.Queue{leaf("c", 25), leaf("d", 75)},
+		}}
+	}
+	drawShares(rt, &spec.Root, []string{queues.AnyLabel})
+	return spec
+}
+
+// newLabelledRun is a run whose asks name labels x, exclusive, and y, shared.
+func newLabelledRun(rt *rapid.T, t testing.TB, spec queues.Spec) *run {
+	r := newRunOf(rt, t, spec)
+	r.labelled, r.seen = true, map[creel.ContainerID]bool{}
+	r.do("add labels", func(m *Machine, now time.Time) {
+		_ = m.AddLabels(now, []Label{{"x", true}, {"y", false}})
+	})
+	return r
+}
+
 func TestLabelledInvariantsHoldAfterEveryEvent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		spec := drawQueues(rt)
-		spec.Scheduler, spec.Preemption = queues.CapacityScheduler, queues.Preemption{}
-		fixed := Defaults().Queues
-		if spec.Validate() != nil { // drawn for the FairScheduler
-			spec = fixed
-			leaf := func(name string, part float64) queues.Queue {
-				return queues.Queue{Name: name, Capacity: queues.PercentOf(part), UserFactor: 4, MaxAMPercent: 1}
-			}
-			spec.Root.Children = []queues.Queue{leaf("a", 50), leaf("b", 10), {
-				Name: "p", Capacity: queues.PercentOf(40), Children: []queues.Queue{leaf("c", 25), leaf("d", 75)},
-			}}
-		}
-		drawShares(rt, &spec.Root, []string{queues.AnyLabel})
-		r := newRunOf(rt, t, spec)
-		r.labelled, r.seen = true, map[creel.ContainerID]bool{}
-		r.do("add labels", func(m *Machine, now time.Time) {
-			_ = m.AddLabels(now, []Label{{"x", true}, {"y", false}})
-		})
+		r := newLabelledRun(rt, t, drawLabelled(rt))
 		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
 			if rapid.IntRange(0, 5).Draw(rt, "which") == 0 {
 				r.labelStep()

@@ -5,11 +5,14 @@ package rm
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"pgregory.net/rapid"
 )
@@ -31,6 +34,10 @@ func drawPreemption(t *rapid.T) queues.Preemption {
 		IntraMost:            part.Draw(t, "withinMost"),
 		Utilization:          rapid.SampledFrom([]float64{0.2, 0.8}).Draw(t, "utilization"),
 		IntraConservativeDRF: rapid.Bool().Draw(t, "withinConservative"),
+		ReservedFirst:        rapid.Bool().Draw(t, "reservedFirst"),
+		ReservedTwice:        rapid.Bool().Draw(t, "reservedTwice"),
+		Balance:              rapid.Bool().Draw(t, "balance"),
+		BalanceWait:          time.Duration(rapid.SampledFrom([]int{0, 3, 20}).Draw(t, "balanceWait")) * time.Second,
 	}
 }
 
@@ -52,9 +59,23 @@ func keepSome(t *rapid.T, q *queues.Queue) {
 type sentences struct {
 	r       *run
 	open    map[creel.ContainerID]Preempted
-	notices int
+	notices map[string]int // by rule and label, of all runs
 	kills   int
 	pardons int
+}
+
+// inPartition is a queue in the partition of a label.
+type inPartition struct {
+	queue creel.QueuePath
+	label string
+}
+
+// label is that of a victim's node.
+func (k *sentences) label(p Preempted) string {
+	if n := k.r.w.m.nodes[p.Node]; n != nil {
+		return n.Label()
+	}
+	return ""
 }
 
 func (k *sentences) fail(format string, args ...any) {
@@ -63,7 +84,7 @@ func (k *sentences) fail(format string, args ...any) {
 
 func (k *sentences) see(actions []Action) {
 	m := k.r.w.m
-	killed := map[creel.QueuePath]*amounts.Vec{}
+	killed := map[inPartition]*amounts.Vec{}
 	ams := false
 	made := false
 	var fresh []Preempted
@@ -74,7 +95,7 @@ func (k *sentences) see(actions []Action) {
 		}
 		switch p.What {
 		case Noticed:
-			k.notices++
+			k.notices[strings.TrimSpace(p.Rule.String()+" "+k.label(p))]++
 			made = true
 			if _, twice := k.open[p.Container]; twice {
 				k.fail("%s is under notice twice", p.Container)
@@ -105,10 +126,11 @@ func (k *sentences) see(actions []Action) {
 			}
 			ams = ams || p.AM
 			if p.Queue != p.ForQueue {
-				if killed[p.Queue] == nil {
-					killed[p.Queue] = &amounts.Vec{}
+				at := inPartition{p.Queue, k.label(p)}
+				if killed[at] == nil {
+					killed[at] = &amounts.Vec{}
 				}
-				killed[p.Queue].Add(new(m.sizes.Vec(p.Resource)))
+				killed[at].Add(new(m.sizes.Vec(p.Resource)))
 			}
 		}
 	}
@@ -122,13 +144,22 @@ func (k *sentences) see(actions []Action) {
 		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
+		if l := k.label(p); still && l != "" && !slices.ContainsFunc(m.sched.UseByPartition(&m.apps[p.For].App),
+			func(u sched.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
+			k.fail("%s on a node of label %s is taken for %s, which asks for nothing there", p.Container, l, p.For)
+		}
 	}
 	if m.cfg.Queues.Scheduler == queues.FairScheduler {
 		return
 	}
-	for path, lost := range killed {
-		q := m.sched.Find(string(path))
-		after, guaranteed := q.Used(), m.sizes.Vec(m.sched.View(q).Guaranteed)
+	for at, lost := range killed {
+		path, view := at.queue, m.sched.View(m.sched.Find(string(at.queue)))
+		for _, x := range view.Partitions {
+			if x.Label == at.label {
+				view = x.QueueView
+			}
+		}
+		after, guaranteed := m.sizes.Vec(view.Used), m.sizes.Vec(view.Guaranteed)
 		before := after
 		before.Add(lost)
 		for i := 0; !ams && i < m.sizes.Check; i++ {
@@ -158,36 +189,127 @@ func (k *sentences) see(actions []Action) {
 // serves an ask that waits; every notice ends in a kill or a pardon; and equal events
 // give equal victims.
 func TestPreemptionKeepsItsPromises(t *testing.T) {
-	notices := 0
+	k := &sentences{notices: map[string]int{}}
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := drawQueues(rt)
 		spec.Preemption = drawPreemption(rt)
 		keepSome(rt, &spec.Root)
-		r := newRunOf(rt, t, spec)
-		k := &sentences{r: r, open: map[creel.ContainerID]Preempted{}}
-		r.watch = k.see
+		k.begin(newRunOf(rt, t, spec))
 		for range rapid.IntRange(30, 140).Draw(rt, "steps") {
-			r.step()
-			r.tick(0)
+			k.r.step()
+			k.r.tick(0)
 		}
-		r.tick(40 * time.Second)
-		for id, p := range k.open {
-			if late := r.w.now.Sub(p.By); late > 2*spec.Preemption.Interval {
-				k.fail("%s is under notice %s after its time", id, late)
-			}
-		}
-		notices += k.notices
-		again := newWorld(t, func(c *Config) { *c = r.first })
-		for _, l := range r.log {
-			l.call(again.m, l.at)
-		}
-		if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
-			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
-		}
+		k.end(t)
 	})
-	t.Logf("%d notices", notices)
-	if notices == 0 {
+	t.Logf("notices by rule: %v; %d kills", k.notices, k.kills)
+	if len(k.notices) == 0 {
 		t.Error("no container was ever put under notice")
+	}
+}
+
+// TestPreemptionKeepsItsPromisesInEachPartition: the same in a cluster that is full, of
+// labels x, exclusive, and y, shared, in which every queue always asks for more.
+func TestPreemptionKeepsItsPromisesInEachPartition(t *testing.T) {
+	k := &sentences{notices: map[string]int{}}
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := Defaults().Queues
+		spec.Calculator = rapid.SampledFrom([]queues.Calculator{queues.MemoryOnly, queues.Dominant}).Draw(rt, "calculator")
+		spec.Root.Children = nil
+		names := []string{"a", "b", "c"}
+		parts := [][]int{{50, 30, 20}, {10, 20, 70}, {0, 60, 40}}[rapid.IntRange(0, 2).Draw(rt, "parts")]
+		for i, name := range names {
+			share := func(label string, of int) queues.LabelShare {
+				return queues.LabelShare{Label: label, Capacity: queues.PercentOf(float64(parts[of%3])), MaxAMPercent: 1}
+			}
+			spec.Root.Children = append(spec.Root.Children, queues.Queue{
+				Name: name, Capacity: queues.PercentOf(float64(parts[i])), UserFactor: -1, MaxAMPercent: 1,
+				Shares:  []queues.LabelShare{share("x", i+1), share("y", i+2)},
+				Victims: rapid.SampledFrom([]queues.Victims{queues.Newest, queues.LeastWork}).Draw(rt, "victims"),
+			})
+		}
+		spec.Preemption = drawPreemption(rt)
+		r := newLabelledRun(rt, t, spec)
+		k.begin(r)
+		for i, label := range []string{"", "x", "y", "y", ""} {
+			id := creel.NodeID{Host: fmt.Sprintf("h%d", i), Port: 1}
+			size := creel.Resource{MemoryMB: int64(rapid.IntRange(4, 12).Draw(rt, "mb")) * 1024, VCores: 16}
+			r.do("node", func(m *Machine, now time.Time) {
+				_, _ = m.RegisterNode(now, &RegisterNode{ID: id, Resource: size})
+				if label != "" {
+					_ = m.ReplaceLabels(now, []NodeLabels{{id, []string{label}}}, false)
+				}
+			})
+			r.nodes = append(r.nodes, id)
+		}
+		for i, name := range names {
+			id := creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}
+			r.do("submit", func(m *Machine, now time.Time) {
+				_ = m.Submit(now, &Submission{ID: id, User: "u", Queue: "root." + name, Unmanaged: true})
+			})
+			at := creel.AttemptID{Application: id, Attempt: 1}
+			r.do("register", func(m *Machine, now time.Time) { _, _ = m.RegisterAM(now, &RegisterAM{Attempt: at, Host: "am"}) })
+			r.mine = append(r.mine, at)
+		}
+		responses := map[creel.AttemptID]int32{}
+		for range rapid.IntRange(10, 40).Draw(rt, "steps") {
+			at := rapid.SampledFrom(r.mine).Draw(rt, "who")
+			req := AllocateRequest{ResponseID: responses[at]}
+			switch rapid.IntRange(0, 9).Draw(rt, "op") {
+			case 0: // some of its containers are released
+				for _, c := range r.w.m.Containers(at) {
+					if rapid.IntRange(0, 3).Draw(rt, "goes") == 0 {
+						req.Release = append(req.Release, c.ID)
+					}
+				}
+			case 1:
+				r.labelStep()
+			default:
+				req.Asks = []Ask{{
+					Priority: 1, ResourceName: "*", Count: int32(rapid.IntRange(1, 12).Draw(rt, "count")),
+					Resource: creel.Resource{MemoryMB: int64(rapid.IntRange(1, 4).Draw(rt, "size")) * 1024, VCores: 1},
+					Label:    LabelExpression{rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "label"), true},
+				}}
+				req.Asks[0].Priority += int32(len(req.Asks[0].Label.Text)) * int32(req.Asks[0].Resource.MemoryMB/1024)
+			}
+			r.do("allocate", func(m *Machine, now time.Time) {
+				if out, err := m.Allocate(now, at, &req); err == nil {
+					responses[at] = out.ResponseID
+				}
+			})
+			r.tick(time.Duration(rapid.IntRange(0, 4000).Draw(rt, "ms")) * time.Millisecond)
+		}
+		k.end(t)
+	})
+	t.Logf("notices by rule and label: %v; %d kills", k.notices, k.kills)
+	for _, of := range []string{"guarantee", "guarantee x", "guarantee y"} {
+		if k.notices[of] == 0 {
+			t.Errorf("no container was ever put under notice for the %s", of)
+		}
+	}
+}
+
+// begin watches a run.
+func (k *sentences) begin(r *run) {
+	k.r, k.open = r, map[creel.ContainerID]Preempted{}
+	r.watch = k.see
+}
+
+// end lets all time pass that sentences may take, and plays the run again.
+func (k *sentences) end(t *testing.T) {
+	r := k.r
+	p := r.first.Queues.Preemption
+	r.tick(p.Wait + p.BalanceWait + 10*time.Second)
+	for id, of := range k.open {
+		if late := r.w.now.Sub(of.By); late > 2*p.Interval {
+			k.fail("%s is under notice %s after its time", id, late)
+		}
+	}
+	again := newWorld(t, func(c *Config) { *c = r.first })
+	for _, l := range r.log {
+		l.call(again.m, l.at)
+	}
+	if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
+		r.t.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
 	}
 }
 
@@ -216,7 +338,7 @@ func TestQueuesThatTradeRoomFindRest(t *testing.T) {
 		share := rapid.IntRange(1, 9).Draw(rt, "share") * 10
 		fair := rapid.Bool().Draw(rt, "fair")
 		p := drawPreemption(rt)
-		p.Wait, p.Utilization = min(p.Wait, 3*time.Second), 0.1
+		p.Wait, p.BalanceWait, p.Utilization = min(p.Wait, 3*time.Second), min(p.BalanceWait, 3*time.Second), 0.1
 		keep := rapid.SampledFrom([]float64{0, 0.1}).Draw(rt, "zone")
 		p.IgnoredOver = keep
 		w := newWorld(t, func(c *Config) {

@@ -169,7 +169,7 @@ var hadoopsOwn = []string{
 	"schedule-asynchronously.",
 	"per-node-heartbeat.",
 	"multi-node-",
-	"lazy-preemption-enabled",
+	"lazy-preemption-enabled", // every kill is: for an ask that waits for what it leaves, and gets it
 	"reservations-continue-look-all-nodes",
 	"skip-allocate-on-nodes-with-reserved-containers",
 	"rack-locality-full-reset",

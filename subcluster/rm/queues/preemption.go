@@ -40,7 +40,7 @@ type Victims uint8
 const (
 	VictimsDefault Victims = iota // the parent's; Newest at the root
 	Newest                        // of the application that is served last, the newest container
-	LeastWork                     // least time times size, whole nodes in one step for large asks
+	LeastWork                     // least work that is expected to be lost, whole nodes in one step for large asks
 )
 
 // IntraOrder says what decides first within a leaf.

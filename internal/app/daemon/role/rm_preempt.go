@@ -42,6 +42,10 @@ func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Pr
 		IntraFrom:            f.number("intra-queue-preemption.minimum-threshold"),
 		IntraMost:            f.number("intra-queue-preemption.max-allowable-limit"),
 		IntraConservativeDRF: f.flag("intra-queue-preemption.conservative-drf"),
+		ReservedFirst:        f.flag("select_based_on_reserved_containers"),
+		ReservedTwice:        f.flag("additional_res_balance_based_on_reserved_containers"),
+		Balance:              f.flag("preemption-to-balance-queue-after-satisfied.enabled"),
+		BalanceWait:          f.time("preemption-to-balance-queue-after-satisfied.max-wait-before-kill"),
 		Utilization:          s.Float("yarn.scheduler.fair.preemption.cluster-utilization-threshold"),
 	}
 	if f.text("intra-queue-preemption.preemption-order-policy") == "priority_first" {
@@ -50,6 +54,7 @@ func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Pr
 	fairOn, fairWait := s.Bool("yarn.scheduler.fair.preemption"), s.Duration("yarn.scheduler.fair.waitTimeBeforeKill")
 	if fairScheduler(s) {
 		p.On, p.ObserveOnly, p.IntraQueue = fairOn, false, false
+		p.ReservedFirst, p.ReservedTwice, p.Balance = false, false, false
 		p.Interval, p.Wait, p.Termination = fairInterval, fairWait, 1
 	}
 	return p, f.err
