@@ -28,14 +28,12 @@ func (k containersOf) Apps(yield func(*sched.App) bool) {
 // the newest first.
 func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Container {
 	begin := len(out)
-	x := ofSched(a)
-	weight := x.sub.weight()
-	for _, t := range x.attempts {
+	for _, t := range ofSched(a).attempts {
 		for c := range t.live.All() {
 			if c.rare().victim == nil && c.rare().growing == nil {
 				out = append(out, sched.Container{
 					Owner: c, Node: &c.node.Node, Size: k.m.sizeOf(c), Created: c.created, AM: c.am,
-					Lent: c.node.Lends() && c.rare().label == "", Weight: weight,
+					Lent: c.node.Lends() && c.rare().label == "",
 				})
 			}
 		}
@@ -44,11 +42,11 @@ func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Contai
 	return out
 }
 
-// weight is what an application's work counts when victims are chosen for the least
+// Weight is what an application's work counts when victims are chosen for the least
 // loss, by its own word: twice where its containers outlive its AM, for they hold what
 // is not in them alone, and twice where it may be tried once only.
-func (s *Submission) weight() float64 {
-	w := 1.0
+func (k containersOf) Weight(a *sched.App) float64 {
+	w, s := 1.0, ofSched(a).sub
 	if s.KeepContainers {
 		w *= 2
 	}

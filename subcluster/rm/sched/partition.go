@@ -230,6 +230,9 @@ func (k containersIn) Newest(x *App, out []Container) []Container {
 	return k.p.main.containers.Newest(x.main, out)
 }
 
+// Weight is that of the whole application.
+func (k containersIn) Weight(x *App) float64 { return k.p.main.containers.Weight(x.main) }
+
 // Held is a container on a node whose label changes.
 type Held struct {
 	App  *App

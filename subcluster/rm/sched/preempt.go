@@ -45,6 +45,9 @@ type Containers interface {
 	// Newest appends the live containers of an application that are not victims,
 	// the newest first.
 	Newest(a *App, out []Container) []Container
+	// Weight is what an application's work counts beside that of others, by its own
+	// word; 1 for most.
+	Weight(a *App) float64
 }
 
 // Container is a container as a candidate for being taken back.
@@ -55,9 +58,6 @@ type Container struct {
 	Created int64 // ms since the epoch
 	AM      bool
 	Lent    bool // it is in a shared partition whose label was not asked for
-	// Weight is what its work counts beside that of others, by its application's own
-	// word; 0 = 1.
-	Weight float64
 }
 
 // Rule says by which rule a container is taken back.
@@ -191,7 +191,8 @@ type round struct {
 	claimed   map[*Ask]int32
 	byUser    map[*user]*amounts.Vec // what claims give a user
 	dry       bool                   // nobody is told
-	leastWork bool                   // a queue with too much loses what has run least
+	leastWork bool                   // a queue with too much loses the least work
+	lent      bool                   // a candidate is lent
 	chosen    map[any]bool           // owners of containers that this round took
 	loss      map[*App]*amounts.Vec  // under notice, by who loses it
 	userLoss  map[*user]*amounts.Vec

@@ -17,7 +17,6 @@ type candidate struct {
 	app    *App
 	budget *budget
 	choice choice
-	used   bool // in a claim of this round
 }
 
 // candidates gives the containers of all applications that have a budget, in the
@@ -40,7 +39,7 @@ func (r *round) candidates() []candidate {
 			list = r.addContainers(list, a, b)
 		}
 	}
-	if slices.ContainsFunc(list, func(k candidate) bool { return k.Lent }) {
+	if r.lent {
 		slices.SortStableFunc(list, func(a, b candidate) int { return last(a.Lent) - last(b.Lent) })
 	}
 	r.p.memory.list = list
@@ -76,13 +75,19 @@ func servedLast(apps []*App) {
 
 func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	found := r.p.from.Newest(a, r.p.memory.found[:0])
-	for _, c := range found {
+	weight := 1.0
+	if r.leastWork {
+		weight = r.p.from.Weight(a)
+	}
+	for i := range found {
+		c := &found[i]
 		n := c.Node
 		if n.of != r.s || n.use != Open || len(n.kept) > 0 || r.chosen[c.Owner] {
 			continue
 		}
 		if may, _ := b.takes(r.s, &c.Size.V, RuleGuarantee); may {
-			list = append(list, candidate{Container: c, app: a, budget: b, choice: r.weigh(&c, a)})
+			list = append(list, candidate{Container: *c, app: a, budget: b, choice: r.weigh(c, a, weight)})
+			r.lent = r.lent || c.Lent
 		}
 	}
 	clear(found)
@@ -122,7 +127,7 @@ type heapOf struct {
 func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
-		heaps: map[heapOf]*bundles{}, lent: len(list) > 0 && list[0].Lent,
+		heaps: map[heapOf]*bundles{}, lent: r.lent,
 	}
 	for _, c := range slices.Concat(r.p.claims, r.made) {
 		// What is free there is counted on already, so far as the victims do not suffice.
@@ -170,7 +175,7 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 	}
 	for ; from < len(ch.list); from++ {
 		k := &ch.list[from]
-		if k.used || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) || !ams && k.budget.queue.losesLeast() {
+		if k.choice.taken || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) || !ams && k.budget.queue.losesLeast() {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); !soon {
@@ -201,7 +206,7 @@ func plus(a, b *amounts.Vec) *amounts.Vec {
 func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chosen []*candidate) *claim {
 	s, free := r.s, ch.room(node)
 	for _, k := range chosen {
-		k.used = true
+		k.choice.taken = true
 		k.choice.of = int32(len(chosen))
 		k.budget.take(&k.Size.V, 1)
 		if k.AM {
@@ -369,7 +374,7 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node) ([]*candidate, cost) {
 	able := ch.scratch[:0]
 	for _, i := range ch.byNode[node] {
 		k := &ch.list[i]
-		if k.used || k.app == w.app {
+		if k.choice.taken || k.app == w.app {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); soon {

@@ -20,16 +20,17 @@ import (
 // choice is how a victim was chosen.
 type choice struct {
 	loss   float64 // expected; only by LeastWork
-	stays  float64 // the chance that it is still there to be killed
-	weight float64
+	stays  float32 // the chance that it is still there to be killed
+	weight float32
 	of     int32 // how many the node loses with it
 	lent   bool
 	least  bool
+	taken  bool // in a claim of this round
 }
 
 // weigh finds what a candidate costs.
-func (r *round) weigh(c *Container, a *App) choice {
-	k := choice{lent: c.Lent, stays: 1, weight: max(c.Weight, 1)}
+func (r *round) weigh(c *Container, a *App, weight float64) choice {
+	k := choice{lent: c.Lent, stays: 1, weight: float32(weight)}
 	if !r.leastWork {
 		return k
 	}
@@ -37,9 +38,9 @@ func (r *round) weigh(c *Container, a *App) choice {
 	age := max(s.ms()-c.Created, 0)
 	k.least = a.queue.losesLeast()
 	if t := a.queue.leaf.runtimes; t != nil && !c.AM {
-		k.stays = t.stays(age, wait)
+		k.stays = float32(t.stays(age, wait))
 	}
-	k.loss = float64(age+max(wait, 1)) * s.sizes.Dominant(&c.Size.V, &s.total) * k.weight * k.stays
+	k.loss = float64(age+max(wait, 1)) * s.sizes.Dominant(&c.Size.V, &s.total) * weight * float64(k.stays)
 	return k
 }
 
