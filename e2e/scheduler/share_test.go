@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
@@ -85,6 +86,7 @@ type realAM struct {
 	ask        []*yarnpb.ResourceRequestProto
 	release    []*yarnpb.ContainerIdProto
 	has        []*yarnpb.ContainerIdProto
+	lost       lost
 }
 
 func (s *realSide) find(name string) *realAM {
@@ -209,6 +211,7 @@ func (s *realSide) allocate(t *testing.T, m *realAM) int {
 	for _, c := range r.GetAllocatedContainers() {
 		m.has = append(m.has, c.GetId())
 	}
+	m.lost.answer(r)
 	return len(r.GetAllocatedContainers())
 }
 
@@ -238,6 +241,7 @@ func (s *realSide) got(name string) int { return len(s.find(name).has) }
 // ourSide drives our machine in memory.
 type ourSide struct {
 	m    *rm.Machine
+	now  time.Time // start, and what waits has let pass
 	next int32
 	ams  []*ourAM
 }
@@ -247,6 +251,7 @@ type ourAM struct {
 	id         creel.AttemptID
 	responseID int32
 	has        []creel.ContainerID
+	lost       lost
 }
 
 func (s *ourSide) find(name string) *ourAM {
@@ -266,7 +271,7 @@ func (s *ourSide) submit(t *testing.T, j job) {
 		id:   creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: s.next}, Attempt: 1},
 	}
 	if err := s.m.Submit(
-		start,
+		s.now,
 		&rm.Submission{
 			ID:          m.id.Application,
 			User:        j.user,
@@ -280,7 +285,7 @@ func (s *ourSide) submit(t *testing.T, j job) {
 		t.Fatal(err)
 	}
 	s.m.Actions(nil)
-	if _, err := s.m.RegisterAM(start, &rm.RegisterAM{Attempt: m.id, Host: "localhost"}); err != nil {
+	if _, err := s.m.RegisterAM(s.now, &rm.RegisterAM{Attempt: m.id, Host: "localhost"}); err != nil {
 		t.Fatalf("%s: %v", j.name, err)
 	}
 	s.ams = append(s.ams, m)
@@ -288,9 +293,13 @@ func (s *ourSide) submit(t *testing.T, j job) {
 
 func (s *ourSide) allocate(t *testing.T, m *ourAM, asks []rm.Ask, release []creel.ContainerID) int {
 	t.Helper()
-	r, err := s.m.Allocate(start, m.id, &rm.AllocateRequest{ResponseID: m.responseID, Asks: asks, Release: release})
+	r, err := s.m.Allocate(s.now, m.id, &rm.AllocateRequest{ResponseID: m.responseID, Asks: asks, Release: release})
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
+	}
+	m.lost.told(r.Preempt)
+	for _, c := range r.Completed {
+		m.lost.ended(c.ID, c.ExitStatus)
 	}
 	m.responseID = r.ResponseID
 	for _, g := range r.Granted {
@@ -438,7 +447,7 @@ func TestCapacitySharesAreThoseOfARealResourceManager(t *testing.T) {
 		hog,
 		capacityJobs,
 	)
-	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes)}, hog, capacityJobs)
+	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes), now: start}, hog, capacityJobs)
 	compare(t, theirs, mine, capacityJobs, nil)
 }
 
@@ -474,7 +483,7 @@ yarn.scheduler.maximum-allocation-mb = 8192`)
 		{"cap-a", "u1", "root.cap.a", 0, creel.NewResource(512, 2), 1000},
 	}
 	theirs := share(t, &realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)}, hog, jobs)
-	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes)}, hog, jobs)
+	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes), now: start}, hog, jobs)
 	// Hadoop leaves the last core below a parent's maximum to the child whose turn
 	// it is, which needs four; we give it to the one that needs one.
 	compare(t, theirs, mine, jobs, map[string]int{"mem": 1})
@@ -576,6 +585,6 @@ func TestFairSharesAreThoseOfARealResourceManager(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mine := share(t, &ourSide{m: m}, hog, fairJobs)
+	mine := share(t, &ourSide{m: m, now: start}, hog, fairJobs)
 	compare(t, theirs, mine, fairJobs, nil)
 }

@@ -92,6 +92,11 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 		if *rule.since == 0 {
 			*rule.since = s.now
 		}
+		for i := 0; i < s.sizes.Check; i++ {
+			if rule.due.At(i) == 0 { // nothing is promised of it, so it stops nothing
+				lacks.Set(i, max(0, want.At(i)-q.used.At(i)))
+			}
+		}
 		if s.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
 			n.rest.Max(&lacks)
 			n.rule = rule.rule

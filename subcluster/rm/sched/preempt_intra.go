@@ -52,13 +52,13 @@ func (r *round) withinLeaf(q *Queue) {
 	}
 	for _, rule := range []Rule{first, second} {
 		for _, a := range q.leaf.waitingApps() {
-			r.withinFor(q, a, rule, &rest, under.IsZero())
+			r.withinFor(q, a, rule, &rest, &under)
 		}
 	}
 }
 
 // withinFor serves one application by one rule.
-func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first bool) {
+func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec) {
 	s, cfg := r.s, &r.p.cfg
 	var budgets []*budget
 	var losers []*App
@@ -92,20 +92,21 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first 
 		limit, _ := s.policy.userLimit(s, a.user)
 		n.rest = above(s, &limit, &a.user.used)
 	}
-	// What is within the bound of the leaf, and one container if nothing is under
-	// notice, or a small leaf would never give anything.
-	w := a.firstAsk()
-	if w == nil {
-		return
+	// What is within the bound of the leaf, whoever loses it, and one container if
+	// nothing is under notice, or a small leaf would never give anything.
+	bound := *rest
+	if under.IsZero() {
+		for i := 0; i < s.sizes.Check; i++ {
+			bound.Set(i, max(bound.At(i), 1))
+		}
 	}
-	if !first {
-		n.rest.Min(rest)
-	}
+	n.rest.Min(&bound)
 	before := len(r.made)
 	r.claimFor(&n, r.chooser(list))
 	for _, c := range r.made[before:] {
 		for _, v := range c.victims {
 			rest.Sub(&v.Size.V)
+			under.Add(&v.Size.V)
 		}
 	}
 }
@@ -166,15 +167,6 @@ func (r *round) stillWithin(c *claim) bool {
 	}
 	r.count(c)
 	return true
-}
-
-func (a *App) firstAsk() *Ask {
-	for _, w := range a.asks {
-		if w.count > 0 && w.size != nil {
-			return w
-		}
-	}
-	return nil
 }
 
 // keepsWithin: nothing is taken within a leaf, nor within one that keeps what it has.
