@@ -38,6 +38,8 @@ type Plan struct {
 	Starts      []MemberStart `json:"starts,omitempty"`
 	SlowStartMS int64         `json:"slow_start_ms,omitempty"` // time from nothing to all of a member's size
 	Began       time.Time     `json:"began,omitzero"`          // store's clock at the first plan of all
+	// Preemption is what may be taken back for queues that have a budget, by path.
+	Preemption []PreemptionBudget `json:"preemption,omitempty"`
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
 }

@@ -202,6 +202,7 @@ func queueApply() *cobra.Command {
       guarantee: 30%               of the federation, or {memory: MB, vCores: N}
       weight: 2                    of what is left beyond guarantees
       maximum: 45%
+      preemption: 5%               may be taken back for it, in each preemption_seconds [60]
     - queue: root.batch
       optout: true                 homes, splits and escrow do not follow the plan
 

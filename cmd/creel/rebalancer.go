@@ -147,7 +147,13 @@ func printPlan(c *cobra.Command, p printer, plan *subcluster.Plan) error {
 		l.Members = strings.Join(parts, ", ")
 		lines = append(lines, l)
 	}
-	return printList(c.OutOrStdout(), p, lines, planColumns)
+	if err := printList(c.OutOrStdout(), p, lines, planColumns); err != nil || p.format != "table" {
+		return err
+	}
+	for i := range plan.Preemption {
+		fmt.Fprintln(c.OutOrStdout(), &plan.Preemption[i])
+	}
+	return nil
 }
 
 func rebalancerWhy() *cobra.Command {

@@ -27,7 +27,9 @@
 //     lease "rebalancer". Not while a document says that plans are paused.
 //  2. What a plan changed is added to the record of decisions; percentages of the
 //     queue tree are written anew when the federation's size changed.
-//  3. A plan is written under that lease: a deposed leader's is refused.
+//  3. GivePreemption adds what members may take back from others for queues that have a
+//     preemption budget; ResourceManagers follow it (server.Budgets) while its lease lasts.
+//  4. A plan is written under that lease: a deposed leader's is refused.
 //
 // Which waiting applications move to another member is decided by ChooseMoves, which
 // routers ask: they can list and move them (router/moves), and drains need it where no
@@ -56,7 +58,7 @@
 // somebody asks for it or a setting says so (Mend).
 //
 // Not yet: queue capacities in members do not follow the plan from round to round,
-// preemption budgets are not given, Hadoop's ResourceManagers are not given
+// Hadoop's ResourceManagers are not given
 // caps, user limits are not held in escrow. Amounts
 // are of the default partition, and of several resource types the dominant one
 // counts in plans. All that waits is taken to be able to run in any member that

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -26,7 +27,8 @@ func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 	for i := range t.Queues {
 		q := &t.Queues[i]
 		changed = changed || q.GuaranteePercent > 0 && far(q.Guarantee, of(q.GuaranteePercent)) ||
-			q.MaximumPercent > 0 && far(q.Maximum, of(q.MaximumPercent))
+			q.MaximumPercent > 0 && far(q.Maximum, of(q.MaximumPercent)) ||
+			q.PreemptionPercent > 0 && far(q.Preemption, of(q.PreemptionPercent))
 	}
 	for i := range t.Queues {
 		q := &t.Queues[i]
@@ -35,6 +37,9 @@ func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 		}
 		if q.MaximumPercent > 0 && changed {
 			q.Maximum = of(q.MaximumPercent)
+		}
+		if q.PreemptionPercent > 0 && changed {
+			q.Preemption = of(q.PreemptionPercent)
 		}
 	}
 	return changed
@@ -74,6 +79,12 @@ func (t *Tree) Encode() ([]byte, error) {
 		}
 		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
 			return nil, err
+		}
+		if out.Preemption, err = write(q.Preemption, q.PreemptionPercent); err != nil {
+			return nil, err
+		}
+		if out.Preemption != nil {
+			out.PreemptionSeconds = int64(q.PreemptionEvery / time.Second)
 		}
 		doc.Queues = append(doc.Queues, out)
 	}
@@ -169,6 +180,9 @@ type QueueState struct {
 	Weight    float64 `json:"weight,omitempty"`
 	Maximum   Amounts `json:"maximum,omitempty"` // none without one
 	Optout    bool    `json:"optout,omitempty"`
+	// Preemption is the most that is taken back for it in each PreemptionSeconds.
+	Preemption        Amounts `json:"preemption,omitempty"`
+	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
 	// Files is what the members' files guarantee, summed; Members the same by member.
 	Files          Amounts                         `json:"files"`
 	Members        map[creel.SubclusterID]Amounts  `json:"members"`
@@ -277,6 +291,9 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			}
 			if q.Bounded() {
 				s.Maximum, s.MaximumPercent = amountsOf(q.Maximum), 100*Share(q.Maximum.Min(total), total)
+			}
+			if q.PreemptionBounded() {
+				s.Preemption, s.PreemptionSeconds = amountsOf(q.Preemption), int64(q.PreemptionEvery/time.Second)
 			}
 			if text := lacking(reporting, s.Members); text != "" {
 				s.Drift = append(s.Drift, text)

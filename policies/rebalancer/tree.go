@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -49,6 +50,13 @@ type Queue struct {
 	// what the federation has; 0: they are absolute. Who writes the document puts the
 	// amounts in (Resolve), and the rebalancer when the federation grows or shrinks.
 	GuaranteePercent, MaximumPercent float64
+	// Preemption is the most that may be taken back from others for this queue in all
+	// members together, in each PreemptionEvery of the store's clock; zero for no bound.
+	// Types that the document leaves out have Unbounded. PreemptionPercent is as
+	// GuaranteePercent.
+	Preemption        creel.Resource
+	PreemptionPercent float64
+	PreemptionEvery   time.Duration
 	// Optout: routers, proxies and escrow do not follow the plan for this queue.
 	Optout bool
 }
@@ -82,7 +90,10 @@ type queueJSON struct {
 	Guarantee json.RawMessage `json:"guarantee,omitempty"`
 	Weight    *float64        `json:"weight,omitempty"`
 	Maximum   json.RawMessage `json:"maximum,omitempty"`
-	Optout    bool            `json:"optout,omitempty"`
+	// Preemption is what may be taken back for it in PreemptionSeconds [60].
+	Preemption        json.RawMessage `json:"preemption,omitempty"`
+	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
+	Optout            bool            `json:"optout,omitempty"`
 }
 
 // ParseTree reads the document:
@@ -91,6 +102,7 @@ type queueJSON struct {
 //	  "guarantee": {"memory": 1048576, "vCores": 256},
 //	  "maximum": {"memory": 4194304}}]}
 //
+// "preemption" bounds what is taken back from others for the queue, see GivePreemption.
 // Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
 // the amounts that it was when the document was written, is a part of the federation.
 // Unknown keys, amounts below zero and queues named twice are refused.
@@ -124,6 +136,9 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		}
 		if e.Maximum, e.MaximumPercent, err = amounts(q.Maximum, Unbounded); err != nil {
 			return nil, refuse("maximum of %s: %v", path, err)
+		}
+		if err := e.readPreemption(&q); err != nil {
+			return nil, refuse("preemption of %s: %v", path, err)
 		}
 		if q.Weight != nil {
 			if e.Weight = *q.Weight; !(e.Weight > 0 && e.Weight <= 1e9) {

@@ -222,7 +222,9 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		if out.Plan != nil {
 			r.SlowStart(view, out.Plan, time.Duration(out.Plan.SlowStartMS)*time.Millisecond)
 		}
-		out.Next = rebalancer.Publish(r, (&rebalancer.Planner{}).Plan(&r.Input, nil), out.Plan, rebalancer.Shaping{})
+		shares := (&rebalancer.Planner{}).Plan(&r.Input, nil)
+		out.Next = rebalancer.Publish(r, shares, out.Plan, rebalancer.Shaping{})
+		rebalancer.GivePreemption(r, shares, out.Next, out.Plan, view.At)
 	}
 	return out, nil
 }

@@ -4,8 +4,6 @@ package redis
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/creelrm/creel"
 	goredis "github.com/redis/go-redis/v9"
@@ -47,21 +45,11 @@ var (
 
 // ParseMembers joins one member's fields as Records does.
 func ParseMembers(id, record, epoch, heartbeat, load string) (int, []string) {
-	one := func(v ...string) (columns []any) {
-		for _, c := range v {
-			columns = append(columns, []any{c})
-		}
-		return columns
-	}
-	for _, inParts := range []bool{true, false} {
-		m := (&memberSet{inParts: inParts, queues: []string{"a"}}).with([]any{
-			[]any{id, heartbeat}, one(id, load, load), one(id, record, epoch, heartbeat, "", "", epoch), "all",
-		})
-		if !inParts {
-			return len(m.list), slices.Sorted(maps.Values(m.problems))
-		}
-	}
-	return 0, nil
+	one := func(v string) any { return []any{id, v} }
+	list, problems := parseMembers(
+		[]any{one(record), one(epoch), one(heartbeat), one(heartbeat), one(load), []any{}, []any{}},
+	)
+	return len(list), problems
 }
 
 // ParseConfig reads a URL.
@@ -73,33 +61,3 @@ func ParseConfig(url string) (Config, error) {
 
 // Member of a parsed home.
 func (h home) Member() creel.SubclusterID { return h.member }
-
-// Looker reads records as RecordsOf does, and does not read what came: it stands for a
-// proxy on another machine, whose processor time is not this one's.
-type Looker struct {
-	Store         *Store
-	Queues        []string
-	version       string
-	identity      string
-	changes, seen string
-}
-
-// Look returns the count of changes of members, and how many bytes of loads came.
-func (l *Looker) Look(ctx context.Context) (changes int64, bytes int, err error) {
-	keys := l.Store.controls("meta", "m", "e", "b", "r", "l", "d", "x", "v", "lv", "p", "mv", "h")
-	for _, leaf := range l.Queues {
-		keys = append(keys, l.Store.leafKey(leaf))
-	}
-	v, err := l.Store.do(ctx, reading(recordsScript, keys, l.version, l.identity, l.changes, l.seen, "1"))
-	if err != nil {
-		return 0, 0, err
-	}
-	list := v.([]any)
-	l.identity, l.version, l.changes, l.seen = str(list[2]), str(list[3]), str(list[4]), str(list[5])
-	for _, column := range columns(list[7].([]any)[1]) {
-		for _, text := range column {
-			bytes += len(str(text))
-		}
-	}
-	return num(list[4]), bytes, nil
-}

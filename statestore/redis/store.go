@@ -31,8 +31,7 @@ type Store struct {
 	identity atomic.Pointer[string] // of the store we know; nil before the first contact
 	opening  chan struct{}          // one at a time makes first contact
 	policies atomic.Pointer[policySet]
-	members  atomic.Pointer[memberSet] // read by Records
-	inParts  atomic.Pointer[memberSet] // by RecordsOf
+	members  atomic.Pointer[memberSet]
 
 	mu     sync.Mutex
 	closed bool

@@ -198,7 +198,9 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if _, paused := control.Find(rebalancer.PauseName); paused {
 		return true, nil
 	}
-	out := rebalancer.Publish(r, l.planner.Plan(&r.Input, nil), l.before, l.Shaping)
+	shares := l.planner.Plan(&r.Input, nil)
+	out := rebalancer.Publish(r, shares, l.before, l.Shaping)
+	rebalancer.GivePreemption(r, shares, out, l.before, records.Now)
 	out.Term = l.lease.Token
 	if !l.DryRun {
 		out.LeaseMS = (planRounds * l.Every).Milliseconds()

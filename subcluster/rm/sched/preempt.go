@@ -196,7 +196,9 @@ type round struct {
 	chosen    map[any]bool           // owners of containers that this round took
 	loss      map[*App]*amounts.Vec  // under notice, by who loses it
 	userLoss  map[*user]*amounts.Vec
-	made      []*claim // by this round
+	made      []*claim                   // by this round
+	serves    *Queue                     // that claims are made for; nil within a leaf
+	planned   map[*spending]*amounts.Vec // of claims made by this round
 }
 
 // need is what a leaf, or within a leaf an application, is due and asks for.
@@ -392,6 +394,9 @@ func (r *round) notify() {
 		r.p.claims = append(r.p.claims, c)
 		for _, v := range c.victims {
 			r.p.order(Notice, v)
+			for _, x := range c.spent {
+				x.sum.Add(&v.Size.V)
+			}
 		}
 	}
 }

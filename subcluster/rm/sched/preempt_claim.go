@@ -24,6 +24,10 @@ func (r *round) claimAll() {
 
 // claimFor makes claims for the asks of one in need, in the order of service.
 func (r *round) claimFor(n *need, ch *chooser) {
+	r.serves = n.queue
+	if n.rule.within() {
+		r.serves = nil
+	}
 	for _, a := range n.queue.leaf.waitingApps() {
 		if n.app != nil && n.app != a {
 			continue
@@ -94,13 +98,18 @@ func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candida
 	}
 	r.serve(n, &w.size.V, count)
 	r.count(c)
+	r.spend(c)
 	r.made = append(r.made, c)
 	return c
 }
 
 // mayTake reports whether so much more may be under notice. A first claim
-// always may be, or a small cluster would never give anything back.
+// always may be, or a small cluster would never give anything back; but the
+// federation's budgets hold.
 func (r *round) mayTake(v *amounts.Vec) bool {
+	if !r.withinBudgets(r.serves, v) {
+		return false
+	}
 	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
 }
 

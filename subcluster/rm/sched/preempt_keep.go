@@ -16,9 +16,10 @@ type claim struct {
 	count     int32     // containers of the ask
 	victims   []*Victim // whose containers have not ended
 	rule      Rule
-	until     int64 // when they are killed
-	freed     bool  // the first has ended: the node is held
-	keepUntil int64 // ns; of one without victims left
+	until     int64       // when they are killed
+	freed     bool        // the first has ended: the node is held
+	keepUntil int64       // ns; of one without victims left
+	spent     []*spending // budgets that its victims count against
 }
 
 // valid reports whether the claim still serves what it was made for.
@@ -130,6 +131,9 @@ func (s *Scheduler) dropClaims(gone func(*claim) bool) {
 		}
 		for _, v := range c.victims {
 			p.order(Pardon, v)
+			for _, x := range c.spent {
+				x.sum.Sub(&v.Size.V)
+			}
 		}
 		s.unkeep(c)
 	}

@@ -59,7 +59,9 @@ type Scheduler struct {
 	userRunning map[string]*int               // activated applications by user
 	blockers    int                           // queues that somebody blocks; see blocker.go
 	caps        map[creel.QueuePath]*queueCap // nil without any
-	waiting     int                           // applications with asks outstanding that may get containers
+
+	preemptBudgets map[creel.QueuePath]*preemptionBudget // nil without any
+	waiting        int                                   // applications with asks outstanding that may get containers
 
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more room than when they were last offered

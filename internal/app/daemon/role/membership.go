@@ -141,6 +141,10 @@ func hostOf(configured string) (string, error) {
 // beside what the store's subscription tells it.
 const witnessPoll = 10 * time.Second
 
+// budgetPoll is how often it reads what may be taken back for queues that have a
+// preemption budget: more often than plans are made.
+const budgetPoll = 2 * time.Second
+
 // join adds to a ResourceManager the tasks that keep it a member.
 func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	bound.Proxy = m.Proxy
@@ -183,9 +187,7 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		},
 	}
 	if canBeLost(m.Store) {
-		others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{
-			Poll: witnessPoll, Queues: func() []string { return nil },
-		})
+		others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{Poll: witnessPoll})
 		r.Add("other members", others.Run)
 		addWitness(&r.Service, m.Store, others.View)
 	}
@@ -208,6 +210,12 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	r.Health.Gauge("creel_escrow_held_bytes", "Memory held of federation-wide maxima.", mb(&c.HeldMB))
 	r.Health.Gauge("creel_escrow_asked_bytes", "Memory asked for beyond that.", mb(&c.ShortMB))
 	r.Add("escrow", keeper.Run)
+	budgets := &rebalance.Budgets{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
+	r.Health.Gauge("creel_preemption_budget_bytes",
+		"Memory that may be taken back for queues with a preemption budget, in one interval.", mb(&budgets.Counts.ShareMB))
+	r.Health.Counter("creel_preemption_budget_failures_total", "Looks at preemption budgets that failed.",
+		budgets.Counts.Failed.Load)
+	r.Add("preemption budgets", budgets.Run)
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 

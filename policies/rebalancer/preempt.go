@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Intervals of preemption budgets, in seconds.
+const (
+	preemptionSeconds = 60 // where the document has none
+	preemptionMost    = 86400
+)
+
+// readPreemption takes over a queue's preemption budget.
+func (q *Queue) readPreemption(doc *queueJSON) (err error) {
+	if q.Preemption, q.PreemptionPercent, err = amounts(doc.Preemption, Unbounded); err != nil {
+		return err
+	}
+	seconds := doc.PreemptionSeconds
+	switch has := q.PreemptionBounded(); {
+	case !has && seconds != 0:
+		return errors.New("preemption_seconds without preemption")
+	case !has:
+		return nil
+	case seconds == 0:
+		seconds = preemptionSeconds
+	case seconds < 1 || seconds > preemptionMost:
+		return fmt.Errorf("preemption_seconds is %d, not from 1 to %d", seconds, preemptionMost)
+	}
+	q.PreemptionEvery = time.Duration(seconds) * time.Second
+	return nil
+}
+
+// PreemptionBounded reports whether the queue has a preemption budget.
+func (q *Queue) PreemptionBounded() bool { return !q.Preemption.IsZero() || q.PreemptionPercent > 0 }
+
+// GivePreemption puts into a plan what members may take back from others for queues
+// that have a budget. A queue is short in the federation by what it is entitled to and
+// does not use; that much is given, as far as the budget goes, to the members in which
+// the plan has it, the shortest first. So a queue that asks in two members for the same
+// room is given it in one, and where it has its entitlement already nothing is taken
+// for it, whatever a member sees by itself.
+//
+// Intervals are those of the store's clock, counted from its epoch. Within one, shares
+// only rise and their sum stays within the budget, whichever leader gives them, as long
+// as it has the plan before; and what was given counts against what is short until the
+// interval is over. now is the store's clock.
+func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.Time) {
+	out.Preemption = nil
+	for i := range r.Tree.Queues {
+		q := &r.Tree.Queues[i]
+		if !q.PreemptionBounded() || q.Optout {
+			continue
+		}
+		begins := now.Truncate(q.PreemptionEvery)
+		b := subcluster.PreemptionBudget{
+			Queue: q.Path, Most: q.Preemption, Begins: begins, Ends: begins.Add(q.PreemptionEvery),
+		}
+		was := map[creel.SubclusterID]creel.Resource{}
+		if x := before.PreemptionOf(q.Path); x != nil && x.Begins.Equal(b.Begins) && x.Ends.Equal(b.Ends) {
+			for _, m := range x.Members {
+				was[m.Member] = m.Share
+			}
+		}
+		lacks, by := r.lacks(p, q.Path)
+		b.Lacks = portion(r.Total, lacks)
+		b.Members = r.preemptionShares(&b, by, was)
+		out.Preemption = append(out.Preemption, b)
+	}
+}
+
+// lacks is what the leaves at or below a queue are below their entitlement, in all
+// and by member, as parts of the federation.
+func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
+	by = make([]float64, len(r.Members))
+	at := 0
+	for l, path := range r.Queues {
+		uses, short, begin := 0.0, 0.0, at
+		for ; at < len(r.Pairs) && int(r.Pairs[at].Leaf) == l; at++ {
+			uses += r.Pairs[at].Use
+			short += max(0, p.Given[at]-r.Pairs[at].Use)
+		}
+		lacks := p.Entitled[l] - uses
+		if path != q && !strings.HasPrefix(string(path), string(q)+".") || lacks <= 0 || short <= 0 {
+			continue
+		}
+		// Where it has more than its part in one member, it is short of less in all.
+		scale := min(1, lacks/short)
+		for i := begin; i < at; i++ {
+			by[r.Pairs[i].Member] += scale * max(0, p.Given[i]-r.Pairs[i].Use)
+		}
+		sum += lacks
+	}
+	return sum, by
+}
+
+// portion is a part of the federation, rounded up: what a container needs of the type
+// that counts less may be more than that type's part.
+func portion(total creel.Resource, share float64) creel.Resource {
+	const unit = 1_000_000
+	return total.Scale(int64(math.Ceil(min(1, share)*unit)), unit)
+}
+
+// preemptionShares raises what members have been given in this interval, the member
+// that lacks most first, as far as the budget and what is short go.
+func (r *Reading) preemptionShares(
+	b *subcluster.PreemptionBudget, by []float64, was map[creel.SubclusterID]creel.Resource,
+) (out []subcluster.PreemptionMember) {
+	left, short := named(b.Most, b.Most), named(b.Lacks, b.Most)
+	for _, given := range was {
+		left, short = left.Sub(given), short.Sub(given)
+	}
+	left = left.Min(short).Max(creel.Resource{})
+	order := make([]int, len(by))
+	for m := range order {
+		order[m] = m
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		switch {
+		case by[x] > by[y]:
+			return -1
+		case by[x] < by[y]:
+			return 1
+		}
+		return x - y
+	})
+	shares := map[creel.SubclusterID]creel.Resource{}
+	for id, given := range was {
+		shares[id] = given // also of a member that is away now: it may have used it
+	}
+	for _, m := range order {
+		id := r.Members[m]
+		more := named(portion(r.Total, by[m]), b.Most).Sub(was[id]).Min(left).Max(creel.Resource{})
+		if by[m] <= 0 || more.IsZero() {
+			continue
+		}
+		shares[id] = was[id].Add(more)
+		left = left.Sub(more)
+	}
+	for id, share := range shares {
+		out = append(out, subcluster.PreemptionMember{Member: id, Share: share})
+	}
+	slices.SortFunc(out, func(x, y subcluster.PreemptionMember) int {
+		return strings.Compare(string(x.Member), string(y.Member))
+	})
+	return out
+}
+
+// named is a resource without the further types that a budget does not name, and so
+// does not bound.
+func named(r, budget creel.Resource) creel.Resource {
+	out := creel.NewResource(r.MemoryMB, r.VCores)
+	for _, a := range budget.Others {
+		out = out.With(a.Name, r.Get(a.Name))
+	}
+	return out
+}

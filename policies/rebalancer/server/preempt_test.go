@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// crowd is two real ResourceManager machines of 20 GiB each with preemption on: root.a
+// has all of both, and an application of root.b asks its home and its secondary for the
+// same ten containers, as a proxy does for what may go anywhere.
+func crowd(t *testing.T) *federation {
+	f := &federation{t: t, store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
+	for i := range 2 {
+		id := creel.SubclusterID(fmt.Sprint("sc-", i+1))
+		if err := f.store.Register(t.Context(), subcluster.Member{
+			ID: id, Epoch: 1, Lease: time.Minute, Version: "creel test",
+			Addresses: subcluster.Addresses{Client: "127.0.0.1:1", Scheduler: "127.0.0.1:2", Web: "127.0.0.1:3"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		cfg := rm.Defaults()
+		cfg.Volatile, cfg.ClusterTimestamp = true, int64(i+1)
+		cfg.NodeExpiry, cfg.AMExpiry, cfg.ContainerExpiry = 0, 0, 0
+		cfg.Queues.Preemption = queues.Preemption{
+			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
+		}
+		cfg.Queues.Root.Children = nil
+		for _, name := range []string{"a", "b"} {
+			cfg.Queues.Root.Children = append(cfg.Queues.Root.Children, queues.Queue{
+				Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1,
+			})
+		}
+		m, err := rm.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &member{id: id, m: m}
+		for n := range 20 {
+			if _, err = m.RegisterNode(time.Now(), &rm.RegisterNode{
+				ID: creel.NodeID{Host: fmt.Sprint(id, n), Port: 1}, Resource: creel.NewResource(1024, 1),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n, queue := range []string{"root.a", "root.b"} {
+			x.app = creel.AttemptID{
+				Application: creel.ApplicationID{ClusterTimestamp: int64(i + 1), ID: int32(n + 1)}, Attempt: 1,
+			}
+			x.reply = 0
+			if err := m.Submit(
+				time.Now(), &rm.Submission{ID: x.app.Application, User: "alice", Queue: queue, Unmanaged: true},
+			); err != nil {
+				t.Fatal(err)
+			}
+			m.Actions(nil)
+			if _, err := m.RegisterAM(time.Now(), &rm.RegisterAM{Attempt: x.app, Host: "am"}); err != nil {
+				t.Fatal(err)
+			}
+			x.want(t, []int32{20, 10}[n])
+		}
+		f.members = append(f.members, x)
+	}
+	return f
+}
+
+// live lets the members' time pass and counts what was taken under notice for root.b.
+func (f *federation) live(d time.Duration, noticed []int) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		for i, x := range f.members {
+			x.mu.Lock()
+			x.m.Tick(time.Now())
+			for _, a := range x.m.Actions(nil) {
+				if p, ok := a.(rm.Preempted); ok && p.What == rm.Noticed && p.ForQueue == "root.b" {
+					noticed[i]++
+				}
+			}
+			x.mu.Unlock()
+			x.allocate(f.t, rm.AllocateRequest{})
+			x.report(f.t, f.store)
+		}
+	}
+}
+
+// rebalanced runs a leader, and the budgets of each member, until stop.
+func (f *federation) rebalanced() (stop func()) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	run := func(do func(context.Context) error) {
+		f.wg.Go(func() {
+			if err := do(ctx); err != nil {
+				f.t.Error(err)
+			}
+		})
+	}
+	run((&Leader{
+		Name: "a", Store: f.store, Every: 2 * time.Second, Lease: 3 * time.Second, Terms: quick,
+		Log: slog.New(slog.DiscardHandler),
+	}).Run)
+	for _, x := range f.members {
+		run((&Budgets{
+			ID: x.id, Store: cuttable{f.store, x}, Turn: x.turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
+		}).Run)
+	}
+	return func() { cancel(); f.wg.Wait() }
+}
+
+func (f *federation) tree(text string) {
+	if _, err := f.store.PutDocument(f.t.Context(), statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: []byte(text),
+	}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// Without a budget the home and the secondary both take back what root.b asks for.
+// With one, they take no more than that together: 20 GiB are root.b's of 40, and its
+// budget is 6 in a minute; then 6 more.
+func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := crowd(t)
+		stop := f.rebalanced()
+		noticed := []int{0, 0}
+		f.live(10*time.Second, noticed)
+		stop()
+		if noticed[0] != 10 || noticed[1] != 10 {
+			t.Fatalf("without a budget %v are taken, not 10 in each", noticed)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := crowd(t)
+		// They begin before an interval does, in which they could have taken something.
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 3*time.Second)))
+		f.tree(`{"queues":[{"queue":"root.b","preemption":{"memory":6144}}]}`)
+		noticed := []int{0, 0}
+		for _, x := range f.members {
+			x.report(t, f.store)
+		}
+		stop := f.rebalanced()
+		time.Sleep(2500 * time.Millisecond) // the first plan, and who reads it
+		f.live(50*time.Second, noticed)
+		if sum := noticed[0] + noticed[1]; sum != 6 {
+			t.Fatalf("%v are taken of a budget of 6", noticed)
+		}
+		why, _ := f.members[0].m.Why(f.members[0].app.Application)
+		if !strings.Contains(why.Text, "The federation lets ") {
+			t.Errorf("why says %q", why.Text)
+		}
+		f.live(60*time.Second, noticed)
+		if sum := noticed[0] + noticed[1]; sum != 12 {
+			t.Fatalf("%v are taken in two intervals with a budget of 6", noticed)
+		}
+		// Cut off from the store: when the plan's lease is over the local keys hold, and
+		// give root.b what it has been asking for.
+		for _, x := range f.members {
+			x.mu.Lock()
+			x.cut = true
+			x.mu.Unlock()
+		}
+		f.live(20*time.Second, noticed)
+		if sum := noticed[0] + noticed[1]; sum != 20 {
+			t.Fatalf("%v are taken where the store is away: the local keys give 20", noticed)
+		}
+		stop()
+	})
+}
+
+// A ResourceManager that was started in the middle of an interval, with applications of
+// the one before, takes nothing until the next: what was taken before is not known.
+func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
+	plan := &subcluster.Plan{At: now, LeaseMS: 30000, Preemption: []subcluster.PreemptionBudget{{
+		Queue: "root.b", Begins: now.Truncate(time.Minute), Ends: now.Truncate(time.Minute).Add(time.Minute),
+		Members: []subcluster.PreemptionMember{{Member: "sc-1", Share: creel.NewResource(1024, 1)}},
+	}}}
+	for _, c := range []struct {
+		recovers bool
+		first    time.Time
+		want     int64
+	}{{true, now, 0}, {true, now.Add(-time.Hour), 1024}, {false, now, 1024}} {
+		k := &Budgets{ID: "sc-1", recovers: c.recovers, first: c.first}
+		if got := k.budgets(plan, now, now)[0]; got.Share.MemoryMB != c.want || !got.Until.Equal(now.Add(30*time.Second)) {
+			t.Errorf("recovers %t, first look %s: %+v", c.recovers, c.first, got)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// PreemptionBudget is what may be taken back from others for one queue, and those
+// below it, in one interval of the store's clock. Members may do it up to their shares,
+// which sum to no more than Most; a member without one takes nothing.
+type PreemptionBudget struct {
+	Queue creel.QueuePath `json:"queue"`
+	// Most is the queue's in the document; types that it does not name have no bound.
+	Most creel.Resource `json:"most"`
+	// Lacks is what the queue was below its entitlement in the whole federation, when
+	// the plan was made.
+	Lacks   creel.Resource     `json:"lacks"`
+	Begins  time.Time          `json:"begins"`
+	Ends    time.Time          `json:"ends"`
+	Members []PreemptionMember `json:"members,omitempty"` // by id
+}
+
+// PreemptionMember is a member's share.
+type PreemptionMember struct {
+	Member creel.SubclusterID `json:"member"`
+	Share  creel.Resource     `json:"share"`
+}
+
+// Share is what a member may take back; zero without a share.
+func (b *PreemptionBudget) Share(id creel.SubclusterID) creel.Resource {
+	for i := range b.Members {
+		if b.Members[i].Member == id {
+			return b.Members[i].Share
+		}
+	}
+	return creel.Resource{}
+}
+
+// PreemptionOf is the budget of a queue; nil for none, or on a nil plan.
+func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
+	if p == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(p.Preemption, q, func(b PreemptionBudget, q creel.QueuePath) int {
+		return cmp.Compare(b.Queue, q)
+	})
+	if !ok {
+		return nil
+	}
+	return &p.Preemption[i]
+}
+
+// String tells people.
+func (b *PreemptionBudget) String() string {
+	var parts []string
+	for _, m := range b.Members {
+		parts = append(parts, fmt.Sprintf("%s %s", m.Member, m.Share))
+	}
+	shares := strings.Join(parts, ", ")
+	if shares == "" {
+		shares = "nothing: it lacks nothing in the federation"
+	}
+	return fmt.Sprintf("taken back for %s until %s at most: %s", b.Queue, b.Ends.UTC().Format(time.TimeOnly), shares)
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// PreemptionBudget is this subcluster's share of what may be taken back for a queue.
+type PreemptionBudget = sched.PreemptionBudget
+
+// SetPreemptionBudgets puts budgets in force, in place of all before. They bind from
+// the next round of preemption on; containers under notice stay so.
+func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
+	m.at(now)
+	m.sched.SetPreemptionBudgets(list)
+}
+
+// whyBudget tells an application that waits what the federation lets be taken back for
+// its queue here; "" without a budget, else it begins with a space.
+func (m *Machine) whyBudget(a *app) string {
+	_, waiting := a.Pending()
+	if _, on := m.sched.Preempting(); !on || waiting == 0 || !a.InQueue() {
+		return ""
+	}
+	b, left, has := m.sched.PreemptionLeft(a.Queue())
+	if !has {
+		return ""
+	}
+	return fmt.Sprintf(" The federation lets %s be taken back here for queue %s until %s; %s of it are left.",
+		b.Share, b.Queue, b.Ends.UTC().Format(time.TimeOnly), left)
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// budgeted is a machine with 20 nodes of 1 GiB: root.a, entitled to half, has all of
+// it in containers of 1 GiB, and root.b asks for ten.
+type budgeted struct {
+	*world
+	a, b     creel.AttemptID
+	noticed  int
+	pardoned int
+}
+
+func newBudgeted(t *testing.T) *budgeted {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Preemption = queues.Preemption{
+			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
+		}
+		c.Queues.Root.Children = nil
+		for _, name := range []string{"a", "b"} {
+			c.Queues.Root.Children = append(c.Queues.Root.Children, queues.Queue{
+				Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1,
+			})
+		}
+	})
+	for i := range 20 {
+		w.node(fmt.Sprint("n", i), 1024, 1, "")
+	}
+	x := &budgeted{world: w, a: w.unmanaged("u", "root.a"), b: w.unmanaged("u", "root.b")}
+	w.asks(x.a, ask(1, "*", 1024, 1, 20))
+	w.asks(x.b, ask(1, "*", 1024, 1, 10))
+	return x
+}
+
+// pass lets time pass, second by second, and counts what is told of victims.
+func (x *budgeted) pass(seconds int) {
+	for range seconds {
+		x.now = x.now.Add(time.Second)
+		x.m.Tick(x.now)
+		for _, a := range x.m.Actions(nil) {
+			p, ok := a.(Preempted)
+			switch {
+			case ok && p.What == Noticed:
+				x.noticed++
+			case ok && p.What == Pardoned:
+				x.pardoned++
+			}
+		}
+		x.allocate(x.b, AllocateRequest{})
+	}
+	x.audit()
+}
+
+func (x *budgeted) budget(mb int64, begins, ends, until time.Time) {
+	x.m.SetPreemptionBudgets(x.now, []PreemptionBudget{{
+		Queue: "root.b", Share: creel.NewResource(mb, 100), Most: creel.NewResource(20480, 1000),
+		Begins: begins, Ends: ends, Until: until,
+	}})
+}
+
+// A budget bounds what is put under notice in its interval, however often it is told;
+// the next interval has its own, and when the lease is over the local keys hold alone.
+func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
+	x := newBudgeted(t)
+	first, second := x.now, x.now.Add(10*time.Second)
+	x.budget(3*1024, first, second, x.now.Add(time.Minute))
+	x.pass(4)
+	x.budget(3*1024, first, second, x.now.Add(time.Minute)) // told again: the same interval
+	x.pass(4)
+	if x.noticed != 3 {
+		t.Fatalf("%d containers under notice of a budget of 3", x.noticed)
+	}
+	why, _ := x.m.Why(x.b.Application)
+	if !strings.Contains(why.Text, "The federation lets <memory:3072, vCores:100> be taken back here for queue root.b") ||
+		!strings.Contains(why.Text, "<memory:0, vCores:97> of it are left") {
+		t.Errorf("why says %q", why.Text)
+	}
+	x.pass(10) // the interval is over and no other is known
+	if x.noticed != 3 {
+		t.Fatalf("%d containers under notice without a share of this interval", x.noticed)
+	}
+	x.budget(2*1024, second, x.now.Add(10*time.Second), x.now.Add(10*time.Second))
+	x.pass(8)
+	if x.noticed != 5 {
+		t.Fatalf("%d containers under notice after budgets of 3 and 2", x.noticed)
+	}
+	x.pass(12)
+	if x.noticed != 10 {
+		t.Fatalf("%d containers under notice when the lease is over: the local keys give 10", x.noticed)
+	}
+}
+
+// What is pardoned is there again for others of the interval, and budgets of a queue
+// above count too.
+func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
+	x := newBudgeted(t)
+	ends := x.now.Add(time.Minute)
+	x.budget(3*1024, x.now, ends, ends)
+	x.pass(1)
+	x.asks(x.b, ask(1, "*", 1024, 1, 0))
+	x.pass(2)
+	if x.noticed != 3 || x.pardoned != 3 {
+		t.Fatalf("%d under notice, %d pardoned", x.noticed, x.pardoned)
+	}
+	x.asks(x.b, ask(1, "*", 1024, 1, 10))
+	x.pass(3)
+	if x.noticed != 6 {
+		t.Fatalf("%d under notice in all: three were pardoned, and a budget of 3 is there for others", x.noticed)
+	}
+	// A queue above has a budget of less.
+	x.m.SetPreemptionBudgets(x.now, []PreemptionBudget{{
+		Queue: "root", Share: creel.NewResource(4096, 100), Begins: x.now, Ends: ends, Until: ends,
+	}})
+	x.pass(10)
+	if x.noticed != 10 {
+		t.Fatalf("%d under notice in all: 4 more by the budget of root", x.noticed)
+	}
+}

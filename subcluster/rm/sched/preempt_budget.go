@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// PreemptionBudget is this subcluster's share of what may be taken back from others
+// for a queue, and those below it, in one interval. It binds beside the settings of
+// preemption, and only until its lease is over: then they alone do. Between users and
+// applications of one leaf it does not bind.
+type PreemptionBudget struct {
+	Queue creel.QueuePath
+	Share creel.Resource // memory and vcores bind; of other types those that Most names
+	Most  creel.Resource // in the federation, for Why
+	// Begins names the interval: budgets that begin at the same time are of the same one,
+	// and what was taken counts against all of them.
+	Begins time.Time
+	Ends   time.Time // of the interval, by the scheduler's time: then nothing is left of it
+	Until  time.Time // of the lease, by the scheduler's time
+}
+
+// preemptionBudget is one in force.
+type preemptionBudget struct {
+	PreemptionBudget
+	amount      amounts.Vec
+	spent       *spending
+	ends, until int64
+}
+
+// spending is what victims that were told in one interval come to, less the pardoned.
+type spending struct{ sum amounts.Vec }
+
+// SetPreemptionBudgets puts budgets in force, in place of all before.
+func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
+	was := s.preemptBudgets
+	s.preemptBudgets = make(map[creel.QueuePath]*preemptionBudget, len(list))
+	for _, b := range list {
+		k := &preemptionBudget{
+			PreemptionBudget: b, amount: s.sizes.Vec(b.Share), spent: &spending{},
+			ends: b.Ends.UnixNano(), until: b.Until.UnixNano(),
+		}
+		for i := 2; i < s.sizes.N; i++ {
+			if b.Most.Get(s.sizes.Names[i]) == 0 {
+				k.amount.Set(i, amounts.Unbounded)
+			}
+		}
+		if old := was[b.Queue]; old != nil && old.Begins.Equal(b.Begins) {
+			k.spent = old.spent
+		}
+		s.preemptBudgets[b.Queue] = k
+	}
+}
+
+// budgetsOf calls yield for the budgets in force of a queue and those above it.
+func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
+	if len(s.preemptBudgets) == 0 {
+		return
+	}
+	for ; q != nil; q = q.parent {
+		if b := s.preemptBudgets[q.path]; b != nil && s.now < b.until && !yield(b) {
+			return
+		}
+	}
+}
+
+// withinBudgets reports whether so much more may be taken back for a queue.
+func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
+	ok := true
+	r.s.budgetsOf(q, func(b *preemptionBudget) bool {
+		have := b.spent.sum
+		if x := r.planned[b.spent]; x != nil {
+			have.Add(x)
+		}
+		ok = r.s.now < b.ends && r.s.sizes.FitsPlus(&have, v, &b.amount)
+		return ok
+	})
+	return ok
+}
+
+// spend counts a claim against the budgets of its queue: in this round only, until its
+// victims are told. One within a leaf costs nobody else anything.
+func (r *round) spend(c *claim) {
+	if c.rule.within() {
+		return
+	}
+	r.s.budgetsOf(c.queue, func(b *preemptionBudget) bool {
+		if r.planned == nil {
+			r.planned = map[*spending]*amounts.Vec{}
+		}
+		for _, v := range c.victims {
+			sumOf(r.planned, b.spent).Add(&v.Size.V)
+		}
+		c.spent = append(c.spent, b.spent)
+		return true
+	})
+}
+
+// PreemptionLeft tells for a queue what the federation lets be taken back for it, by
+// the budget in force of which the least is left; false without one.
+func (s *Scheduler) PreemptionLeft(q *Queue) (of PreemptionBudget, left creel.Resource, has bool) {
+	s.budgetsOf(q, func(b *preemptionBudget) bool {
+		rest := above(s, &b.amount, &b.spent.sum)
+		if s.now >= b.ends {
+			rest = amounts.Vec{}
+		}
+		if is := s.sizes.Resource(&rest); !has || is.MemoryMB < left.MemoryMB {
+			of, left, has = b.PreemptionBudget, is, true
+		}
+		return true
+	})
+	return of, left, has
+}
+
+// within reports whether a rule takes between users and applications of one leaf.
+func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }
