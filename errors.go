@@ -4,6 +4,7 @@ package creel
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ var (
 	ErrNotPermitted        = errors.New("not permitted")
 	ErrInvalidRequest      = errors.New("invalid request")
 	ErrInvalidResource     = errors.New("invalid resource request")
+	ErrInvalidLabel        = fmt.Errorf("invalid node label: %w", ErrInvalidResource)
 	ErrInvalidToken        = errors.New("invalid token")
 	ErrUnavailable         = errors.New("unavailable, try again")
 	ErrBusy                = errors.New("busy, try again")

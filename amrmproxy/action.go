@@ -48,6 +48,7 @@ type Launch struct {
 	Name         string
 	Queue        creel.QueuePath
 	User         string
+	Label        *string // node label of asks that name none, as the application's submission has it
 }
 
 // Drop kills the UAM in a member; an application that is not there, or has

@@ -24,6 +24,9 @@ func (s *Session) onSaw(e Saw) {
 		s.ledger.placesChanged()
 	}
 	s.view, s.policy, s.places = e.View, e.Policy, e.Places
+	for _, g := range s.ledger.groups {
+		g.dirty = g.dirty || g.adrift || s.mislabelled(g)
+	}
 	if e.View != nil {
 		for i := range e.View.Members {
 			st := &e.View.Members[i]
@@ -135,7 +138,7 @@ func (s *Session) splitDirty() {
 		return // nothing new is begun for an AM that may be dead
 	}
 	for _, g := range s.ledger.groups {
-		if g.dirty {
+		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
 			s.split(g, nil)
 		}
 	}
@@ -144,7 +147,8 @@ func (s *Session) splitDirty() {
 // split has the policy share a group over the members. stuck, if not nil, is
 // one whose asks have waited too long.
 func (s *Session) split(g *group, stuck *member) {
-	g.dirty = false
+	fresh := g.fresh
+	g.dirty, g.fresh = false, false
 	reach := make([]policies.Reach, 0, len(s.members))
 	for _, m := range s.members {
 		if !m.home && s.view == nil && m.state != memberUp {
@@ -154,7 +158,7 @@ func (s *Session) split(g *group, stuck *member) {
 			Member: m.id,
 			Home:   m.home,
 			UAM:    m.inUse() && !m.home,
-			Closed: m.closed || slices.Contains(g.barred, m) && !m.home,
+			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
 			Stuck:  m == stuck || slices.Contains(g.left, m),
 		}
 		if m.limit != nil {
@@ -169,7 +173,10 @@ func (s *Session) split(g *group, stuck *member) {
 		}
 		reach = append(reach, r)
 	}
-	ask := policies.Group{Count: g.need, Size: g.size, Label: g.label, Strict: g.strict, Held: g.held(s.members)}
+	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(s.members)}
+	if ask.Label, ask.LabelGiven = g.label, g.named; !g.named {
+		ask.Label, ask.LabelGiven = s.label.text, s.label.given
+	}
 	for i := range reach {
 		for _, h := range ask.Held {
 			if h.Member == reach[i].Member && (stuck == nil || h.Member != stuck.id) {
@@ -202,10 +209,12 @@ func (s *Session) split(g *group, stuck *member) {
 			g.left = append(g.left, stuck)
 		}
 	}
-	g.reason, g.hedged, g.rooms = plan.Reason, plan.Hedged, plan.Rooms
+	g.reason, g.hedged, g.rooms, g.adrift = plan.Reason, plan.Hedged, plan.Rooms, plan.Unplaced > 0
 	if err != nil {
-		s.refuseWaiting(err)
-		return
+		if fresh || !errors.Is(err, creel.ErrInvalidLabel) {
+			s.refuseWaiting(err)
+		}
+		return // what has lost its label waits, as it does in a ResourceManager
 	}
 	g.apply(s.members, plan.Shares, s.owners, s.now)
 	for _, m := range s.members {
@@ -338,6 +347,7 @@ func (s *Session) advance(m *member) {
 				Application: s.attempt.Application,
 				Name:        uamName(s.home.id),
 				Queue:       s.record.Queue,
+				Label:       s.labelAt(m),
 				User:        s.user,
 			},
 		)

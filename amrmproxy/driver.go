@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -46,6 +47,7 @@ type Driver struct {
 	places  Places
 	shown   bool // the session has seen view, table and places for queue
 	queue   creel.QueuePath
+	learnAt time.Time // when home may be asked for the application's label again
 
 	now     time.Time
 	heard   time.Time // the AM's last call, or when home was asked last
@@ -82,10 +84,18 @@ type Opened struct {
 // HomeAnswered ends an AskHome: the state of the application there, or Err.
 type HomeAnswered struct {
 	State creel.ApplicationState
+	Label Labelled // of its submission
 	Err   error
 }
 
-// AskHome asks the home for the state of the application.
+// AnsweredBy is the HomeAnswered of a report.
+func AnsweredBy(report *yarnpb.ApplicationReportProto, err error) HomeAnswered {
+	return HomeAnswered{
+		State: creel.ApplicationState(report.GetYarnApplicationState()), Label: LabelOf(report), Err: err,
+	}
+}
+
+// AskHome asks the home for the state of the application and its label.
 type AskHome struct {
 	Home        creel.SubclusterID
 	Application creel.ApplicationID
@@ -216,6 +226,10 @@ func (d *Driver) step(e Event) {
 	}
 	if d.over {
 		d.closeAt = d.now.Add(d.cfg.Linger)
+	} else if d.session.WantsLabel() && !d.asking && !d.now.Before(d.learnAt) {
+		d.learnAt = d.now.Add(time.Second)
+		d.asking = true
+		d.do(AskHome{Home: d.home, Application: d.attempt.Application})
 	}
 }
 
@@ -255,6 +269,9 @@ func (d *Driver) askHome() {
 
 func (d *Driver) homeAnswered(e HomeAnswered) {
 	d.asking = false
+	if e.Label.Err = e.Err; d.session != nil && d.session.WantsLabel() {
+		d.step(e.Label)
+	}
 	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {
 		d.step(Ended{Why: "its home says that the application is over"})
 	}

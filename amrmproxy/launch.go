@@ -155,6 +155,7 @@ func submissionContext(
 		ApplicationId:                           yarnpb.FromApplicationID(l.Application),
 		ApplicationName:                         proto.String(l.Name),
 		Queue:                                   proto.String(string(l.Queue)),
+		NodeLabelExpression:                     l.Label,
 		UnmanagedAm:                             proto.Bool(true),
 		AmContainerSpec:                         &yarnpb.ContainerLaunchContextProto{},
 		Resource:                                yarnpb.FromResource(creel.Resource{MemoryMB: 1024, VCores: 1}),

@@ -52,11 +52,14 @@ type group struct {
 	need   int64
 	size   creel.Resource
 	label  string
+	named  bool // the ask names that label, also none
 	strict bool
 
 	hedged bool
 	rooms  bool // the policy looks for room, see policies.Plan
+	adrift bool // some wait with nobody, see policies.Plan
 	dirty  bool // needs a split
+	fresh  bool // the AM has spoken of it since the last
 	unsent int  // grants accepted and not yet told to the AM
 	reason policies.Reason
 	barred []*member // refused this group's size
@@ -155,7 +158,7 @@ func (l *ledger) ask(
 			c.table, c.unconfirmed = -1, false
 		}
 	}
-	g.dirty = true
+	g.dirty, g.fresh = true, true
 	if ln.name != anywhere {
 		ln.want = n
 		return g
@@ -163,7 +166,7 @@ func (l *ledger) ask(
 	g.asked = waits.Since(g.asked, now.UnixNano(), g.need, n-int64(g.unsent))
 	g.need = n - int64(g.unsent)
 	g.size = resource(a.GetCapability())
-	g.label = a.GetNodeLabelExpression()
+	g.label, g.named = strings.TrimSpace(a.GetNodeLabelExpression()), a.NodeLabelExpression != nil
 	g.strict = !a.GetRelaxLocality()
 	return g
 }
@@ -319,6 +322,9 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 			}
 			a := ln.ask.CloneVT()
 			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
+			if c.share == 0 && a.NodeLabelExpression != nil {
+				a.NodeLabelExpression = proto.String("") // the member may not have the label any more
+			}
 			out = append(out, a)
 			c.prior = max(c.table, 0)
 			c.table, c.body, c.carried, c.lazy, c.unconfirmed, c.unsure = c.share, ln.body, true, false, false, false

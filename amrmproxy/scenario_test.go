@@ -39,11 +39,12 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
 //	saved | savefailed stale
 //	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x]
+//	labelled [@gpu|@|@err]             home told the application's label, none, or not
 //	where h1:sc-b h2:sc-a              all that is known of hosts and racks from now on
 //	tick 250ms
 //	ended
 //
-// A grant is priority:host:number; an ask priority:name:count[:memory][:strict].
+// A grant is priority:host:number; an ask priority:name:count[:memory][:strict][:@label].
 type scenario struct {
 	t       testing.TB
 	s       *Session
@@ -161,6 +162,12 @@ func (sc *scenario) command(line string) string {
 				Service:    proto.String(""),
 			},
 		})
+	case "labelled":
+		e := Labelled{Given: len(words) > 1, Label: strings.TrimPrefix(strings.Join(words[1:], ""), "@")}
+		if e.Label == "err" {
+			e = Labelled{Err: errors.New("home does not answer")}
+		}
+		return sc.step(e)
 	case "launchfailed":
 		err := creel.ErrUnavailable
 		if len(words) > 2 {
@@ -311,11 +318,13 @@ func (sc *scenario) policy() policies.Policy {
 	return p
 }
 
-// see makes a view of sc-a:100,sc-b:lost; numbers are containers of 1 GB free.
+// see makes a view of sc-a:100,sc-b:lost; numbers are containers of 1 GB free. Behind @
+// stand the labels that a member publishes, sc-a:100@gpu=20+ssd=5, or that it has none.
 func (sc *scenario) see(text string) {
 	var members []subcluster.Status
 	for part := range strings.SplitSeq(text, ",") {
 		id, what, _ := strings.Cut(part, ":")
+		what, labels, publishes := strings.Cut(what, "@")
 		st := subcluster.Status{State: subcluster.StateActive, Reason: "heartbeat 1s ago"}
 		st.ID = creel.SubclusterID(id)
 		if !slices.Contains(sc.members, st.ID) {
@@ -340,6 +349,12 @@ func (sc *scenario) see(text string) {
 				AvailableVirtualCores: n,
 				TotalMB:               1 << 30,
 				TotalVirtualCores:     1 << 20,
+			}
+		}
+		st.Load.Labels.Known = publishes
+		for l := range strings.SplitSeq(labels, "+") {
+			if name, n, ok := strings.Cut(l, "="); ok {
+				st.Load.Labels.Put(subcluster.Partition{Label: name, Total: creel.NewResource(sc.int(n)*1024, sc.int(n))})
 			}
 		}
 		members = append(members, st)
@@ -417,7 +432,9 @@ func (sc *scenario) am(what string, words []string) Event {
 				Capability:    gigabytes(1),
 			}
 			for _, more := range p[3:] {
-				if more == "strict" {
+				if label, ok := strings.CutPrefix(more, "@"); ok {
+					r.NodeLabelExpression = &label
+				} else if more == "strict" {
 					r.RelaxLocality = proto.Bool(false)
 				} else {
 					r.Capability = gigabytes(sc.int(more))
@@ -513,6 +530,12 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 					&yarnpb.ContainerStatusProto{ContainerId: sc.container(m, sc.int(n)), ExitStatus: proto.Int32(0)},
 				)
 			}
+		case "rejected":
+			allocate().RejectedSchedulingRequests = append(allocate().RejectedSchedulingRequests,
+				&yarnpb.RejectedSchedulingRequestProto{
+					Reason:  yarnpb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE.Enum(),
+					Request: &yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(v)), Priority: priority(9)},
+				})
 		case "limit":
 			allocate().Limit = gigabytes(sc.int(v))
 		case "nodes":
@@ -618,7 +641,11 @@ func (sc *scenario) show(a Action) string {
 		}
 		return text + sc.response(a.Allocate)
 	case Launch:
-		return fmt.Sprintf("Launch %s %s %q in %s as %s", a.Member, a.Application, a.Name, a.Queue, a.User)
+		text := fmt.Sprintf("Launch %s %s %q in %s as %s", a.Member, a.Application, a.Name, a.Queue, a.User)
+		if a.Label != nil {
+			text += " @" + *a.Label
+		}
+		return text
 	case Drop:
 		return fmt.Sprintf("Drop %s %s", a.Member, a.Application)
 	case Done:
@@ -636,6 +663,9 @@ func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {
 		}
 		if !r.GetRelaxLocality() {
 			text += ":strict"
+		}
+		if r.NodeLabelExpression != nil {
+			text += ":@" + *r.NodeLabelExpression
 		}
 	}
 	for _, c := range a.Release {
@@ -675,6 +705,9 @@ func (sc *scenario) response(r *yarnpb.AllocateResponseProto) string {
 	}
 	for _, c := range r.CompletedContainerStatuses {
 		text += fmt.Sprintf(" done=%s(%d)", sc.named(c.ContainerId), c.GetExitStatus())
+	}
+	for _, x := range r.RejectedSchedulingRequests {
+		text += fmt.Sprintf(" rejected=%d", x.GetRequest().GetAllocationRequestId())
 	}
 	if r.Limit != nil {
 		text += fmt.Sprintf(" limit=%d", r.Limit.GetMemory()/1024)

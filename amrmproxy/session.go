@@ -65,6 +65,8 @@ type Session struct {
 	blind     bool // the AM finishes, and whether it was registered only home knows
 	spoken    bool // the AM has said what it wants, all of it, since it registered here
 
+	label appLabel // of asks that name none
+
 	// From the AM's ask to the grant that came for it, since TakeWaits.
 	waits   waits.Histogram
 	granted bool
@@ -271,6 +273,8 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 		s.onSaveFailed(e)
 	case Saw:
 		s.onSaw(e)
+	case Labelled:
+		s.onLabelled(e)
 	case Ended:
 		s.onEnded(e.Why)
 	case Tick:

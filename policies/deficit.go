@@ -18,8 +18,8 @@ type planned struct {
 
 // planFor finds the plan of a queue. It speaks of the default partition only, and
 // of queues that are to follow it.
-func planFor(view *subcluster.View, q creel.QueuePath, label string) planned {
-	if view == nil || view.Plan == nil || label != "" {
+func planFor(view *subcluster.View, q creel.QueuePath, labelled bool) planned {
+	if view == nil || view.Plan == nil || labelled {
 		return planned{}
 	}
 	found := view.Plan.Queue(q)

@@ -74,6 +74,10 @@ func chooseHome(
 			d.in = append(d.in, i)
 		}
 	}
+	if err := d.refused(); err != nil {
+		reason.Because, reason.Candidates = "the federation does not have what it needs", d.all
+		return "", reason, err
+	}
 	filterHomes(d, tried)
 	chosen := -1
 	if len(d.in) > 0 {
@@ -114,7 +118,7 @@ func excludedText(all []Candidate) string {
 // filterHomes excludes who cannot be the home of this submission, whatever the
 // rule.
 func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
-	known, fits := queueKnownSomewhere(d), fitsSomewhere(d)
+	known, fits, may := queueKnownSomewhere(d), fitsSomewhere(d), d.mayNameSomewhere()
 	here, strict := d.sub.onPlaces()
 	d.exclude(func(i int) (Exclusion, string) {
 		m := d.status(i)
@@ -126,8 +130,11 @@ func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
 		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
 			return ExcludedReservation, "the reservation is held by " + string(d.sub.Reserved)
 		}
-		if code, why := cannotHold(m, d.sub.Size, d.sub.Label); code != "" && fits {
+		if code, why := cannotHold(m, d.sub.Size, d.label(i), false); code != "" && fits {
 			return code, why
+		}
+		if why := mayName(m, d.sub.Queue, d.label(i)); why != "" && may {
+			return ExcludedLabel, why
 		}
 		if strict && !slices.Contains(here, m.ID) {
 			return ExcludedPlace, fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
@@ -170,8 +177,11 @@ func quoted(names []string) string {
 
 // cannotHold says why no node of the member could ever run a container of that
 // size and label, "" if it may. A member that reports too little is believed
-// to be able.
-func cannotHold(m *subcluster.Status, size creel.Resource, label string) (Exclusion, string) {
+// to be able. lent see partitionCannotHold.
+func cannotHold(m *subcluster.Status, size creel.Resource, label string, lent bool) (Exclusion, string) {
+	if m.Load.Labels.Known {
+		return partitionCannotHold(m, size, label, lent)
+	}
 	if total := m.Load.Metrics.Total(); !total.IsZero() && label == "" {
 		if size.MemoryMB > total.MemoryMB || size.VCores > total.VCores {
 			return ExcludedTooLarge, fmt.Sprintf("%v is more than all it has, %v", size, total)
@@ -225,11 +235,20 @@ func fitsSomewhere(d *homeDecision) bool {
 		if m.State == subcluster.StateDeregistered || m.Load.Metrics.Total().IsZero() {
 			continue
 		}
-		if code, _ := cannotHold(m, d.sub.Size, d.sub.Label); code == "" {
+		if code, _ := cannotHold(m, d.sub.Size, d.label(i), false); code == "" {
 			return true
 		}
 	}
 	return false
+}
+
+// mayNameSomewhere keeps a label that the queue may name nowhere from excluding
+// everybody: placement rules may give the application another queue.
+func (d *homeDecision) mayNameSomewhere() bool {
+	return slices.ContainsFunc(d.in, func(i int) bool {
+		code, _ := cannotHold(d.status(i), d.sub.Size, d.label(i), false)
+		return code == "" && mayName(d.status(i), d.sub.Queue, d.label(i)) == ""
+	})
 }
 
 // queueKnownSomewhere keeps a queue that only placement rules know from
@@ -266,8 +285,8 @@ func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluste
 }
 
 // room is what a member has for a queue and label: free now, waited for, and
-// the size of the whole. From the queue's own figures where the member reports
-// them, else from the cluster's. A member that starts slowly by the plan has a part
+// the size of the whole. Of the partition of a label where the member publishes it, else
+// from the queue's own figures where the member reports them, else from the cluster's. A member that starts slowly by the plan has a part
 // of its size, and of that free what nobody uses.
 func room(
 	view *subcluster.View,
@@ -275,6 +294,9 @@ func room(
 	q creel.QueuePath,
 	label string,
 ) (free, pending, total creel.Resource, of string) {
+	if p := m.Load.Labels.Find(label); label != "" && p != nil {
+		return p.Free(), p.Pending, p.Total, "label"
+	}
 	total = m.Load.Metrics.Total()
 	free, pending, of = m.Load.Metrics.Available(), m.Load.Metrics.Pending(), "cluster"
 	if l := queueLoad(m, q, label); l != nil {

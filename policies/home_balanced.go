@@ -36,14 +36,14 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	var federation creel.Resource
 	for _, i := range d.in {
-		_, _, total, _ := room(d.view, d.status(i), d.sub.Queue, d.sub.Label)
+		_, _, total, _ := room(d.view, d.status(i), d.sub.Queue, d.label(i))
 		federation = federation.Add(total)
 	}
-	plan := planFor(d.view, d.sub.Queue, d.sub.Label)
+	plan := planFor(d.view, d.sub.Queue, d.labelled())
 	anyRoom := false
 	roomy := make([]bool, len(d.all))
 	for _, i := range d.in {
-		free, pending, total, of := room(d.view, d.status(i), d.sub.Queue, d.sub.Label)
+		free, pending, total, of := room(d.view, d.status(i), d.sub.Queue, d.label(i))
 		apps, assumed := d.assumed(i)
 		net := free.Sub(pending).Sub(assumed)
 		roomy[i] = d.sub.Size.Fits(net) && !net.IsZero()
@@ -51,6 +51,9 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		c := &d.all[i]
 		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
 		c.Numbers = Numbers{Of: of, Free: free, Pending: pending, Assumed: assumed, Apps: apps}
+		if of == "label" {
+			c.Numbers.Label = d.label(i)
+		}
 		if d.slow(i) {
 			c.Numbers.Starting = d.view.Plan.Counts(c.Member)
 		}
@@ -97,7 +100,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 
 // slow reports whether the member starts slowly by the plan.
 func (d *homeDecision) slow(i int) bool {
-	return d.sub.Label == "" && d.view.Plan.Counts(d.all[i].Member) < 1
+	return d.label(i) == "" && d.view.Plan.Counts(d.all[i].Member) < 1
 }
 
 // preferEntitled leaves out the members in which the queue has used what the plan

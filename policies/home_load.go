@@ -28,6 +28,9 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	for _, i := range d.in {
 		apps, assumed := d.assumed(i)
 		available := d.status(i).Load.Metrics.AvailableMB
+		if p := d.status(i).Load.Labels.Find(d.label(i)); p != nil {
+			available = p.Free().MemoryMB
+		}
 		d.all[i].Score = float64(available - assumed.MemoryMB)
 		d.all[i].Numbers = Numbers{
 			Of: "memory", Free: creel.Resource{MemoryMB: available}, Assumed: assumed, Apps: apps,

@@ -85,9 +85,10 @@ func (e Exclusion) Text() string {
 // Numbers is what a score was made from. Thousands of reasons are made for one
 // that is read, so they are put into words only then.
 type Numbers struct {
-	// Of says whose room the numbers are: "queue" or "cluster"; "memory" where the
-	// rule looks at the cluster's memory alone.
+	// Of says whose room the numbers are: "queue", "cluster", or "label", that of the nodes
+	// of Label; "memory" where the rule looks at the cluster's memory alone.
 	Of      string         `json:"of,omitempty"`
+	Label   string         `json:"label,omitempty"`
 	Free    creel.Resource `json:"free,omitzero"`
 	Pending creel.Resource `json:"pending,omitzero"`
 	// Assumed was sent there since its last heartbeat, for Apps applications.
@@ -121,7 +122,11 @@ func (n Numbers) String() string {
 			n.Apps,
 		)
 	}
-	text := n.Of + " free " + n.Free.String() + ", pending " + n.Pending.String() + ", assumed " + n.Assumed.String() +
+	of := n.Of
+	if n.Label != "" {
+		of += " " + n.Label
+	}
+	text := of + " free " + n.Free.String() + ", pending " + n.Pending.String() + ", assumed " + n.Assumed.String() +
 		" of " + strconv.FormatInt(n.Apps, 10) + " applications"
 	if n.Entitled > 0 {
 		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.Entitled, 100*n.Used)

@@ -14,11 +14,14 @@ import (
 // and label. Count containers are still wanted in all; Places are the hosts
 // and racks some of them are wanted on.
 type Group struct {
-	Count  int64          // still wanted and not yet granted by anybody
-	Size   creel.Resource // of one container
-	Label  string         // node label expression, "" for the default partition
-	Strict bool           // nothing but Places will do
-	Places []Place
+	Count int64          // still wanted and not yet granted by anybody
+	Size  creel.Resource // of one container
+	Label string         // node label expression, "" for the default partition
+	// LabelGiven: the ask or its application names that label, also none. Else, without a
+	// label, the default of the queue holds.
+	LabelGiven bool
+	Strict     bool // nothing but Places will do
+	Places     []Place
 	// Held is what members have been asked for and have not granted yet; a
 	// split moves as little of it as it can. By member.
 	Held []Share
@@ -64,12 +67,16 @@ type Plan struct {
 	Hedged  bool
 	Rooms   bool  // the policy looks for room: asks at a member that has none are worth placing anew soon
 	Waiting int64 // of what was placed anew, how many fit nowhere now
-	Reason  Reason
+	// Unplaced wait with nobody: home would refuse them, and who would not cannot be
+	// asked now. The shares lack as many.
+	Unplaced int64
+	Reason   Reason
 }
 
 // Split shares a group over the members within reach, of which exactly one is
-// home. It never loses a container: what nobody can take now is asked of home.
-// The error is of kind creel.ErrNotPermitted when the policy rejects asks.
+// home. It never loses a container: what nobody can take now is asked of home, but
+// what home would refuse for its label. The error is of kind creel.ErrNotPermitted when
+// the policy rejects asks, creel.ErrInvalidLabel when no member could get them.
 func (p Policy) Split(
 	view *subcluster.View,
 	queue creel.QueuePath,

@@ -62,7 +62,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 		rooms[i] -= k
 		return k
 	}
-	plan := planFor(d.view, d.queue, d.group.Label)
+	plan := planFor(d.view, d.queue, d.label(d.home) != "")
 	if plan.speaks() && plan.queue.Contended() && n > 0 {
 		text, placed := b.byEntitlement(d, plan, rooms, n)
 		if placed > 0 {
@@ -210,7 +210,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 // slow reports whether the member starts slowly by the plan: it is asked for what fits
 // into its part, and for nothing that waits.
 func (d *splitDecision) slow(i int) bool {
-	return d.group.Label == "" && d.view.Plan.Counts(d.reach[i].Member) < 1
+	return d.label(i) == "" && d.view.Plan.Counts(d.reach[i].Member) < 1
 }
 
 func btoi(b bool) int {
@@ -307,6 +307,9 @@ func (d *splitDecision) size(i int) float64 {
 	m, ok := d.view.Member(d.reach[i].Member)
 	if !ok {
 		return 1
+	}
+	if p := m.Load.Labels.Find(d.label(i)); p != nil {
+		return max(1, float64(fitting(p.Total, d.group.Size)))
 	}
 	return max(1, float64(fitting(m.Load.Metrics.Total(), d.group.Size))*d.view.Plan.Counts(m.ID))
 }

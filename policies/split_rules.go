@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -84,6 +85,12 @@ func splitGroup(
 			d.open = append(d.open, i)
 		}
 	}
+	_, homeOnly := rule.(homeSplit)
+	if code, _ := d.lacks(d.home); code == ExcludedLabel && (homeOnly || len(d.open) == 0) {
+		because, err := d.nowhere(homeOnly)
+		plan.Reason.Because, plan.Reason.Candidates, plan.Unplaced = because, d.reasons, g.Count
+		return plan, err
+	}
 	if len(d.open) == 0 {
 		// Asks must be held by somebody. The home has the application, so it is
 		// where they wait until somebody is back.
@@ -118,6 +125,9 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	if d.group.Strict && !d.hasPlace(i) {
 		return "it has none of the places that are insisted on"
 	}
+	if _, why := d.lacks(i); why != "" {
+		return why
+	}
 	if r.Home {
 		return "" // the home may be asked whatever the view says: the application lives there
 	}
@@ -132,7 +142,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	case m.State != subcluster.StateActive:
 		return "it is " + m.State.String() + ", and not home"
 	}
-	_, why := cannotHold(m, d.group.Size, d.group.Label)
+	_, why := cannotHold(m, d.group.Size, d.label(i), true)
 	return why
 }
 
@@ -258,12 +268,15 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	return because
 }
 
-// rest is who gets what a rule left over: home while it may be asked.
+// rest is who gets what a rule left over: home while it may be asked, else where the
+// application is already, or the largest.
 func (d *splitDecision) rest() int {
 	if slices.Contains(d.open, d.home) {
 		return d.home
 	}
-	return d.open[0]
+	return slices.MaxFunc(d.open, func(i, j int) int {
+		return cmp.Or(cmp.Compare(btoi(d.reach[i].UAM), btoi(d.reach[j].UAM)), cmp.Compare(d.size(i), d.size(j)))
+	})
 }
 
 // room is how many containers of the group the member could start now beside
@@ -272,13 +285,20 @@ func (d *splitDecision) room(i int) int64 {
 	r := d.reach[i]
 	free := r.Headroom
 	m, ok := d.view.Member(r.Member)
+	label := d.label(i)
 	switch {
+	case label != "" && ok && m.Load.Labels.Known:
+		// A headroom is that of nodes without a label.
+		f, pending, _, _ := room(d.view, m, d.queue, label)
+		if free = f.Sub(pending); r.Stuck {
+			free = creel.Resource{}
+		}
 	case !r.Known && !ok:
 		return 0
 	case !r.Known:
-		f, pending, _, _ := room(d.view, m, d.queue, d.group.Label)
+		f, pending, _, _ := room(d.view, m, d.queue, label)
 		free = f.Sub(pending)
-	case ok && d.group.Label == "" && !r.Home:
+	case ok && label == "" && !r.Home:
 		free = counting(d.view, m, free)
 	}
 	n := fitting(free, d.group.Size)

@@ -336,8 +336,7 @@ func (d *session) askHome(ctx context.Context, a amrmproxy.AskHome) {
 		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
 		defer cancel()
 		report, err := d.server.cfg.Clients.Report(ctx, a.Home, "", a.Application)
-		state := creel.ApplicationState(report.GetYarnApplicationState())
-		d.post(message{event: amrmproxy.HomeAnswered{State: state, Err: err}})
+		d.post(message{event: amrmproxy.AnsweredBy(report, err)})
 	})
 }
 

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -24,7 +25,8 @@ type submission struct {
 	Name    string   `json:"application-name" xml:"application-name"`
 	Queue   string   `json:"queue" xml:"queue"`
 	Type    string   `json:"application-type" xml:"application-type"`
-	Label   string   `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	AMLabel string   `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	Label   string   `json:"app-node-label-expression" xml:"app-node-label-expression"`
 	Tags    struct {
 		Tag oneOrMany `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
@@ -104,7 +106,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		User:        q.user,
 		Type:        doc.Type,
 		Queue:       creel.QueuePath(doc.Queue),
-		Label:       doc.Label,
+		Label:       cmp.Or(doc.AMLabel, doc.Label),
 		Tags:        doc.Tags.Tag,
 		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
 	}

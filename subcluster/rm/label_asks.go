@@ -73,7 +73,7 @@ func (c *labelChecker) label(place string, say LabelExpression, defaults ...Labe
 }
 
 func invalidLabel(format string, args ...any) error {
-	return &creel.Error{Kind: ErrInvalidLabel, What: fmt.Sprintf(format, args...)}
+	return &creel.Error{Kind: creel.ErrInvalidLabel, What: fmt.Sprintf(format, args...)}
 }
 
 // errLabelsUnused is the answer where labels are off.

@@ -227,7 +227,7 @@ func TestLabelsAreRefusedInHadoopsWords(t *testing.T) {
 		"gpu":      "",
 	} {
 		err := submit(label)
-		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrInvalidLabel) || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil || want != "" && (!errors.Is(err, creel.ErrInvalidLabel) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", label, err, want)
 		}
 	}

@@ -28,8 +28,6 @@ var (
 	ErrInvalidRelease = fmt.Errorf("invalid release: %w", creel.ErrInvalidRequest)
 	// ErrInvalidBlacklist: InvalidResourceBlacklistRequestException.
 	ErrInvalidBlacklist = fmt.Errorf("invalid blacklist: %w", creel.ErrInvalidRequest)
-	// ErrInvalidLabel: InvalidLabelResourceRequestException.
-	ErrInvalidLabel = fmt.Errorf("invalid label: %w", creel.ErrInvalidResource)
 )
 
 // Machine is the ResourceManager of one subcluster. It has one owner; see the

@@ -135,7 +135,7 @@ func (s *session) askHome(a amrmproxy.AskHome) {
 	var answer amrmproxy.HomeAnswered
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
 		report, err := clients{f, s.proxy.old}.Report(f, a.Home, "", a.Application)
-		answer = amrmproxy.HomeAnswered{State: creel.ApplicationState(report.GetYarnApplicationState()), Err: err}
+		answer = amrmproxy.AnsweredBy(report, err)
 	}, func() { s.step(answer) })
 }
 

@@ -63,8 +63,6 @@ func errorOf(err error) *hrpc.Error {
 		class = yarnrpc.ClassInvalidRelease
 	case errors.Is(err, rm.ErrInvalidBlacklist):
 		class = yarnrpc.ClassInvalidBlacklist
-	case errors.Is(err, rm.ErrInvalidLabel):
-		class = yarnrpc.ClassInvalidLabel
 	}
 	if class != "" {
 		err = yarnrpc.Throw(class, err)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// An ask that names no node label has that of its application's submission, which an AM
+// does not tell. Where members have labels the proxy asks home for it before such asks
+// are split; while home does not tell, they are home's alone.
+
+// appLabel is the label of the application's submission.
+type appLabel struct {
+	text  string
+	given bool // the submission names it, also none
+	known bool // home has told
+	asked bool // home was asked, and may not have told
+}
+
+// Labelled brings the node label of the application's submission, or why home did not
+// tell it.
+type Labelled struct {
+	Label string
+	Given bool // the submission names it, also none
+	Err   error
+}
+
+func (Labelled) event() {}
+
+// LabelOf reads the label of an application's submission in its report, where Hadoop
+// writes words for none.
+func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
+	switch label := r.GetAppNodeLabelExpression(); label {
+	case "", "<Not set>":
+		return Labelled{}
+	case "<DEFAULT_PARTITION>":
+		return Labelled{Given: true}
+	default:
+		return Labelled{Label: label, Given: true}
+	}
+}
+
+// WantsLabel reports whether the session has to know the application's label: members
+// have labels, and home has not told it.
+func (s *Session) WantsLabel() bool {
+	if s.label.known || s.view == nil || s.phase > phaseRunning {
+		return false
+	}
+	for i := range s.view.Members {
+		m := &s.view.Members[i]
+		if len(m.Load.Labels.Partitions) > 0 && m.State != subcluster.StateDeregistered {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) onLabelled(e Labelled) {
+	s.label.asked = true
+	if e.Err == nil {
+		s.label = appLabel{e.Label, e.Given, true, true}
+	}
+	for _, g := range s.ledger.groups {
+		g.dirty = g.dirty || !g.named
+	}
+}
+
+// labelAt is the label that the UAM of a member has of its application, so that asks
+// without one mean there what they mean at home; nil for none. A member that does not
+// have it would refuse the UAM, and gets no such asks.
+func (s *Session) labelAt(m *member) *string {
+	if !s.label.given {
+		return nil
+	}
+	if st, ok := s.view.Member(m.id); s.label.text != "" && (!ok || st.Load.Labels.Find(s.label.text) == nil) {
+		return nil
+	}
+	return &s.label.text
+}
+
+// mislabelled reports whether a member is asked for a label that it does not have any more.
+func (s *Session) mislabelled(g *group) bool {
+	label := g.label
+	if !g.named {
+		label = s.label.text
+	}
+	if label == "" {
+		return false
+	}
+	for m, c := range g.star().at {
+		st, ok := s.view.Member(m.id)
+		if ok && c.share > 0 && st.Load.Labels.Known && st.Load.Labels.Find(label) == nil {
+			return true
+		}
+	}
+	return false
+}
