@@ -55,7 +55,11 @@ var features = []feature{
 		"not at Hadoop's ResourceManagers, which take an application id once",
 		[]string{"amrmproxy.TestScenarios", "amrmproxy.TestTheAMGetsWhatItAskedForAndNoMore",
 			"subcluster/rm/rpc.TestAnUnmanagedAMThatHasEndedIsBegunAgain"}},
-	{"asks", "node labels, placement constraints over members", absent, "", nil},
+	{"asks", "node labels and resource types over members: homes and asks go where they are, what nobody has is refused", works, "",
+		[]string{"e2e/federation.TestLabelsAndConstraintsOverMembers", "policies.TestNoMemberIsAskedForALabelThatItLacks",
+			"policies.TestHomesHaveTheLabel"}},
+	{"asks", "placement constraints over members", partial, "they hold within the home, which gets the scheduling requests whole",
+		[]string{"e2e/federation.TestLabelsAndConstraintsOverMembers", "amrmproxy.TestScenarios"}},
 
 	{"policies", "homes and splits by document for each queue: try, preview, diff, apply, history, rollback", works, "",
 		[]string{"e2e/newcomer.TestTheFirstHour", "cmd/creel.TestPolicyCommands"}},

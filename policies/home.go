@@ -232,7 +232,7 @@ func fitsSomewhere(d *homeDecision) bool {
 	}
 	for i := range d.view.Members {
 		m := &d.view.Members[i]
-		if m.State == subcluster.StateDeregistered || m.Load.Metrics.Total().IsZero() {
+		if m.State == subcluster.StateDeregistered || !hasNodes(m) {
 			continue
 		}
 		if code, _ := cannotHold(m, d.sub.Size, d.label(i), false); code == "" {

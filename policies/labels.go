@@ -105,6 +105,12 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 	return code, why
 }
 
+// hasNodes reports whether a member has nodes, with labels or without.
+func hasNodes(m *subcluster.Status) bool {
+	return !m.Load.Metrics.Total().IsZero() || slices.ContainsFunc(m.Load.Labels.Partitions,
+		func(p subcluster.Partition) bool { return !p.Total.IsZero() })
+}
+
 // cannotFit says why a container does not fit into all that some nodes have. Where there
 // are none there may come some.
 func cannotFit(size, total creel.Resource, nodes string) (Exclusion, string) {
@@ -148,7 +154,7 @@ func (d *homeDecision) refused() error {
 		default:
 			return nil
 		}
-		if m.Load.Metrics.Total().IsZero() && len(m.Load.Labels.Partitions) == 0 {
+		if !hasNodes(m) {
 			return nil // its nodes are still to come
 		}
 	}

@@ -47,6 +47,8 @@ func TestHomesHaveTheLabel(t *testing.T) {
 	old := member("sc-o", 90_000)
 	young := labelled("sc-y", 0, nil)
 	young.Load.Metrics, young.Load.Queues = subcluster.ClusterMetrics{}, nil
+	allLabelled := labelled("sc-z", 0, free{"gpu": 9})
+	allLabelled.Load.Metrics = subcluster.ClusterMetrics{}
 	gpus := labelled("sc-h", 1_000, nil)
 	gpus.Load.Queues[0].Capacity = gpus.Load.Queues[0].Capacity.With(gpuType, 4)
 	typed := labelled("sc-t", 90_000, free{"gpu": 50})
@@ -62,6 +64,7 @@ func TestHomesHaveTheLabel(t *testing.T) {
 		says    string
 	}{
 		{"the one that has it", []subcluster.Status{a, b}, "gpu", gig, "sc-b", nil, `sc-a: excluded, it has no node label "gpu"`},
+		{"every node of it is labelled", []subcluster.Status{a, allLabelled}, "gpu", gig, "sc-z", nil, `sc-a: excluded, it has no node label "gpu"`},
 		{"where more of it is free", []subcluster.Status{a, b, c}, "gpu", gigs(2), "sc-b", nil, "full while others have room (label gpu free <memory:1024, vCores:1>"},
 		{"nobody has it", []subcluster.Status{a, b, c}, "tpu", gig, "", creel.ErrInvalidLabel, "no subcluster contains label= tpu: sc-b has gpu, sc-c has gpu, ssd"},
 		{"nobody has any", []subcluster.Status{a}, "tpu", gig, "", creel.ErrInvalidLabel, "no subcluster has node labels"},
