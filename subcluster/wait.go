@@ -99,6 +99,18 @@ type AppLine struct {
 	// queue whose limit that is. Ask for AppWait for the numbers.
 	Waits   string `json:"waits_for,omitempty"`
 	WaitsIn string `json:"waits_in,omitempty"`
+	// Viewers says who may view it besides its user, as Hadoop writes access lists: users,
+	// a space, groups; "*" is everybody. It is told to routers only.
+	Viewers string `json:"viewers,omitempty"`
+}
+
+// AppChanges are the applications of a ResourceManager of ours that changed since a
+// router asked last: /api/v1/apps/changes.
+type AppChanges struct {
+	At    string     `json:"at"`             // to be given as ?since= the next time
+	Whole bool       `json:"whole"`          // these are all: it does not know what was told before
+	Apps  []*AppLine `json:"apps"`           // in no order
+	Gone  []string   `json:"gone,omitempty"` // ids that are forgotten
 }
 
 // NodeLine is a node in a list of one member.

@@ -8,6 +8,7 @@ package dash
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/chromedp/chromedp/kb"
 	"io"
 	"net/http"
 	"slices"
@@ -267,6 +268,32 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	})
 	b := newBrowser(t)
 	base := "http://" + web
+
+	b.open(base + "/apps?user.name=alice")
+	b.untilLive()
+	b.until("the application is listed", func() bool { return b.rows("#apps")[0][0] == id.String() })
+	b.axe("applications")
+	// By the keyboard alone: past the navigation to the list, and to the application.
+	b.press(kb.Tab)
+	if at := b.eval("document.activeElement.className"); at != "skip" {
+		t.Errorf("the first stop is %q", at)
+	}
+	b.press(kb.Enter)
+	if at := b.eval("document.activeElement.id"); at != "main" {
+		t.Errorf("the way past the navigation leads to %q", at)
+	}
+	for stops := 0; b.eval("document.activeElement.textContent") != id.String(); stops++ {
+		if b.press(kb.Tab); stops == 12 {
+			t.Fatalf("after %d stops the focus is at %q", stops, b.eval("document.activeElement.outerHTML"))
+		}
+	}
+	b.press(kb.Enter)
+	b.until("the application's page is there", func() bool { return b.eval("location.pathname") == "/apps/"+id.String() })
+	b.open(base + "/apps?group=queue&user.name=alice")
+	if got := b.rows("#groups"); len(got) != 1 || got[0][0] != "root.default" || got[0][1] != "1" {
+		t.Errorf("groups: %q", got)
+	}
+	b.axe("applications by queue")
 
 	b.open(base + "/queues?queue=root.default")
 	doc := tree()

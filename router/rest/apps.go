@@ -39,10 +39,11 @@ type AppRow struct {
 	// AgeSeconds is how old this is where its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
-	id   creel.ApplicationID
-	rank int // of its state
-	from creel.SubclusterID
-	at   time.Time // when its home gave it, if that was not now
+	id      creel.ApplicationID
+	viewers string // who may view it besides its user, where a list is for all (see feed.go)
+	rank    int    // of its state
+	from    creel.SubclusterID
+	at      time.Time // when its home gave it, if that was not now
 }
 
 // rankOf orders states: what runs, what waits, what has ended.
@@ -127,16 +128,15 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 			if err != nil {
 				return nil, err
 			}
-			var lines struct{ Apps []*AppRow }
+			var lines struct{ Apps []*subcluster.AppLine }
 			if err := json.Unmarshal(doc, &lines); err != nil {
 				return nil, fmt.Errorf("%s answered what is no list of applications: %w", m.ID, err)
 			}
-			for _, a := range lines.Apps {
-				a.Home, a.from = m.ID, m.ID
-				a.id, _ = creel.ParseApplicationID(a.ID)
-				a.rank = rankOf(a.State)
+			rows := make([]*AppRow, len(lines.Apps))
+			for i, line := range lines.Apps {
+				rows[i] = newRow(line, m.ID)
 			}
-			return lines.Apps, nil
+			return rows, nil
 		})
 	}
 }
@@ -200,7 +200,7 @@ type AppCounts struct {
 	MemoryMB   int64 `json:"memory_mb"`
 }
 
-func (c *AppCounts) add(a *AppRow) {
+func (c *AppCounts) add(a *AppRow, seen bool) {
 	switch a.rank {
 	case 0:
 		c.Running++
@@ -209,7 +209,7 @@ func (c *AppCounts) add(a *AppRow) {
 	default:
 		c.Ended++
 	}
-	if a.at.IsZero() { // what is old is in no sum of what is used
+	if seen && a.at.IsZero() { // what is old is in no sum of what is used
 		c.Containers += a.Containers
 		c.MemoryMB += a.MemoryMB
 	}
@@ -228,6 +228,8 @@ type AppsDoc struct {
 	Groups       []AppGroup        `json:"groups,omitempty"`
 	Next         string            `json:"next,omitempty"` // the cursor of the next page
 	Missing      []missing         `json:"missing"`
+	// AgeSeconds is how old the oldest is of what members gave that answer.
+	AgeSeconds float64 `json:"age_s"`
 }
 
 // appFilter is what a query asks of a list of applications.
@@ -302,26 +304,34 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 
 func parseCursor(text string) (*AppRow, error) {
 	bad := invalid("the cursor is not one of ours", "leave it out to begin anew")
-	parts := strings.SplitN(text, ".", 3)
-	if len(parts) != 3 {
-		return nil, bad
-	}
-	rank, err := strconv.Atoi(parts[0])
+	number, id, _ := strings.Cut(text, ".")
+	rank, err := strconv.Atoi(number)
 	if err != nil || rank < 0 || rank > 2 {
 		return nil, bad
 	}
 	a := &AppRow{rank: rank}
-	if a.Started, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
-		return nil, bad
-	}
-	if a.id, err = creel.ParseApplicationID(parts[2]); err != nil {
+	if a.id, err = creel.ParseApplicationID(id); err != nil {
 		return nil, bad
 	}
 	return a, nil
 }
 
 func cursorAt(a *AppRow) string {
-	return strconv.Itoa(a.rank) + "." + strconv.FormatInt(a.Started, 10) + "." + a.ID
+	return strconv.Itoa(a.rank) + "." + a.ID
+}
+
+// place finds when the application of the cursor was started, which the cursor does not
+// tell: not all may know.
+func (f *appFilter) place(rows []*AppRow) error {
+	if f.after == nil {
+		return nil
+	}
+	i := slices.IndexFunc(rows, func(a *AppRow) bool { return a.id == f.after.id })
+	if i < 0 {
+		return invalid("the application that the cursor names is forgotten", "leave it out to begin anew")
+	}
+	f.after.Started = rows[i].Started
+	return nil
 }
 
 func (f *appFilter) keeps(a *AppRow) bool {
@@ -368,34 +378,45 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	f, err := readAppFilter(r.URL.Query())
 	var rows []*AppRow
 	var parts []held[*AppRow]
+	var who *viewer
 	if err == nil {
-		rows, parts, err = h.shownApps.get(r.Context(), identity(r))
+		rows, parts, who, err = h.applications(r)
+	}
+	if err == nil {
+		err = f.place(rows)
 	}
 	if err != nil {
 		problemOf(w, err)
 		return
 	}
-	doc := AppsDoc{Applications: []json.RawMessage{}, Missing: missingOf(parts, time.Now())}
+	now := time.Now()
+	doc := AppsDoc{
+		Applications: []json.RawMessage{}, Missing: missingOf(parts, now), AgeSeconds: ageOf(parts, now),
+	}
 	groups := map[string]*AppGroup{}
 	var last *AppRow
 	for _, a := range rows {
 		if !f.keeps(a) {
 			continue
 		}
-		doc.Matching.add(a)
+		seen := who.sees(a)
+		doc.Matching.add(a, seen)
 		if f.wantsGroups {
 			key := f.group(a)
 			if groups[key] == nil {
 				groups[key] = &AppGroup{Key: key}
 			}
-			groups[key].add(a)
+			groups[key].add(a, seen)
 		}
 		switch {
 		case !f.behind(a) || doc.Next != "":
 		case len(doc.Applications) == f.limit:
-			doc.Next = cursorAt(last)
+			doc.Next = cursorAt(last) // by id: a start may be guarded
 		default:
 			last = a
+			if !seen {
+				a = guarded(a)
+			}
 			row := *a
 			if !a.at.IsZero() {
 				row.AgeSeconds = time.Since(a.at).Round(100 * time.Millisecond).Seconds()

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A page of 100,000 applications in a hundred members: the first one, for which members are
-// asked, and those after it, which come from what all viewers share. Told are the time to
+// A page of 100,000 applications in a hundred members: a user's first one and those after
+// it, all of which come from what all viewers share. Told are the time to
 // the first byte and the size of a page of 50.
 func BenchmarkPageOfApplications(b *testing.B) {
 	const members, each = 100, 1000
 	var answers []http.HandlerFunc
 	for m := range members {
 		var doc bytes.Buffer
-		doc.WriteString(`{"apps":[`)
+		doc.WriteString(`{"at":"x-1","whole":true,"apps":[`)
 		for i := range each {
 			if i > 0 {
 				doc.WriteByte(',')
@@ -29,13 +29,24 @@ func BenchmarkPageOfApplications(b *testing.B) {
 			state := [...]string{"RUNNING", "ACCEPTED", "FINISHED", "FINISHED", "FINISHED"}[i%5]
 			fmt.Fprintf(&doc, `{"id":"application_%d_%04d","name":"report of the day %d","user":"user%d",`+
 				`"queue":"root.team%d","type":"MAPREDUCE","state":%q,"outcome":"UNDEFINED","started":%d,`+
-				`"containers":3,"memory_mb":4096,"vcores":3,"priority":0,"tags":["team:etl","env:prod"]}`,
+				`"containers":3,"memory_mb":4096,"vcores":3,"priority":0,"tags":["team:etl","env:prod"],"viewers":"user1,ops admins"}`,
 				m+1, i, i, i%30, i%20, state, 1_700_000_000_000+i)
 		}
 		doc.WriteString(`]}`)
-		answers = append(answers, func(w http.ResponseWriter, _ *http.Request) { w.Write(doc.Bytes()) })
+		answers = append(answers, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("since") == "" {
+				w.Write(doc.Bytes())
+				return
+			}
+			// Since a second ago one has changed.
+			fmt.Fprintf(w, `{"at":"x-1","whole":false,"apps":[{"id":"application_%d_0000","name":"n","user":"user1",`+
+				`"queue":"root.team1","type":"MAPREDUCE","state":"RUNNING","outcome":"UNDEFINED","started":%d,`+
+				`"containers":%d,"memory_mb":1,"vcores":1,"priority":0,"viewers":"*"}]}`,
+				m+1, 1_700_000_000_000, time.Now().Nanosecond()%1000)
+		})
 	}
-	web := overMembers(b, answers...)
+	web, warm := fedBy(b, answers...)
+	warm()
 	var first, later []float64
 	size := 0
 	page := func() float64 {
@@ -43,7 +54,7 @@ func BenchmarkPageOfApplications(b *testing.B) {
 		var byte1 time.Time
 		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(b.Context(), &httptrace.ClientTrace{
 			GotFirstResponseByte: func() { byte1 = time.Now() },
-		}), http.MethodGet, web.URL+"/api/v1/apps?limit=50&user.name=u"+fmt.Sprint(len(first)), nil)
+		}), http.MethodGet, web.URL+"/api/v1/apps?limit=50&user.name=u"+fmt.Sprint(len(first), "-", len(later)%21/20), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,6 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,22 +26,55 @@ import (
 )
 
 // overMembers serves the router's documents over members that answer as they are given.
-func overMembers(t testing.TB, members ...http.HandlerFunc) *httptest.Server {
+// statuses are active members that answer so.
+func statuses(t testing.TB, answers ...http.HandlerFunc) (all []subcluster.Status) {
 	t.Helper()
-	var all []subcluster.Status
-	for i, answers := range members {
-		s := httptest.NewServer(answers)
+	for i, answer := range answers {
+		s := httptest.NewServer(answer)
 		t.Cleanup(s.Close)
 		m := subcluster.Status{State: subcluster.StateActive}
 		m.ID = creel.SubclusterID(fmt.Sprintf("sc-%02d", i))
 		m.Addresses.Web = s.Listener.Addr().String()
 		all = append(all, m)
 	}
-	return overStatuses(t, all)
+	return all
+}
+
+func overMembers(t testing.TB, members ...http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	return overStatuses(t, statuses(t, members...))
 }
 
 // overStatuses serves the router's documents over a view of these members.
 func overStatuses(t testing.TB, members []subcluster.Status) *httptest.Server {
+	t.Helper()
+	_, web := serve(t, members, rest.Config{Started: time.Now()})
+	return web
+}
+
+// fedBy serves them by a router whom members tell what changes. warm brings its list of
+// applications up to date.
+func fedBy(t testing.TB, members ...http.HandlerFunc) (web *httptest.Server, warm func()) {
+	t.Helper()
+	h, web := serve(t, statuses(t, members...), rest.Config{
+		Started: time.Now(), User: "creel", StaticUser: "dr.who",
+		Allows: func(user string) func(acl string) bool {
+			return func(acl string) bool { return slices.Contains(strings.Split(acl, ","), user) }
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- h.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return web, func() { fetch(t, web.URL+"/api/v1/apps?limit=1", new(rest.AppsDoc)) }
+}
+
+func serve(t testing.TB, members []subcluster.Status, c rest.Config) (*rest.Handler, *httptest.Server) {
 	t.Helper()
 	view := subcluster.NewView(time.Now(), members, nil)
 	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
@@ -48,10 +84,98 @@ func overStatuses(t testing.TB, members []subcluster.Status) *httptest.Server {
 		Known: func(context.Context, *remote.Member, creel.ApplicationID) (bool, error) { return false, nil },
 	})
 	mux := chi.NewRouter()
-	rest.New(core, rest.Config{Started: time.Now()}).Mount(mux)
+	h := rest.New(core, c)
+	h.Mount(mux)
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)
-	return web
+	return h, web
+}
+
+// Members tell a router what changed of their applications since it asked last. It shows
+// each viewer the whole list, with what is guarded where the viewer may see it; what is
+// forgotten goes; and no viewer costs a member a call.
+func TestViewersShareWhatMembersToldChanged(t *testing.T) {
+	var mu sync.Mutex
+	calls, from := 0, []string{}
+	web, warm := fedBy(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		q := r.URL.Query()
+		if r.URL.Path != "/api/v1/apps/changes" || q.Get("user.name") != "creel" {
+			t.Errorf("the member is asked %s", r.URL)
+		}
+		from = append(from, q.Get("since"))
+		if q.Get("since") == "" {
+			io.WriteString(w, `{"at":"l-1","whole":true,"apps":[
+				{"id":"application_1_0001","user":"alice","queue":"root.a","state":"RUNNING","started":5,"containers":3,"viewers":"ann"},
+				{"id":"application_1_0002","user":"bob","queue":"root.b","state":"RUNNING","started":6,"containers":4,"viewers":""},
+				{"id":"application_1_0003","user":"bob","queue":"root.b","state":"FINISHED","started":2,"viewers":"*"}]}`)
+			return
+		}
+		io.WriteString(w, `{"at":"l-2","whole":false,"gone":["application_1_0003"],"apps":[
+			{"id":"application_1_0002","user":"bob","queue":"root.b","state":"FINISHED","started":6,"finished":9,"viewers":""}]}`)
+	})
+	list := func(user string) (doc rest.AppsDoc, rows []rest.AppRow) {
+		fetch(t, web.URL+"/api/v1/apps?user.name="+user, &doc)
+		for _, raw := range doc.Applications {
+			var row rest.AppRow
+			if err := json.Unmarshal(raw, &row); err != nil || row.Viewers != "" {
+				t.Errorf("%s, %v", raw, err)
+			}
+			rows = append(rows, row)
+		}
+		return doc, rows
+	}
+	warm()
+	for user, want := range map[string]struct{ containers, shown int64 }{
+		"alice": {3, 2}, "ann": {3, 2}, "bob": {4, 2}, "mallory": {0, 1}, "": {0, 1},
+	} {
+		doc, rows := list(user)
+		if len(rows) == 2 { // the first change has been told already
+			continue
+		}
+		shown := int64(0)
+		for _, a := range rows {
+			if a.Started > 0 {
+				shown++
+			}
+		}
+		if len(rows) != 3 || doc.Matching.Running != 2 || doc.Matching.Containers != want.containers ||
+			shown != want.shown && user != "bob" || rows[0].ID != "application_1_0002" {
+			t.Errorf("%s sees %+v, counts %+v", user, rows, doc.Matching)
+		}
+	}
+	// A page is found by its cursor though the viewer may not know when it began.
+	var page rest.AppsDoc
+	fetch(t, web.URL+"/api/v1/apps?limit=1&user.name=mallory", &page)
+	if page.Next == "" || strings.Count(page.Next, ".") != 1 {
+		t.Errorf("the cursor is %q", page.Next)
+	}
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		_, rows := list("bob")
+		if len(rows) == 2 && rows[1].ID == "application_1_0002" && rows[1].Finished == 9 {
+			break
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("what changed is not shown: %+v", rows)
+		}
+	}
+	began := time.Now()
+	mu.Lock()
+	before := calls
+	mu.Unlock()
+	for i := range 100 {
+		list(fmt.Sprintf("user%d", i))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most := 2 + int(time.Since(began)/time.Second); calls-before > most {
+		t.Errorf("a hundred viewers cost the member %d calls", calls-before)
+	}
+	if from[0] != "" || from[1] != "l-1" || slices.Contains(from[1:], "") {
+		t.Errorf("it was asked for what changed since %q", from)
+	}
 }
 
 // A member of Hadoop's has no list of ours, and says in a sentence what an application

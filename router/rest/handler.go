@@ -32,14 +32,22 @@ type Config struct {
 	Proxy bool
 	// Readiness and Settings are told as they are; nil: nothing is.
 	Readiness func() []ReadyLine
-	Settings  func() []SettingDoc
+	// User is whom the router asks members as for what it shows to all viewers; "": it asks
+	// in the name of each viewer. Allows tells whom an access list in Hadoop's form allows,
+	// and StaticUser who asks without a name.
+	User, StaticUser string
+	Allows           func(user string) func(acl string) bool
+	Settings         func() []SettingDoc
 }
 
 // Handler serves the router's documents over a server.
 type Handler struct {
-	server     *server.Server
-	conf       Config
-	shownApps  shared[*AppRow]
+	server    *server.Server
+	conf      Config
+	shownApps shared[*AppRow]
+	// feed and fedApps are the applications for all viewers, where members tell changes.
+	feed       feed
+	fedApps    shared[*AppRow]
 	shownNodes shared[*NodeRow]
 	// shownQueues has one row: the members' scheduler documents as one.
 	shownQueues shared[json.RawMessage]
@@ -52,6 +60,9 @@ func New(s *server.Server, conf Config) *Handler {
 	}
 	h := &Handler{server: s, conf: conf}
 	h.shownApps.ask = listApplications(s)
+	h.feed.server, h.feed.user, h.feed.allows = s, conf.User, conf.Allows != nil
+	h.fedApps.changed = func() int64 { return s.Counts().Accepted.Load() + s.Counts().Killed.Load() }
+	h.fedApps.ask, h.fedApps.merge, h.fedApps.wait = h.feed.ask, h.mergeRows, fedWait
 	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
 	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
 	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues

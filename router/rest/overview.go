@@ -65,7 +65,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	for _, e := range h.server.Events() {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
-	if rows, parts, err := h.shownApps.get(r.Context(), identity(r)); err == nil {
+	if rows, parts, _, err := h.applications(r); err == nil {
 		doc.Waiting, doc.Missing = topWaits(rows, maxWaits), missingOf(parts, time.Now())
 	}
 	answer(w, doc)

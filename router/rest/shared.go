@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,8 +27,13 @@ type shared[T any] struct {
 	ask func(ctx context.Context, who string) []router.Part[[]T]
 	// merge makes one list of the parts, in the order in which it is shown.
 	merge func(parts []held[T]) []T
-	mu    sync.Mutex
-	lists map[string]*sharedList[T]
+	// wait is for how long who looks waits for a refresh where there is a list, sharedWait.
+	wait time.Duration
+	// changed counts what this router itself changed, nil: nothing. Who looks after such a
+	// change is to see it.
+	changed func() int64
+	mu      sync.Mutex
+	lists   map[string]*sharedList[T]
 }
 
 // sharedList is the list for one identity.
@@ -38,6 +44,7 @@ type sharedList[T any] struct {
 	rows    []T
 	at      time.Time // when it was complete; zero: there is none yet
 	took    time.Duration
+	changes int64         // of the router when it was begun
 	pending chan struct{} // closed when the refresh under way is over
 }
 
@@ -47,6 +54,12 @@ type held[T any] struct {
 	Items  []T
 	At     time.Time // when it was given; zero: never
 	Err    error     // why there is none newer
+}
+
+// sameAs reports whether two parts are the very same items of a member that answers.
+func (h *held[T]) sameAs(o *held[T]) bool {
+	return h.Member == o.Member && h.Err == nil && o.Err == nil && len(h.Items) == len(o.Items) &&
+		(len(h.Items) == 0 || &h.Items[0] == &o.Items[0])
 }
 
 const (
@@ -68,31 +81,99 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held
 		s.admit(who, l, now)
 	}
 	l.asked = now
-	if !l.at.IsZero() && now.Sub(l.at) < max(freshFor, 10*l.took) {
+	changed := s.changed != nil && s.changed() != l.changes
+	if !l.at.IsZero() && !changed && now.Sub(l.at) < max(freshFor, 10*l.took) {
 		defer s.mu.Unlock()
 		return l.rows, l.parts, refusal(l.parts)
 	}
-	if l.pending == nil {
-		l.pending = make(chan struct{})
-		go s.refresh(context.WithoutCancel(ctx), who, l)
-	}
-	pending, has := l.pending, !l.at.IsZero()
-	s.mu.Unlock()
 	var enough <-chan time.Time
-	if has {
-		t := time.NewTimer(sharedWait)
+	if !l.at.IsZero() {
+		most := cmp.Or(s.wait, sharedWait)
+		if changed {
+			most = sharedWait
+		}
+		t := time.NewTimer(most)
 		defer t.Stop()
 		enough = t.C
 	}
-	select {
-	case <-pending:
-	case <-enough:
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	for again := true; again; {
+		// What is under way may have begun before the change: then one more is waited for.
+		again = changed && l.pending != nil
+		pending := s.begin(ctx, who, l)
+		s.mu.Unlock()
+		select {
+		case <-pending:
+		case <-enough:
+			again = false
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+		s.mu.Lock()
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	return l.rows, l.parts, refusal(l.parts)
+}
+
+// begin begins a refresh unless one is under way: at once, or, where the last one took
+// long, as late as leaves members two thirds of the time. Under mu.
+func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (over chan struct{}) {
+	if l.pending == nil {
+		l.pending = make(chan struct{})
+		rest := min(time.Until(l.at.Add(2*l.took)), sharedTime)
+		time.AfterFunc(max(rest, 0), func() {
+			s.mu.Lock()
+			if s.changed != nil {
+				l.changes = s.changed()
+			}
+			s.mu.Unlock()
+			s.refresh(context.WithoutCancel(ctx), who, l)
+		})
+	}
+	return l.pending
+}
+
+// renew refreshes the list for an identity though nobody looks, unless it is fresh, and
+// waits for that.
+func (s *shared[T]) renew(ctx context.Context, who string) {
+	s.mu.Lock()
+	l := s.lists[who]
+	if l == nil {
+		l = &sharedList[T]{}
+		s.admit(who, l, time.Now())
+	}
+	if time.Since(l.at) < max(freshFor, 10*l.took) {
+		s.mu.Unlock()
+		return
+	}
+	over := s.begin(ctx, who, l)
+	s.mu.Unlock()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// watchedSince reports whether a viewer has asked for a list since a time.
+func (s *shared[T]) watchedSince(t time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lists {
+		if l.asked.After(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// ageOf is how old the oldest part is of the members that answer.
+func ageOf[T any](parts []held[T], now time.Time) float64 {
+	oldest := now
+	for i := range parts {
+		if parts[i].Err == nil && parts[i].At.Before(oldest) {
+			oldest = parts[i].At
+		}
+	}
+	return now.Sub(oldest).Round(100 * time.Millisecond).Seconds()
 }
 
 // admit keeps a new list, and lets go of those that nobody looks at. Under mu.
@@ -135,7 +216,15 @@ func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 			parts[i].Member, parts[i].Err = p.Member, p.Err
 		}
 	}
-	rows := s.merge(parts)
+	s.mu.Lock()
+	rows, same := l.rows, !l.at.IsZero() && len(parts) == len(l.parts)
+	for i := 0; same && i < len(parts); i++ {
+		same = parts[i].sameAs(&l.parts[i])
+	}
+	s.mu.Unlock()
+	if !same {
+		rows = s.merge(parts)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.parts, l.rows, l.at, l.took = parts, rows, time.Now(), time.Since(began)

@@ -84,6 +84,14 @@ func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
 	return false
 }
 
+// Administrators returns who may administer a queue, by it or one above it.
+func (m *Machine) Administrators(queue string) (acl queues.ACL) {
+	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+		acl = acl.Or(q.Spec().Admin)
+	}
+	return acl
+}
+
 // MayAdminister reports the same for administering a queue.
 func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
 	for q := m.sched.Find(queue); q != nil; q = q.Parent() {

@@ -21,6 +21,26 @@ func (a ACL) Allows(user string, groups []string) bool {
 	return slices.ContainsFunc(a.Groups, func(g string) bool { return slices.Contains(groups, g) })
 }
 
+// Or is a list that allows whom one of the two allows.
+func (a ACL) Or(b ACL) ACL {
+	return ACL{
+		All:    a.All || b.All,
+		Users:  slices.Concat(a.Users, b.Users),
+		Groups: slices.Concat(a.Groups, b.Groups),
+	}
+}
+
+// String writes Hadoop's form, which ParseACL reads: "" for nobody.
+func (a ACL) String() string {
+	switch {
+	case a.All:
+		return "*"
+	case len(a.Groups) == 0:
+		return strings.Join(a.Users, ",")
+	}
+	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
+}
+
 // ParseACL reads Hadoop's form of an access list: users, a space, groups, each
 // separated by commas; * allows everybody, a lone space nobody. A list that
 // begins with a space names groups only.

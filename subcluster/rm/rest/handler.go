@@ -59,6 +59,7 @@ type Handler struct {
 
 	making     locks
 	metricsDoc still
+	changes    changes
 	infoDoc    [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
 	sizes      sync.Map                  // of the last document by its root's name, for the next one's buffer
 
@@ -128,6 +129,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps", h.kept(h.lines))
 	r.With(h.identify).Get("/api/v1/nodes", h.kept(h.nodeLines))
+	r.With(h.identify).Get("/api/v1/apps/changes", h.appChanges)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)

@@ -15,7 +15,6 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/sched"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // AppsDoc is /api/v1/apps: all applications, in the order in which they came, or with
@@ -40,13 +39,13 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 		var look sched.Look
 		if f.limit == 0 {
 			for a := range m.Apps {
-				doc.Apps = append(doc.Apps, h.line(m, who, a, &look))
+				doc.Apps = append(doc.Apps, h.line(m, a, &look, h.s.MayView(m, who, a)))
 			}
 			return
 		}
 		found, next := f.page(m, &doc)
 		for _, a := range found {
-			doc.Apps = append(doc.Apps, h.line(m, who, a, &look))
+			doc.Apps = append(doc.Apps, h.line(m, a, &look, h.s.MayView(m, who, a)))
 		}
 		doc.Next = next
 	})
@@ -63,8 +62,8 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 	send(w, r, http.StatusOK, b)
 }
 
-// line is one application as who asks may see it.
-func (h *Handler) line(m *rm.Machine, who server.Caller, a *rm.AppView, look *sched.Look) subcluster.AppLine {
+// line is one application, with what is guarded of it only where viewable.
+func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.Look, viewable bool) subcluster.AppLine {
 	l := subcluster.AppLine{
 		ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
 		State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,
@@ -74,7 +73,7 @@ func (h *Handler) line(m *rm.Machine, who server.Caller, a *rm.AppView, look *sc
 	if limit, where := m.Waits(a.ID, look); limit != sched.LimitNone {
 		l.Waits, l.WaitsIn = limit.Code(), string(where)
 	}
-	if h.s.MayView(m, who, a) {
+	if viewable {
 		l.Started, l.Finished = millis(a.Submitted), millis(a.Finished)
 		if a.InScheduler {
 			l.Containers, l.MemoryMB, l.VCores = int64(a.Containers), a.Used.MemoryMB, a.Used.VCores

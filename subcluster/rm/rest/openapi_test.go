@@ -59,6 +59,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	for _, path := range []struct{ path, schema, says string }{
 		{"/api/v1/apps", "Apps", runs},
 		{"/api/v1/apps?limit=1&state=RUNNING,ACCEPTED", "Apps", "next"},
+		{"/api/v1/apps/changes?user.name=root", "AppChanges", "viewers"},
 		{"/api/v1/nodes?state=RUNNING", "Nodes", "RUNNING"},
 		{"/api/v1/apps/" + runs + "/why?user.name=alice", "AppWait", "alice"},
 		{"/api/v1/apps/" + waits + "/why?user.name=alice", "AppWait", "unlocks_when"},

@@ -220,6 +220,37 @@ func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 	return s.may(m, who, a, viewApp)
 }
 
+// IsRouter reports whether a user may speak as a router of the federation.
+func (s *Server) IsRouter(user string) bool { return s.access.isRouter(user) }
+
+// Viewers tells, within Query, who may see the inside of an application besides its user:
+// MayView as an access list in Hadoop's form.
+func (s *Server) Viewers(m *rm.Machine) func(a *rm.AppView) string {
+	if !s.access.acls {
+		return func(*rm.AppView) string { return "*" }
+	}
+	s.access.mu.RLock()
+	admin := s.access.adminACL
+	s.access.mu.RUnlock()
+	byQueue := map[creel.QueuePath]queues.ACL{}
+	return func(a *rm.AppView) string {
+		acl, known := byQueue[a.Queue]
+		if !known {
+			acl = admin.Or(m.Administrators(string(a.Queue)))
+			byQueue[a.Queue] = acl
+		}
+		if acl.All {
+			return "*"
+		}
+		for _, entry := range codec.ContextOf(a.Context).GetAmContainerSpec().GetApplication_ACLs() {
+			if entry.GetAccessType() == viewApp {
+				acl = acl.Or(queues.ParseACL(entry.GetAcl()))
+			}
+		}
+		return acl.String()
+	}
+}
+
 // Viewable finds an application whose inside the caller may see, within Query or
 // an Op.
 func (s *Server) Viewable(m *rm.Machine, who Caller, id creel.ApplicationID) (rm.AppView, error) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -74,4 +75,17 @@ func groupsOf(s *settings.Settings) func(user string) []string {
 func administrators(s *settings.Settings) func(user string) bool {
 	acl, groups := queues.ParseACL(s.String("yarn.admin.acl")), groupsOf(s)
 	return func(user string) bool { return acl.All || acl.Allows(user, groups(user)) }
+}
+
+// allows tells whom access lists in Hadoop's form allow, with groups as groupsOf finds
+// them.
+func allows(s *settings.Settings) func(user string) func(acl string) bool {
+	groupsOf := groupsOf(s)
+	return func(user string) func(string) bool {
+		groups := sync.OnceValue(func() []string { return groupsOf(user) })
+		return func(text string) bool {
+			acl := queues.ParseACL(text)
+			return acl.Allows(user, nil) || len(acl.Groups) > 0 && acl.Allows(user, groups())
+		}
+	}
 }

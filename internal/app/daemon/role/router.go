@@ -61,6 +61,9 @@ type RouterConfig struct {
 	Dashboard          bool
 	WebProxy           bool     // AMs' pages are reached through the router
 	AllowedHosts       []string // names under which browsers may come over loopback
+	StaticUser         string   // who asks by REST without a name
+	// Allows tells whom an access list allows. nil: REST asks members in the name of each viewer.
+	Allows func(user string) func(acl string) bool
 	// Settings are those in force, for administrators to see; nil: none are told.
 	Settings  func() []rest.SettingDoc
 	RPC       hrpc.Config
@@ -131,6 +134,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
 	}
+	c.StaticUser, c.Allows = s.String("hadoop.http.staticuser.user"), allows(s)
 	c.Settings = func() []rest.SettingDoc { return settingsInForce(s) }
 	c.MayAdmin = administrators(s)
 	c.ReloadAdmin = func() (func(string) bool, error) {
@@ -268,8 +272,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	documents := rest.New(r.Server, rest.Config{
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
 		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy,
+		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows,
 	})
 	documents.Mount(mux)
+	r.Add("applications", documents.Run)
 	var site *pages.Site
 	if c.Dashboard {
 		api := chi.NewRouter()

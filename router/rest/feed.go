@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// The applications of all members are one list for all who look at it. The router asks the
+// members for it in its own name: it is told all of each application, and who may view
+// it; and it is told what changed since it asked last. So a look costs members nothing,
+// whoever looks. A member that tells no changes (Hadoop's, or one to which this router is no
+// router) is told of viewer by viewer, and then so are all.
+
+// feed is what is kept of each member between two rounds.
+type feed struct {
+	server *server.Server
+	user   string // in whose name the router asks
+	allows bool   // whether the router can tell who may view what
+
+	mu      sync.Mutex
+	members map[creel.SubclusterID]*fed
+	without time.Time // when a member told no changes, for the last time
+}
+
+// fed is the applications of a member as it told them.
+type fed struct {
+	at   string // its number of what it told last
+	rows map[string]*AppRow
+	list []*AppRow // the same; made anew when one changes
+}
+
+// unfed is for how long a federation is listed viewer by viewer before its members are
+// asked for changes again.
+const unfed = time.Minute
+
+// errNoChanges: the member tells no changes.
+var errNoChanges = errors.New("it does not tell what changes of its applications")
+
+// usable reports whether all members told changes the last time.
+func (f *feed) usable() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.user != "" && f.allows && time.Since(f.without) > unfed
+}
+
+// ask brings what is kept of each member up to date.
+func (f *feed) ask(ctx context.Context, _ string) []router.Part[[]*AppRow] {
+	parts := server.Ask(ctx, f.server, f.member)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range parts {
+		if errors.Is(p.Err, errNoChanges) {
+			f.without = time.Now()
+		}
+	}
+	here := map[creel.SubclusterID]bool{}
+	for _, p := range parts {
+		here[p.Member] = true
+	}
+	maps.DeleteFunc(f.members, func(id creel.SubclusterID, _ *fed) bool { return !here[id] })
+	return parts
+}
+
+// member asks one. Its part is its own until the next round: rows are never written to.
+func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
+	f.mu.Lock()
+	if f.members == nil {
+		f.members = map[creel.SubclusterID]*fed{}
+	}
+	k := f.members[m.ID]
+	if k == nil {
+		k = &fed{rows: map[string]*AppRow{}}
+		f.members[m.ID] = k
+	}
+	f.mu.Unlock()
+	path := "/api/v1/apps/changes?" + url.Values{"user.name": {f.user}, "since": {k.at}}.Encode()
+	text, _, err := m.Web(ctx, remote.List, http.MethodGet, path, "", http.Header{"Accept": {"application/json"}}, nil)
+	var refused *remote.StatusError
+	if errors.As(err, &refused) && refused.Code < http.StatusInternalServerError {
+		return nil, errNoChanges
+	}
+	if err != nil {
+		return nil, err
+	}
+	var doc subcluster.AppChanges
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("%s answered what is no list of changes: %w", m.ID, err)
+	}
+	if doc.Whole {
+		clear(k.rows)
+	}
+	for _, id := range doc.Gone {
+		delete(k.rows, id)
+	}
+	for _, line := range doc.Apps {
+		row := newRow(line, m.ID)
+		k.rows[row.ID] = row
+	}
+	if doc.Whole || len(doc.Gone)+len(doc.Apps) > 0 || k.list == nil {
+		k.list = slices.AppendSeq(make([]*AppRow, 0, len(k.rows)), maps.Values(k.rows))
+	}
+	k.at = doc.At
+	return k.list, nil
+}
+
+// newRow is a row of a line of a member's. What many lines have in common is kept once.
+func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
+	a := &AppRow{AppLine: *line, Home: from, from: from}
+	for _, text := range []*string{&a.User, &a.Queue, &a.Type, &a.State, &a.Outcome, &a.Waits, &a.WaitsIn, &a.Viewers} {
+		*text = unique.Make(*text).Value()
+	}
+	a.viewers, a.Viewers = a.Viewers, ""
+	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+	a.rank = rankOf(a.State)
+	return a
+}
+
+// viewer is who looks at a list that has all of each application.
+type viewer struct {
+	user string
+	may  func(acl string) bool
+	told map[string]bool // by access list
+}
+
+// sees reports whether the viewer may view an application. A nil viewer is shown a list
+// that was made for it.
+func (v *viewer) sees(a *AppRow) bool {
+	if v == nil || v.user == a.User || a.viewers == "*" {
+		return true
+	}
+	ok, known := v.told[a.viewers]
+	if !known {
+		ok = v.may(a.viewers)
+		v.told[a.viewers] = ok
+	}
+	return ok
+}
+
+// guarded is an application without what only those see who may view it.
+func guarded(a *AppRow) *AppRow {
+	b := *a
+	b.Started, b.Finished, b.Containers, b.MemoryMB, b.VCores = 0, 0, 0, 0, 0
+	return &b
+}
+
+// applications are those of all members, and who looks at them.
+func (h *Handler) applications(r *http.Request) ([]*AppRow, []held[*AppRow], *viewer, error) {
+	if h.feed.usable() && !actsForAnother(r) {
+		rows, parts, err := h.fedApps.get(r.Context(), "")
+		if err == nil && h.feed.usable() {
+			user := caller(r)
+			if user == "" {
+				user = h.conf.StaticUser
+			}
+			return rows, parts, &viewer{user, h.conf.Allows(user), map[string]bool{}}, nil
+		}
+	}
+	rows, parts, err := h.shownApps.get(r.Context(), identity(r))
+	return rows, parts, nil, err
+}
+
+// actsForAnother reports whether the members must say if that is allowed.
+func actsForAnother(r *http.Request) bool {
+	for name := range r.URL.Query() {
+		if strings.EqualFold(name, "doAs") {
+			return true
+		}
+	}
+	return false
+}
+
+// How often the list of applications is brought up to date while somebody looks at it, and
+// while nobody does: so that it is there for who looks first.
+const (
+	fedWait   = 50 * time.Millisecond // for what is newer than a second, where there is a list
+	watched   = time.Second
+	unwatched = 10 * time.Second
+)
+
+// Run keeps the list of applications up to date until ctx ends.
+func (h *Handler) Run(ctx context.Context) error {
+	tick := time.NewTicker(watched)
+	defer tick.Stop()
+	var last time.Time
+	for {
+		if h.feed.usable() && (h.fedApps.watchedSince(time.Now().Add(-sharedIdle)) || time.Since(last) > unwatched) {
+			last = time.Now()
+			h.fedApps.renew(ctx, "")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// Routers keep a list of the applications of all members for all who look at it. So that
+// they need not ask for the whole of it each second, this ResourceManager numbers the
+// changes of its lines, and tells those since a number. A router is told all of an
+// application, and who may see it.
+
+// changes numbers what changed of the applications' lines.
+type changes struct {
+	mu    sync.Mutex
+	life  string // of this process: numbers of another one mean nothing here
+	seed  maphash.Seed
+	last  uint64 // change
+	round uint64 // how often all were looked at
+	lines map[creel.ApplicationID]*numbered
+	gone  []goneLine // the newest last
+	from  uint64     // older numbers have lost what went
+}
+
+// numbered is an application's line with the number of its last change.
+type numbered struct {
+	line subcluster.AppLine
+	view *rm.AppView // of one that is over: the same while nothing changed
+	sum  uint64
+	at   uint64
+	look uint64 // the round that saw it last
+}
+
+type goneLine struct {
+	id string
+	at uint64
+}
+
+// keptGone bounds the applications that are remembered as forgotten.
+const keptGone = 10_000
+
+// appChanges serves the lines that changed since ?since=, to routers.
+func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
+	who := h.caller(r)
+	if !h.s.IsRouter(who.User) {
+		h.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization,
+			"User " + who.User + " is no router: it neither acts for others nor is it an administrator"})
+		return
+	}
+	c := &h.changes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { h.number(m) }); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	doc := subcluster.AppChanges{At: c.life + "-" + strconv.FormatUint(c.last, 10), Apps: []*subcluster.AppLine{}}
+	life, text, _ := strings.Cut(r.URL.Query().Get("since"), "-")
+	since, err := strconv.ParseUint(text, 10, 64)
+	doc.Whole = err != nil || life != c.life || since < c.from || since > c.last
+	if doc.Whole {
+		since = 0
+	}
+	for _, n := range c.lines {
+		if n.at > since {
+			doc.Apps = append(doc.Apps, &n.line)
+		}
+	}
+	for i := len(c.gone) - 1; i >= 0 && !doc.Whole && c.gone[i].at > since; i-- {
+		doc.Gone = append(doc.Gone, c.gone[i].id)
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	send(w, r, http.StatusOK, b)
+}
+
+// number looks at all applications, in the machine's goroutine and under mu.
+func (h *Handler) number(m *rm.Machine) {
+	c := &h.changes
+	if c.lines == nil {
+		c.lines, c.seed = map[creel.ApplicationID]*numbered{}, maphash.MakeSeed()
+		c.life = strconv.FormatInt(h.s.Started().UnixNano(), 36)
+	}
+	c.last++
+	c.round++
+	changed := false
+	var look sched.Look
+	viewers := h.s.Viewers(m)
+	for a := range m.Apps {
+		n := c.lines[a.ID]
+		if n == nil {
+			n = &numbered{}
+			c.lines[a.ID] = n
+		}
+		n.look = c.round
+		may := viewers(a)
+		if n.view == a && a.Over && may == n.line.Viewers {
+			continue
+		}
+		line := h.line(m, a, &look, true)
+		line.Viewers = may
+		b, err := json.Marshal(&line)
+		if err != nil {
+			continue // texts and numbers: there is none
+		}
+		n.view = a
+		if sum := maphash.Bytes(c.seed, b); sum != n.sum || n.at == 0 {
+			n.line, n.sum, n.at, changed = line, sum, c.last, true
+		}
+	}
+	for id, n := range c.lines {
+		if n.look != c.round {
+			delete(c.lines, id)
+			c.gone, changed = append(c.gone, goneLine{id.String(), c.last}), true
+		}
+	}
+	if over := len(c.gone) - keptGone; over > 0 {
+		c.from = c.gone[over-1].at
+		c.gone = slices.Delete(c.gone, 0, over)
+	}
+	if !changed {
+		c.last-- // so that who looks again is told the same number
+	}
+}
