@@ -124,7 +124,7 @@ var features = []feature{
 	{"operation", "settings: in force, without effect, not yet, or they stop the start", works, "",
 		[]string{"internal/settings.TestReferencePageIsUpToDate"}},
 	{"operation", "a dashboard: pages for applications, queues, members, policies, the rebalancer and this router, and those of a ResourceManager", partial,
-		"other routers and proxies are not listed; no editor of policies",
+		"other routers and proxies are not listed",
 		[]string{"e2e/dash.TestTheDashboardLives", "e2e/dash.TestTheResourceManagersPages", "e2e/dash.TestEveryPageSaysWhatTheAPISays",
 			"e2e/dash.TestAHundredMembersFitOnTheFirstPage", "e2e/dash.TestPagesWithoutMembersAndInAFrozenView"}},
 	{"operation", "metrics, alert rules", works, "", []string{"e2e/deploy.TestAlertRulesHoldAgainstRecordedSeries"}},

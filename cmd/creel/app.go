@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
 
@@ -44,6 +45,40 @@ type appDoc struct {
 
 	waits string // the code of what it waits for
 	raw   json.RawMessage
+}
+
+// appTags counts applications by their tags.
+func appTags() *cobra.Command {
+	var f clientFlags
+	var state, queue string
+	c := &cobra.Command{
+		Use:     "tags",
+		Short:   "count applications by tag; app list --tag lists those of one",
+		Example: "  creel app tags --state running",
+		Args:    noArguments,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var doc rest.AppsDoc
+		q := url.Values{"group": {"tag"}, "limit": {"1"}, "state": {state}, "queue": {queue}}
+		if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/apps", q, nil, &doc); err != nil {
+			return err
+		}
+		n := func(v func(g rest.AppGroup) int64) func(rest.AppGroup) string {
+			return func(g rest.AppGroup) string { return strconv.FormatInt(v(g), 10) }
+		}
+		return printList(c.OutOrStdout(), f.printer, doc.Groups, []column[rest.AppGroup]{
+			{"TAG", false, func(g rest.AppGroup) string { return g.Key }},
+			{"RUNNING", false, n(func(g rest.AppGroup) int64 { return g.Running })},
+			{"WAITING", false, n(func(g rest.AppGroup) int64 { return g.Waiting })},
+			{"ENDED", false, n(func(g rest.AppGroup) int64 { return g.Ended })},
+			{"CONTAINERS", false, n(func(g rest.AppGroup) int64 { return g.Containers })},
+			{"MEMORY-MB", true, n(func(g rest.AppGroup) int64 { return g.MemoryMB })},
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&state, "state", "", "only in these `STATES`: running, waiting, ended, or YARN's names")
+	c.Flags().StringVar(&queue, "queue", "", "only of this `QUEUE`")
+	return c
 }
 
 func (a *appDoc) UnmarshalJSON(b []byte) error {
@@ -90,7 +125,7 @@ func appCommand() *cobra.Command {
 	}
 	c.AddCommand(
 		appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy(),
-		appLogs(), appMove(), appPriority(), appLifetime(), appAttempts(), appContainers(), appSignal(),
+		appLogs(), appMove(), appPriority(), appLifetime(), appAttempts(), appContainers(), appSignal(), appTags(),
 	)
 	return c
 }

@@ -214,7 +214,7 @@ func policyPreview() *cobra.Command {
 decides them one after another on the members as they are now: by the policy in
 force, and by the new one. What was decided counts as sent, as in a router. A
 queue of which the router has seen nothing has no preview.`,
-		Example: "  creel policy preview root.prod --policy new.json",
+		Example: "  creel policy preview root.prod --file new.json",
 		Args:    exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -223,7 +223,7 @@ queue of which the router has seen nothing has no preview.`,
 			return err
 		}
 		t := trial{in: c.InOrStdin()}
-		b, err := t.file("--policy", file)
+		b, err := t.file("--file", file)
 		if err != nil {
 			return err
 		}
@@ -261,7 +261,9 @@ queue of which the router has seen nothing has no preview.`,
 	}
 	f.register(c)
 	fl := c.Flags()
-	fl.StringVar(&file, "policy", "", "the new document, a `FILE`; - is standard input")
+	fl.StringVar(&file, "file", "", "the new document in `FILE`; - is standard input")
+	fl.StringVar(&file, "policy", "", "as --file")
+	_ = fl.MarkHidden("policy") // its name before
 	fl.IntVar(&last, "last", 1000, "at most the last `N` submissions")
 	fl.Uint64Var(&seed, "seed", 1, "of policies that draw; the same seed draws the same")
 	return c

@@ -8,6 +8,7 @@ package dash
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"io"
 	"net/http"
@@ -349,6 +350,41 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		t.Errorf("preview: %q", text)
 	}
 	b.axe("one policy")
+	if text := b.text("#h-preview ~ .diff"); !strings.Contains(text, `-     "policy": "uniform"`) ||
+		!strings.Contains(text, `+     "policy": "priority"`) {
+		t.Errorf("what the draft changes: %q", text)
+	}
+	// Somebody else was faster: nothing is overwritten.
+	held, err := f.Store.PolicyHistory(t.Context(), "root.default", 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Store.PutPolicy(t.Context(), statestore.PolicyWrite{
+		Queue: "root.default", Document: []byte(`{"home":{"policy":"hash"}}`), Author: "eve", Expect: held[0].Version,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.typeInto("#apply input", "to the west")
+	b.confirm("#apply")
+	b.until("the older draft is refused", func() bool { return b.text("dialog .warning") != "" })
+	newest := func() rest.PolicyDoc {
+		return api[rest.PoliciesDoc](t, web, "/api/v1/policies/root.default/history?limit=1").Policies[0]
+	}
+	if p := newest(); p.Author != "eve" {
+		t.Errorf("after a refused draft the newest is %+v", p)
+	}
+	b.do(chromedp.Reload())
+	b.typeInto("#apply input", "to the west")
+	b.confirm("#apply")
+	b.until("the draft is in force", func() bool { p := newest(); return p.Author == "root" && p.Home == "priority" })
+	if p := newest(); p.Comment != "to the west" {
+		t.Errorf("the comment is %q", p.Comment)
+	}
+	// One that the server does not understand is told of, and cannot be applied.
+	b.open(base + "/policies/root.default?user.name=root&draft=" + `{"home":{"policy":"nonsense"}}`)
+	if text := b.text("#preview-problem"); !strings.Contains(text, "balanced") || b.count("#apply") != 0 {
+		t.Errorf("of nonsense the page says %q", text)
+	}
 	b.open(base + "/policies/root.default?user.name=bob&draft=" + `{"home":{"policy":"uniform"}}`)
 	if text := b.text("#preview-problem"); !strings.Contains(text, "may not see") {
 		t.Errorf("bob previews: %q", text)
@@ -389,7 +425,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 			t.Errorf("%s is %s wide on a screen of 360", path, wide)
 		}
 	}
-	b.quiet()
+	b.quiet("409 (Conflict)")
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }

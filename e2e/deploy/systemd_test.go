@@ -20,7 +20,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	units, err := filepath.Glob(root + "/deploy/systemd/*.service")
-	if err != nil || len(units) != 4 {
+	if err != nil || len(units) != 5 {
 		t.Fatalf("units %q, %v", units, err)
 	}
 	dir := t.TempDir()

@@ -215,7 +215,7 @@ func (n *newcomer) policies() {
 			Were, Now, After int
 		}
 	}
-	n.reads(&p, "policy", "preview", "root.default", "--policy", file)
+	n.reads(&p, "policy", "preview", "root.default", "--file", file)
 	were := 0
 	for _, m := range p.Members {
 		were += m.Were

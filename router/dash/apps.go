@@ -16,7 +16,7 @@ var appsPage = pages.Page{
 	Command: func(c *pages.Call) string {
 		line := "creel app list"
 		for _, f := range [][2]string{
-			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"},
+			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"}, {"tag", "--tag"},
 		} {
 			if v := c.Query(f[0]); v != "" {
 				line += " " + f[1] + " " + pages.ShellWord(v)
@@ -43,10 +43,10 @@ func (*apps) States() []string {
 }
 
 // Groupings are the fields by which applications are counted.
-func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type"} }
+func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type", "tag"} }
 
 // appFilters are the parameters of the list, as the API has them.
-var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "group"}
+var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group"}
 
 func loadApps(c *pages.Call) (any, error) {
 	a := apps{Filter: map[string]string{}}

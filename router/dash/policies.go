@@ -66,6 +66,10 @@ type policyView struct {
 	Diff      []diffLine
 	Preview   *preview
 	Draft     string // the document that is previewed
+	// Change is what the draft changes of the document in force, none if it changes nothing
+	// or cannot be taken. It is applied only while version Expect is the queue's newest.
+	Change []diffLine
+	Expect int64
 }
 
 func (p *policyView) PageTitle() string { return "Policy of " + p.Queue }
@@ -94,9 +98,16 @@ func loadPolicy(c *pages.Call) (any, error) {
 		return nil, err
 	}
 	p.History = history.Policies
+	if len(p.History) > 0 {
+		p.Expect = p.History[0].Version
+	}
 	p.compare(c.Query("from"), c.Query("to"))
 	if p.Draft != "" {
 		p.Preview = previewOf(c, path, p.Draft)
+		now, draft := []byte(p.Text), []byte(p.Draft)
+		if p.Preview.Problem == "" && indented(now) != indented(draft) {
+			p.Change = diff(lines(now), lines(draft))
+		}
 	} else {
 		p.Draft = p.Text
 	}

@@ -242,19 +242,20 @@ type appFilter struct {
 	after       *AppRow // what the cursor points behind
 	limit       int
 	fields      []string
-	group       func(a *AppRow) string
+	group       func(a *AppRow) []string
 	wantsGroups bool
 }
 
 const maxAppPage = 1000
 
 // groupings are the fields by which applications are grouped.
-var groupings = map[string]func(a *AppRow) string{
-	"queue": func(a *AppRow) string { return a.Queue },
-	"user":  func(a *AppRow) string { return a.User },
-	"state": func(a *AppRow) string { return a.State },
-	"home":  func(a *AppRow) string { return string(a.Home) },
-	"type":  func(a *AppRow) string { return a.Type },
+var groupings = map[string]func(a *AppRow) []string{
+	"queue": func(a *AppRow) []string { return []string{a.Queue} },
+	"user":  func(a *AppRow) []string { return []string{a.User} },
+	"state": func(a *AppRow) []string { return []string{a.State} },
+	"home":  func(a *AppRow) []string { return []string{string(a.Home)} },
+	"type":  func(a *AppRow) []string { return []string{a.Type} },
+	"tag":   func(a *AppRow) []string { return a.Tags }, // in the group of each
 }
 
 func invalid(what, try string) error {
@@ -287,7 +288,7 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 		if f.group, f.wantsGroups = groupings[by]; !f.wantsGroups {
 			return f, invalid(
 				"applications cannot be grouped by "+strconv.Quote(by),
-				"queue, user, state, home or type",
+				"queue, user, state, home, type or tag",
 			)
 		}
 	}
@@ -402,11 +403,12 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 		seen := who.sees(a)
 		doc.Matching.add(a, seen)
 		if f.wantsGroups {
-			key := f.group(a)
-			if groups[key] == nil {
-				groups[key] = &AppGroup{Key: key}
+			for _, key := range f.group(a) {
+				if groups[key] == nil {
+					groups[key] = &AppGroup{Key: key}
+				}
+				groups[key].add(a, seen)
 			}
-			groups[key].add(a, seen)
 		}
 		switch {
 		case !f.behind(a) || doc.Next != "":

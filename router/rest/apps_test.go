@@ -237,3 +237,20 @@ func fetch(t testing.TB, url string, into any) {
 		t.Fatalf("%s: %d, %v", url, res.StatusCode, err)
 	}
 }
+
+// An application counts in the group of each of its tags.
+func TestApplicationsAreCountedByTag(t *testing.T) {
+	web := overMembers(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"apps":[{"id":"application_1_0001","state":"RUNNING","tags":["etl","prod"],"containers":2},`+
+			`{"id":"application_1_0002","state":"ACCEPTED","tags":["prod"]},{"id":"application_1_0003","state":"RUNNING"}]}`)
+	})
+	var doc rest.AppsDoc
+	fetch(t, web.URL+"/api/v1/apps?group=tag&limit=1", &doc)
+	want := []rest.AppGroup{
+		{Key: "prod", AppCounts: rest.AppCounts{Running: 1, Waiting: 1, Containers: 2}},
+		{Key: "etl", AppCounts: rest.AppCounts{Running: 1, Containers: 2}},
+	}
+	if !slices.Equal(doc.Groups, want) {
+		t.Errorf("groups: %+v", doc.Groups)
+	}
+}

@@ -148,6 +148,7 @@ async function send(form) {
   const body = {};
   for (const [name, value] of new FormData(form)) body[name] = name === "priority" ? Number(value) : value;
   for (const [name, value] of Object.entries(form.dataset)) {
+    if (name.startsWith("json")) body[name.slice(4).toLowerCase()] = JSON.parse(value);
     if (!name.startsWith("fixed")) continue;
     body[name.slice(5).toLowerCase()] = value === "true" ? true : value === "false" ? false : value;
   }
