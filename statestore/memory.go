@@ -200,6 +200,13 @@ func (m *Memory) Records(context.Context) (subcluster.Records, error) {
 	return t.Records(now), nil
 }
 
+// RecordsOf implements Members.
+func (m *Memory) RecordsOf(_ context.Context, queues []string) (subcluster.Records, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.RecordsOf(now, queues), nil
+}
+
 // Claim implements Homes.
 func (m *Memory) Claim(
 	ctx context.Context,

@@ -22,7 +22,8 @@ type State struct {
 	schema       string // "" until CheckSchema wrote it
 	valid        Validate
 	members      map[creel.SubclusterID]*subcluster.Record
-	epochs       map[creel.SubclusterID]int64 // the newest that NextEpoch gave
+	parts        map[creel.SubclusterID]map[string]string // of loads, by leaf name; none: a load is read as a whole
+	epochs       map[creel.SubclusterID]int64             // the newest that NextEpoch gave
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
 	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
@@ -42,6 +43,7 @@ func NewState(identity string, valid Validate) *State {
 	return &State{
 		identity: identity, valid: valid,
 		members:      map[creel.SubclusterID]*subcluster.Record{},
+		parts:        map[creel.SubclusterID]map[string]string{},
 		epochs:       map[creel.SubclusterID]int64{},
 		apps:         newHomeTable(creel.ApplicationID.Compare),
 		reservations: newHomeTable(creel.ReservationID.Compare),
@@ -99,6 +101,7 @@ func (t *State) Register(now time.Time, m subcluster.Member) error {
 	}
 	if m.Epoch != r.Epoch {
 		r.Load, r.Parsed = "", nil // the load of an earlier epoch says nothing
+		delete(t.parts, m.ID)
 	}
 	r.Member, r.Registered, r.Heartbeat, r.Deregistered = m, now, now, false
 	return nil
@@ -120,8 +123,26 @@ func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
 	r.Heartbeat = now
 	if len(b.Load) > 0 {
 		r.Load, r.Parsed = string(b.Load), load
+		t.takeParts(b)
 	}
 	return nil
+}
+
+// takeParts keeps the parts of a load beside it. Where some were left out and what they
+// were is not known, or there are none, the load is read as a whole.
+func (t *State) takeParts(b subcluster.Heartbeat) {
+	parts := t.parts[b.ID]
+	if b.AllParts {
+		parts = map[string]string{}
+	}
+	if len(b.Parts) == 0 || parts == nil {
+		delete(t.parts, b.ID)
+		return
+	}
+	for _, p := range b.Parts {
+		parts[p.Leaf] = string(p.Text)
+	}
+	t.parts[b.ID] = parts
 }
 
 // epoch finds the record of one epoch of a member.
@@ -169,7 +190,28 @@ func (t *State) RemoveMember(now time.Time, id creel.SubclusterID) error {
 		return StillMember(id)
 	}
 	delete(t.members, id)
+	delete(t.parts, id)
 	return nil
+}
+
+// RecordsOf: see Members.
+func (t *State) RecordsOf(now time.Time, queues []string) subcluster.Records {
+	out := t.Records(now)
+	for i := range out.Members {
+		r := &out.Members[i]
+		parts, ok := t.parts[r.ID]
+		if !ok {
+			continue
+		}
+		texts := []string{parts[""]}
+		for _, leaf := range queues {
+			if rows, ok := parts[leaf]; ok && leaf != "" {
+				texts = append(texts, rows)
+			}
+		}
+		r.Load, r.Parsed = subcluster.JoinLoad(texts), nil
+	}
+	return out
 }
 
 // Records: see Members. Members are sorted by id, policies by queue.

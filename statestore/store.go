@@ -36,7 +36,7 @@ type Members interface {
 	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
-	// Heartbeat renews the lease and, if it has a load, replaces the load.
+	// Heartbeat renews the lease and, if it has a load, replaces the load and its parts.
 	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
 	// Drain stops new work for a member; reason says who asked and why, and
 	// empty ends the drain. It outlives registrations.
@@ -49,6 +49,10 @@ type Members interface {
 	RemoveMember(ctx context.Context, id creel.SubclusterID) error
 	// Records reads members and policies at one moment of the store.
 	Records(ctx context.Context) (subcluster.Records, error)
+	// RecordsOf is Records of which loads are read in part: the head, and the rows of
+	// queues with these leaf names, at least. The load of a member that did not cut it
+	// (subcluster.Cut) comes whole.
+	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
 }
 
 // Homes of applications.

@@ -3,6 +3,7 @@
 package subcluster
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/creelrm/creel"
@@ -18,10 +19,11 @@ type Believer struct {
 
 // good is what was last believed of a member.
 type good struct {
-	member   Member
-	load     string
-	parsed   *Load
-	sequence int64
+	member    Member
+	load      string
+	parsed    *Load
+	sequence  int64            // of the heartbeat that had the load, or its head
+	sequences map[string]int64 // of those that had its rows, by leaf name
 }
 
 // NewBeliever makes a Believer that has believed nobody.
@@ -76,11 +78,37 @@ func (b *Believer) believe(record *Record) (member, load bool) {
 	if record.Load == "" || record.Load == known.load {
 		return member, true
 	}
-	sequence, load := b.signer.GoodLoad(record.ID, record.Epoch, record.Load)
-	if load = load && sequence > known.sequence; load {
-		known.load, known.parsed, known.sequence = record.Load, record.Parsed, sequence
+	if load = b.signed(record, known); load {
+		known.load, known.parsed = record.Load, record.Parsed
 	} else {
 		record.Load, record.Parsed = known.load, known.parsed
 	}
 	return member, load
+}
+
+// signed reports whether a load, or each part of one, was signed, and not before what
+// was believed last.
+func (b *Believer) signed(record *Record, known *good) bool {
+	if !inParts(record.Load) {
+		sequence, ok := b.signer.GoodLoad(record.ID, record.Epoch, record.Load)
+		if ok = ok && sequence >= known.sequence; ok {
+			known.sequence = sequence
+		}
+		return ok
+	}
+	sequences, ok := b.signer.GoodParts(record.ID, record.Epoch, record.Load)
+	if !ok || sequences[""] < known.sequence {
+		return false
+	}
+	for leaf, sequence := range sequences {
+		if sequence < known.sequences[leaf] {
+			return false
+		}
+	}
+	known.sequence = sequences[""]
+	if known.sequences == nil {
+		known.sequences = map[string]int64{}
+	}
+	maps.Copy(known.sequences, sequences)
+	return true
 }

@@ -21,6 +21,11 @@ type Heartbeat struct {
 	// serves at /ws/v1/cluster/metrics, {"clusterMetrics":{...}}, with creel's
 	// queue figures as an optional sibling (see Load). Empty keeps the last.
 	Load []byte
+	// Parts of the Load, the head first, for those who do not read all of it; none: it is
+	// read as a whole only. Rows may be left out that are as in the heartbeat before.
+	Parts []Part
+	// AllParts: nothing of Parts was left out.
+	AllParts bool
 }
 
 // Load is a member's last report, parsed. Its JSON is
@@ -162,6 +167,7 @@ const maxLoad = 4 << 20
 type loadJSON struct {
 	ClusterMetrics map[string]json.RawMessage `json:"clusterMetrics"`
 	Creel          *creelJSON                 `json:"creel,omitempty"`
+	Leaf           string                     `json:"leaf,omitempty"` // of a part that is no head
 }
 
 type creelJSON struct {
@@ -235,7 +241,7 @@ func (l *Load) JSON() ([]byte, error) {
 	}{l.Metrics, c})
 }
 
-// ParseLoad reads a report. Fields it does not know are ignored, a missing
+// ParseLoad reads a report, or what JoinLoad made. Fields it does not know are ignored, a missing
 // clusterMetrics root is taken as the bare object, null and missing are zero.
 // The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseLoad(data []byte) (Load, error) {
@@ -249,11 +255,14 @@ func ParseLoad(data []byte) (Load, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Load{}, nil
 	}
+	if inParts(string(data[:1])) {
+		return parseParts(string(data))
+	}
 	var j loadJSON
 	if err := json.Unmarshal(data, &j); err != nil {
 		return bad(err.Error())
 	}
-	if j.ClusterMetrics == nil {
+	if j.ClusterMetrics == nil && j.Leaf == "" {
 		if err := json.Unmarshal(data, &j.ClusterMetrics); err != nil {
 			return bad(err.Error())
 		}

@@ -34,8 +34,8 @@ type Member struct {
 	Epoch int64 `json:"epoch"`
 
 	// Capability is the cluster-metrics JSON at registration, as in Hadoop's
-	// SubClusterInfo. It serves as the load until the first heartbeat, so that the
-	// member can be used at once. May be empty.
+	// SubClusterInfo, without creel's rows of queues. It serves as the load until the
+	// first heartbeat, so that the member can be used at once. May be empty.
 	Capability string `json:"capability,omitempty"`
 
 	// Lease is how long after a heartbeat the member counts as alive.

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -59,20 +60,35 @@ func (s *Signer) GoodMember(m *Member) bool {
 // "sequence:signature".
 const loadMark = `{"creelSigned":"`
 
-func (s *Signer) loadMAC(id creel.SubclusterID, epoch int64, sequence, load string) string {
-	return s.mac("heartbeat", string(id), strconv.FormatInt(epoch, 10), sequence, load)
+// What is signed of a load: all of it, or a part.
+const (
+	wholeLoad  = "heartbeat"
+	partOfLoad = "part of a load"
+)
+
+func (s *Signer) loadMAC(what string, id creel.SubclusterID, epoch int64, sequence, load string) string {
+	return s.mac(what, string(id), strconv.FormatInt(epoch, 10), sequence, load)
 }
 
 // Load returns the load of a heartbeat, a JSON object, with its signature in it.
 // sequence rises with each heartbeat of an epoch.
 func (s *Signer) Load(id creel.SubclusterID, epoch, sequence int64, load []byte) []byte {
+	return s.signed(wholeLoad, id, epoch, sequence, load)
+}
+
+// Part returns the text of a part of the load of a heartbeat, as Load does.
+func (s *Signer) Part(id creel.SubclusterID, epoch, sequence int64, text []byte) []byte {
+	return s.signed(partOfLoad, id, epoch, sequence, text)
+}
+
+func (s *Signer) signed(what string, id creel.SubclusterID, epoch, sequence int64, load []byte) []byte {
 	load = bytes.TrimSpace(load)
 	if len(load) < 2 || load[0] != '{' {
 		return load
 	}
 	number := strconv.FormatInt(sequence, 10)
 	rest := load[1:]
-	out := append([]byte(loadMark), number+":"+s.loadMAC(id, epoch, number, string(rest))+`"`...)
+	out := append([]byte(loadMark), number+":"+s.loadMAC(what, id, epoch, number, string(rest))+`"`...)
 	if bytes.TrimSpace(rest)[0] != '}' {
 		out = append(out, ',')
 	}
@@ -82,6 +98,27 @@ func (s *Signer) Load(id creel.SubclusterID, epoch, sequence int64, load []byte)
 // GoodLoad reports whether a load was signed under this secret for a member and
 // its epoch, and returns its number in the sequence.
 func (s *Signer) GoodLoad(id creel.SubclusterID, epoch int64, load string) (sequence int64, ok bool) {
+	return s.good(wholeLoad, id, epoch, load)
+}
+
+// GoodParts is GoodLoad of a load that was read in part. Each part has a number: the rows
+// of a leaf name, and under "" the head.
+func (s *Signer) GoodParts(id creel.SubclusterID, epoch int64, load string) (sequences map[string]int64, ok bool) {
+	sequences = map[string]int64{}
+	for i, part := range partsOf(load) {
+		var is struct {
+			Leaf string `json:"leaf"`
+		}
+		sequence, ok := s.good(partOfLoad, id, epoch, part)
+		if !ok || json.Unmarshal([]byte(part), &is) != nil || (is.Leaf == "") != (i == 0) {
+			return nil, false
+		}
+		sequences[is.Leaf] = sequence
+	}
+	return sequences, true
+}
+
+func (s *Signer) good(what string, id creel.SubclusterID, epoch int64, load string) (sequence int64, ok bool) {
 	mark, marked := strings.CutPrefix(load, loadMark)
 	value, rest, ended := strings.Cut(mark, `"`)
 	number, signature, both := strings.Cut(value, ":")
@@ -90,5 +127,5 @@ func (s *Signer) GoodLoad(id creel.SubclusterID, epoch int64, load string) (sequ
 		return 0, false
 	}
 	rest = strings.TrimPrefix(rest, ",")
-	return sequence, hmac.Equal([]byte(signature), []byte(s.loadMAC(id, epoch, number, rest)))
+	return sequence, hmac.Equal([]byte(signature), []byte(s.loadMAC(what, id, epoch, number, rest)))
 }

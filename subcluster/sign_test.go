@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/subcluster"
+	"pgregory.net/rapid"
 )
 
-func signer(t *testing.T, secret string) *subcluster.Signer {
+func signer(t rapid.TB, secret string) *subcluster.Signer {
 	t.Helper()
 	s, err := subcluster.NewSigner([]byte(secret))
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +62,8 @@ type Config struct {
 	Clients amrmproxy.Clients
 	Store   amrmproxy.Store
 	Sealer  amrmproxy.Sealer
+	// Wanted, if given, is called when there is a queue more in Queues. It must not block.
+	Wanted func()
 	// View is the federation as it is now; it is read before each step.
 	View func() *subcluster.View
 	// Places is which member has which host as it is now; it is read before each step.
@@ -292,6 +296,34 @@ func (s *Server) forget(d *session) {
 		delete(s.sessions, d.attempt)
 	}
 	s.mu.Unlock()
+}
+
+// Queues are the leaf names of the queues of all sessions, sorted: those whose figures
+// they decide by.
+func (s *Server) Queues() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	leaves := map[string]bool{}
+	for _, d := range s.sessions {
+		if d.leaf != "" {
+			leaves[d.leaf] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(leaves))
+}
+
+// wants has a session's queue in Queues.
+func (s *Server) wants(d *session, leaf string) {
+	s.mu.Lock()
+	known := false
+	for _, other := range s.sessions {
+		known = known || other.leaf == leaf
+	}
+	d.leaf = leaf
+	s.mu.Unlock()
+	if !known && s.cfg.Wanted != nil {
+		s.cfg.Wanted()
+	}
 }
 
 // places is which member has which host as it is now.

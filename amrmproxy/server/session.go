@@ -38,8 +38,10 @@ type session struct {
 	mailbox chan message
 	gone    chan struct{} // closed when the goroutine has ended
 	earlier []*session    // of earlier attempts of the application, in this process
+	leaf    string        // name of its queue, "" while that is not known; Server.mu guards it
 	log     *slog.Logger
 
+	queue      creel.QueuePath // as the server knows it
 	credential *hrpc.Credential
 	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
@@ -163,6 +165,10 @@ func (d *session) step(ctx context.Context, e amrmproxy.Event) {
 	d.driver.See(seen.view, seen.table, d.server.places())
 	actions := d.driver.Step(d.server.cfg.Clock.Now(), e)
 	if s := d.driver.Session(); s != nil {
+		if q := s.Queue(); q != d.queue {
+			d.queue = q
+			d.server.wants(d, q.Leaf())
+		}
 		if h, some := s.TakeWaits(); some {
 			d.server.count.addWaits(&h)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -404,31 +405,21 @@ func BenchmarkHeartbeats(b *testing.B) {
 
 // What one look of a router or proxy at 100 members costs Redis and the looker: at all of
 // them, at what has changed when nothing but heartbeats came, and when each tenth
-// member has another load. Turn by turn, in one run.
+// member has another load; and of loads in part, two queues of 300, when two of three have
+// another, as there are between two looks. Beside them the heartbeat of one that has another.
+// Turn by turn, in one run.
 func BenchmarkRecords(b *testing.B) {
 	server := redistest.Start(b)
 	writer := open(b, redis.Config{URL: server.URL()})
 	reader := open(b, redis.Config{URL: server.URL()})
 	ctx := b.Context()
 	const members = 100
-	load := func(used int) []byte {
-		l := subcluster.Load{}
-		for q := range 300 {
-			size := creel.Resource{MemoryMB: 1 << 20, VCores: 100}
-			used := creel.Resource{MemoryMB: int64(used), VCores: 1}
-			l.Queues = append(l.Queues, subcluster.QueueLoad{
-				Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)), Capacity: size, Used: used, Free: size.Sub(used),
-			})
-		}
-		text, err := l.JSON()
-		if err != nil {
-			b.Fatal(err)
-		}
-		return text
-	}
+	loads := changing(300)
 	id := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i)) }
+	reporters := make([]subcluster.Reporter, members)
 	report := func(i, used int) {
-		if err := writer.Heartbeat(ctx, subcluster.Heartbeat{ID: id(i), Epoch: 1, Load: load(used)}); err != nil {
+		reporters[i].ID, reporters[i].Epoch = id(i), 1
+		if err := writer.Heartbeat(ctx, reporters[i].Next(loads[used%len(loads)])); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -446,6 +437,12 @@ func BenchmarkRecords(b *testing.B) {
 		}
 		view = subcluster.Build(view, records, records.Now)
 	}
+	parts := redis.Looker{Store: reader, Queues: []string{"team3", "team17"}}
+	lookInPart := func() {
+		if _, _, err := parts.Look(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
 	busy := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
 	type cost struct{ redis, own float64 }
 	spent := map[string]cost{}
@@ -458,6 +455,7 @@ func BenchmarkRecords(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		look()
+		lookInPart()
 		clear(spent)
 		const times, often = 20, 100
 		for range times {
@@ -474,19 +472,227 @@ func BenchmarkRecords(b *testing.B) {
 					report((10*i+n)%members, n)
 				}
 			}, look)
+			measure("parts-of-heartbeats", lookInPart, func() {
+				for range often {
+					lookInPart()
+				}
+			})
+			measure("report", func() {}, func() {
+				for i := range members * 2 / 3 {
+					report(i, n+1)
+				}
+			})
+			before := parts
+			measure("parts-of-two-thirds", func() {}, func() {
+				for range often / 4 { // what it knew is put back: each look gets all of it
+					parts = before
+					lookInPart()
+				}
+			})
+			measure("parts-of-all", func() {}, func() {
+				for range often / 4 {
+					parts = redis.Looker{Store: reader, Queues: parts.Queues}
+					lookInPart()
+				}
+			})
 		}
 		control := spent["none"]
 		delete(spent, "none")
 		for kind, c := range spent {
 			looks := float64(times)
-			if kind == "heartbeats" {
+			switch kind {
+			case "heartbeats", "parts-of-heartbeats":
 				looks *= often
+			case "parts-of-two-thirds", "parts-of-all":
+				looks *= often / 4
+			case "report":
+				looks *= members * 2 / 3
 			}
 			b.ReportMetric((c.redis-control.redis)/looks, kind+"-redis-us")
 			b.ReportMetric((c.own-control.own)/looks, kind+"-reader-us")
 		}
 		b.ReportMetric(0, "ns/op")
 	}
+}
+
+// What proxies on 5,000 nodes cost the store of 100 members with 300 queues, each of which
+// reports another load in all of its queues with each heartbeat: the share of a core that
+// Redis needs, and when the last but one percent of the proxies knows of a change that it is
+// told of (a drain, say). Each has a connection to read by and one to listen on; one in fifty
+// is a real Watcher of two queues, the others send what one sends, and do not read what
+// comes. Nobody knows of the members at first: how long that takes is told, too.
+func BenchmarkWatchers(b *testing.B) {
+	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
+	n := size("CREEL_BENCH_WATCHERS", 5000)
+	server := redistest.Start(b, "--maxclients", strconv.Itoa(2*n+1000))
+	writer := open(b, redis.Config{URL: server.URL(), MaxWait: time.Minute, Timeout: 30 * time.Second})
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	loads := changing(queues)
+	id := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i)) }
+	for i := range members {
+		m := subcluster.Member{ID: id(i), Epoch: 1, Version: "creel of a benchmark", Addresses: subcluster.Addresses{
+			Client: "rm.example.com:8032", Scheduler: "rm.example.com:8030", Admin: "rm.example.com:8033",
+			Tracker: "rm.example.com:8031", Web: "rm.example.com:8088", Proxy: "rm.example.com:8049"}}
+		if err := writer.Register(ctx, m); err != nil {
+			b.Fatal(err)
+		}
+		wg.Go(func() {
+			r := &subcluster.Reporter{ID: id(i), Epoch: 1}
+			sleep(ctx, time.Duration(i)*every/members)
+			for n := i; ctx.Err() == nil; n++ {
+				if err := writer.Heartbeat(ctx, r.Next(loads[n%len(loads)])); err != nil && ctx.Err() == nil {
+					b.Error(err)
+				}
+				sleep(ctx, every)
+			}
+		})
+	}
+	var known, looks, bytes atomic.Int64 // who knows all of the members; what was read
+	var mu sync.Mutex
+	seen := map[int64][]time.Time{} // of each change, when it was known
+	knows := make([]int64, n)
+	learnt := func(i int, changes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if knows[i] == 0 {
+			known.Add(1)
+			knows[i] = changes
+		}
+		for ; knows[i] < changes; knows[i]++ {
+			seen[knows[i]+1] = append(seen[knows[i]+1], time.Now())
+		}
+	}
+	began := time.Now()
+	for i := range n {
+		s := open(b, redis.Config{URL: server.URL(), MaxWait: time.Hour, Timeout: 30 * time.Second})
+		mine := []string{fmt.Sprintf("team%d", i%queues), fmt.Sprintf("team%d", (7*i+1)%queues)}
+		if i%realOnes == 0 {
+			drained := int64(members)
+			w := watch.New(s, watch.Config{
+				Poll: poll, Timeout: time.Minute, Queues: func() []string { return mine },
+				OnView: func(v *subcluster.View) {
+					for _, m := range v.Members {
+						if at, ok := strings.CutPrefix(m.Draining, "change "); ok {
+							c, _ := strconv.ParseInt(at, 10, 64)
+							drained = max(drained, c)
+						}
+					}
+					if len(v.Members) == members {
+						learnt(i, drained)
+					}
+				},
+			})
+			wg.Go(func() { _ = w.Run(ctx) })
+			continue
+		}
+		kick := make(chan struct{}, 1)
+		wg.Go(func() {
+			_ = s.Watch(ctx, func(c statestore.Change) {
+				select {
+				case kick <- struct{}{}:
+				default:
+				}
+			})
+		})
+		wg.Go(func() {
+			l := redis.Looker{Store: s, Queues: mine}
+			for ctx.Err() == nil {
+				wait := time.NewTimer(poll - poll/5 + rand.N(2*poll/5))
+				select {
+				case <-kick:
+				case <-wait.C:
+				case <-ctx.Done():
+				}
+				wait.Stop()
+				changes, came, err := l.Look(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						b.Error(err)
+					}
+					return
+				}
+				looks.Add(1)
+				bytes.Add(int64(came))
+				learnt(i, changes)
+			}
+		})
+	}
+	for known.Load() < int64(n) && time.Since(began) < 5*time.Minute {
+		sleep(ctx, 10*time.Millisecond)
+	}
+	b.ReportMetric(time.Since(began).Seconds(), "s-until-all-know")
+	sleep(ctx, 5*time.Second)
+	busy := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
+	for b.Loop() {
+		const long = 20 * time.Second
+		cpu, own, at, read, came := busy(), ownCPU(), time.Now(), looks.Load(), bytes.Load()
+		sleep(ctx, long)
+		took := time.Since(at).Seconds()
+		b.ReportMetric(100*(busy()-cpu)/took, "%core-redis")
+		b.ReportMetric(100*(ownCPU()-own)/took, "%core-watchers")
+		b.ReportMetric(float64(looks.Load()-read)/took, "looks/s")
+		b.ReportMetric(float64(bytes.Load()-came)/float64(looks.Load()-read), "bytes/look")
+		b.ReportMetric((busy()-cpu)/float64(looks.Load()-read)*1e6, "us-redis/look")
+		var waits []time.Duration
+		cpu, at = busy(), time.Now()
+		for range 6 {
+			changed := time.Now()
+			mu.Lock()
+			next := knows[1] + 1 // the looker before it has had time to know of all
+			mu.Unlock()
+			if err := writer.Drain(ctx, id(int(next)%members), fmt.Sprintf("change %d", next)); err != nil {
+				b.Fatal(err)
+			}
+			sleep(ctx, 5*time.Second)
+			mu.Lock()
+			if len(seen[next]) < n {
+				b.Errorf("%d of %d know of a change after 5 s", len(seen[next]), n)
+			}
+			for _, t := range seen[next] {
+				waits = append(waits, t.Sub(changed))
+			}
+			delete(seen, next)
+			mu.Unlock()
+		}
+		b.ReportMetric(100*(busy()-cpu)/time.Since(at).Seconds(), "%core-redis-with-a-change-each-5s")
+		slices.Sort(waits)
+		b.ReportMetric(float64(waits[len(waits)/2].Microseconds())/1000, "ms-p50")
+		b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1000, "ms-p99")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// changing are loads of which each differs from the next in all queues.
+func changing(queues int) (loads [][]byte) {
+	for used := range 16 {
+		l := subcluster.Load{BeginsAgain: true, Metrics: subcluster.ClusterMetrics{
+			TotalMB: 64 << 20, TotalVirtualCores: 16 << 10, AvailableMB: 32<<20 + int64(used), AvailableVirtualCores: 8 << 10,
+			AllocatedMB: 32<<20 - int64(used), AllocatedVirtualCores: 8 << 10, AppsRunning: 3000, ActiveNodes: 1000,
+		}}
+		for q := range queues {
+			size := creel.Resource{MemoryMB: 1 << 20, VCores: 100}
+			used := creel.Resource{MemoryMB: 1<<10 + int64(used), VCores: 1}
+			l.Queues = append(l.Queues, subcluster.QueueLoad{
+				Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)), Capacity: size, Used: used, Free: size.Sub(used),
+			})
+		}
+		text, err := l.JSON()
+		if err != nil {
+			panic(err)
+		}
+		loads = append(loads, text)
+	}
+	return loads
 }
 
 // What it costs to lose nothing: claims of 64 callers with each setting that

@@ -5,9 +5,11 @@ package redis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -71,7 +73,7 @@ func (s *Store) Register(ctx context.Context, m subcluster.Member) error {
 	list, err := s.write(
 		ctx,
 		registerScript,
-		s.controls("m", "e", "b", "r", "l", "x", "v"),
+		s.controls("m", "e", "b", "r", "l", "x", "v", "mv", "t", "s", "h"),
 		string(m.ID),
 		m.Epoch,
 		record,
@@ -100,17 +102,33 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	keys := s.controls("e", "b", "l", "x", "m", "v", "lv")
-	list, err := s.write(ctx, heartbeatScript, keys, string(b.ID), b.Epoch, b.Load)
+	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "n", "t", "s")
+	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey("")}
+	var names []string
+	for _, p := range b.Parts {
+		if p.Leaf == "" {
+			args[3] = p.Text
+			continue
+		}
+		names = append(names, p.Leaf)
+		keys, args = append(keys, s.leafKey(p.Leaf)), append(args, p.Text)
+	}
+	if b.AllParts {
+		args[4] = strings.Join(names, "\n") + "\n"
+	}
+	list, err := s.write(ctx, heartbeatScript, keys, args...)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
+
+// leafKey is where the rows are of queues with a leaf name.
+func (s *Store) leafKey(leaf string) string { return s.control("q:" + leaf) }
 
 // Drain implements statestore.Members.
 func (s *Store) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
 	if err := statestore.CheckDrain(reason); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, drainScript, s.controls("e", "d", "v"), string(id), reason, s.channel)
+	list, err := s.write(ctx, drainScript, s.controls("e", "d", "v", "mv"), string(id), reason, s.channel)
 	if err == nil && list[0] == "NONE" {
 		return statestore.NoMember(id)
 	}
@@ -119,7 +137,7 @@ func (s *Store) Drain(ctx context.Context, id creel.SubclusterID, reason string)
 
 // Deregister implements statestore.Members.
 func (s *Store) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
-	list, err := s.write(ctx, deregisterScript, s.controls("e", "x", "v"), string(id), epoch, s.channel)
+	list, err := s.write(ctx, deregisterScript, s.controls("e", "x", "v", "mv"), string(id), epoch, s.channel)
 	return memberAnswer(list, err, id, epoch)
 }
 
@@ -128,10 +146,11 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	list, err := s.write(
 		ctx,
 		removeScript,
-		s.controls("m", "e", "b", "r", "l", "d", "x", "v", "lv"),
+		s.controls("m", "e", "b", "r", "l", "d", "x", "v", "lv", "mv", "h", "n", "s"),
 		string(id),
 		subcluster.DefaultLease.Nanoseconds(),
 		s.channel,
+		s.leafKey(""),
 	)
 	if err == nil && list[0] == "OTHER" {
 		return statestore.StillMember(id)
@@ -142,6 +161,21 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 // Records implements statestore.Members. What has not changed since the last read
 // does not travel again.
 func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
+	return s.records(ctx, &s.members, &memberSet{})
+}
+
+// RecordsOf implements statestore.Members. Who looks through this store with other queues
+// gets the rows of these, too, until all is read again.
+func (s *Store) RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error) {
+	return s.records(ctx, &s.inParts, &memberSet{inParts: true, queues: queues})
+}
+
+// records reads what is wanted, and of that what is not in a set that was read before.
+func (s *Store) records(
+	ctx context.Context,
+	at *atomic.Pointer[memberSet],
+	wanted *memberSet,
+) (subcluster.Records, error) {
 	if s.identity.Load() == nil { // members are there before homes are
 		_, schema, _, err := s.openMeta(ctx)
 		if err == nil {
@@ -151,19 +185,21 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 			return subcluster.Records{}, err
 		}
 	}
-	policies, before := s.policies.Load(), s.members.Load()
+	policies, before := s.policies.Load(), at.Load()
 	if policies == nil {
 		policies = &policySet{version: "-"}
 	}
 	members := before
 	if members == nil || members.identity != policies.identity || time.Since(members.read) > wholeEvery {
-		members = &memberSet{}
+		members = wanted
+	} else {
+		members = members.andOf(wanted.queues)
 	}
+	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s")
 	args := []any{policies.version, policies.identity, members.changes, members.loads}
 	for _, id := range members.uncounted {
-		args = append(args, id)
+		args = append(args, string(id))
 	}
-	keys := s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "v", "lv", "p")
 	v, err := s.do(ctx, reading(recordsScript, keys, args...))
 	if err != nil {
 		return subcluster.Records{}, err
@@ -174,23 +210,26 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	}
 	out := subcluster.Records{Now: serverTime(list), Store: str(list[2]), KeyChanges: num(list[6])}
 	switch part, _ := list[7].([]any); len(part) {
-	case 2:
-		members = members.with(stringMap(part[0]), stringMap(part[1]), str(list[5]))
-	case 8:
-		members = wholeSet(part)
-		members.identity, members.changes, members.loads = out.Store, str(list[4]), str(list[5])
+	case 4:
+	case 5:
+		members = &memberSet{inParts: members.inParts, queues: members.queues, read: time.Now()}
 	default:
 		return subcluster.Records{}, surprise(v)
 	}
+	members = members.with(list[7].([]any))
+	if err := s.readLoads(ctx, members); err != nil {
+		return subcluster.Records{}, err
+	}
+	members.identity, members.changes, members.loads = out.Store, str(list[4]), str(list[5])
 	members.parse(before)
-	s.members.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
+	at.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
 	if len(list) == 9 {
 		policies = &policySet{identity: out.Store, version: str(list[3])}
 		policies.list, policies.problems = parsePolicies(stringMap(list[8]))
 		s.policies.Store(policies)
 	}
 	out.Members, out.Policies = members.list, policies.list
-	out.Problems = slices.Concat(members.problems, policies.problems)
+	out.Problems = slices.Concat(slices.Sorted(maps.Values(members.problems)), policies.problems)
 	return out, nil
 }
 
@@ -201,32 +240,217 @@ const wholeEvery = 30 * time.Second
 
 // memberSet is what was read of all members. It is never changed.
 type memberSet struct {
+	inParts bool     // loads are
+	queues  []string // leaf names, of which rows were read then
+
 	identity       string
 	changes, loads string    // how far it is: counts of hash v
 	read           time.Time // when all of it was read
 	list           []subcluster.Record
-	problems       []string
-	uncounted      []string // members whose process does not count its changes
+	problems       map[creel.SubclusterID]string // of those that cannot be read
+	places         map[creel.SubclusterID]int    // in the text of heartbeats
+	due            []string                      // members whose loads are to be read
+	uncounted      []creel.SubclusterID          // members that have none: their process is not of today
 }
 
-// wholeSet reads the hashes of the members, in the order of parseMembers, and hash v.
-func wholeSet(hashes []any) *memberSet {
-	m := &memberSet{read: time.Now()}
-	m.list, m.problems = parseMembers(hashes)
-	counting := stringMap(hashes[7])
-	for i := range m.list {
-		r := &m.list[i]
-		if counting[string(r.ID)] != strconv.FormatInt(r.Epoch, 10) {
-			m.uncounted = append(m.uncounted, string(r.ID))
+// andOf is the set to go on with where rows of further queues are wanted: one with which
+// all is read again.
+func (m *memberSet) andOf(queues []string) *memberSet {
+	missing := slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return slices.Contains(m.queues, q) })
+	if len(missing) == 0 {
+		return m
+	}
+	missing = slices.Compact(slices.Sorted(slices.Values(missing)))
+	return &memberSet{inParts: m.inParts, queues: slices.Concat(m.queues, missing)}
+}
+
+// with is the set after a read: the text of heartbeats, columns of others, whose loads have
+// changed, and columns of members.
+func (m *memberSet) with(read []any) *memberSet {
+	next := *m
+	times, others, changed := str(read[0]), columns(read[1]), columns(read[3])
+	next.list = slices.Clone(m.list)
+	if ids := changed.of(0); len(ids) > 0 {
+		next.problems, next.places = maps.Clone(m.problems), maps.Clone(m.places)
+		next.take(ids, changed)
+	}
+	for i := range next.list {
+		r := &next.list[i]
+		if place, ok := next.places[r.ID]; ok && len(times) >= heartbeatDigits*(place+1) {
+			r.Heartbeat = micros(times[heartbeatDigits*place : heartbeatDigits*(place+1)])
 		}
 	}
-	return m
+	for i, id := range others.of(0) {
+		if r := next.member(id); r != nil {
+			r.Heartbeat = micros(others.at(1, i))
+		}
+	}
+	next.due = slices.Concat(columns(read).of(2), others.of(0), changed.of(0))
+	slices.Sort(next.due)
+	next.due = slices.Compact(next.due)
+	return &next
+}
+
+// heartbeatDigits is how long a heartbeat is in their text.
+const heartbeatDigits = 16
+
+func byID(r subcluster.Record, id creel.SubclusterID) int {
+	return strings.Compare(string(r.ID), string(id))
+}
+
+// readLoads reads the loads that are due, in parts where a set is of parts and a member of
+// today cut its load in this epoch, else whole. They may be later than the rest of the set:
+// then they come again with the next look.
+func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
+	if len(m.due) == 0 {
+		return nil
+	}
+	get := func(key string, ids []string) *call {
+		args := []any{"HMGET", s.control(key)}
+		for _, id := range ids {
+			args = append(args, id)
+		}
+		return command(args...)
+	}
+	whole := m.due
+	if m.inParts {
+		calls := []*call{get("h", m.due)}
+		for _, leaf := range m.queues {
+			calls = append(calls, get("q:"+leaf, m.due))
+		}
+		answers, err := s.all(ctx, calls)
+		if err != nil {
+			return err
+		}
+		parts := columns(answers)
+		whole = nil
+		for i, id := range m.due {
+			r := m.member(id)
+			epoch, head, _ := strings.Cut(parts.at(0, i), " ")
+			switch {
+			case r == nil:
+			case epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID):
+				texts := []string{head}
+				for column := range m.queues {
+					if rows := parts.at(1+column, i); rows != "" {
+						texts = append(texts, rows)
+					}
+				}
+				setLoad(r, subcluster.JoinLoad(texts))
+			default:
+				whole = append(whole, id)
+			}
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	answers, err := s.all(ctx, []*call{get("l", whole)})
+	if err != nil {
+		return err
+	}
+	loads := columns(answers)
+	for i, id := range whole {
+		if r := m.member(id); r != nil {
+			setLoad(r, loads.at(0, i))
+		}
+	}
+	return nil
+}
+
+// member finds a member of a set that is being made; nil if it is not there.
+func (m *memberSet) member(id string) *subcluster.Record {
+	at, ok := slices.BinarySearchFunc(m.list, creel.SubclusterID(id), byID)
+	if !ok {
+		return nil
+	}
+	return &m.list[at]
+}
+
+// setLoad gives a member a load that was read.
+func setLoad(r *subcluster.Record, load string) {
+	if load != r.Load {
+		r.Load, r.Parsed = load, nil
+	}
+}
+
+// take replaces members: columns of record, epoch, registered, drain, deregistered, and
+// "place epoch". A record that cannot be read is a problem told, it does not
+// blind us to the others.
+func (m *memberSet) take(ids []string, changed columnSet) {
+	if m.problems == nil {
+		m.problems, m.places = map[creel.SubclusterID]string{}, map[creel.SubclusterID]int{}
+	}
+	m.uncounted = slices.DeleteFunc(slices.Clone(m.uncounted), func(id creel.SubclusterID) bool {
+		return slices.Contains(ids, string(id))
+	})
+	for i, text := range ids {
+		id := creel.SubclusterID(text)
+		delete(m.problems, id)
+		delete(m.places, id)
+		at, known := slices.BinarySearchFunc(m.list, id, byID)
+		record := changed.at(1, i)
+		is, err := statestore.ParseMember([]byte(record))
+		if err == nil && (is.ID != id || num(changed.at(2, i)) != is.Epoch) {
+			err = fmt.Errorf("it belongs to %q, epoch %d", is.ID, is.Epoch)
+		}
+		if err != nil {
+			if known {
+				m.list = slices.Delete(m.list, at, at+1)
+			}
+			if record != "" { // else it was removed
+				m.problems[id] = fmt.Sprintf("member %.80q: %v", id, err)
+			}
+			continue
+		}
+		if !known {
+			m.list = slices.Insert(m.list, at, subcluster.Record{})
+		}
+		r := &m.list[at]
+		r.Member, r.Registered = is, micros(changed.at(3, i))
+		r.Draining, r.Deregistered = changed.at(4, i), changed.at(5, i) != ""
+		if place, epoch, _ := strings.Cut(changed.at(6, i), " "); epoch == changed.at(2, i) {
+			m.places[id] = int(num(place))
+		} else {
+			m.uncounted = append(m.uncounted, id)
+		}
+	}
+}
+
+// columnSet is what a script says of members: their ids, then columns beside.
+type columnSet [][]any
+
+func columns(v any) columnSet {
+	list, _ := v.([]any)
+	set := make(columnSet, len(list))
+	for i := range list {
+		set[i], _ = list[i].([]any)
+	}
+	return set
+}
+
+func (c columnSet) of(column int) []string {
+	if column >= len(c) {
+		return nil
+	}
+	out := make([]string, len(c[column]))
+	for i, v := range c[column] {
+		out[i] = str(v)
+	}
+	return out
+}
+
+// at is "" where there is nothing.
+func (c columnSet) at(column, line int) string {
+	if column >= len(c) || line >= len(c[column]) {
+		return ""
+	}
+	return str(c[column][line])
 }
 
 // parse reads the loads that the set before has not, once for all who look through this
 // store. One that cannot be read is left to them, who say why.
 func (m *memberSet) parse(before *memberSet) {
-	byID := func(r subcluster.Record, id creel.SubclusterID) int { return strings.Compare(string(r.ID), string(id)) }
 	for i := range m.list {
 		r := &m.list[i]
 		if r.Parsed != nil || r.Load == "" {
@@ -244,54 +468,6 @@ func (m *memberSet) parse(before *memberSet) {
 			r.Parsed = &l
 		}
 	}
-}
-
-// with is the set after a read of what has changed: all heartbeats, some loads.
-func (m *memberSet) with(heartbeats, loads map[string]string, upTo string) *memberSet {
-	next := *m
-	next.loads, next.list = upTo, slices.Clone(m.list)
-	for i := range next.list {
-		r := &next.list[i]
-		r.Heartbeat = micros(heartbeats[string(r.ID)])
-		if load, ok := loads[string(r.ID)]; ok && load != r.Load {
-			r.Load, r.Parsed = load, nil
-		}
-	}
-	return &next
-}
-
-// parseMembers joins the hashes of the members: record, epoch, heartbeat, registered,
-// load, drain, deregistered. A record that cannot be read is a problem told, it
-// does not blind us to the others.
-func parseMembers(hashes []any) (list []subcluster.Record, problems []string) {
-	records, epochs, heartbeats, registered := stringMap(
-		hashes[0],
-	), stringMap(
-		hashes[1],
-	), stringMap(
-		hashes[2],
-	), stringMap(
-		hashes[3],
-	)
-	loads, drains, gone := stringMap(hashes[4]), stringMap(hashes[5]), stringMap(hashes[6])
-	for id, text := range records {
-		m, err := statestore.ParseMember([]byte(text))
-		if err == nil && (string(m.ID) != id || num(epochs[id]) != m.Epoch) {
-			err = fmt.Errorf("it belongs to %q, epoch %d", m.ID, m.Epoch)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("member %.80q: %v", id, err))
-			continue
-		}
-		list = append(
-			list,
-			subcluster.Record{Member: m, Heartbeat: micros(heartbeats[id]), Registered: micros(registered[id]),
-				Load: loads[id], Draining: drains[id], Deregistered: gone[id] != ""},
-		)
-	}
-	slices.SortFunc(list, func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	slices.Sort(problems)
-	return list, problems
 }
 
 func micros(s string) time.Time { return time.UnixMicro(num(s)) }

@@ -5,6 +5,7 @@ package redis_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,11 +35,28 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 		defer reader.Close()
 		defer writer.Close()
 		epochs := map[creel.SubclusterID]int64{}
+		reports := map[creel.SubclusterID]*subcluster.Reporter{}
+		cuts := map[creel.SubclusterID]int64{} // epochs of processes of today
+		wanted := []string{"a"}
 		member := func() creel.SubclusterID {
 			return creel.SubclusterID(rapid.SampledFrom([]string{"sc-1", "sc-2", "sc-3"}).Draw(t, "member"))
 		}
 		load := func() string {
-			return rapid.SampledFrom([]string{"", `{"a":1}`, `{"a":2}`, `{"a":3}`}).Draw(t, "load")
+			return rapid.SampledFrom([]string{"", `{"totalMB":1}`, `{"totalMB":2}`, `{"totalMB":3}`}).Draw(t, "load")
+		}
+		queues := func() []byte {
+			var l subcluster.Load
+			l.Metrics.TotalMB = rapid.Int64Range(0, 2).Draw(t, "total")
+			for _, q := range []creel.QueuePath{"root.a", "root.b", "root.x.a", "root.c"} {
+				if used := rapid.Int64Range(-1, 2).Draw(t, string(q)); used >= 0 { // else it has no such queue
+					l.Queues = append(l.Queues, subcluster.QueueLoad{Queue: q, Used: creel.Resource{MemoryMB: used}})
+				}
+			}
+			text, err := l.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
 		}
 		key := func(name string) string { return "{" + prefix + ":c}:" + name }
 		must := func(args ...any) {
@@ -58,11 +76,32 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 			"register": func(*rapid.T) {
 				id := member()
 				epochs[id] += int64(rapid.IntRange(0, 1).Draw(t, "later"))
+				if later := epochs[id] + 1; cuts[id] != epochs[id] {
+					epochs[id] = later
+				}
+				cuts[id] = epochs[id]
 				_ = writer.Register(t.Context(), subcluster.Member{ID: id, Epoch: epochs[id]})
 			},
 			"heartbeat": func(*rapid.T) {
 				id := member()
 				_ = writer.Heartbeat(t.Context(), subcluster.Heartbeat{ID: id, Epoch: epochs[id], Load: []byte(load())})
+			},
+			"heartbeat with parts": func(*rapid.T) {
+				id := member()
+				if cuts[id] != epochs[id] {
+					return // its process is an older one
+				}
+				r := reports[id]
+				if r == nil || r.Epoch != epochs[id] {
+					r = &subcluster.Reporter{ID: id, Epoch: epochs[id]}
+					reports[id] = r
+				}
+				if writer.Heartbeat(t.Context(), r.Next(queues())) != nil {
+					r.Lost()
+				}
+			},
+			"other queues": func(*rapid.T) {
+				wanted = rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID).Draw(t, "queues")
 			},
 			"drain":      func(*rapid.T) { _ = writer.Drain(t.Context(), member(), load()) },
 			"deregister": func(*rapid.T) { id := member(); _ = writer.Deregister(t.Context(), id, epochs[id]) },
@@ -85,11 +124,27 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 			},
 			"older heartbeats": func(*rapid.T) {
 				id := member()
-				if counted(key("v"), string(id)) == counted(key("e"), string(id)) {
+				if counted(key("v"), string(id)) == counted(key("e"), string(id)) || cuts[id] == epochs[id] {
 					return // its process is a newer one
 				}
 				must("HSET", key("b"), id, fmt.Sprint(rapid.IntRange(1, 99).Draw(t, "at")))
 				must("HSET", key("l"), id, load())
+			},
+			"one of before parts takes over": func(*rapid.T) { // it counts changes, and tells no count
+				id := member()
+				epochs[id]++
+				record, err := json.Marshal(subcluster.Member{ID: id, Epoch: epochs[id]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				must("HSET", key("m"), id, record)
+				must("HSET", key("e"), id, fmt.Sprint(epochs[id]))
+				must("HSET", key("v"), id, fmt.Sprint(epochs[id]))
+				must("HSET", key("l"), id, load())
+				must("HDEL", key("x"), id)
+				must("HINCRBY", key("v"), "@m", "1")
+				must("ZADD", key("lv"), fmt.Sprint(server.Do("HINCRBY", key("v"), "@l", "1")), id)
+				reader.ReadAllNext()
 			},
 			"older drains": func(*rapid.T) {
 				must("HSET", key("d"), member(), "a reason")
@@ -100,24 +155,75 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				reader.ReadAllNext() // else it would know so after wholeEvery
 			},
 			"": func(*rapid.T) {
-				got, err := reader.Records(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
 				fresh := one()
 				defer fresh.Close()
-				want, err := fresh.Records(t.Context())
+				whole := func(s *redis.Store) (subcluster.Records, error) { return s.Records(t.Context()) }
+				some := func(s *redis.Store) (subcluster.Records, error) { return s.RecordsOf(t.Context(), wanted) }
+				same(t, reader, fresh, whole)
+				all, err := whole(fresh)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got.Now, want.Now = time.Time{}, time.Time{}
-				got.Members, want.Members = unparsed(got.Members), unparsed(want.Members)
-				if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
-					t.Fatalf("read in parts:\n%s\nread as a whole:\n%s", g, w)
+				for _, s := range []*redis.Store{reader, fresh} {
+					part, err := some(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					samePart(t, all, part, wanted)
 				}
 			},
 		})
 	})
+}
+
+// same compares what one knows that reads in turns with what one does that looks for the
+// first time.
+func same(t *rapid.T, reader, fresh *redis.Store, read func(*redis.Store) (subcluster.Records, error)) {
+	got, err := read(reader)
+	want, err2 := read(fresh)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	got.Now, want.Now = time.Time{}, time.Time{}
+	got.Members, want.Members = unparsed(got.Members), unparsed(want.Members)
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		t.Fatalf("read in turns:\n%s\nread at once:\n%s", g, w)
+	}
+}
+
+// samePart: who reads loads in part knows of members, their sizes, and the queues it
+// named what one knows that reads all of them.
+func samePart(t *rapid.T, all, part subcluster.Records, queues []string) {
+	if len(all.Members) != len(part.Members) || fmt.Sprint(all.Problems) != fmt.Sprint(part.Problems) {
+		t.Fatalf("%d members, problems %q; of parts %d, %q", len(all.Members), all.Problems,
+			len(part.Members), part.Problems)
+	}
+	for i := range all.Members {
+		a, p := all.Members[i], part.Members[i]
+		whole, err := subcluster.ParseLoad([]byte(a.Load))
+		known, err2 := subcluster.ParseLoad([]byte(p.Load))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		var has, hasPart []string
+		of := func(l subcluster.Load) (rows []string) {
+			for _, q := range l.Queues {
+				if slices.Contains(queues, q.Queue.Leaf()) {
+					rows = append(rows, fmt.Sprintf("%+v", q))
+				}
+			}
+			return rows
+		}
+		has, hasPart = of(whole), of(known)
+		if !slices.Equal(has, hasPart) || whole.Metrics.TotalMB != known.Metrics.TotalMB {
+			t.Fatalf("%s has %q of %d MB; in part %q of %d MB, read from %q", a.ID, has, whole.Metrics.TotalMB,
+				hasPart, known.Metrics.TotalMB, p.Load)
+		}
+		a.Load, p.Load, a.Parsed, p.Parsed = "", "", nil, nil
+		if fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", p) {
+			t.Fatalf("%+v is in part %+v", a, p)
+		}
+	}
 }
 
 // unparsed copies records without what their loads were read as, which is an address.

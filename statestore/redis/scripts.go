@@ -202,28 +202,36 @@ return {'OK'}`)
 )
 
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
-// l load, d drain reason, x deregistered.
+// l load, d drain reason, x deregistered. Of a load that was cut: h "epoch head", and by
+// leaf name of its queues, in n a line each, q:<leaf> rows. A head of another epoch was
+// left by a creel of today before one of before parts: the load is read whole. Heartbeats
+// are also in the string t, 16 digits each, so that readers get them as one; s has where, as
+// "place epoch" by id, and the next place in field "@".
 //
 // A read brings what has changed since the reader's last. Hash v counts the changes
-// of loads (field "@l") and all others but heartbeats ("@m"); sorted set lv has of each
-// member the count at which its load last changed. A creel of before counts nothing:
-// v also has by id the epoch of each member whose process counts, and readers ask for
-// the loads of all others by name.
+// of loads (field "@l") and all others but heartbeats ("@m"); sorted sets lv and mv have of
+// each member the count at its last change. A creel of before counts nothing, or not in mv,
+// and publishes "m" without the count, at which readers read all. A member in s with its
+// epoch has a process of today; readers ask for the loads and heartbeats of all others by
+// name. (Readers of before look into v for that, which has the epoch by id.)
 var (
-	// KEYS m e b r l x v; ARGV[5] id, [6] epoch, [7] record, [8] channel.
+	// KEYS m e b r l x v mv t s h; ARGV[5] id, [6] epoch, [7] record, [8] channel.
 	registerScript = newScript("register", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
-if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) end
-local at = string.format('%d', us)
+if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) redis.call('HDEL', KEYS[12], ARGV[5]) end
+local at = string.format('%016d', us)
+local place = string.match(redis.call('HGET', KEYS[11], ARGV[5]) or '', '^%d+')
+if not place then place = redis.call('HINCRBY', KEYS[11], '@', 1) - 1 end
+redis.call('HSET', KEYS[11], ARGV[5], string.format('%d %s', place, ARGV[6]))
+redis.call('SETRANGE', KEYS[10], 16 * place, at)
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7])
 redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
 redis.call('HSET', KEYS[4], ARGV[5], at)
 redis.call('HSET', KEYS[5], ARGV[5], at)
 redis.call('HDEL', KEYS[7], ARGV[5])
 redis.call('HSET', KEYS[8], ARGV[5], ARGV[6])
-redis.call('HINCRBY', KEYS[8], '@m', 1)
-redis.call('PUBLISH', ARGV[8], 'm')
+`+changed("KEYS[8]", "KEYS[9]", "ARGV[8]")+`
 return {'OK'}`)
 
 	// KEYS m e b x n; ARGV[5] id, [6] previous epoch, [7] "1" to take over, [8]
@@ -242,41 +250,65 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv; ARGV[5] id, [6] epoch, [7] load or "". A member whose
-	// record is gone, be it the record alone, registers again.
+	// KEYS e b l x m v lv h n t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
+	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf without the
+	// leaf, then rows. A member whose record is gone, be it the record alone, registers again.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
-local e = redis.call('HGET', KEYS[2], ARGV[5])
+local id, head = ARGV[5], ARGV[8]
+local e = redis.call('HGET', KEYS[2], id)
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
-if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 or redis.call('HEXISTS', KEYS[6], ARGV[5]) == 0 then
+if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], id) == 1 or redis.call('HEXISTS', KEYS[6], id) == 0 then
   touch()
   return {'NONE'}
 end
-redis.call('HSET', KEYS[3], ARGV[5], string.format('%d', us))
-if ARGV[7] ~= '' and redis.call('HGET', KEYS[4], ARGV[5]) ~= ARGV[7] then
-  redis.call('HSET', KEYS[4], ARGV[5], ARGV[7])
-  redis.call('ZADD', KEYS[8], redis.call('HINCRBY', KEYS[7], '@l', 1), ARGV[5])
+local at = string.format('%016d', us)
+redis.call('HSET', KEYS[3], id, at)
+local place = string.match(redis.call('HGET', KEYS[12], id) or '', '^%d+')
+if place then redis.call('SETRANGE', KEYS[11], 16 * place, at) end
+if ARGV[7] == '' then return {'OK'} end
+if head ~= '' and ARGV[9] == '' then
+  local was = redis.call('HGET', KEYS[9], id) or ''
+  if string.sub(was, 1, #e + 1) ~= e .. ' ' then head = '' end
+end
+if head == '' then
+  redis.call('HDEL', KEYS[9], id)
+else
+  local names = redis.call('HGET', KEYS[10], id) or ''
+  if ARGV[9] ~= '' and ARGV[9] ~= names then
+    local now = {}
+    for leaf in string.gmatch(ARGV[9], '[^\n]+') do now[leaf] = true end
+    for leaf in string.gmatch(names, '[^\n]+') do
+      if not now[leaf] then redis.call('HDEL', ARGV[10] .. leaf, id) end
+    end
+    redis.call('HSET', KEYS[10], id, ARGV[9])
+  end
+  for i = 13, #KEYS do redis.call('HSET', KEYS[i], id, ARGV[i - 2]) end
+  redis.call('HSET', KEYS[9], id, e .. ' ' .. head)
+end
+if redis.call('HGET', KEYS[4], id) ~= ARGV[7] then
+  redis.call('HSET', KEYS[4], id, ARGV[7])
+  redis.call('ZADD', KEYS[8], redis.call('HINCRBY', KEYS[7], '@l', 1), id)
 end
 return {'OK'}`)
 
-	// KEYS e d v; ARGV[5] id, [6] reason, [7] channel.
+	// KEYS e d v mv; ARGV[5] id, [6] reason, [7] channel.
 	drainScript = newScript("drain", guard+`
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
 if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
-redis.call('HINCRBY', KEYS[4], '@m', 1)
-redis.call('PUBLISH', ARGV[7], 'm')
+`+changed("KEYS[4]", "KEYS[5]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS e x v; ARGV[5] id, [6] epoch, [7] channel.
+	// KEYS e x v mv; ARGV[5] id, [6] epoch, [7] channel.
 	deregisterScript = newScript("deregister", allowOOM+guard+`
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] then touch() return {'NONE'} end
 redis.call('HSET', KEYS[3], ARGV[5], '1')
-redis.call('HINCRBY', KEYS[4], '@m', 1)
-redis.call('PUBLISH', ARGV[7], 'm')
+`+changed("KEYS[4]", "KEYS[5]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS m e b r l d x v lv; ARGV[5] id, [6] default lease ns, [7] channel.
+	// KEYS m e b r l d x v lv mv h n s; ARGV[5] id, [6] default lease ns, [7] channel, [8] the
+	// key of a leaf without the leaf.
 	removeScript = newScript("remove", allowOOM+guard+clock+`
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
@@ -287,33 +319,67 @@ if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
 end
 for i = 2, 9 do redis.call('HDEL', KEYS[i], ARGV[5]) end
 redis.call('ZREM', KEYS[10], ARGV[5])
-redis.call('HINCRBY', KEYS[9], '@m', 1)
-redis.call('PUBLISH', ARGV[7], 'm')
+for leaf in string.gmatch(redis.call('HGET', KEYS[13], ARGV[5]) or '', '[^\n]+') do
+  redis.call('HDEL', ARGV[8] .. leaf, ARGV[5])
+end
+redis.call('HDEL', KEYS[12], ARGV[5])
+redis.call('HDEL', KEYS[13], ARGV[5])
+redis.call('HDEL', KEYS[14], ARGV[5])
+`+changed("KEYS[9]", "KEYS[11]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS meta m e b r l d x v lv p; ARGV[1] policy version and [2] identity that the
-	// caller has: policies are left out if they are the same. [3] and [4] the counts of
-	// v that it has: if the first is the same, heartbeats come and the loads that have
-	// changed, beside those of the members [5] and on; else, and if it is '', all.
+	// KEYS meta m e b r d x v lv p mv t s; ARGV[1] policy version and [2] identity that the
+	// caller has: policies are left out if they are the same. [3] and [4] the counts of v that
+	// it has: if it is known what has changed since the first, that comes, and whose loads have
+	// changed since the second, beside the members [5] and on; else, and if it is '', all.
+	//
+	// Of members come columns: ids, then what hashes have. Loads are read after this by plain
+	// commands, which cost a third of what a script costs that reads as much.
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
-local v = redis.call('HMGET', KEYS[9], '@m', '@l', '@k')
+local v = redis.call('HMGET', KEYS[8], '@m', '@l', '@k')
 local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', v[2] or '0', v[3] or '0'}
-if meta[1] == ARGV[2] and (v[1] or '0') == ARGV[3] then
-  local ids = redis.call('ZRANGEBYSCORE', KEYS[10], '(' .. ARGV[4], '+inf')
-  for i = 5, #ARGV do ids[#ids + 1] = ARGV[i] end
-  local loads = {}
-  for i, id in ipairs(ids) do loads[2 * i - 1], loads[2 * i] = id, redis.call('HGET', KEYS[6], id) or '' end
-  out[8] = {redis.call('HGETALL', KEYS[4]), loads}
+local function column(key, ids)
+  if #ids == 0 then return {} end
+  return redis.call('HMGET', key, unpack(ids))
+end
+local function members(ids)
+  local columns = {ids}
+  for _, i in ipairs({2, 3, 5, 6, 7, 13}) do columns[#columns + 1] = column(KEYS[i], ids) end
+  return columns
+end
+local changed
+if meta[1] == ARGV[2] and ARGV[3] ~= '' then
+  if (v[1] or '0') == ARGV[3] then
+    changed = {}
+  else
+    changed = redis.call('ZRANGEBYSCORE', KEYS[11], '(' .. ARGV[3], '+inf')
+    if #changed == 0 then changed = nil end
+  end
+end
+local times = redis.call('GET', KEYS[12]) or ''
+if changed then
+  local named = {}
+  for i = 5, #ARGV do named[i - 4] = ARGV[i] end
+  local loads = redis.call('ZRANGEBYSCORE', KEYS[9], '(' .. ARGV[4], '+inf')
+  out[8] = {times, {named, column(KEYS[4], named)}, loads, members(changed)}
 else
-  out[8] = {}
-  for i = 2, 9 do out[8][i - 1] = redis.call('HGETALL', KEYS[i]) end
+  local all = redis.call('HKEYS', KEYS[2])
+  out[8] = {times, {all, column(KEYS[4], all)}, all, members(all), 'all'}
 end
 if meta[1] == ARGV[2] and (meta[2] or '0') == ARGV[1] then return out end
-out[9] = redis.call('HGETALL', KEYS[11])
+out[9] = redis.call('HGETALL', KEYS[10])
 return out`)
 )
+
+// changed is the end of a script that changes a member, ARGV[5]: it counts the change in
+// v and mv, and tells subscribers the count.
+func changed(v, mv, channel string) string {
+	return `local count = redis.call('HINCRBY', ` + v + `, '@m', 1)
+redis.call('ZADD', ` + mv + `, count, ARGV[5])
+redis.call('PUBLISH', ` + channel + `, 'm ' .. string.format('%d', count))`
+}
 
 // Policies. Hash p by queue and list of history: "version us record".
 var putPolicyScript = newScript(

@@ -31,7 +31,8 @@ type Store struct {
 	identity atomic.Pointer[string] // of the store we know; nil before the first contact
 	opening  chan struct{}          // one at a time makes first contact
 	policies atomic.Pointer[policySet]
-	members  atomic.Pointer[memberSet]
+	members  atomic.Pointer[memberSet] // read by Records
+	inParts  atomic.Pointer[memberSet] // by RecordsOf
 
 	mu     sync.Mutex
 	closed bool

@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 				notify(statestore.Change{Kind: statestore.ChangeResync})
 			case *goredis.Message:
 				change := parseChange(m.Payload)
-				if change.Kind == statestore.ChangeResync || change.Kind == statestore.ChangeMembers {
+				if change.Kind == statestore.ChangeResync || m.Payload == "m" {
 					s.readAllNext()
 				}
 				notify(change)
@@ -46,10 +46,14 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 
 // readAllNext lets the next Records read all of the members: who changed them may be
 // a creel of before, which does not count its changes.
-func (s *Store) readAllNext() { s.members.Store(&memberSet{}) }
+func (s *Store) readAllNext() {
+	s.members.Store(&memberSet{})
+	s.inParts.Store(&memberSet{})
+}
 
-// parseChange reads a message: "m", "k", "p <version>", "d <class> <version>" or "h <application>". What it
-// cannot read may be a newer creel's: anything may have changed.
+// parseChange reads a message: "m <count>", of a creel of before "m", "k", "p <version>",
+// "d <class> <version>" or "h <application>". What it cannot read may be a newer creel's:
+// anything may have changed.
 func parseChange(text string) statestore.Change {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {

@@ -20,6 +20,7 @@ import (
 // Store is what members are read from; watch.Source.
 type Store interface {
 	Records(ctx context.Context) (subcluster.Records, error)
+	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
@@ -51,7 +52,15 @@ func (r *Reader) Refused() int64 { return r.refused.Load() }
 // Records reads the store and leaves out what was not signed. What has not
 // changed since the last read is not checked again.
 func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
-	records, err := r.Store.Records(ctx)
+	return r.believed(r.Store.Records(ctx))
+}
+
+// RecordsOf is Records of loads that are read in part.
+func (r *Reader) RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error) {
+	return r.believed(r.Store.RecordsOf(ctx, queues))
+}
+
+func (r *Reader) believed(records subcluster.Records, err error) (subcluster.Records, error) {
 	if err != nil {
 		return records, err
 	}

@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		run  func(t *testing.T, d Deployment)
 	}{
 		{"a member registers, renews, drains and leaves", members},
+		{"a load is read in part by who names queues", partialLoads},
 		{"epochs of a member rise, and an alive one keeps its name", givenEpochs},
 		{"an older epoch of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
@@ -290,6 +293,71 @@ func members(t *testing.T, d Deployment) {
 	d.Advance(200 * time.Millisecond)
 	same(t, "state after three leases", state(t, s, "sc-3"), subcluster.StateLost)
 	same(t, "state of one with a long lease", state(t, s, "sc-2"), subcluster.StateActive)
+}
+
+func partialLoads(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	// has is what a reader of queues of those names knows of a member: its size and rows.
+	has := func(id creel.SubclusterID, leaves ...string) string {
+		r := must[subcluster.Records](t)(s.RecordsOf(ctx, leaves))
+		m, ok := subcluster.Build(nil, r, r.Now).Member(id)
+		if !ok {
+			return "none"
+		}
+		out := fmt.Sprint(m.Load.Metrics.TotalMB)
+		for _, q := range m.Load.Queues {
+			if slices.Contains(leaves, q.Queue.Leaf()) {
+				out += fmt.Sprintf(" %s %d", q.Queue, q.Used.MemoryMB)
+			}
+		}
+		return out
+	}
+	report := func(used ...int) []byte {
+		rows := []string{}
+		for i, u := range used {
+			rows = append(rows, fmt.Sprintf(`{"queue":"root.%c","used":{"memory":%d}}`, 'a'+i, u))
+		}
+		return fmt.Appendf(nil, `{"clusterMetrics":{"totalMB":9},"creel":{"queues":[%s]}}`, strings.Join(rows, ","))
+	}
+	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
+		ok(t, s.Register(ctx, member(id, 1)))
+		same(t, "rows before the first heartbeat", has(id, "a"), "0")
+	}
+	sender := &subcluster.Reporter{ID: "sc-1", Epoch: 1}
+	ok(t, s.Heartbeat(ctx, sender.Next(report(1, 2))))
+	ok(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-2", Epoch: 1, Load: report(3, 4)}))
+	same(t, "rows of one that cuts its load", has("sc-1", "b"), "9 root.b 2")
+	same(t, "rows of one that does not", has("sc-2", "b"), "9 root.b 4")
+	same(t, "rows of a queue more", has("sc-1", "a", "b"), "9 root.a 1 root.b 2")
+	ok(t, s.Heartbeat(ctx, sender.Next(report(1, 5))))
+	same(t, "rows of which one has changed", has("sc-1", "a", "b"), "9 root.a 1 root.b 5")
+	ok(t, s.Heartbeat(ctx, sender.Next(report(7))))
+	same(t, "rows after a queue was removed", has("sc-1", "a", "b"), "9 root.a 7")
+	ok(t, s.Heartbeat(ctx, sender.Next(report(7, 8))))
+	same(t, "rows after it came back", has("sc-1", "a", "b"), "9 root.a 7 root.b 8")
+	part := sender.Next(report(7, 9))
+	ok(t, s.Register(ctx, member("sc-1", 2)))
+	refused(t, s.Heartbeat(ctx, part), creel.ErrStale)
+	same(t, "rows of a new epoch", has("sc-1", "a", "b"), "0")
+	part.Epoch = 2
+	ok(t, s.Heartbeat(ctx, part))
+	same(t, "rows where only some were sent in the epoch: those of the whole", has("sc-1", "a", "b"),
+		"9 root.a 7 root.b 9")
+	sender = &subcluster.Reporter{ID: "sc-1", Epoch: 2}
+	ok(t, s.Heartbeat(ctx, sender.Next(report(10))))
+	same(t, "rows of the epoch", has("sc-1", "a", "b"), "9 root.a 10")
+	ok(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 2, Load: report(11, 12)}))
+	same(t, "rows of a load that was not cut", has("sc-1", "b"), "9 root.b 12")
+	ok(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 2}))
+	same(t, "rows after a heartbeat without load", has("sc-1", "b"), "9 root.b 12")
+	sender.Lost()
+	ok(t, s.Heartbeat(ctx, sender.Next(report(13, 14))))
+	same(t, "rows of one that cuts again", has("sc-1", "b"), "9 root.b 14")
+	ok(t, s.Deregister(ctx, "sc-1", 2))
+	ok(t, s.RemoveMember(ctx, "sc-1"))
+	same(t, "a member that was removed", has("sc-1", "a"), "none")
+	ok(t, s.Register(ctx, member("sc-1", 3)))
+	same(t, "rows of one that comes after it", has("sc-1", "a", "b"), "0")
 }
 
 func epochs(t *testing.T, d Deployment) {

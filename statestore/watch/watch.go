@@ -24,6 +24,7 @@ import (
 // Source is what a Watcher needs of a store.
 type Source interface {
 	Records(ctx context.Context) (subcluster.Records, error)
+	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
@@ -34,6 +35,9 @@ type Documents interface {
 
 // Config of a Watcher.
 type Config struct {
+	// Queues, if given, returns the leaf names of the queues of which figures are wanted
+	// now: of no others loads have any. Who wants more calls Kick.
+	Queues func() []string
 	// Plan, if given, is where the rebalancer's plan is read: when a new one is heard
 	// of, and otherwise only each unheard.
 	Plan Documents
@@ -174,7 +178,7 @@ func (w *Watcher) refresh(ctx context.Context) {
 	defer cancel()
 	w.reads.Add(1)
 	before, paused := w.view.Load(), w.cfg.Clock.Paused()
-	records, err := w.source.Records(limited)
+	records, err := w.records(limited)
 	if ctx.Err() != nil {
 		return
 	}
@@ -195,6 +199,13 @@ func (w *Watcher) refresh(ctx context.Context) {
 		return
 	}
 	w.publish(before, next)
+}
+
+func (w *Watcher) records(ctx context.Context) (subcluster.Records, error) {
+	if w.cfg.Queues == nil {
+		return w.source.Records(ctx)
+	}
+	return w.source.RecordsOf(ctx, w.cfg.Queues())
 }
 
 // readPlan returns the rebalancer's plan as it is known. One that cannot be read

@@ -3,7 +3,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +94,7 @@ func (a *Agent) Run(ctx context.Context) error {
 type membership struct {
 	epoch      int64 // 0 until the store gave one
 	registered bool
-	sequence   int64  // of loads in the epoch
-	load       []byte // what the store was last told of
-	unsent     int    // heartbeats since
+	reports    *subcluster.Reporter
 }
 
 // tell logs a change of trouble, not each heartbeat of it.
@@ -137,34 +134,22 @@ func (a *Agent) heartbeat(ctx context.Context, is *membership, timeout time.Dura
 	}
 	if !is.registered {
 		m := a.Member
-		m.Epoch, m.Capability = is.epoch, string(load)
+		m.Epoch, m.Capability = is.epoch, string(subcluster.WithoutQueues(load))
 		if a.Signer != nil {
 			m = a.Signer.Member(m)
 		}
 		if err := a.Store.Register(ctx, m); err != nil {
 			return err
 		}
-		is.registered, is.load = true, nil
-		return nil
-	}
-	b := subcluster.Heartbeat{ID: a.Member.ID, Epoch: is.epoch}
-	if is.unsent++; is.unsent >= repeatLoad || !bytes.Equal(load, is.load) {
-		b.Load = load
-		if a.Signer != nil {
-			is.sequence++
-			b.Load = a.Signer.Load(a.Member.ID, is.epoch, is.sequence, load)
+		is.registered = true
+		if is.reports == nil {
+			is.reports = &subcluster.Reporter{ID: m.ID, Epoch: is.epoch, Signer: a.Signer}
 		}
+		is.reports.Lost()
 	}
-	err = a.Store.Heartbeat(ctx, b)
-	switch {
-	case err != nil:
-		is.load = nil // the store may have it or not
-	case b.Load != nil:
-		is.load, is.unsent = bytes.Clone(load), 0
+	err = a.Store.Heartbeat(ctx, is.reports.Next(load))
+	if err != nil {
+		is.reports.Lost()
 	}
 	return err
 }
-
-// repeatLoad: each so many heartbeats the load is sent though it is what it was, since a
-// store that failed over may have lost it.
-const repeatLoad = 10

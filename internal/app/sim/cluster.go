@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/resolver"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -57,7 +58,7 @@ type cluster struct {
 	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
-	sequence   int64                        // of its signatures
+	reports    *subcluster.Reporter         // of its heartbeats
 	places     *resolver.Publishing         // its nodes, for others
 	inRound    bool                         // of publishing them
 	admitted   bool                         // as the store has it
@@ -123,7 +124,7 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
-	c.admitted, c.sequence = false, 0
+	c.admitted, c.reports = false, nil
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.read, c.passing = w.now, passing{}

@@ -29,15 +29,26 @@ func (c *cluster) heartbeats() {
 	start := c.start.UnixMilli()
 	member := subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
 		Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}}
-	if c.signs {
-		c.sequence++
-		member, load = w.signer.Member(member), w.signer.Load(c.id, start, c.sequence, load)
+	if c.reports == nil {
+		c.reports = &subcluster.Reporter{ID: c.id, Epoch: start}
+		if c.signs {
+			c.reports.Signer = w.signer
+		}
+	}
+	if c.reports.Signer != nil {
+		member = w.signer.Member(member)
 	}
 	first := !c.registered
+	var said subcluster.Heartbeat
+	if !first {
+		if said = c.reports.Next(load); c.old {
+			said.Parts, said.AllParts = nil, false // it does not cut its loads
+		}
+	}
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
 			if !first {
-				err := w.store.Heartbeat(w.storeClock(), subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
+				err := w.store.Heartbeat(w.storeClock(), said)
 				w.audit.fenced(c, err)
 				return true, err
 			}
@@ -46,6 +57,9 @@ func (c *cluster) heartbeats() {
 			return true, err
 		}))
 	}, func(_ bool, err error) {
+		if c.reports != nil && (first || err != nil) {
+			c.reports.Lost()
+		}
 		switch {
 		case err == nil && first:
 			c.registered = true

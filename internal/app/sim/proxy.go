@@ -21,7 +21,7 @@ type proxy struct {
 	watcher
 	w        *World
 	home     *cluster // beside which it stands
-	old      bool     // it knows neither UAMs that begin again nor published hosts, until it is started as this version
+	old      bool     // without second UAMs, published hosts, loads in part, until it is started as this version
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
 	places   *resolver.Following                       // who has which host
@@ -34,10 +34,24 @@ func newProxy(w *World, index int) *proxy {
 	return p
 }
 
+// wanted are the queues of the proxy's sessions, by leaf name.
+func (p *proxy) wanted() []string {
+	leaves := map[string]bool{}
+	for _, s := range p.sessions {
+		if s := s.driver.Session(); s != nil && s.Queue() != "" {
+			leaves[s.Queue().Leaf()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(leaves))
+}
+
 func (p *proxy) start() {
 	p.sessions = map[creel.AttemptID]*session{}
 	p.attempts = map[creel.ApplicationID][]creel.AttemptID{}
 	p.places, p.inRound = &resolver.Following{}, false
+	if p.queues = p.wanted; p.old {
+		p.queues = nil // it reads loads as a whole
+	}
 	p.watcher.start()
 }
 

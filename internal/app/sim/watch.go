@@ -21,6 +21,8 @@ type watcher struct {
 	view  *subcluster.View
 	table *policies.Table
 	saw   func() // another view; nil for nobody to tell
+	// queues are those of which figures are wanted, by leaf name; nil: of all.
+	queues func() []string
 
 	reads, seen int // begun, and the latest that was answered
 }
@@ -39,6 +41,11 @@ func (v *watcher) read() {
 	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), v.read)
 	v.reads++
 	number := v.reads
+	read := func() subcluster.Records { return w.store.Records(w.storeClock()) }
+	if v.queues != nil {
+		queues := v.queues()
+		read = func() subcluster.Records { return w.store.RecordsOf(w.storeClock(), queues) }
+	}
 	call(
 		w,
 		v.at,
@@ -46,7 +53,7 @@ func (v *watcher) read() {
 		readTime,
 		func(reply func(subcluster.Records, error)) {
 			reply(atStore(w, false, func() (subcluster.Records, error) {
-				records := w.store.Records(w.storeClock())
+				records := read()
 				records.Plan = w.plan()
 				return records, nil
 			}))

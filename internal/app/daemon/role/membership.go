@@ -187,7 +187,9 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		},
 	}
 	if canBeLost(m.Store) {
-		others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{Poll: witnessPoll})
+		others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{
+			Poll: witnessPoll, Queues: func() []string { return nil },
+		})
 		r.Add("other members", others.Run)
 		addWitness(&r.Service, m.Store, others.View)
 	}

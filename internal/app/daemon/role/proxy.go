@@ -125,6 +125,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	members := members(&p.Service, store, signer, c.Log)
 	p.Watcher = watch.New(members, watch.Config{
 		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, Clock: clock,
+		Queues: func() []string { return p.Proxy.Queues() },
 	})
 	view := p.Watcher.View
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
@@ -141,6 +142,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		Store:       records,
 		Sealer:      records,
 		View:        view,
+		Wanted:      p.Watcher.Kick,
 		CallTime:    c.CallTime,
 		Mailbox:     c.Mailbox,
 		MaxSessions: c.Sessions,

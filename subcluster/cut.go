@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// A load can be read in part. Its member cuts it for that (Cut) and the store keeps the
+// parts beside the whole: the head, which has what a split needs of the member itself,
+// and for each leaf name of its queues the rows of these. Who reads a part of a load gets
+// the head and the rows of the queues it named (JoinLoad), and ParseLoad reads that as it
+// reads a whole one. Queues go by their leaf name since an application may name them so.
+
+// Part is a part of a load: JSON.
+type Part struct {
+	Leaf string // of the queues whose rows it has; "" for the head
+	Text []byte
+}
+
+// headMetrics are the fields of clusterMetrics that a head has.
+var headMetrics = []string{
+	"totalMB", "totalVirtualCores", "availableMB", "availableVirtualCores",
+	"allocatedMB", "allocatedVirtualCores", "pendingMB", "pendingVirtualCores",
+}
+
+// partSeparator is before each part of a load that was read in part, as RFC 7464 has it
+// before each JSON text of a sequence. No JSON text has it in it.
+const partSeparator = "\x1e"
+
+// Cut returns the parts of a load, the head first, then rows by leaf name. In the place
+// of queues the head has one row for each node label, of the root queue, with the most of
+// each resource type that any queue has there: which labels and types a member has is
+// asked of the queues.
+func Cut(load []byte) ([]Part, error) {
+	top, err := objectOf(load)
+	if err != nil {
+		return nil, err
+	}
+	metrics, own := top, map[string]json.RawMessage(nil)
+	if raw, ok := top["clusterMetrics"]; ok {
+		if metrics, err = objectOf(raw); err != nil {
+			return nil, err
+		}
+	}
+	if own, err = objectOf(top["creel"]); err != nil {
+		return nil, err
+	}
+	var queues []json.RawMessage
+	if raw, ok := own["queues"]; ok {
+		if err := json.Unmarshal(raw, &queues); err != nil {
+			return nil, err
+		}
+	}
+	rows, most := map[string][]json.RawMessage{}, map[string]creel.Resource{}
+	for _, raw := range queues {
+		var q queueJSON
+		if err := json.Unmarshal(raw, &q); err != nil {
+			return nil, err
+		}
+		path, err := creel.ParseQueuePath(q.Queue)
+		if err != nil {
+			return nil, err
+		}
+		rows[path.Leaf()] = append(rows[path.Leaf()], raw)
+		most[q.Label] = most[q.Label].Max(q.Capacity.resource()).Max(q.Free.resource())
+	}
+	few := map[string]json.RawMessage{}
+	for _, name := range headMetrics {
+		if raw, ok := metrics[name]; ok {
+			few[name] = raw
+		}
+	}
+	head := map[string]any{"clusterMetrics": few}
+	if len(own) > 0 {
+		if delete(own, "queues"); len(most) > 0 {
+			if own["queues"], err = json.Marshal(labelRows(most)); err != nil {
+				return nil, err
+			}
+		}
+		head["creel"] = own
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	parts := []Part{{Text: text}}
+	for _, leaf := range slices.Sorted(maps.Keys(rows)) {
+		text, err := json.Marshal(rowsJSON{leaf, rowsOf{rows[leaf]}})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, Part{leaf, text})
+	}
+	return parts, nil
+}
+
+// WithoutQueues returns a load without the rows of queues: what a member registers with.
+func WithoutQueues(load []byte) []byte {
+	top, err := objectOf(load)
+	if err != nil {
+		return load // who reads it says why
+	}
+	own, err := objectOf(top["creel"])
+	if err != nil || own["queues"] == nil {
+		return load
+	}
+	delete(own, "queues")
+	if top["creel"], err = json.Marshal(own); err != nil {
+		return load
+	}
+	short, err := json.Marshal(top)
+	if err != nil {
+		return load
+	}
+	return short
+}
+
+// objectOf reads the fields of a JSON object; none of nothing.
+func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, nil
+	}
+	err = json.Unmarshal(data, &fields)
+	return fields, err
+}
+
+// rowsJSON is the shape of a part that is no head.
+type rowsJSON struct {
+	Leaf  string `json:"leaf"`
+	Creel rowsOf `json:"creel"`
+}
+
+type rowsOf struct {
+	Queues []json.RawMessage `json:"queues"`
+}
+
+// labelRows are the rows that a head has.
+func labelRows(most map[string]creel.Resource) (rows []map[string]any) {
+	for _, label := range slices.Sorted(maps.Keys(most)) {
+		row := map[string]any{"queue": string(creel.RootQueue), "capacity": toJSON(most[label])}
+		if label != "" {
+			row["label"] = label
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// JoinLoad makes a load of a head and rows.
+func JoinLoad(parts []string) string { return partSeparator + strings.Join(parts, partSeparator) }
+
+// inParts reports whether JoinLoad made the load.
+func inParts(load string) bool { return strings.HasPrefix(load, partSeparator) }
+
+// partsOf are what JoinLoad was given.
+func partsOf(load string) []string { return strings.Split(load[len(partSeparator):], partSeparator) }
+
+// parseParts reads a load that was read in part.
+func parseParts(load string) (Load, error) {
+	parts := partsOf(load)
+	l, err := ParseLoad([]byte(parts[0]))
+	for _, part := range parts[1:] {
+		rows, err := ParseLoad([]byte(part))
+		if err != nil {
+			return Load{}, err
+		}
+		l.Queues = append(l.Queues, rows.Queues...)
+	}
+	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
+	return l, err
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"pgregory.net/rapid"
+)
+
+// store keeps of a heartbeat what a store does.
+type store struct {
+	load  string
+	parts map[string]string
+}
+
+func (s *store) take(b subcluster.Heartbeat) {
+	if b.Load == nil {
+		return
+	}
+	if b.AllParts {
+		s.parts = map[string]string{}
+	}
+	s.load = string(b.Load)
+	for _, p := range b.Parts {
+		s.parts[p.Leaf] = string(p.Text)
+	}
+}
+
+func (s *store) read(queues []string) string {
+	texts := []string{s.parts[""]}
+	for _, q := range queues {
+		if rows, ok := s.parts[q]; ok {
+			texts = append(texts, rows)
+		}
+	}
+	return subcluster.JoinLoad(texts)
+}
+
+// Whatever a member reports, and whichever heartbeats are lost: who reads the queues of
+// some names knows of these, of the member's size, and of its labels and resource types
+// what one knows that reads all; and believes it under the cluster's secret.
+func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
+		member := r.Signer.Member(subcluster.Member{ID: "sc-1", Epoch: 7})
+		believer := subcluster.NewBeliever(r.Signer)
+		has := &store{}
+		paths := []creel.QueuePath{"root.a", "root.b", "root.x.a", "root.b.c"}
+		for range rapid.IntRange(1, 12).Draw(t, "heartbeats") {
+			var l subcluster.Load
+			l.Metrics.AvailableMB = rapid.Int64Range(0, 1).Draw(t, "available")
+			l.Nodes = rapid.SampledFrom([]string{"", "digest"}).Draw(t, "nodes")
+			for _, q := range paths {
+				for _, label := range []string{"", "gpu"} {
+					size := rapid.Int64Range(-1, 1).Draw(t, string(q)+label)
+					if size >= 0 {
+						l.Queues = append(l.Queues, subcluster.QueueLoad{Queue: q, Label: label,
+							Capacity: creel.Resource{MemoryMB: 5}.With("fpga", size)})
+					}
+				}
+			}
+			text, err := l.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := r.Next(text)
+			if rapid.IntRange(0, 4).Draw(t, "lost") == 0 {
+				r.Lost()
+				if rapid.Bool().Draw(t, "on its way there") {
+					continue
+				}
+			}
+			has.take(b)
+			queues := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID).Draw(t, "queues")
+			read := has.read(queues)
+			records, refused := believer.Believe(subcluster.Records{Members: []subcluster.Record{{Member: member, Load: read}}})
+			if len(refused) > 0 || len(records.Members) != 1 || records.Members[0].Load != read {
+				t.Fatalf("%q is not believed", read)
+			}
+			whole, err := subcluster.ParseLoad([]byte(has.load))
+			part, err2 := subcluster.ParseLoad([]byte(read))
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if w, p := rows(whole, queues), rows(part, queues); !slices.Equal(w, p) ||
+				whole.Metrics.Available().MemoryMB != part.Metrics.Available().MemoryMB || whole.Nodes != part.Nodes {
+				t.Fatalf("all of it says %q of them, and of the member %+v; the part %q, %+v", w, whole, p, part)
+			}
+			if w, p := kinds(whole), kinds(part); !slices.Equal(w, p) {
+				t.Fatalf("it has %q, in part %q", w, p)
+			}
+		}
+	})
+}
+
+func rows(l subcluster.Load, leaves []string) (out []string) {
+	for _, q := range l.Queues {
+		if slices.Contains(leaves, q.Queue.Leaf()) {
+			out = append(out, fmt.Sprintf("%+v", q))
+		}
+	}
+	return out
+}
+
+// kinds are the labels of a member, and which further types it has there.
+func kinds(l subcluster.Load) (out []string) {
+	for _, q := range l.Queues {
+		if kind := fmt.Sprintf("%s: %v", q.Label, q.Capacity.Get("fpga") > 0); !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	slices.Sort(out)
+	for _, label := range []string{"", "gpu"} { // a queue that has none says nothing where another has some
+		if slices.Contains(out, label+": true") {
+			out = slices.DeleteFunc(out, func(k string) bool { return k == label+": false" })
+		}
+	}
+	return out
+}
+
+// Rows and heads that were replaced by older ones, by others', or by what nobody signed are
+// refused, and what was believed before stays.
+func TestPartsOfEarlierHeartbeatsAreNotBelievedAgain(t *testing.T) {
+	r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
+	other := &subcluster.Reporter{ID: "sc-2", Epoch: 7, Signer: r.Signer}
+	member := r.Signer.Member(subcluster.Member{ID: "sc-1", Epoch: 7})
+	believer := subcluster.NewBeliever(r.Signer)
+	load := func(used int) []byte {
+		return fmt.Appendf(nil, `{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a","used":{"memory":%d}}]}}`, used)
+	}
+	var old, now, strange store
+	old.take(r.Next(load(1)))
+	now.take(r.Next(load(1))) // nothing
+	now.parts = map[string]string{}
+	r.Lost()
+	now.take(r.Next(load(2)))
+	strange.take(other.Next(load(3)))
+	believed := func(load string) bool {
+		records, refused := believer.Believe(subcluster.Records{Members: []subcluster.Record{{Member: member, Load: load}}})
+		return len(refused) == 0 && records.Members[0].Load == load
+	}
+	if !believed(now.read([]string{"a"})) {
+		t.Fatal("what it reported is refused")
+	}
+	for name, load := range map[string]string{
+		"an old head":                subcluster.JoinLoad([]string{old.parts[""], now.parts["a"]}),
+		"old rows":                   subcluster.JoinLoad([]string{now.parts[""], old.parts["a"]}),
+		"an old whole":               old.load,
+		"another's rows":             subcluster.JoinLoad([]string{now.parts[""], strange.parts["a"]}),
+		"rows in the place of heads": subcluster.JoinLoad([]string{now.parts["a"]}),
+		"a head twice":               subcluster.JoinLoad([]string{now.parts[""], now.parts[""]}),
+		"rows that nobody signed":    subcluster.JoinLoad([]string{now.parts[""], `{"leaf":"a"}`}),
+		"a whole in parts' place":    subcluster.JoinLoad([]string{now.load}),
+		"a part in a whole's place":  strings.TrimPrefix(now.read(nil), "\x1e"),
+	} {
+		if believed(load) {
+			t.Errorf("%s: believed", name)
+		}
+	}
+	if !believed(now.read(nil)) || !believed(now.load) {
+		t.Error("less of it, or all, is refused")
+	}
+}
+
+// What a member registers with has no queues, however many it has.
+func TestAMemberRegistersWithoutQueues(t *testing.T) {
+	load := []byte(`{"clusterMetrics":{"totalMB":9,"lostNodes":1},"creel":{"nodes":"x","queues":[{"queue":"root.a"}]}}`)
+	l, err := subcluster.ParseLoad(subcluster.WithoutQueues(load))
+	if err != nil || l.Metrics.TotalMB != 9 || l.Metrics.LostNodes != 1 || l.Nodes != "x" || len(l.Queues) > 0 {
+		t.Errorf("it is %+v, %v", l, err)
+	}
+	for _, same := range []string{"", "{}", `{"totalMB":3}`, "no load"} {
+		if got := string(subcluster.WithoutQueues([]byte(same))); got != same {
+			t.Errorf("%q became %q", same, got)
+		}
+	}
+}
+
+// What is not a load is not cut, and does not panic.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a","label":"x"}]}}`))
+	f.Add([]byte(`{"totalMB":"9"}`))
+	f.Add([]byte("\x1e{}\x1e{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		whole, err := subcluster.ParseLoad(data)
+		parts, err2 := subcluster.Cut(data)
+		if err != nil || err2 != nil {
+			return
+		}
+		var texts []string
+		for _, p := range parts {
+			texts = append(texts, string(p.Text))
+		}
+		joined, err := subcluster.ParseLoad([]byte(subcluster.JoinLoad(texts)))
+		if err != nil {
+			t.Fatalf("the parts of %q cannot be read: %v", data, err)
+		}
+		if joined.Metrics.Total().MemoryMB != whole.Metrics.Total().MemoryMB || len(joined.Queues) < len(whole.Queues) {
+			t.Fatalf("%q is in parts %+v", data, joined)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"bytes"
+
+	"github.com/creelrm/creel"
+)
+
+// Reporter makes the heartbeats of one epoch of a member: what the store has already
+// is not sent again. It has one owner at a time.
+type Reporter struct {
+	ID     creel.SubclusterID
+	Epoch  int64
+	Signer *Signer // of loads and their parts; nil: they are not signed
+
+	sequence int64             // of loads sent
+	load     []byte            // what the store was last told, nil when that is not known
+	rows     map[string]string // its parts
+	unsent   int               // heartbeats since
+}
+
+// repeatLoad: each so many heartbeats the load is sent though it is what it was, since a
+// store that failed over may have lost it.
+const repeatLoad = 10
+
+// Next returns the heartbeat that reports a load. Lost takes back that it was.
+func (r *Reporter) Next(load []byte) Heartbeat {
+	b := Heartbeat{ID: r.ID, Epoch: r.Epoch}
+	if r.unsent++; r.load != nil && r.unsent < repeatLoad && bytes.Equal(load, r.load) {
+		return b
+	}
+	cut, err := Cut(load)
+	if err != nil {
+		cut = nil // it is read as a whole, by who may say why it cannot be
+	}
+	rows := make(map[string]string, len(cut))
+	for _, p := range cut {
+		rows[p.Leaf] = string(p.Text)
+	}
+	b.AllParts = r.load == nil || r.unsent >= repeatLoad || !sameKeys(rows, r.rows)
+	for _, p := range cut {
+		if b.AllParts || p.Leaf == "" || r.rows[p.Leaf] != rows[p.Leaf] {
+			b.Parts = append(b.Parts, p)
+		}
+	}
+	b.Load = load
+	if r.Signer != nil {
+		r.sequence++
+		b.Load = r.Signer.Load(r.ID, r.Epoch, r.sequence, load)
+		for i := range b.Parts {
+			b.Parts[i].Text = r.Signer.Part(r.ID, r.Epoch, r.sequence, b.Parts[i].Text)
+		}
+	}
+	r.load, r.rows, r.unsent = bytes.Clone(load), rows, 0
+	return b
+}
+
+// Lost: the store may have the last heartbeat or not, and what came before.
+func (r *Reporter) Lost() { r.load = nil }
+
+func sameKeys(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k := range a {
+		if _, ok := b[k]; !ok {
+			return false
+		}
+	}
+	return true
+}
