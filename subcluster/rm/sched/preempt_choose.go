@@ -290,7 +290,7 @@ func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 			if !r.mayUse(w, node) {
 				continue
 			}
-			if list, cost := ch.clear(n, w, node); list != nil {
+			if list, cost := ch.clear(n, w, node, want); list != nil {
 				h.items = append(h.items, bundle{node, int32(i), cost})
 			}
 		}
@@ -301,7 +301,7 @@ func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	}
 	for h.Len() > 0 {
 		best := h.items[0]
-		list, cost := ch.clear(n, w, best.node)
+		list, cost := ch.clear(n, w, best.node, want)
 		if list == nil {
 			heap.Pop(h)
 			continue
@@ -319,7 +319,7 @@ func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 // claimOn makes a claim on one node, nil if it cannot be cleared for the ask.
 func (ch *chooser) claimOn(n *need, w *Ask, node *Node, want int32) *claim {
 	ch.groupByNode()
-	list, _ := ch.clear(n, w, node)
+	list, _ := ch.clear(n, w, node, want)
 	if list == nil {
 		return nil
 	}
@@ -364,8 +364,8 @@ func (ch *chooser) groupByNode() {
 }
 
 // clear gives the containers of a node that end so that an ask fits, and what
-// that costs; nil if it cannot fit, or does so already.
-func (ch *chooser) clear(n *need, w *Ask, node *Node) ([]*candidate, cost) {
+// that costs, for each of want that fit then; nil if it cannot fit, or does so already.
+func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate, cost) {
 	s, need := ch.r.s, &w.size.V
 	free := *ch.room(node)
 	if s.sizes.Fits(need, &free) {
@@ -415,9 +415,14 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node) ([]*candidate, cost) {
 	}
 	switch {
 	case ch.r.leastWork && (!fits || len(list) > 1 || list[0] != able[0]):
-		return ch.leastOn(n, w, node, able, list, price, fits)
+		if list, price = ch.leastOn(n, w, node, able, list, price, fits); list == nil {
+			return nil, cost{}
+		}
 	case !fits:
 		return nil, cost{}
+	}
+	if ch.r.leastWork && want > 1 {
+		price.loss /= ch.serves(w, node, list, want)
 	}
 	return list, price
 }

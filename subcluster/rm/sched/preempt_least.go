@@ -108,6 +108,18 @@ func (ch *chooser) leastOn(
 	return l.best, l.price
 }
 
+// serves is how many of want fit on a node when containers there have ended.
+func (ch *chooser) serves(w *Ask, node *Node, list []*candidate, want int32) float64 {
+	free, n := *ch.room(node), int32(0)
+	for _, k := range list {
+		free.Add(&k.Size.V)
+	}
+	for ; n < want && ch.r.s.sizes.Fits(&w.size.V, &free); n++ {
+		free.Sub(&w.size.V)
+	}
+	return float64(max(n, 1))
+}
+
 // search tries the containers from one on, each with and without it.
 func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 	l, s := &ch.least, ch.r.s

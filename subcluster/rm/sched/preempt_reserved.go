@@ -111,7 +111,7 @@ func (r *round) claimReserved(ch *chooser) {
 				if w.hold == nil || w.count <= r.claimed[w] {
 					continue
 				}
-				if list, cost := ch.clear(n, w, w.hold.node); list != nil {
+				if list, cost := ch.clear(n, w, w.hold.node, 1); list != nil {
 					places = append(places, place{n, w, cost})
 				}
 			}
