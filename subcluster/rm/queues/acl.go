@@ -30,13 +30,10 @@ func (a ACL) Or(b ACL) ACL {
 	}
 }
 
-// String writes Hadoop's form, which ParseACL reads: "" for nobody.
+// String writes Hadoop's form, which ParseACL reads: a space for nobody.
 func (a ACL) String() string {
-	switch {
-	case a.All:
+	if a.All {
 		return "*"
-	case len(a.Groups) == 0:
-		return strings.Join(a.Users, ",")
 	}
 	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,9 +74,9 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 // acls writes who may do what with a queue.
 func acls(w *writer, q *rm.QueueView) {
 	list := []struct{ kind, acl string }{
-		{"ADMINISTER_QUEUE", aclText(q.Spec.Admin)},
+		{"ADMINISTER_QUEUE", q.Spec.Admin.String()},
 		{"APPLICATION_MAX_PRIORITY", cmp.Or(q.Spec.PriorityACL, "*")},
-		{"SUBMIT_APP", aclText(q.Spec.Submit)},
+		{"SUBMIT_APP", q.Spec.Submit.String()},
 	}
 	w.Object("queueAcls", func(w *writer) {
 		w.List("queueAcl", len(list), func(w *writer, i int) {
@@ -85,13 +84,6 @@ func acls(w *writer, q *rm.QueueView) {
 			w.Text("accessControlList", list[i].acl)
 		})
 	})
-}
-
-func aclText(a queues.ACL) string {
-	if a.All {
-		return "*"
-	}
-	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
 }
 
 // templates writes the settings of queues made on demand, as they are written.
