@@ -175,7 +175,8 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 	}
 	for ; from < len(ch.list); from++ {
 		k := &ch.list[from]
-		if k.choice.taken || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) || !ams && k.budget.queue.losesLeast() {
+		if k.choice.taken || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) ||
+			!ams && k.budget.queue.losesLeast() {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); !soon {
