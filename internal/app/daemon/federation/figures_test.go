@@ -68,6 +68,7 @@ func TestFiguresTellWhatIs(t *testing.T) {
 			`creel_rm_queue_memory_bytes{kind="guaranteed",queue="root",subcluster="sc-1"} 2.5769803776e+10`,
 			`creel_rm_queue_applications{queue="root",state="waiting",subcluster="sc-1"} 0`,
 			`creel_rm_containers{state="allocated",subcluster="sc-1"} 0`,
+			`creel_rm_queue_preempted_containers_total{queue="root",subcluster="sc-1"} 0`,
 			`creel_rm_grant_wait_seconds_bucket{subcluster="sc-1",le="0.001"} 0`,
 		}},
 	} {

@@ -137,12 +137,18 @@ var (
 	rmWaits        = figure("rm_grant_wait_seconds",
 		"From an ask to the grant of each container but AMs' own. An ask that is raised while it waits counts from the mean.")
 	rmQueueApps = figure("rm_queue_applications", "Applications of a queue: running, waiting.", "queue", "state")
+	rmQueueLost = figure("rm_queue_preempted_containers_total",
+		"Containers taken back from a queue and those below it.", "queue")
+	rmQueueLostMemory = figure("rm_queue_preempted_byte_seconds_total",
+		"The memory of these times how long they had run: work that was lost.", "queue")
+	rmQueueLostCores = figure("rm_queue_preempted_vcore_seconds_total", "The same of their cores.", "queue")
 )
 
 // Describe implements prometheus.Collector.
 func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps, rmWaits,
+		rmQueueLost, rmQueueLostMemory, rmQueueLostCores,
 	} {
 		out <- d
 	}
@@ -200,5 +206,12 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(rmQueueApps, float64(q.ActiveApps), string(q.Path), "running")
 		gauge(rmQueueApps, float64(q.PendingApps), string(q.Path), "waiting")
+		for d, v := range map[*prometheus.Desc]float64{
+			rmQueueLost:       float64(q.ContainersPreempted),
+			rmQueueLostMemory: float64(q.PreemptedSeconds.MemoryMB) * mb,
+			rmQueueLostCores:  float64(q.PreemptedSeconds.VCores),
+		} {
+			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, string(q.Path))
+		}
 	}
 }
