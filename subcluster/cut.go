@@ -36,8 +36,8 @@ const partSeparator = "\x1e"
 
 // Cut returns the parts of a load, the head first, then rows by leaf name. In the place
 // of queues the head has one row for each node label, of the root queue, with the most of
-// each resource type that any queue has there: which labels and types a member has is
-// asked of the queues.
+// each resource type that any queue has and may get there: which labels and types a
+// member has, and how much at most, is asked of the queues.
 func Cut(load []byte) ([]Part, error) {
 	top, err := objectOf(load)
 	if err != nil {
@@ -69,7 +69,7 @@ func Cut(load []byte) ([]Part, error) {
 			return nil, err
 		}
 		rows[path.Leaf()] = append(rows[path.Leaf()], raw)
-		most[q.Label] = most[q.Label].Max(q.Capacity.resource()).Max(q.Free.resource())
+		most[q.Label] = most[q.Label].Max(q.Capacity.resource().Add(q.Free.resource()))
 	}
 	few := map[string]json.RawMessage{}
 	for _, name := range headMetrics {
