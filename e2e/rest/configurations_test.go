@@ -35,13 +35,18 @@ type configuration struct {
 	name, pair string
 	labelled   bool              // on a cluster that has labels
 	keys       map[string]string // below yarn.scheduler.capacity.
+	file       []string          // what FairScheduler's file holds
+	conf       hadoop.Conf       // what both start with
 	submits    []submission
 }
 
-// A submission is what a user submits; without any, two users submit to each leaf.
+// A submission is what a user submits; without any, two users submit to each leaf. One
+// that asks for containers has an unmanaged AM, which asks for them at once.
 type submission struct {
 	user, queue, label string
-	mb                 int64
+	tags               []string
+	mb, vcores         int64
+	containers         int32
 	priority           int32
 }
 
@@ -64,8 +69,8 @@ var pairs = map[string]hadoop.Conf{
 	},
 }
 
-func configurations(t *testing.T) (out []*configuration) {
-	for line := range strings.Lines(configurationLines) {
+func configurations(t *testing.T, text string) (out []*configuration) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
@@ -73,21 +78,26 @@ func configurations(t *testing.T) (out []*configuration) {
 		if rest, ok := strings.CutPrefix(line, "["); ok {
 			name, rest, _ := strings.Cut(rest, "]")
 			words := strings.Fields(rest)
-			if len(words) == 0 || pairs[words[0]] == nil {
+			if len(words) == 0 || pairs[words[0]] == nil && words[0] != "fair" {
 				t.Fatalf("no such ResourceManagers: %s", line)
 			}
 			out = append(out, &configuration{
-				name: name, pair: words[0], labelled: slices.Contains(words, "labelled"), keys: map[string]string{},
+				name: name, pair: words[0], labelled: slices.Contains(words, "labelled"),
+				keys: map[string]string{}, conf: hadoop.Conf{},
 			})
 			continue
 		}
 		c := out[len(out)-1]
+		if line[0] == '<' {
+			c.file = append(c.file, line)
+			continue
+		}
 		key, value, ok := strings.Cut(line, " = ")
 		switch {
 		case !ok:
 			t.Fatalf("not understood: %s", line)
 		case key == "submit":
-			s := submission{mb: 512}
+			s := submission{mb: 512, vcores: 1}
 			for i, word := range strings.Fields(value) {
 				switch name, v, _ := strings.Cut(word, "="); {
 				case i == 0:
@@ -96,15 +106,23 @@ func configurations(t *testing.T) (out []*configuration) {
 					s.queue = word
 				case name == "mb":
 					fmt.Sscan(v, &s.mb)
+				case name == "vcores":
+					fmt.Sscan(v, &s.vcores)
+				case name == "containers":
+					fmt.Sscan(v, &s.containers)
 				case name == "priority":
 					fmt.Sscan(v, &s.priority)
 				case name == "label":
 					s.label = v
+				case name == "tags":
+					s.tags = strings.Split(v, ",")
 				default:
 					t.Fatalf("not understood: %s", line)
 				}
 			}
 			c.submits = append(c.submits, s)
+		case strings.HasPrefix(key, "yarn."):
+			c.conf[key] = value
 		default:
 			c.keys[key] = value
 		}
@@ -137,6 +155,14 @@ func (c *configuration) rename(suffix string) {
 			for m := range strings.SplitSeq(value, ",") {
 				i := strings.LastIndexByte(m, ':')
 				list = append(list, m[:i+1]+path(m[i+1:]))
+			}
+			value = strings.Join(list, ",")
+		case key == "workflow-priority-mappings":
+			var list []string
+			for m := range strings.SplitSeq(value, ",") {
+				parts := strings.Split(m, ":")
+				parts[1] = path(parts[1])
+				list = append(list, strings.Join(parts, ":"))
 			}
 			value = strings.Join(list, ",")
 		}
@@ -263,7 +289,7 @@ func (s *configured) run(c *configuration) {
 		_, leaves := c.queues()
 		for _, q := range leaves {
 			for _, user := range []string{"alice", "alice", "bob"} {
-				list = append(list, submission{user: user, queue: q, mb: 512})
+				list = append(list, submission{user: user, queue: q, mb: 512, vcores: 1})
 			}
 		}
 	}
@@ -271,17 +297,27 @@ func (s *configured) run(c *configuration) {
 	for i, x := range list {
 		name := fmt.Sprintf("app%d", i)
 		id := must(s.as(x.user).GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s.t).GetApplicationId()
-		ask := ask(0, "*", x.mb, 1, true)
-		if x.label != "" {
-			ask.NodeLabelExpression = &x.label
+		of := func(n int32) *pb.ResourceRequestProto {
+			r := ask(0, "*", x.mb, n, true)
+			r.Capability = pb.FromResource(creel.NewResource(x.mb, x.vcores))
+			if x.label != "" {
+				r.NodeLabelExpression = &x.label
+			}
+			return r
+		}
+		context := &pb.ApplicationSubmissionContextProto{
+			ApplicationId: id, ApplicationName: &name, Queue: &x.queue, ApplicationType: proto.String("TEST"),
+			AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"sleep 1000"}},
+			Priority:        pb.FromPriority(x.priority), MaxAppAttempts: proto.Int32(1),
+			ApplicationTags: x.tags,
+		}
+		if x.containers > 0 {
+			context.UnmanagedAm, context.Resource = proto.Bool(true), pb.FromResource(creel.NewResource(256, 1))
+		} else {
+			context.AmContainerResourceRequest = []*pb.ResourceRequestProto{of(1)}
 		}
 		_, err := s.as(x.user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{
-			ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-				ApplicationId: id, ApplicationName: &name, Queue: &x.queue, ApplicationType: proto.String("TEST"),
-				AmContainerSpec:            &pb.ContainerLaunchContextProto{Command: []string{"sleep 1000"}},
-				AmContainerResourceRequest: []*pb.ResourceRequestProto{ask},
-				Priority:                   pb.FromPriority(x.priority), MaxAppAttempts: proto.Int32(1),
-			},
+			ApplicationSubmissionContext: context,
 		})
 		s.ids[pb.ToApplicationID(id).String()] = name
 		if err != nil {
@@ -292,7 +328,27 @@ func (s *configured) run(c *configuration) {
 			state := s.report(x.user, pb.ToApplicationID(id)).GetYarnApplicationState()
 			return state >= pb.YarnApplicationStateProto_ACCEPTED
 		})
+		if x.containers > 0 {
+			s.askFor(x.user, pb.ToApplicationID(id), of(x.containers))
+		}
 	}
+}
+
+// askFor plays an unmanaged AM: it asks until its containers are there, or no more come.
+func (s *configured) askFor(user string, id creel.ApplicationID, asks ...*pb.ResourceRequestProto) {
+	s.t.Helper()
+	am := s.amClient(user, id, "amhost", "http://127.0.0.1:9/ui")
+	response, still, got := int32(0), 0, int32(0)
+	wanted := asks[0].GetNumContainers()
+	s.until("no more containers come to "+id.String(), func() bool {
+		r := must(am.Allocate(s.t.Context(), &pb.AllocateRequestProto{ResponseId: &response, Ask: asks}))(s.t)
+		response, asks = r.GetResponseId(), nil
+		if n := int32(len(r.GetAllocatedContainers())); n > 0 {
+			got, still = got+n, 0
+		}
+		still++
+		return got == wanted || still > 20
+	})
 }
 
 // end kills all.
@@ -322,6 +378,7 @@ var documents = []request{
 type duo struct {
 	t            *testing.T
 	theirs, ours *configured
+	file         string // of known
 	known        []*rule
 	fields       int
 }
@@ -345,7 +402,7 @@ func (d *duo) compare(where string) {
 					d.ours.heartbeats()
 					continue
 				}
-				compare(d.t, name, "testdata/configurations-known.txt", d.known, "Hadoop", theirs, ours)
+				compare(d.t, name, d.file, d.known, "Hadoop", theirs, ours)
 				d.fields += len(theirs)
 				break
 			}
@@ -356,12 +413,12 @@ func (d *duo) compare(where string) {
 // Many kinds of queues, given to a real ResourceManager and to ours while they run: what
 // they say of them with no node, with nodes, and with applications that run and wait.
 func TestDocumentsOfManyConfigurations(t *testing.T) {
-	all := configurations(t)
+	all := configurations(t, configurationLines)
 	known := rules(t, configurationsKnownLines)
 	fields := 0
 	for _, pair := range slices.Sorted(maps.Keys(pairs)) {
 		t.Run(pair, func(t *testing.T) {
-			d := startDuo(t, pair, known)
+			d := startCapacity(t, pair, known)
 			var plain, labelled []*configuration
 			for _, c := range all {
 				switch {
@@ -404,7 +461,7 @@ func TestDocumentsOfManyConfigurations(t *testing.T) {
 	t.Logf("%d configurations, %d fields compared, %d rules", len(all), fields, len(known))
 }
 
-func startDuo(t *testing.T, pair string, known []*rule) *duo {
+func startCapacity(t *testing.T, pair string, known []*rule) *duo {
 	t.Helper()
 	first := &configuration{name: "the kit's", keys: map[string]string{}}
 	for key, value := range hadoop.Queues() {
@@ -412,12 +469,18 @@ func startDuo(t *testing.T, pair string, known []*rule) *duo {
 			first.keys[rest] = value
 		}
 	}
-	conf := patient.With(hadoop.Conf{
+	return startDuo(t, first, "testdata/configurations-known.txt", known, hadoop.Conf{
 		"yarn.scheduler.configuration.store.class": "memory", "yarn.node-labels.enabled": "true",
-	}, pairs[pair])
+	}.With(pairs[pair]))
+}
+
+// startDuo starts both with one configuration.
+func startDuo(t *testing.T, first *configuration, file string, known []*rule, conf hadoop.Conf) *duo {
+	t.Helper()
+	conf = conf.With(patient)
 	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
 	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
-	d := &duo{t: t, known: known}
+	d := &duo{t: t, file: file, known: known}
 	d.theirs = &configured{system: newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses), now: first}
 	d.ours = &configured{system: newSystem(t, "creel", ourRM.Process, ourRM.Addresses), now: first}
 	d.both(func(s *configured) {
@@ -463,6 +526,11 @@ func (d *duo) play(c *configuration) {
 	if !d.give(c) {
 		return
 	}
+	d.playGiven(c)
+}
+
+func (d *duo) playGiven(c *configuration) {
+	d.t.Helper()
 	d.compare(c.name + ".nodes")
 	d.both(func(s *configured) { s.run(c) })
 	d.compare(c.name + ".apps")

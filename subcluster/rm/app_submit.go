@@ -94,6 +94,9 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		if !s.HasPriority {
 			priority = q.Spec().DefaultPriorityOf(s.User, s.Groups, m.cfg.ACLs)
 		}
+		if p, ok := m.Spec().WorkflowPriority(s.Tags, q.Path()); ok {
+			priority = p
+		}
 		if err := m.MayHavePriority(s.ID, q.Path(), s.User, s.Groups, priority); err != nil {
 			return err
 		}

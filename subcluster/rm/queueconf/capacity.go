@@ -122,6 +122,10 @@ func (r *capacityReader) globals(q *queues.Spec) {
 	r.userFactor = global(r, "user-limit-factor", userFactor, 1)
 	r.legacyMode = global(r, "legacy-queue-mode.enabled", parseBool, true)
 	q.Vectors = !r.legacyMode
+	workflows := global(r, "workflow-priority-mappings", workflowPriorities, nil)
+	if global(r, "workflow-priority-mappings-override.enable", parseBool, false) {
+		q.Workflows, q.WorkflowTag = workflows, r.opt.WorkflowTag
+	}
 	r.expireAfter = global(r, "auto-queue-creation-v2.queue-expiration-time", seconds, 300*time.Second)
 	q.UserMaxAppsDefault = global(r, "user.max-parallel-apps", positive, 0)
 	for _, name := range r.order {
@@ -161,6 +165,8 @@ var globalKeys = []string{
 	"mapping-rule-format",
 	"mapping-rule-json",
 	"mapping-rule-json-file",
+	"workflow-priority-mappings",
+	"workflow-priority-mappings-override.enable",
 }
 
 // hadoopsOwn are settings without a queue that say how Hadoop's scheduler works
@@ -175,7 +181,6 @@ var hadoopsOwn = []string{
 	"rack-locality-full-reset",
 	"application.fail-fast",
 	"user-metrics.enable",
-	"workflow-priority-mappings",
 	"queue.auto.refresh.",
 	"auto-create-child-queue.",
 	"configuration.",

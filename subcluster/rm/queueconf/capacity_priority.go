@@ -5,8 +5,10 @@ package queueconf
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -66,4 +68,25 @@ func (r *capacityReader) priorityLimit(text string) (queues.PriorityLimit, error
 	l.Who = queues.ParseACL(users + " " + groups)
 	l.Default = min(l.Default, l.Max)
 	return l, nil
+}
+
+// workflowPriorities reads "workflow:queue:priority,..".
+func workflowPriorities(text string) (out []queues.WorkflowPriority, err error) {
+	for _, item := range splitList(text) {
+		parts := strings.Split(item, ":")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		if len(parts) != 3 || slices.Contains(parts, "") {
+			return nil, fmt.Errorf("%q is not workflow:queue:priority", item)
+		}
+		n, err := strconv.ParseInt(parts[2], 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%q: the priority is not a whole number", item)
+		}
+		out = append(out, queues.WorkflowPriority{
+			Workflow: strings.ToLower(parts[0]), Queue: creel.QueuePath(parts[1]), Priority: int32(n),
+		})
+	}
+	return out, nil
 }

@@ -617,3 +617,45 @@ func FuzzReadCapacity(f *testing.F) {
 		walk(&c.Queues.Root, 1)
 	})
 }
+
+// An application of a workflow has the priority of the nearest queue that speaks of it.
+func TestWorkflowPriorities(t *testing.T) {
+	with := func(text string) (Config, error) {
+		return ReadCapacity(properties("root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50\n"+
+			"root.b.queues = b1\nroot.b.b1.capacity = 100\nworkflow-priority-mappings = "+text),
+			Options{WorkflowTag: "workflowid:"})
+	}
+	c, err := with("WF1 : root.b : 2, wf1:root.b.b1:5,wf2:root.b:3\nworkflow-priority-mappings-override.enable = true")
+	if err != nil || len(c.Warnings) > 0 {
+		t.Fatal(err, c.Warnings)
+	}
+	for _, tc := range []struct {
+		queue creel.QueuePath
+		tags  []string
+		want  int32
+		ok    bool
+	}{
+		{"root.b.b1", []string{"workflowid:wf1"}, 5, true},
+		{"root.b.b1", []string{"x", "workflowid:wf2"}, 3, true},
+		{"root.b.b1", []string{"workflowid:wf1", "workflowid:wf2"}, 3, true},
+		{"root.b", []string{"workflowid:wf1"}, 2, true},
+		{"root.a", []string{"workflowid:wf1"}, 0, false},
+		{"root.b.b1", []string{"wf1", "workflowid:", "workflowid:wf3"}, 0, false},
+	} {
+		if got, ok := c.Queues.WorkflowPriority(tc.tags, tc.queue); got != tc.want || ok != tc.ok {
+			t.Errorf("%v in %s: %d %v, not %d %v", tc.tags, tc.queue, got, ok, tc.want, tc.ok)
+		}
+	}
+	if c, err = with("wf1:root.b:2"); err != nil || c.Queues.Workflows != nil {
+		t.Errorf("without the override: %v %v", err, c.Queues.Workflows)
+	}
+	for text, want := range map[string]string{
+		"wf1:root.b":      `"wf1:root.b" is not workflow:queue:priority`,
+		"wf1::2":          `"wf1::2" is not workflow:queue:priority`,
+		"wf1:root.b:high": `"wf1:root.b:high": the priority is not a whole number`,
+	} {
+		if _, err := with(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type Options struct {
 	MaxAllocation      creel.Resource       // largest container of the cluster
 	ResourceTypes      []creel.ResourceType // beyond memory-mb and vcores
 	MaxClusterPriority int32
+	WorkflowTag        string // what tags begin with that name a workflow
 
 	// MappingRules is the content of the file that
 	// yarn.scheduler.capacity.mapping-rule-json-file names; the caller reads it.

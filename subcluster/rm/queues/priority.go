@@ -2,6 +2,13 @@
 
 package queues
 
+import (
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
 // PriorityLimit says which priorities applications of some users may have in a leaf
 // queue.
 type PriorityLimit struct {
@@ -32,4 +39,36 @@ func (q *Queue) DefaultPriorityOf(user string, groups []string, limits bool) int
 		}
 	}
 	return out
+}
+
+// WorkflowPriority is the priority of a workflow's applications in a queue and in those
+// below it.
+type WorkflowPriority struct {
+	Workflow string // in lower case, as tags are
+	Queue    creel.QueuePath
+	Priority int32
+}
+
+// WorkflowPriority is the priority that applications with these tags get in a queue: that
+// of the nearest queue, from there up, which speaks of their workflow. Of several tags
+// that name a workflow the last counts.
+func (s *Spec) WorkflowPriority(tags []string, in creel.QueuePath) (priority int32, ok bool) {
+	if len(s.Workflows) == 0 {
+		return 0, false
+	}
+	workflow := ""
+	for _, tag := range tags {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(tag), s.WorkflowTag); ok {
+			workflow = id
+		}
+	}
+	for path := in; workflow != "" && path != "" && !path.IsRoot(); path = path.Parent() {
+		// Of two lines that speak of the same, the later one.
+		for _, w := range slices.Backward(s.Workflows) {
+			if w.Workflow == workflow && w.Queue == path {
+				return w.Priority, true
+			}
+		}
+	}
+	return 0, false
 }

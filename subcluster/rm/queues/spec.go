@@ -55,6 +55,11 @@ type Spec struct {
 
 	// MaxClusterPriority caps application priorities (yarn.cluster.max-application-priority).
 	MaxClusterPriority int32
+	// Workflows gives applications of workflows a priority, whatever they ask for
+	// (CapacityScheduler: workflow-priority-mappings). A workflow is named by a tag that
+	// begins with WorkflowTag (yarn.workflow-id.tag-prefix).
+	Workflows   []WorkflowPriority
+	WorkflowTag string
 	// Vectors gives queues their parts type by type: first amounts, then percentages of
 	// what those leave, then weights of what is left; siblings may mix them, and one
 	// queue may. CapacityScheduler: legacy-queue-mode.enabled=false.

@@ -60,6 +60,7 @@ func queueOptions(s *settings.Settings) queueconf.Options {
 			s.Long("yarn.scheduler.maximum-allocation-vcores"),
 		),
 		MaxClusterPriority: int32(s.Int("yarn.cluster.max-application-priority")),
+		WorkflowTag:        s.String("yarn.workflow-id.tag-prefix"),
 		Fair: queueconf.FairOptions{
 			UserAsDefaultQueue:    s.Bool("yarn.scheduler.fair.user-as-default-queue"),
 			AllowUndeclaredPools:  s.Bool("yarn.scheduler.fair.allow-undeclared-pools"),
