@@ -449,6 +449,12 @@ var rmLifeKeys = []Setting{
 		Doc:     "Thousands of characters of diagnostics kept for an attempt.",
 	},
 	{
+		Key:     "yarn.workflow-id.tag-prefix",
+		Type:    String,
+		Default: "workflowid:",
+		Doc:     "What the tag of an application begins with that names its workflow; yarn.scheduler.capacity.workflow-priority-mappings.",
+	},
+	{
 		Key:     "yarn.cluster.max-application-priority",
 		Type:    Int,
 		Default: "0",
@@ -526,7 +532,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.nodemanager.minimum.version",
 		Type:    String,
 		Default: "NONE",
-		Doc:     "The oldest NodeManager that may register; NONE: any.",
+		Doc:     "The oldest NodeManager that may register; NONE: any; EqualToRM: the ResourceManager's, 3.4.2.",
 	},
 	{
 		Key:     "yarn.resourcemanager.resource-tracker.nm.ip-hostname-check",

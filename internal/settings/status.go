@@ -172,22 +172,15 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
 	}},
-	{NotYet, "applications may be submitted over REST", []string{"yarn.webapp.enable-rest-app-submissions"}},
-	{NotYet, "an application may ask for yarn.resourcemanager.am.max-attempts at most", []string{
-		"yarn.resourcemanager.am.global.max-attempts",
-	}},
 	{NotYet, "all that yarn.resourcemanager.max-completed-applications keeps survives a restart", []string{
 		"yarn.resourcemanager.state-store.max-completed-applications",
 	}},
 	{NotYet, "the limit is Hadoop's default", []string{
-		"yarn.resourcemanager.application.max-tags",
-		"yarn.resourcemanager.application.max-tag.length",
 		"yarn.app.attempt.diagnostics.limit.kc",
 	}},
 	{NotYet, "how long a node that is in no list is shown is not bounded", []string{
 		"yarn.resourcemanager.node-removal-untracked.timeout-ms",
 	}},
-	{NotYet, "a NodeManager of any version may register", []string{"yarn.resourcemanager.nodemanager.minimum.version"}},
 	{NotYet, "a node's name is believed", []string{"yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"}},
 	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled",

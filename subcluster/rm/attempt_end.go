@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -120,10 +121,6 @@ func (m *Machine) mayRetry(t *attempt) bool {
 	if a.sub.Unmanaged {
 		return false
 	}
-	most := m.cfg.MaxAttempts
-	if n := a.sub.MaxAttempts; n > 0 && n < most {
-		most = n
-	}
 	failed := len(a.failures)
 	if d := int64(a.sub.FailuresValidity); d > 0 {
 		failed = 0
@@ -133,7 +130,7 @@ func (m *Machine) mayRetry(t *attempt) bool {
 			}
 		}
 	}
-	return failed < most
+	return failed < m.mostAttempts(a)
 }
 
 // appAttemptOver is what an ended attempt means to its application.
@@ -179,4 +176,12 @@ func join(a, b string) string {
 		return a + b
 	}
 	return a + "\n" + b
+}
+
+// mostAttempts is how many attempts of an application may fail.
+func (m *Machine) mostAttempts(a *app) int {
+	if n := a.sub.MaxAttempts; n > 0 {
+		return min(n, cmp.Or(m.cfg.GlobalMaxAttempts, m.cfg.MaxAttempts))
+	}
+	return m.cfg.MaxAttempts
 }

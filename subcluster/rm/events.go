@@ -32,7 +32,7 @@ type Submission struct {
 	Unmanaged        bool
 	After            int32           // the ended attempt of a UAM, after which this begins the next; 0: none
 	KeepContainers   bool            // keep_containers_across_application_attempts
-	MaxAttempts      int             // 0 = Config.MaxAttempts, which also caps it
+	MaxAttempts      int             // 0 = Config.MaxAttempts; Config.GlobalMaxAttempts caps it
 	FailuresValidity time.Duration   // attempt_failures_validity_interval; <= 0 = every failure counts
 	Lifetime         time.Duration   // APP_TIMEOUT_LIFETIME; 0 = the queue's default
 	Label            LabelExpression // of asks that say nothing of labels

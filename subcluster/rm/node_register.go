@@ -4,7 +4,9 @@ package rm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -17,6 +19,13 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	m.at(now)
 	if r.ID.Host == "" || r.ID.Port < 0 {
 		return NodeRegistered{}, invalid("invalid node id "+r.ID.String(), "it needs a host and a port", "")
+	}
+	if least := m.cfg.MinNodeVersion; least != "" && olderVersion(r.Version, least) {
+		return NodeRegistered{
+			Action: NodeStop,
+			Diagnostics: fmt.Sprintf("Disallowed NodeManager Version %s, is less than the minimum version %s"+
+				" sending SHUTDOWN signal to NodeManager.", r.Version, least),
+		}, nil
 	}
 	v := m.sizes.Vec(r.Resource)
 	n := m.nodes[r.ID]
@@ -129,4 +138,27 @@ func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
 		m.nodeGone(n, nodeState(creel.NodeShutdown))
 	}
 	m.settle()
+}
+
+// olderVersion compares versions such as 3.4.2 or 3.5.0-SNAPSHOT, which is older than
+// 3.5.0, number by number; a part that is no number is older than one that is.
+func olderVersion(a, b string) bool {
+	parse := func(text string) (out [4]int) {
+		numbers, suffix, _ := strings.Cut(text, "-")
+		for i, part := range strings.SplitN(numbers, ".", 4) {
+			n, err := strconv.Atoi(part)
+			if err != nil {
+				n = -1
+			}
+			if i < 3 {
+				out[i] = n
+			}
+		}
+		if suffix != "" {
+			out[3] = -1
+		}
+		return out
+	}
+	x, y := parse(a), parse(b)
+	return slices.Compare(x[:], y[:]) < 0
 }

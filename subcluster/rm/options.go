@@ -28,6 +28,8 @@ type Config struct {
 	Volatile bool
 
 	MaxAttempts       int               // yarn.resourcemanager.am.max-attempts [2]
+	GlobalMaxAttempts int               // yarn.resourcemanager.am.global.max-attempts; 0 = MaxAttempts
+	MinNodeVersion    string            // yarn.resourcemanager.nodemanager.minimum.version [any]
 	NodeExpiry        time.Duration     // yarn.nm.liveness-monitor.expiry-interval-ms [600 s]
 	AMExpiry          time.Duration     // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
 	ContainerExpiry   time.Duration     // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]

@@ -172,11 +172,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 }
 
 func (m *Machine) retryAfterRestart(a *app) bool {
-	most := m.cfg.MaxAttempts
-	if n := a.sub.MaxAttempts; n > 0 && n < most {
-		most = n
-	}
-	return !a.sub.Unmanaged && len(a.failures) < most
+	return !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a)
 }
 
 // amsMissing ends the attempts of an earlier epoch whose AMs should run

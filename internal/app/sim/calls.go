@@ -21,7 +21,7 @@ func (c *cluster) submit(
 	claim int64,
 	reply func(bool, error),
 ) {
-	s, err := codec.Submission(app, user, nil)
+	s, err := codec.Submission(app, user, nil, codec.DefaultTagLimits)
 	if err != nil {
 		reply(false, err)
 		return

@@ -4,6 +4,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,12 +15,22 @@ import (
 
 // What YARN limits in a submission.
 const (
-	maxTags         = 10
-	maxTagLength    = 100
 	maxTypeLength   = 20
 	maxTokensConf   = 12800 // yarn.resourcemanager.delegation-token.max-conf-size-bytes
 	maxContextBytes = 32 << 20
 	anyPlace        = "*"
+)
+
+// TagLimits bound the tags of an application.
+type TagLimits struct {
+	Count  int // yarn.resourcemanager.application.max-tags
+	Length int // yarn.resourcemanager.application.max-tag.length
+}
+
+// Hadoop's limits; and none, for what was taken once.
+var (
+	DefaultTagLimits = TagLimits{10, 100}
+	NoTagLimits      = TagLimits{math.MaxInt, math.MaxInt}
 )
 
 // ErrNoApplicationID is the kind of the error for a request that names no
@@ -28,7 +39,9 @@ var ErrNoApplicationID = fmt.Errorf("%w: no application id", creel.ErrInvalidReq
 
 // Submission checks a submission message and returns it as the machine takes it.
 // The message itself travels along as Context.
-func Submission(c *pb.ApplicationSubmissionContextProto, user string, groups []string) (rm.Submission, error) {
+func Submission(
+	c *pb.ApplicationSubmissionContextProto, user string, groups []string, tags TagLimits,
+) (rm.Submission, error) {
 	s := rm.Submission{
 		ID:             pb.ToApplicationID(c.GetApplicationId()),
 		User:           user,
@@ -71,12 +84,12 @@ func Submission(c *pb.ApplicationSubmissionContextProto, user string, groups []s
 			maxTokensConf,
 		)
 	}
-	if len(s.Tags) > maxTags {
-		return s, Invalid("Too many applicationTags, a maximum of only %d are allowed!", maxTags)
+	if len(s.Tags) > tags.Count {
+		return s, Invalid("Too many applicationTags, a maximum of only %d are allowed!", tags.Count)
 	}
 	for _, tag := range s.Tags {
-		if len(tag) > maxTagLength {
-			return s, Invalid("Tag %s is too long, maximum allowed length of a tag is %d", tag, maxTagLength)
+		if len(tag) > tags.Length {
+			return s, Invalid("Tag %s is too long, maximum allowed length of a tag is %d", tag, tags.Length)
 		}
 		for i := range len(tag) {
 			if tag[i] < 0x20 || tag[i] > 0x7e {

@@ -54,6 +54,16 @@ func (h *Handler) mountOff(r chi.Router) {
 	r.Delete("/delegation-token", kerberos)
 }
 
+// unlessOff refuses what submits where Config.NoSubmissions says so.
+func (h *Handler) unlessOff(serve http.HandlerFunc) http.HandlerFunc {
+	if !h.conf.NoSubmissions {
+		return serve
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		h.text(w, r, http.StatusForbidden, "App submission via REST is disabled.")
+	}
+}
+
 func (h *Handler) refusing(err error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) }
 }

@@ -31,6 +31,8 @@ type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: who asks without a name, dr.who
 	LoginUser  string // who runs this process; the operating system's user when empty
 	MaxBody    int64  // bytes of a request, 8 MiB
+	// NoSubmissions refuses applications: yarn.webapp.enable-rest-app-submissions=false.
+	NoSubmissions bool
 	// ProxyHosts are hosts of AMs' pages besides those on which they run; * is any.
 	ProxyHosts []string
 	// ProxyTimeout is for how long the web proxy waits for an AM; 0: without end.
@@ -100,8 +102,8 @@ func (h *Handler) Mount(r chi.Router) {
 		r.Get("/queues/{queue}/access", h.queueAccess)
 
 		r.Get("/apps", h.kept(h.apps))
-		r.Post("/apps", h.submit)
-		r.Post("/apps/new-application", h.newApplication)
+		r.Post("/apps", h.unlessOff(h.submit))
+		r.Post("/apps/new-application", h.unlessOff(h.newApplication))
 		r.Get("/appstatistics", h.statistics)
 		r.Get("/apps/{appid}", h.app)
 		r.Get("/apps/{appid}/appattempts", h.attempts)

@@ -61,7 +61,7 @@ type Forwarded struct {
 // changes nothing, but for a UAM that is begun again; on a full disk only what changes
 // nothing is taken.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarded) Op[struct{}] {
-	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
+	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
 		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, most)

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	// MaxSubmission bounds a submission's message, in bytes; 0 is 32 MB. It is
 	// yarn.router.asc-interceptor-max-size, as at routers.
 	MaxSubmission int64
+
+	Tags codec.TagLimits // of applications; zero: Hadoop's
 
 	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
 	Traces trace.TracerProvider

@@ -304,7 +304,7 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 	if err := c.UnmarshalVT(b[w+int(n):]); err != nil {
 		return rm.AppRecord{}, err
 	}
-	s, err := codec.Submission(c, v.User, v.Groups)
+	s, err := codec.Submission(c, v.User, v.Groups, codec.NoTagLimits)
 	if err != nil {
 		return rm.AppRecord{}, err
 	}

@@ -110,7 +110,7 @@ func (w *world) submit(n int32) turn.Event {
 		UnmanagedAm:     new(true),
 		Queue:           new("default"),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{},
-	}, "ann", nil)
+	}, "ann", nil, codec.DefaultTagLimits)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -115,8 +115,8 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 // What is not in force yet is told to the daemons that it is about, once it has
 // another value than the default.
 func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
-	s := minimal(t, "yarn.resourcemanager.application.max-tags=3", "yarn.router.webapp.proxy.enable=true")
-	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.resourcemanager.application.max-tags=3") ||
+	s := minimal(t, "yarn.app.attempt.diagnostics.limit.kc=3", "yarn.router.webapp.proxy.enable=true")
+	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.app.attempt.diagnostics.limit.kc=3") ||
 		!strings.Contains(w[0], "the limit is Hadoop's default") {
 		t.Errorf("an rm is told %q", w)
 	}
@@ -124,7 +124,7 @@ func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
 		t.Errorf("a router is told %q: the one value is the default, the other is not its own", w)
 	}
 	for _, p := range properties(s) {
-		if p.Name == "yarn.resourcemanager.application.max-tags" && !strings.Contains(p.Source, "not in force yet") {
+		if p.Name == "yarn.app.attempt.diagnostics.limit.kc" && !strings.Contains(p.Source, "not in force yet") {
 			t.Errorf("/conf says %q of it", p.Source)
 		}
 	}

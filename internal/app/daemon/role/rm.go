@@ -22,6 +22,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/dash"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
@@ -65,6 +66,10 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	}
 	conf.Dir = s.String("creel.rm.data")
 	conf.Traces = tracing.Provider(s)
+	conf.Tags = codec.TagLimits{
+		Count:  s.Int("yarn.resourcemanager.application.max-tags"),
+		Length: s.Int("yarn.resourcemanager.application.max-tag.length"),
+	}
 	conf.MaxSubmission = s.Bytes("yarn.router.asc-interceptor-max-size")
 	c := RMConfig{
 		RM:           conf,
@@ -77,7 +82,9 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 			ProxyTimeout: proxyTimeout(s),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
-			Properties:   func() []rest.Property { return properties(s) },
+
+			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
+			Properties:    func() []rest.Property { return properties(s) },
 		},
 		WebServer: webSettings(s),
 		Log:       slog.Default(),

@@ -126,6 +126,16 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		m.Increment = step
 	}
 	m.MaxAttempts = s.Int("yarn.resourcemanager.am.max-attempts")
+	if v, ok := s.Lookup("yarn.resourcemanager.am.global.max-attempts"); ok && v.Text != "" {
+		m.GlobalMaxAttempts = s.Int("yarn.resourcemanager.am.global.max-attempts")
+	}
+	switch v := s.String("yarn.resourcemanager.nodemanager.minimum.version"); v {
+	case "NONE":
+	case "EqualToRM":
+		m.MinNodeVersion = server.Version
+	default:
+		m.MinNodeVersion = v
+	}
 	m.NodeExpiry = s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
 	m.AMExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
 	m.ContainerExpiry = s.Duration("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms")
