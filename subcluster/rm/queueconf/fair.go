@@ -218,26 +218,32 @@ func (r *fairReader) root(doc *element) queues.Queue {
 		root.FairSharePreemptionAt = r.fairShare
 	}
 	// The root takes queues that nobody declared, as long as a rule makes them.
-	root.AutoCreate = fairMade(&root)
+	root.AutoCreate = r.made(&root)
 	return root
 }
 
-// fairMade lets placement make queues below a parent. Hadoop sets no bound on
-// their number; a million names in a day must not fill the memory. It looks for
-// empty ones whenever it looks at its file, every 10 s.
-func fairMade(parent *queues.Queue) *queues.AutoCreate {
-	return &queues.AutoCreate{
-		Leaf: queues.Queue{
-			Capacity:     queues.WeightOf(1),
-			MaxCapacity:  parent.MaxChild,
-			Policy:       parent.Policy,
-			MaxAMPercent: parent.MaxAMPercent,
-		},
-		Parent:   queues.Queue{Capacity: queues.WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
-		Depth:    maxDepth,
-		Max:      10_000,
-		KeepIdle: 10 * time.Second,
+// made lets placement make queues below a parent: with the defaults of the file, but for
+// the parent's bound. Hadoop sets no bound on their number; a million names in a day must
+// not fill the memory. It looks for empty ones whenever it looks at its file, every 10 s.
+func (r *fairReader) made(parent *queues.Queue) *queues.AutoCreate {
+	policy := r.policy
+	if parent.Policy == queues.FairShare {
+		policy = queues.FairShare // drf is not possible below it
 	}
+	with := func(maximum queues.Amount) *queues.AutoCreate {
+		q := queues.Queue{
+			Capacity: queues.WeightOf(1), MaxCapacity: maximum, MaxParallelApps: r.maxApps, Policy: policy,
+			MaxAMPercent: r.amShare,
+		}
+		return &queues.AutoCreate{Leaf: q, Parent: q, Depth: maxDepth, Max: 10_000, KeepIdle: 10 * time.Second}
+	}
+	all := with(r.maximum)
+	if parent.MaxChild.Unit == queues.Unset {
+		return all
+	}
+	out := with(parent.MaxChild)
+	out.Below = all
+	return out
 }
 
 func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues.Policy, depth int) queues.Queue {
@@ -249,10 +255,10 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		Policy:       r.policy,
 		MaxAMPercent: r.amShare,
 	}
+	// The defaults hold for the root, too.
+	q.MaxParallelApps, q.MaxCapacity = r.maxApps, r.maximum
 	if isRoot {
 		q.Submit, q.Admin = queues.ACL{All: true}, queues.ACL{All: true}
-	} else {
-		q.MaxApps, q.MaxParallelApps, q.MaxCapacity = 0, r.maxApps, r.maximum
 	}
 	if r.count++; r.count > maxQueues || depth > maxDepth {
 		if r.count == maxQueues+1 || depth == maxDepth+1 {
@@ -368,7 +374,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		q.Children = append(q.Children, r.queue(c, child, q.Policy, depth+1))
 	}
 	if isParent && !isRoot {
-		q.AutoCreate = fairMade(&q)
+		q.AutoCreate = r.made(&q)
 	}
 	return q
 }

@@ -37,8 +37,7 @@ func (r *fairReader) placement(doc *element, names *placement.Tree) queues.Place
 			r.at(e, "this rule is never reached: rule %s before it always ends the search", ended)
 			continue
 		}
-		if rule.Kind == "default" || rule.Kind == "reject" ||
-			rule.Create && (rule.Kind == "user" || rule.Kind == "primaryGroup") {
+		if ends(&rule) {
 			ended = rule.Kind
 		}
 		f.Rules = append(f.Rules, rule)
@@ -47,6 +46,17 @@ func (r *fairReader) placement(doc *element, names *placement.Tree) queues.Place
 		r.at(r.rules, "<queuePlacementPolicy>: a submission could pass the last rule; end with default or reject")
 	}
 	return f
+}
+
+// ends reports whether a rule always has an answer, so that none after it is asked.
+func ends(rule *placement.FairRule) bool {
+	switch rule.Kind {
+	case "reject":
+		return true
+	case "specified", "secondaryGroupExistingQueue":
+		return false
+	}
+	return rule.Create && (rule.Parent == nil || ends(rule.Parent))
 }
 
 func (r *fairReader) rule(e *element) (placement.FairRule, bool) {

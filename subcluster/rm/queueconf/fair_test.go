@@ -92,7 +92,7 @@ func TestTheDocumentedAllocationFile(t *testing.T) {
 		!parent.MaxChild.Resource.Equal(gpuFree(creel.NewResource(4096, 4))) {
 		t.Errorf("secondary_group_queue %+v", parent)
 	}
-	if !root.Submit.All || root.MaxCapacity.Unit != queues.Unset || c.Queues.UserMaxAppsDefault != 5 ||
+	if !root.Submit.All || !root.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(40000, 0))) || c.Queues.UserMaxAppsDefault != 5 ||
 		!reflect.DeepEqual(c.Queues.UserMaxApps, []queues.UserLimit{{User: "sample_user", Max: 30}}) {
 		t.Errorf("root %+v, users %v", root, c.Queues.UserMaxApps)
 	}
@@ -264,7 +264,7 @@ func TestRootAndPoolElements(t *testing.T) {
 	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != queues.DRF ||
 		root.FairSharePreemption != 30*time.Second ||
 		root.FairSharePreemptionAt != 0.8 ||
-		root.MaxParallelApps != 0 {
+		root.MaxParallelApps != 7 {
 		t.Errorf("root %+v", root)
 	}
 	if a.Policy != queues.Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||

@@ -537,7 +537,7 @@ func (h *Handler) fairQueue(
 	h.resource(w, "maxContainerAllocation", q.MaxAllocation)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers))
+	w.Int("pendingContainers", int64(q.PendingContainers+q.InLineContainers))
 	w.Text("queueName", string(q.Path))
 	w.Text("schedulingPolicy", fairPolicy(q))
 	w.Bool("preemptable", !q.Spec.PreemptionDisabled)

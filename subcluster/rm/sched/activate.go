@@ -143,9 +143,9 @@ func (s *Scheduler) activateApps(q *Queue) {
 	}
 }
 
-// mayActivate gives the limit that keeps a's AM from starting, and the
+// atOnce gives the limit on numbers of applications at once that holds a back, and the
 // queue whose limit it is.
-func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
+func (s *Scheduler) atOnce(a *App) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
 		if q.maxRunning > 0 && q.running >= q.maxRunning {
 			return LimitParallelApps, q
@@ -155,6 +155,15 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 		if n := s.userRunning[a.user.name]; n != nil && *n >= most {
 			return LimitParallelApps, nil
 		}
+	}
+	return LimitNone, nil
+}
+
+// mayActivate gives the limit that keeps a's AM from starting, and the
+// queue whose limit it is.
+func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
+	if limit, where := s.atOnce(a); limit != LimitNone {
+		return limit, where
 	}
 	if a.amSize == nil {
 		return LimitNone, nil
@@ -169,9 +178,8 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	all, one := s.amLimit(q, a.user, set)
 	with := q.leaf.amUsed
 	with.Add(&size.V)
-	// One AM may always start, or a small queue would never run anything: one of the
-	// queue, not of each user.
-	if first = first || q.leaf.amUsed.IsZero(); first {
+	// One AM may always start: one of the queue, not of each user.
+	if first = first || q.leaf.amUsed.IsZero(); first && s.policy.oneAMAlways() {
 		return LimitNone, nil
 	}
 	if !s.sizes.Fits(&with, &all) {

@@ -3,6 +3,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -61,7 +62,7 @@ func (s *Scheduler) divide(q *Queue, set shareSet) {
 	for _, c := range q.children {
 		c.sized()
 	}
-	active := func(c *Queue) bool { return c.pendingCount > 0 || c.containers > 0 || c.appsBelow() > 0 }
+	active := (*Queue).active
 	for i := 0; i < s.sizes.N; i++ {
 		s.fill(q, i, active, q.shares[set].share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
 		s.fill(
@@ -75,6 +76,21 @@ func (s *Scheduler) divide(q *Queue, set shareSet) {
 	for _, c := range q.children {
 		s.divide(c, set)
 	}
+}
+
+// active reports whether the queue has something, or an application that no number of
+// applications at once holds back.
+func (q *Queue) active() bool {
+	if q.pendingCount > 0 || q.containers > 0 || q.running > 0 {
+		return true
+	}
+	if l := q.leaf; l != nil {
+		return slices.ContainsFunc(l.pending.Items, func(u *user) bool {
+			limit, _ := q.s.atOnce(u.pending.Top())
+			return limit == LimitNone
+		})
+	}
+	return slices.ContainsFunc(q.children, (*Queue).active)
 }
 
 func (q *Queue) appsBelow() int {

@@ -27,6 +27,9 @@ type ordering struct {
 	// relative: the rank of a child changes with its siblings' and with what is
 	// left in the cluster, so all are ranked anew before each decision.
 	relative bool
+
+	// byType: FairScheduler divides each type among the children, not the memory alone.
+	byType bool
 }
 
 // orderings are all there are, by name.

@@ -27,6 +27,7 @@ func init() {
 		children: hdrfQueues,
 		rank:     hdrfRank,
 		relative: true,
+		byType:   true,
 	}
 }
 

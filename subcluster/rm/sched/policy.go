@@ -16,7 +16,7 @@ type policy interface {
 	defaultOrder(q *Queue) queues.Policy // of a queue that names none
 	inheritsOrder() bool                 // such a queue has that of its parent
 	amShare() float64                    // share of a queue that AMs may use by default
-	size(s *Scheduler, q *Queue)         // sets guaranteed, max and their fractions, those of the parent being right
+	size(s *Scheduler, q *Queue)         // sets guaranteed, max and their fractions, those of the parent being right and the root's all there is
 	maxApps(q *Queue, all int) int       // a leaf's part of the bound on all applications
 	maxUserApps(q *Queue) int            // what one user may have of leafState.maxApps
 
@@ -37,6 +37,7 @@ type policy interface {
 	// amLimit is what AMs of a leaf may use together, and those of one user; nil: of
 	// one whose weight is 1.
 	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
+	oneAMAlways() bool  // a leaf may run one AM, whatever they may use together
 	holdsTheLine() bool // asks may not pass one that waits for a queue's maximum; see blocker.go
 
 	// Preemption.
@@ -48,8 +49,9 @@ type policy interface {
 	patience(s *Scheduler, w *Ask) int64 // opportunities to pass up before the ask may go beyond its level
 
 	// Reports.
-	byPartition() bool                      // use is told by partition
-	promise(s *Scheduler, q *Queue) float64 // the queue's part of the cluster
+	byPartition() bool                            // use is told by partition
+	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
+	measure(s *Scheduler, v *amounts.Vec) float64 // the part of the cluster that an amount is, told
 	report(s *Scheduler, q *Queue, v *QueueView)
 }
 

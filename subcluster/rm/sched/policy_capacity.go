@@ -25,6 +25,13 @@ func (p *capacityPolicy) inheritsOrder() bool { return false }
 
 func (p *capacityPolicy) amShare() float64 { return 0.1 }
 
+// oneAMAlways: or a small queue would never run anything.
+func (p *capacityPolicy) oneAMAlways() bool { return true }
+
+func (p *capacityPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
+	return s.sizes.Dominant(v, &s.total)
+}
+
 func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 	if p.spec.Vectors && q.s.total.IsZero() {
 		return all // no share is known
@@ -119,6 +126,9 @@ func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 
 // size gives a queue its part of its parent's.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
+	if c.parent == nil {
+		return // the root is promised everything
+	}
 	q := c.parent
 	if p.spec.Vectors {
 		s.sizeVectors(q)

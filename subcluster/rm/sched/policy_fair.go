@@ -5,6 +5,7 @@ package sched
 import (
 	"math"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -61,21 +62,59 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 	return int64(math.Ceil(max(t, 0) * float64(s.active)))
 }
 
-// amLimit is a share of the queue's fair share, or of its maximum as long as
-// that is nothing; in any units, not in steps.
+// amLimit is a share of the queue's fair share, or, of a type that it has nothing of, of
+// what is free within the queue's maximum; in any units, not in steps.
 func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
 	s.refreshShares(set)
-	base := q.sized().shares[set].share
-	if base.IsZero() {
-		base = q.max
-		base.Min(&s.total)
+	base := q.sized().dividedAmong(q.shares[set].share)
+	root := s.tree.root
+	for i := 0; i < s.sizes.N; i++ {
+		if base.At(i) == 0 {
+			base.Set(i, min(max(s.total.At(i)-root.used.At(i), 0), q.max.At(i)))
+		}
 	}
-	return scaleUp(&base, q.maxAM, &amounts.Vec{}, s.sizes.N), amounts.Unlimited
+	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, s.sizes.N), amounts.Unlimited
+}
+
+// oneAMAlways: a queue whose AMs may use less than one needs runs none.
+func (p *fairPolicy) oneAMAlways() bool { return false }
+
+// dividedAmong is what the policy of the queue above makes of a share: that named fair
+// divides the memory alone.
+func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
+	if p := q.parent; p != nil && !p.ordering.byType {
+		return amounts.Vec{Memory: share.Memory}
+	}
+	return share
 }
 
 func (p *fairPolicy) within() bool { return false }
 
 func (p *fairPolicy) byPartition() bool { return false }
+
+// measure is of the memory, whatever the queues are shared by.
+func (p *fairPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
+	return float64(v.Memory) / float64(max(s.total.Memory, 1))
+}
+
+// demand is what a queue uses and waits for, as far as its maximum and those below it let
+// it have that.
+func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
+	var v amounts.Vec
+	if q.leaf != nil {
+		v = q.used
+		v.Add(&q.pending)
+		v.Add(&q.inLine)
+	}
+	for _, c := range q.children {
+		below := p.demand(s, c)
+		v.Add(&below)
+	}
+	if q.sized().bounded {
+		v.Min(&q.max)
+	}
+	return v
+}
 
 // promise is the queue's fair share of the memory.
 func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
@@ -87,6 +126,13 @@ func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
 // applications that have had a container.
 func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 	v.Guaranteed, v.Minimum = v.FairShare, s.sizes.Resource(&q.minimum)
+	told := func(share amounts.Vec) creel.Resource {
+		share = q.dividedAmong(share)
+		return s.sizes.Resource(&share)
+	}
+	v.FairShare, v.SteadyShare = told(q.shares[inViews].share), told(q.shares[inViews].steady)
+	demand := p.demand(s, q)
+	v.Demand = s.sizes.Resource(&demand)
 	if l := q.leaf; l != nil {
 		v.ActiveApps, v.PendingApps = l.begun, int32(l.apps)-l.begun
 	}
@@ -95,7 +141,6 @@ func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 // size sets the bounds of a queue. Shares of the moment are computed when asked
 // for (fairshare.go).
 func (p *fairPolicy) size(s *Scheduler, c *Queue) {
-	q := c.parent
 	amount := func(a *queues.Amount, none amounts.Vec) (amounts.Vec, bool) {
 		switch a.Unit {
 		case queues.Absolute:
@@ -115,8 +160,11 @@ func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 	}
 	c.minimum, _ = amount(&c.spec.Minimum, amounts.Vec{})
 	c.max, c.bounded = amount(&c.spec.MaxCapacity, amounts.Unlimited)
-	if !c.bounded {
-		c.max, c.bounded = amount(&q.spec.MaxChild, amounts.Unlimited)
+	for i := 0; i < s.sizes.N; i++ {
+		c.max.Set(i, max(c.max.At(i), c.minimum.At(i)))
+	}
+	if c.parent == nil {
+		c.max.Min(&s.total)
 	}
 	c.maxFrac, c.absMax = 1, 1
 	if c.bounded {

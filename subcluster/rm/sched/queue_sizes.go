@@ -56,8 +56,8 @@ func (q *Queue) resize() {
 		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = s.total, s.total, 1, 1, 1, 1
 	} else {
 		q.parent.sized()
-		s.policy.size(s, q)
 	}
+	s.policy.size(s, q)
 	if q.cap = s.caps[q.path]; q.cap != nil {
 		q.bounded = true
 	}

@@ -236,7 +236,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 // Shares gives the percentage of what its queue is promised, and of the cluster,
 // that an application uses.
 func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
-	used := s.sizes.Dominant(&a.used, &s.total)
+	used := s.policy.measure(s, &a.used)
 	if promise := s.policy.promise(s, a.queue); promise > 0 {
 		ofQueue = finite(100 * used / promise)
 	}
