@@ -10,7 +10,9 @@ import (
 
 // DRF is Dominant Resource Fairness (Ghodsi et al., NSDI 2011).
 func init() {
-	orderings[queues.DRF] = &ordering{apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true}
+	orderings[queues.DRF] = &ordering{
+		apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true,
+	}
 }
 
 // drfRank is Dominant Resource Fairness between queues: the largest share of

@@ -16,9 +16,10 @@ type policy interface {
 	defaultOrder(q *Queue) queues.Policy // of a queue that names none
 	inheritsOrder() bool                 // such a queue has that of its parent
 	amShare() float64                    // share of a queue that AMs may use by default
-	size(s *Scheduler, q *Queue)         // sets guaranteed, max and their fractions, those of the parent being right and the root's all there is
-	maxApps(q *Queue, all int) int       // a leaf's part of the bound on all applications
-	maxUserApps(q *Queue) int            // what one user may have of leafState.maxApps
+	// size sets guaranteed, max and their fractions: its parent is sized, and the root has all there is.
+	size(s *Scheduler, q *Queue)
+	maxApps(q *Queue, all int) int // a leaf's part of the bound on all applications
+	maxUserApps(q *Queue) int      // what one user may have of leafState.maxApps
 
 	// Queues made on demand, and reloads.
 	makesUndeclared() bool // a submission may make its queue though no placement rule says so
