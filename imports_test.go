@@ -120,6 +120,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
 			"internal/awake",
+			"subcluster/remote", // the queues of a Hadoop ResourceManager
 		},
 	},
 	"policies/rebalancer/escrow": {

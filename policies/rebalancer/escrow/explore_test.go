@@ -60,6 +60,27 @@ type memberWorld struct {
 	grant Grant
 	ghost write // a write whose outcome nobody knows: it may still happen
 	asks  int   // asks left
+	// Of a member whose cap is a setting of its ResourceManager.
+	hadoop  bool
+	s       Standing
+	floor   int64 // below which the setting cannot be
+	set     int64 // in force
+	put     change
+	latePut change // one that nobody answered; it may still take effect
+}
+
+// change is a change of a setting, under way until a tick.
+type change struct {
+	to    int64
+	until int // 0: there is none
+}
+
+// cap is what is in force.
+func (x *memberWorld) cap(now time.Time) int64 {
+	if x.hadoop {
+		return x.set
+	}
+	return x.m.Cap(now).MemoryMB
 }
 
 // write is a compare-and-set under way.
@@ -81,7 +102,9 @@ type explorer struct {
 	limit   int
 	shares  bool
 	members []creel.SubclusterID
-	next    []successor
+	// standing are those of them whose caps are settings.
+	standing []creel.SubclusterID
+	next     []successor
 }
 
 func at(tick int) time.Time { return time.Unix(1000, 0).Add(time.Duration(tick) * unit) }
@@ -139,7 +162,7 @@ func (e *explorer) broken(w *world) string {
 		var caps, sum int64
 		for j := range w.queues[i].members {
 			x := &w.queues[i].members[j]
-			c := x.m.Cap(at(w.now)).MemoryMB
+			c := x.cap(at(w.now))
 			caps += c
 			sum += max(c, x.use)
 		}
@@ -164,9 +187,9 @@ func (e *explorer) member(w world, qi, mi int) {
 	if x.known < x.use {
 		do("finds its containers", func(_ *world, _ *queueWorld, x *memberWorld) { x.known = x.use })
 	} else {
-		if x.use < x.m.Cap(now).MemoryMB { // all at once: any less is covered by other orders
+		if x.use < x.cap(now) { // all at once: any less is covered by other orders
 			do("fills its cap", func(_ *world, _ *queueWorld, x *memberWorld) {
-				x.use = x.m.Cap(now).MemoryMB
+				x.use = x.cap(now)
 				x.known = x.use
 			})
 		}
@@ -176,12 +199,17 @@ func (e *explorer) member(w world, qi, mi int) {
 	}
 	switch x.stage {
 	case idle:
-		if x.asks == 0 {
+		if x.asks == 0 || x.put.until > 0 {
 			break
 		}
 		for _, needs := range []int64{0, e.maximum} {
 			do(fmt.Sprint("asks for ", needs), func(w *world, _ *queueWorld, x *memberWorld) {
-				x.req, x.sent, x.stage = x.m.Ask(now, mem(x.known), mem(needs)), w.now, asked
+				if x.sent, x.stage = w.now, asked; x.hadoop {
+					x.s.Seen(mem(x.set))
+					x.req = x.s.Ask(now, mem(x.known), mem(needs))
+				} else {
+					x.req = x.m.Ask(now, mem(x.known), mem(needs))
+				}
 				x.asks--
 			})
 		}
@@ -208,11 +236,34 @@ func (e *explorer) member(w world, qi, mi int) {
 		})
 	case written:
 		do("is answered", func(_ *world, _ *queueWorld, x *memberWorld) {
-			x.m.Granted(at(x.sent), x.grant)
+			if x.hadoop {
+				x.s.Granted(x.grant)
+				if to, due := x.s.Change(); due {
+					x.put = change{max(to.MemoryMB, x.floor), 1 << 20}
+				}
+			} else {
+				x.m.Granted(at(x.sent), x.grant)
+			}
 			x.stage, x.grant, x.req = idle, Grant{}, Request{}
 		})
 		do("loses the answer", func(_ *world, _ *queueWorld, x *memberWorld) {
 			x.stage, x.grant, x.req = idle, Grant{}, Request{}
+		})
+	}
+	if x.put.until > 0 {
+		do("has its setting changed", func(_ *world, _ *queueWorld, x *memberWorld) {
+			x.set = x.put.to
+			x.s.Changed(now, mem(x.put.to), true)
+			x.put = change{}
+		})
+		do("has no answer to a change of its setting", func(w *world, _ *queueWorld, x *memberWorld) {
+			x.s.Changed(now, mem(x.put.to), false)
+			x.latePut, x.put = change{x.put.to, w.now + int(x.s.Late/unit)}, change{}
+		})
+	}
+	if x.latePut.until > 0 {
+		do("has its setting changed late", func(_ *world, _ *queueWorld, x *memberWorld) {
+			x.set, x.latePut = x.latePut.to, change{}
 		})
 	}
 	if x.ghost.record != nil {
@@ -224,11 +275,22 @@ func (e *explorer) member(w world, qi, mi int) {
 	if w.faults > 0 {
 		do("restarts", func(w *world, _ *queueWorld, x *memberWorld) {
 			w.faults--
-			x.m = Member{ID: x.m.ID, Epoch: x.m.Epoch + 1, Terms: e.terms, Recover: now.Add(2 * unit)}
+			if x.hadoop {
+				fixed := x.s.Fixed
+				x.s = Standing{ID: x.s.ID, Epoch: x.s.Epoch + 1, Late: x.s.Late, Recover: now.Add(x.s.Late), Fixed: fixed}
+				if x.put.until > 0 {
+					x.latePut, x.put = change{x.put.to, w.now + int(x.s.Late/unit)}, change{}
+				}
+			} else {
+				x.m = Member{ID: x.m.ID, Epoch: x.m.Epoch + 1, Terms: e.terms, Recover: now.Add(2 * unit)}
+			}
 			if x.stage == decided {
 				x.ghost = x.w
 			}
 			x.known, x.stage, x.w, x.grant, x.req = 0, idle, write{}, Grant{}, Request{}
+			if x.hadoop {
+				x.known = x.use // the ResourceManager itself goes on
+			}
 		})
 	}
 }
@@ -240,7 +302,7 @@ func (e *explorer) read(w *world, q *queueWorld) *Record {
 	if q.record != nil {
 		r = q.record.Clone()
 	}
-	r.Adopt(now, source, e.members, e.terms)
+	r.Adopt(now, source, e.members, e.standing, e.terms)
 	return r
 }
 
@@ -312,7 +374,10 @@ func (e *explorer) tick(w world) {
 	for i := range e.queues {
 		for j := range w.queues[i].members {
 			x := &w.queues[i].members[j]
-			if !at(w.now).Before(x.m.Ends().Add(e.terms.Margin + e.terms.Linger)) {
+			if x.latePut.until > 0 && w.now >= x.latePut.until {
+				x.latePut = change{} // it was lost
+			}
+			if !x.hadoop && !at(w.now).Before(x.m.Ends().Add(e.terms.Margin+e.terms.Linger)) {
 				x.use, x.known = 0, 0
 			}
 		}
@@ -339,6 +404,9 @@ func (e *explorer) key(w *world) (k [2]uint64) {
 			if current && at(w.now).Before(r.Settled) {
 				b = append(b, 'w', m[1])
 			}
+		}
+		for _, m := range r.AwaitedStanding {
+			b = append(b, 'W', m[1])
 		}
 		if b = append(b, 254); current {
 			b = append(b, 253)
@@ -376,6 +444,20 @@ func (e *explorer) key(w *world) (k [2]uint64) {
 		for j := range q.members {
 			x := &q.members[j]
 			b = append(b, byte(x.m.Epoch), byte(x.use), byte(x.known), byte(x.stage), byte(x.asks))
+			if x.hadoop {
+				b = append(b, byte(x.set), byte(x.put.to), byte(x.latePut.to), byte(max(0, x.latePut.until-w.now)), byte(x.s.Epoch))
+				if x.put.until > 0 {
+					b = append(b, 'p')
+				}
+				if x.s.given {
+					b = append(b, 'g')
+				}
+				amount(x.s.limit)
+				amount(x.s.late)
+				amount(x.s.target)
+				when(x.s.until, 0)
+				when(x.s.Recover, 0)
+			}
 			amount(x.m.Cap(at(w.now)))
 			when(x.m.ends, e.terms.Margin+e.terms.Linger)
 			when(x.m.Recover, 0)
@@ -447,6 +529,51 @@ func newExplorer(t *testing.T, queues, members, asks, plans, faults int) (*explo
 	return e, w
 }
 
+// asSettings makes members of which the cap is a setting: one that can be changed, but not
+// below floor, and one that cannot and is at fixed.
+func (e *explorer) asSettings(w *world, floor, fixed int64) {
+	e.standing = e.members[:1]
+	if fixed >= 0 {
+		e.standing = e.members[:2]
+	}
+	for i := range e.queues {
+		q := &w.queues[i]
+		for j, id := range e.standing {
+			x := &q.members[j]
+			x.hadoop, x.floor, x.set = true, floor, floor
+			x.s = Standing{ID: id, Epoch: 1, Late: 2 * unit}
+			if j == 1 {
+				x.floor, x.set, x.s.Fixed = fixed, fixed, true
+			}
+		}
+		q.record.AwaitedStanding = e.standing
+	}
+}
+
+// Members whose caps are settings of ResourceManagers that know nothing of leases: slow to
+// take them, not below what they guarantee, or not at all.
+func TestEveryOrderWithSettings(t *testing.T) {
+	for _, c := range []struct {
+		name                        string
+		ticks, asks, fault, members int
+		floor, fixed                int64
+	}{
+		{"one that can be changed", 3, 2, 0, 2, 0, -1},
+		{"one that is never below its guarantee", 2, 2, 0, 2, 1, -1},
+		{"and a fault", 3, 1, 1, 2, 1, -1},
+		{"one that cannot be changed", 2, 1, 0, 3, 1, 2},
+		{"and a fault, as far as it goes", 3, 2, 1, 3, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, w := newExplorer(t, 1, c.members, c.asks, 0, c.fault)
+			e.ticks = c.ticks
+			e.asSettings(&w, c.floor, c.fixed)
+			e.explore(w)
+			t.Logf("%d states", len(e.seen))
+		})
+	}
+}
+
 // Long walks go where the explorer does not reach: through hundreds of leases
 // and many faults, one after the other.
 func TestLongWalks(t *testing.T) {
@@ -455,6 +582,10 @@ func TestLongWalks(t *testing.T) {
 		e, w := newExplorer(nil, 1, 3, 1<<30, 1<<30, 1)
 		e.ticks, e.maximum = 1<<30, rapid.Int64Range(1, 9).Draw(t, "maximum")
 		w.queues[0].record.Maximum = mem(e.maximum)
+		if rapid.Bool().Draw(t, "settings") {
+			fixed := rapid.Int64Range(-1, e.maximum/2).Draw(t, "fixed")
+			e.asSettings(&w, rapid.Int64Range(0, e.maximum/2).Draw(t, "floor"), fixed)
+		}
 		last := 0
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			before := w.faults

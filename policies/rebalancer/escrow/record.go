@@ -35,7 +35,10 @@ type Record struct {
 	// caps are over, nobody is given more than it says to hold.
 	Awaited []creel.SubclusterID `json:"awaited,omitempty"`
 	Settled time.Time            `json:"settled"`
-	Holders []Holder             `json:"holders,omitempty"` // by member
+	// AwaitedStanding are such members whose caps do not end by themselves: they are
+	// awaited however long that takes.
+	AwaitedStanding []creel.SubclusterID `json:"awaited_standing,omitempty"`
+	Holders         []Holder             `json:"holders,omitempty"` // by member
 }
 
 // Holder is one member's part.
@@ -49,6 +52,10 @@ type Holder struct {
 	Lease   time.Duration      `json:"lease"`
 	Ends    time.Time          `json:"ends"`
 	Version int64              `json:"version"` // rises with each answer
+	// Standing caps count until the member says otherwise or leaves the federation;
+	// Fixed ones cannot be changed (Standing).
+	Standing bool `json:"standing,omitempty"`
+	Fixed    bool `json:"fixed,omitempty"`
 }
 
 // Request is what a member asks for. Amounts are totals, not differences, so
@@ -62,6 +69,9 @@ type Request struct {
 	// Recovering says that containers of the epoch before may not be counted in
 	// Uses yet: the cap is not lowered.
 	Recovering bool
+	// Standing: what is in force there stays so without a lease. Fixed: it cannot be
+	// changed.
+	Standing, Fixed bool
 }
 
 // Grant is the answer.
@@ -81,12 +91,13 @@ func NewRecord(q creel.QueuePath, maximum creel.Resource, tree int64) *Record {
 
 // Adopt prepares a record that was read from a store with the given source. A
 // store that may have lost writes may know older leases and lower caps than
-// members have. members are those of the federation.
-func (r *Record) Adopt(now time.Time, source string, members []creel.SubclusterID, t Terms) {
+// members have. members are those of the federation, standing those of them whose caps
+// have no lease.
+func (r *Record) Adopt(now time.Time, source string, members, standing []creel.SubclusterID, t Terms) {
 	if r.Source == source {
 		return
 	}
-	r.Source, r.Awaited = source, slices.Clone(members)
+	r.Source, r.Awaited, r.AwaitedStanding = source, slices.Clone(members), slices.Clone(standing)
 	longest := t.Lease
 	for i := range r.Holders {
 		h := &r.Holders[i]
@@ -94,6 +105,22 @@ func (r *Record) Adopt(now time.Time, source string, members []creel.SubclusterI
 		longest = max(longest, h.Lease)
 	}
 	r.Settled = later(r.Settled, now.Add(longest+t.Linger))
+}
+
+// Leave drops what members held without a lease that are in the federation no more:
+// members are those that are.
+func (r *Record) Leave(members []creel.SubclusterID) {
+	gone := func(id creel.SubclusterID) bool { return !slices.Contains(members, id) }
+	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool { return h.Standing && gone(h.Member) })
+	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), gone)
+}
+
+// Silent reports whether a member that holds without a lease, or is awaited without end,
+// has not asked for as long as a lease: it may have left.
+func (r *Record) Silent(now time.Time) bool {
+	return len(r.AwaitedStanding) > 0 || slices.ContainsFunc(r.Holders, func(h Holder) bool {
+		return h.Standing && !now.Before(h.Ends)
+	})
 }
 
 func later(a, b time.Time) time.Time {
@@ -143,6 +170,9 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	room := r.room(i)
 	want, reason := r.want(now, i, &q)
 	give := want.Min(room).Max(creel.Resource{})
+	if q.Fixed {
+		give, reason = q.Holds, "its own maximum cannot be changed by calls, and counts"
+	}
 	if reason == "" && !want.Fits(room) {
 		reason = "the rest of the maximum is held by others"
 	}
@@ -152,9 +182,12 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	if q.Recovering {
 		cap = cap.Max(h.Cap)
 	}
-	r.Awaited = slices.DeleteFunc(slices.Clone(r.Awaited), func(m creel.SubclusterID) bool { return m == q.Member })
+	itself := func(m creel.SubclusterID) bool { return m == q.Member }
+	r.Awaited = slices.DeleteFunc(slices.Clone(r.Awaited), itself)
+	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), itself)
 	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(q.Uses.Sub(cap))
 	h.Needs, h.Lease, h.Ends = q.Needs, t.Lease, now.Add(t.Lease)
+	h.Standing, h.Fixed = q.Standing, q.Fixed
 	h.Version++
 	return Grant{
 		Cap: give, Lease: t.Lease, Version: h.Version, Short: positive(q.Needs.Sub(give)), Reason: reason,
@@ -163,7 +196,9 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 
 // expire drops what no member can hold any more.
 func (r *Record) expire(now time.Time, t Terms) {
-	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool { return !now.Before(h.Ends.Add(t.Linger)) })
+	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool {
+		return !h.Standing && !now.Before(h.Ends.Add(t.Linger))
+	})
 }
 
 // room is what holder i may have at most: the maximum less what counts for the
@@ -184,17 +219,26 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 	h := &r.Holders[i]
 	needs := q.Needs.Max(q.Uses)
 	share := r.share(i)
-	if q.Recovering {
-		return needs.Max(h.Cap), "it recovers: what it held is kept"
+	holds := q.Holds.Max(q.Uses)
+	if q.Recovering { // it has what it held, and not more before the others have asked
+		holds = holds.Max(h.Cap)
 	}
-	if len(r.Awaited) > 0 && now.Before(r.Settled) {
-		holds := q.Holds.Max(q.Uses)
+	switch {
+	case len(r.AwaitedStanding) > 0:
+		return needs.Max(share).Min(holds), fmt.Sprintf(
+			"the record is new in this store: nobody gets more until all members have asked, and what these hold has "+
+				"no lease: %v", r.AwaitedStanding)
+	case len(r.Awaited) > 0 && now.Before(r.Settled):
 		return needs.Max(share).Min(holds), fmt.Sprintf(
 			"the record is new in this store: nobody gets more until all members have asked (%v missing), or at %s",
 			r.Awaited, r.Settled.UTC().Format(time.TimeOnly))
+	case q.Recovering:
+		return needs.Max(h.Cap), "it recovers: what it held is kept"
 	}
 	short, lack, free := r.lack(now, i)
 	switch {
+	case !short && q.Standing: // to change it costs its ResourceManager a new reading of all queues
+		return needs.Max(share).Max(q.Holds), ""
 	case !short:
 		return needs.Max(share), ""
 	case lack.IsZero():

@@ -33,14 +33,17 @@ type Turn func(ctx context.Context, f func(m *rm.Machine, now time.Time)) error
 // Keeper keeps a ResourceManager's queues within their part of federation-wide
 // maxima: the driver of escrow.Member.
 type Keeper struct {
-	ID      creel.SubclusterID
-	Epoch   int64
-	Store   KeeperStore
-	Turn    Turn
-	Every   time.Duration // between rounds: how long a queue waits for more
-	Terms   escrow.Terms
-	Recover time.Duration // after the start, in which containers of the epoch before may appear
-	Log     *slog.Logger
+	ID    creel.SubclusterID
+	Epoch int64
+	Store KeeperStore
+	Turn  Turn
+	// Settings, if given, are the queues of a ResourceManager of Hadoop's for which this
+	// process speaks; Turn is not used then.
+	Settings Settings
+	Every    time.Duration // between rounds: how long a queue waits for more
+	Terms    escrow.Terms
+	Recover  time.Duration // after the start, in which containers of the epoch before may appear
+	Log      *slog.Logger
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
@@ -62,6 +65,7 @@ type KeeperCounts struct {
 // kept is one queue with a maximum.
 type kept struct {
 	member  *escrow.Member
+	setting *escrow.Standing // instead of member, with Settings
 	maximum creel.Resource
 	tree    int64
 	request escrow.Request
@@ -74,12 +78,14 @@ type kept struct {
 func (k *Keeper) Run(ctx context.Context) error {
 	k.queues = map[creel.QueuePath]*kept{}
 	k.started, k.ctx = k.Clock.Now(), ctx
-	if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
-		for a := range m.Apps {
-			k.recovers = k.recovers || !a.State.Ended()
+	if k.Settings == nil {
+		if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
+			for a := range m.Apps {
+				k.recovers = k.recovers || !a.State.Ended()
+			}
+		}); err != nil {
+			return nil // it is stopping
 		}
-	}); err != nil {
-		return nil // it is stopping
 	}
 	tick := time.NewTicker(k.Every)
 	defer tick.Stop()
@@ -121,7 +127,7 @@ func (k *Keeper) round(ctx context.Context) error {
 		// 2. The time that leases count from, before anything is read.
 		sent := k.Clock.Now()
 		// 3. In one turn of the machine: what is used and in force.
-		if err := k.ask(sent); err != nil {
+		if err := k.ask(limit, sent); err != nil {
 			return err
 		}
 		// 4. The records, and what they give.
@@ -132,6 +138,9 @@ func (k *Keeper) round(ctx context.Context) error {
 		// 5. Compare-and-set; 6. what was written is held.
 		conflicts, err := k.write(limit, sent, &set)
 		// 7. Caps in force.
+		if k.Settings != nil && err == nil {
+			err = k.change(limit, sent)
+		}
 		if failed := k.force(); failed != nil || err != nil {
 			return errors.Join(err, failed)
 		}
@@ -164,6 +173,12 @@ func (k *Keeper) readTree(ctx context.Context) error {
 			continue
 		}
 		x := k.queues[q.Path]
+		if x == nil && k.Settings != nil {
+			x = &kept{setting: &escrow.Standing{
+				ID: k.ID, Epoch: k.Epoch, Late: k.Recover, Recover: k.started.Add(k.Recover),
+			}}
+			k.queues[q.Path] = x
+		}
 		if x == nil {
 			x = &kept{member: &escrow.Member{
 				ID: k.ID, Epoch: k.Epoch, Terms: k.Terms,
@@ -185,6 +200,10 @@ func (k *Keeper) readTree(ctx context.Context) error {
 		}
 		x.maximum, x.tree, x.seen = q.Maximum, tree.Version, true
 	}
+	if k.Settings != nil {
+		k.lift()
+		return nil
+	}
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			if !q.seen {
@@ -196,7 +215,10 @@ func (k *Keeper) readTree(ctx context.Context) error {
 }
 
 // ask makes the requests.
-func (k *Keeper) ask(sent time.Time) error {
+func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
+	if k.Settings != nil {
+		return k.askSettings(ctx, sent)
+	}
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			k.set(m, now, path, q) // a lease that is over is over before we say what we hold
@@ -210,7 +232,7 @@ func (k *Keeper) ask(sent time.Time) error {
 
 // write puts the requests into the records.
 func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (conflicts int, err error) {
-	var members []creel.SubclusterID
+	var members, standing []creel.SubclusterID
 	paths := make([]creel.QueuePath, 0, len(k.queues))
 	for path := range k.queues {
 		paths = append(paths, path)
@@ -225,13 +247,14 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 				return conflicts, err
 			}
 		}
-		if record.Source != set.Source || !known {
+		if strange := record.Source != set.Source || !known; strange || record.Silent(set.Now) {
 			if members == nil {
-				if members, err = k.members(ctx); err != nil {
+				if members, standing, err = k.members(ctx); err != nil {
 					return conflicts, err
 				}
 			}
-			record.Adopt(set.Now, set.Source, members, k.Terms)
+			record.Adopt(set.Now, set.Source, members, standing, k.Terms)
+			record.Leave(members)
 		}
 		record.Limit(q.maximum, q.tree)
 		grant, err := record.Ask(set.Now, q.request, k.Terms)
@@ -258,7 +281,7 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 			return conflicts, err
 		}
 		k.Counts.Writes.Add(1)
-		q.member.Granted(sent, grant)
+		q.granted(sent, grant)
 		q.renewed, q.told = sent, q.request
 	}
 	return conflicts, nil
@@ -272,23 +295,41 @@ func (k *Keeper) due(q *kept, sent time.Time, g escrow.Grant) bool {
 		sent.Sub(q.renewed) >= k.Terms.Lease/3
 }
 
-// members of the federation that may hold caps.
-func (k *Keeper) members(ctx context.Context) ([]creel.SubclusterID, error) {
+func (q *kept) granted(sent time.Time, g escrow.Grant) {
+	if q.setting != nil {
+		q.setting.Granted(g)
+	} else {
+		q.member.Granted(sent, g)
+	}
+}
+
+// members of the federation that may hold caps, and those of them that hold them without a
+// lease.
+func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterID, err error) {
 	records, err := k.Store.Records(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ids := []creel.SubclusterID{k.ID}
+	ids = []creel.SubclusterID{k.ID}
 	for _, m := range records.Members {
-		if !m.Deregistered && m.ID != k.ID {
+		if m.Deregistered {
+			continue
+		}
+		if m.ID != k.ID {
 			ids = append(ids, m.ID)
 		}
+		if m.ByAgent() {
+			standing = append(standing, m.ID)
+		}
 	}
-	return ids, nil
+	return ids, standing, nil
 }
 
 // force puts every cap in force as it is now.
 func (k *Keeper) force() error {
+	if k.Settings != nil {
+		return nil // a setting stays as it is
+	}
 	held, short := int64(0), int64(0)
 	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {

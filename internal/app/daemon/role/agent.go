@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/settings"
+	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -24,6 +25,8 @@ type AgentConfig struct {
 	TakeOver  bool              // takes the name of a member that is alive
 	Signer    *subcluster.Signer
 	Heartbeat time.Duration
+	Escrow    Escrow // of queues with a federation-wide maximum
+	User      string // as whom their maxima are changed
 	Log       *slog.Logger
 }
 
@@ -46,6 +49,8 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		Signer:    signer,
 		TakeOver:  s.Bool("creel.membership.take-over"),
 		Heartbeat: s.Duration("creel.membership.beat-interval"),
+		Escrow:    EscrowSettings(s),
+		User:      s.String("creel.router.proxy-user"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
 			ID:      id,
@@ -82,8 +87,30 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		TakeOver: c.TakeOver,
 		Signer:   c.Signer,
 	}
+	epochs := make(chan int64, 1)
+	agent.Keep = func(_ context.Context, epoch int64) error { epochs <- epoch; return nil }
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)
+	s.Add("escrow", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case epoch := <-epochs:
+			return c.keeper(epoch, store).Run(ctx)
+		}
+	})
 	return s
+}
+
+// keeper holds the member's parts of federation-wide maxima by its ResourceManager's own
+// settings.
+func (c *AgentConfig) keeper(epoch int64, store statestore.Store) *rebalance.Keeper {
+	return &rebalance.Keeper{
+		ID: c.Member.ID, Epoch: epoch, Store: store, Every: c.Escrow.Every, Terms: c.Escrow.Terms,
+		Recover: c.Escrow.Recovery, Log: c.Log,
+		Settings: &remote.HadoopQueues{
+			Address: c.Member.Addresses.Web, User: c.User, Linger: c.Escrow.Terms.Linger,
+		},
+	}
 }

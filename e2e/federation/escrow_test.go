@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+)
+
+// Three ResourceManagers of ours and one of Hadoop's share a queue's federation-wide
+// maximum, with load in two of them and then elsewhere: use comes to what the queue may have
+// within ten seconds, and is never above the maximum in any sample, nor are the caps.
+func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
+	const maximum, each = 16384, 512
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"})
+	conf := hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"}
+	for i := range 3 {
+		f.Subclusters = append(f.Subclusters, f.StartSubcluster(t, i+1, conf))
+	}
+	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: changeable.With(hadoop.Conf{
+		"yarn.am.liveness-monitor.expiry-interval-ms":         "900000",
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+		// Its other calculator lets a queue go over by a container of unusual proportions.
+		"yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+	})})
+	far := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses}
+	f.Subclusters = append(f.Subclusters, far)
+	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", far.ID)
+	for _, s := range f.Subclusters {
+		start(t, "nm-"+s.ID, "nm", hadoop.Conf{
+			"yarn.resourcemanager.resource-tracker.address": s.Addresses.Tracker,
+			"creel.nm.simulate": "1", "creel.nm.simulate.memory-mb": "16384", "creel.nm.simulate.vcores": "64",
+			"creel.nm.simulate.run-time": "1h",
+		})
+	}
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 4)
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 4)
+	file := filepath.Join(tempDir(t, "document"), "federation.yaml")
+	document := fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum)
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Creel(t, "queue", "apply", "-f", file, "--server", "http://"+web, "--user", hadoop.OSUser(t))
+
+	use := func(s *Subcluster) int {
+		t.Helper()
+		var doc struct {
+			Scheduler struct {
+				SchedulerInfo struct {
+					Queues struct {
+						Queue []struct {
+							QueueName     string
+							ResourcesUsed struct{ Memory int }
+						}
+					}
+				}
+			}
+		}
+		if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
+			if q.QueueName == "other" {
+				return q.ResourcesUsed.Memory
+			}
+		}
+		t.Fatalf("%s has no queue other", s.ID)
+		return 0
+	}
+	samples := 0
+	// sample reads what is used. Members whose use falls are read last, so that the sum is at
+	// most what was in use at one moment.
+	sample := func(order []*Subcluster) (sum int, by map[string]int) {
+		t.Helper()
+		by = map[string]int{}
+		for _, s := range order {
+			by[s.ID] = use(s)
+			sum += by[s.ID]
+		}
+		samples++
+		if sum > maximum {
+			t.Fatalf("sample %d: %d MB are in use, above %d: %v", samples, sum, maximum, by)
+		}
+		var doc struct {
+			Escrow []struct {
+				Member string
+				Cap    map[string]int
+			}
+		}
+		if _, err := Call(t, http.MethodGet, web, "/api/v1/rebalancer", nil, &doc); err != nil {
+			t.Fatal(err)
+		}
+		caps := 0
+		for _, e := range doc.Escrow {
+			caps += e.Cap["memory"]
+		}
+		if caps > maximum {
+			t.Fatalf("sample %d: caps sum to %d MB, above %d: %+v", samples, caps, maximum, doc.Escrow)
+		}
+		return sum, by
+	}
+	apps := map[string][]string{}
+	load := func(s *Subcluster, n int) {
+		t.Helper()
+		for range n {
+			id, err := NewApplication(t, s.Addresses.Web)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, err := Call(t, http.MethodPost, s.Addresses.Web, "/ws/v1/cluster/apps", map[string]any{
+				"application-id": id, "application-name": "load", "queue": "other", "application-type": "TEST",
+				"max-app-attempts": 1, "resource": map[string]any{"memory": each, "vCores": 1},
+				"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
+			}, nil)
+			if err != nil {
+				t.Fatal(code, err)
+			}
+			apps[s.ID] = append(apps[s.ID], id)
+		}
+	}
+	// comes samples until each member uses what it should, within 5 % of the maximum.
+	comes := func(order []*Subcluster, want map[string]int) {
+		t.Helper()
+		began := time.Now()
+		for {
+			_, by := sample(order)
+			far := false
+			for id, mb := range want {
+				far = far || max(by[id]-mb, mb-by[id]) > maximum/20
+			}
+			took := time.Since(began)
+			if !far {
+				t.Logf("after %s: %v, in %d samples none above", took.Round(100*time.Millisecond), by, samples)
+				if took > 10*time.Second {
+					t.Errorf("use followed after %s", took)
+				}
+				return
+			}
+			if took > time.Minute {
+				t.Fatalf("after %s it is %v, want %v\n%s", took, by, want, f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	one, two, three := f.Subclusters[0], f.Subclusters[1], f.Subclusters[2]
+	order := []*Subcluster{one, two, three, far}
+	comes(order, map[string]int{one.ID: 0, far.ID: 0})
+	load(one, 12)
+	comes(order, map[string]int{one.ID: 6144})
+	load(far, 40)
+	comes(order, map[string]int{one.ID: 6144, far.ID: maximum - 6144})
+
+	// Half of what runs in Hadoop's cluster ends, and all that waits there; another wants it.
+	for _, id := range append(apps[far.ID][20:], apps[far.ID][:10]...) {
+		KillApp(t, far.Addresses.Web, id)
+	}
+	left := use(far)
+	load(two, 30)
+	comes([]*Subcluster{two, one, three, far},
+		map[string]int{one.ID: 6144, far.ID: left, two.ID: maximum - 6144 - left})
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Settings are the queues of a ResourceManager that knows nothing of escrow, whose maxima
+// are settings: remote.HadoopQueues.
+type Settings interface {
+	// Read gives the queues as they are, and whether their maxima can be changed.
+	Read(ctx context.Context) (queues map[creel.QueuePath]remote.QueueNow, change bool, err error)
+	// Limit changes maxima. Unclear: it may have been done, or be done yet.
+	Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error)
+}
+
+// askSettings makes the requests of what the ResourceManager says that it does.
+func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
+	now, change, err := k.Settings.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("its queues cannot be read: %w", err)
+	}
+	for path, q := range k.queues {
+		is := now[path] // a queue that it does not have uses nothing, and may not
+		q.setting.Fixed = !change
+		q.setting.Seen(is.Most)
+		q.request = q.setting.Ask(sent, is.Uses, is.Needs)
+	}
+	return nil
+}
+
+// change sets the maxima that were given. All queues with a federation-wide maximum are
+// named: a part of another's is another amount when that one changes.
+func (k *Keeper) change(ctx context.Context, sent time.Time) error {
+	if k.Clock.Now().Sub(sent) >= k.Terms.Lease-k.Terms.Margin {
+		return nil // an answer of long ago: another may speak for the member by now
+	}
+	to, due := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]creel.Resource{}
+	for path, q := range k.queues {
+		if target, changes := q.setting.Change(); changes {
+			due[path], to[path] = target, target
+		} else if !q.setting.Fixed {
+			to[path] = q.request.Holds
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	unclear, err := k.Settings.Limit(ctx, to)
+	for path, target := range due {
+		if err == nil || unclear {
+			k.queues[path].setting.Changed(k.Clock.Now(), target, err == nil)
+		}
+	}
+	return err
+}
+
+// lift forgets queues that have no federation-wide maximum any more. Their setting stays
+// what it was last: nobody but an administrator knows what it should be.
+func (k *Keeper) lift() {
+	for path, q := range k.queues {
+		if !q.seen {
+			delete(k.queues, path)
+			k.Log.Warn("a queue has no federation-wide maximum any more; its maximum-capacity stays as it was set last",
+				"subcluster", k.ID, "queue", string(path))
+		}
+	}
+}

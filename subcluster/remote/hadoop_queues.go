@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// HadoopQueues reads what queues of Hadoop's CapacityScheduler use and may use, and
+// changes what they may, by maximum-capacity. Its methods are not to be called at the
+// same time.
+type HadoopQueues struct {
+	Address string // host:port of its web server
+	User    string // as whom, "" for its static user
+	// Linger is for how long a cluster that has shrunk counts with the size that it had: a
+	// percentage gives more again when its nodes are back.
+	Linger time.Duration
+
+	conf   map[string]string // nil: not changed by calls
+	asked  time.Time         // for it
+	sizes  []sizeAt          // of the cluster, what it was lately
+	factor float64           // the largest of them, of now
+	maxima map[creel.QueuePath]creel.Resource
+}
+
+type sizeAt struct {
+	at   time.Time
+	size creel.Resource
+}
+
+// QueueNow is a queue as it is.
+type QueueNow struct {
+	Uses, Needs creel.Resource
+	// Most is what it may use by its maximum, of the largest cluster there was lately.
+	Most creel.Resource
+}
+
+// forAM is what an application that waits for its AM is taken to need: Hadoop does not say.
+// Without it a queue whose maximum lets no AM begin would never be given more.
+var forAM = creel.NewResource(2048, 1)
+
+// confEvery is how often it is asked for the configuration that calls change.
+const confEvery = 30 * time.Second
+
+// Read gives its queues, and whether their maxima can be changed.
+func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, bool, error) {
+	web := &WebMember{Address: h.Address}
+	body, err := web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+	if err != nil {
+		return nil, false, err
+	}
+	loads, err := ParseScheduler(body)
+	if err != nil {
+		return nil, false, err
+	}
+	most, err := parseMaxima(body)
+	if err != nil {
+		return nil, false, err
+	}
+	h.grow(time.Now(), most[creel.RootQueue])
+	out := map[creel.QueuePath]QueueNow{}
+	h.maxima = map[creel.QueuePath]creel.Resource{}
+	for i := range loads {
+		q := &loads[i]
+		h.maxima[q.Queue] = times(most[q.Queue], h.factor)
+		needs := q.Used.Add(q.Pending).Add(forAM.Scale(q.AppsPending, 1))
+		out[q.Queue] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[q.Queue]}
+	}
+	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {
+		if err := h.readConf(ctx); err != nil {
+			return nil, false, err
+		}
+		h.asked = now
+	}
+	return out, h.conf != nil, nil
+}
+
+// grow keeps the sizes of the cluster within Linger.
+func (h *HadoopQueues) grow(now time.Time, size creel.Resource) {
+	h.sizes = slices.DeleteFunc(h.sizes, func(s sizeAt) bool {
+		return now.Sub(s.at) > h.Linger || s.size.MemoryMB <= size.MemoryMB
+	})
+	h.sizes = append(h.sizes, sizeAt{now, size})
+	h.factor = 1
+	if size.MemoryMB > 0 {
+		h.factor = float64(h.sizes[0].size.MemoryMB) / float64(size.MemoryMB)
+	}
+}
+
+func times(r creel.Resource, by float64) creel.Resource {
+	return creel.NewResource(int64(math.Ceil(float64(r.MemoryMB)*by)), int64(math.Ceil(float64(r.VCores)*by)))
+}
+
+// readConf reads the configuration; nil where calls cannot change it.
+func (h *HadoopQueues) readConf(ctx context.Context) error {
+	code, body, err := h.call(ctx, http.MethodGet, nil)
+	switch {
+	case err != nil:
+		return err
+	case code != http.StatusOK:
+		h.conf = nil
+		return nil
+	}
+	h.conf, err = ParseSchedulerConf(body)
+	return err
+}
+
+func (h *HadoopQueues) call(ctx context.Context, method string, body any) (int, []byte, error) {
+	to := "http://" + h.Address + SchedulerConfPath
+	if h.User != "" {
+		to += "?" + url.Values{"user.name": {h.User}}.Encode()
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(data))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := webClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
+	return resp.StatusCode, answer, err
+}
+
+// Limit has queues use at most so much, or what they are guaranteed where that is more. It
+// reports whether the ResourceManager answered that it did so: unclear, without an answer,
+// it may have, or do so yet. Read comes first.
+func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error) {
+	paths := make([]creel.QueuePath, 0, len(to))
+	for path := range to {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths) // a queue comes before those below it
+	var order SchedulerConfChange
+	limits := map[creel.QueuePath]creel.Resource{}
+	for _, path := range paths {
+		above, changed := limits[path.Parent()]
+		if !changed {
+			above = h.maxima[path.Parent()]
+		}
+		limits[path] = to[path]
+		text := h.text(path, to[path], above)
+		key := "yarn.scheduler.capacity." + string(path) + ".maximum-capacity"
+		if h.conf[key] == text {
+			continue
+		}
+		order.Update = Set(order.Update, string(path), "maximum-capacity", text)
+	}
+	if len(order.Update) == 0 {
+		return false, nil
+	}
+	h.asked = time.Time{} // the configuration is another from now on
+	code, answer, err := h.call(ctx, http.MethodPut, order)
+	switch {
+	case err != nil:
+		return true, err
+	case code != http.StatusOK:
+		return false, fmt.Errorf("it does not change its queues: %d %.300s", code, bytes.TrimSpace(answer))
+	}
+	return false, nil
+}
+
+// text writes what a queue may use in the unit of its capacity, rounded down.
+func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) string {
+	capacity := strings.TrimSpace(h.conf["yarn.scheduler.capacity."+string(path)+".capacity"])
+	if strings.HasPrefix(capacity, "[") {
+		return fmt.Sprintf("[memory=%d,vcores=%d]", to.MemoryMB, min(to.VCores, above.VCores))
+	}
+	part := float64(to.MemoryMB) / float64(max(1, above.MemoryMB))
+	if above.VCores > 0 {
+		part = min(part, float64(to.VCores)/float64(above.VCores))
+	}
+	percent := min(100, math.Floor(part*100_000)/1000)
+	if least, err := strconv.ParseFloat(capacity, 64); err == nil {
+		percent = max(percent, least) // it refuses a maximum below the guarantee
+	}
+	return strconv.FormatFloat(percent, 'f', -1, 64)
+}
+
+// parseMaxima reads what each queue may use at most, in the default partition.
+func parseMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
+	var doc struct {
+		Scheduler struct {
+			SchedulerInfo struct {
+				Type string
+				capacityQueue
+			}
+		}
+	}
+	out := map[creel.QueuePath]creel.Resource{}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, unreadableDocument("scheduler", err)
+	}
+	if doc.Scheduler.SchedulerInfo.Type == "fairScheduler" {
+		return fairMaxima(data)
+	}
+	var walk func(q *capacityQueue, parent string)
+	walk = func(q *capacityQueue, parent string) {
+		name := q.QueueName[strings.LastIndexByte(q.QueueName, '.')+1:]
+		if parent != "" {
+			name = parent + "." + name
+		}
+		for i := range q.Capacities.QueueCapacitiesByPartition {
+			if c := &q.Capacities.QueueCapacitiesByPartition[i]; c.PartitionName == "" {
+				out[creel.QueuePath(name)] = c.EffectiveMaxResource.resource()
+			}
+		}
+		if q.Queues != nil {
+			for i := range q.Queues.Queue {
+				walk(&q.Queues.Queue[i], name)
+			}
+		}
+	}
+	walk(&doc.Scheduler.SchedulerInfo.capacityQueue, "")
+	return out, nil
+}
+
+func fairMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
+	var doc struct {
+		Scheduler struct {
+			SchedulerInfo struct{ RootQueue *fairQueue }
+		}
+	}
+	out := map[creel.QueuePath]creel.Resource{}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, unreadableDocument("scheduler", err)
+	}
+	var walk func(q *fairQueue)
+	walk = func(q *fairQueue) {
+		out[creel.QueuePath(q.QueueName)] = q.MaxResources.resource()
+		if q.ChildQueues != nil {
+			for i := range q.ChildQueues.Queue {
+				walk(&q.ChildQueues.Queue[i])
+			}
+		}
+	}
+	if q := doc.Scheduler.SchedulerInfo.RootQueue; q != nil {
+		walk(q)
+	}
+	return out, nil
+}
