@@ -254,6 +254,11 @@ func (f *clientFlags) showTree(c *cobra.Command) error {
 		f.printer.format != "table" {
 		return err
 	}
+	for i := range doc.Queues {
+		for _, held := range doc.Queues[i].Held {
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", doc.Queues[i].Queue, held)
+		}
+	}
 	text := fmt.Sprintf("document version %d, by %s", doc.Version, doc.Author)
 	if len(doc.Document) == 0 {
 		text = "there is no document: all is derived from the members' own files"

@@ -200,6 +200,17 @@ func rebalancerWhy() *cobra.Command {
 					fmt.Fprintln(w, s)
 				}
 			}
+			for _, e := range state.Escrow {
+				if e.Queue != found.Queue {
+					continue
+				}
+				lasts := fmt.Sprintf("for %.0f s yet", e.LeaseSeconds)
+				if e.Lasts != "" {
+					lasts = e.Lasts
+				}
+				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member, e.Cap["memory"], lasts,
+					e.Needs["memory"])
+			}
 			shown := 0
 			for _, d := range state.Decisions {
 				if d.Queue == found.Queue && shown < 5 {
@@ -321,7 +332,9 @@ func rebalancerEscrow() *cobra.Command {
 				}
 				for _, h := range r.Holders {
 					ends := "over"
-					if left := h.Ends.Sub(set.Now); left > 0 {
+					if text := h.Lasts(); text != "" {
+						ends = text
+					} else if left := h.Ends.Sub(set.Now); left > 0 {
 						ends = left.Round(100_000_000).String()
 					}
 					lines = append(lines, escrowLine{

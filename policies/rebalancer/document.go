@@ -187,6 +187,7 @@ type QueueState struct {
 	Files          Amounts                         `json:"files"`
 	Members        map[creel.SubclusterID]Amounts  `json:"members"`
 	Drift          []string                        `json:"drift,omitempty"`
+	Held           []string                        `json:"held,omitempty"` // of its maximum, without a lease
 	QueueUse                                       // in all members that are alive, or were a moment ago
 	MaximumPercent float64                         `json:"maximum_percent,omitempty"`
 	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it

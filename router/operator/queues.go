@@ -37,7 +37,28 @@ func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 	if err != nil {
 		return QueueTree{}, err
 	}
-	return o.compare(d)
+	out, err := o.compare(d)
+	if err != nil {
+		return out, err
+	}
+	return out, o.addHeld(ctx, out.Queues)
+}
+
+// addHeld says of queues which parts of their maxima members hold without a lease.
+func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) error {
+	held, err := o.escrow(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range queues {
+		for _, e := range held {
+			if e.Queue == queues[i].Queue && e.Lasts != "" {
+				queues[i].Held = append(queues[i].Held, fmt.Sprintf("%s holds %d MB of its maximum, %s", e.Member,
+					e.Cap["memory"], e.Lasts))
+			}
+		}
+	}
+	return nil
 }
 
 func (o *Operator) compare(d statestore.Document) (QueueTree, error) {
@@ -148,6 +169,9 @@ type Escrow struct {
 	Needs   subcluster.Amounts `json:"needs"`
 	// LeaseSeconds is for how long it holds that yet, by the store's clock; 0: it is over.
 	LeaseSeconds float64 `json:"lease_s"`
+	// Lasts says how long where that is no matter of a lease: in members with Hadoop's
+	// ResourceManager.
+	Lasts string `json:"lasts,omitempty"`
 }
 
 // escrow reads who holds what.
@@ -164,7 +188,7 @@ func (o *Operator) escrow(ctx context.Context) (out []Escrow, err error) {
 		for _, h := range r.Holders {
 			out = append(out, Escrow{
 				r.Queue, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
-				subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(set.Now)).Seconds(),
+				subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(set.Now)).Seconds(), h.Lasts(),
 			})
 		}
 	}

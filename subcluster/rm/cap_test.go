@@ -76,3 +76,25 @@ func TestACapEndsWithItsLease(t *testing.T) {
 	}
 	w.audit()
 }
+
+// Applications that wait for their AM are what the queue needs: the share for AMs is of the
+// cap, and a cap that did not count them would let them wait for ever.
+func TestApplicationsInLineAreNeeded(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16384, 16, "")
+	w.m.SetQueueCap(w.now, capOf(1024, 1, w.now.Add(time.Minute)))
+	for range 5 {
+		w.submit("alice", "default", nil)
+	}
+	w.pump()
+	uses, needs, _ := w.m.QueueUse("root.default")
+	if uses.MemoryMB != 1024 || needs.MemoryMB != 5*1024 {
+		t.Fatalf("one AM of five under the cap: uses %s, needs %s", uses, needs)
+	}
+	w.m.SetQueueCap(w.now, capOf(needs.MemoryMB, 2, w.now.Add(time.Minute)))
+	w.pump()
+	if got, _, _ := w.m.QueueUse("root.default"); got.MemoryMB <= uses.MemoryMB {
+		t.Errorf("with all it needs it uses %s", got)
+	}
+	w.audit()
+}

@@ -41,9 +41,11 @@
 //     other way round: the record never counts less than a member has;
 //   - what a member holds stays its own until its lease is over, and is counted
 //     for Terms.Linger longer, as its containers run on though it is cut off;
-//   - a member that wants nothing keeps nothing that others want.
+//   - a member that wants nothing keeps nothing that others want;
+//   - where the cap is a setting of a ResourceManager that knows nothing of leases
+//     (Standing), it counts until it is seen to be lower.
 //
-// TestEveryOrderOfMessages explores these on this very code. What is not
+// TestEveryOrderOfMessages and TestEveryOrderWithSettings explore these on this very code. What is not
 // promised: containers that outlive Linger in a member that is cut off; a
 // primary that was cut off together with members and goes on answering them (see
 // Wait in statestore/redis); a store that cannot tell its source.

@@ -58,6 +58,18 @@ type Holder struct {
 	Fixed    bool `json:"fixed,omitempty"`
 }
 
+// Lasts says how long what it holds is its own where that is no matter of a lease; "" if it
+// is.
+func (h *Holder) Lasts() string {
+	switch {
+	case h.Fixed:
+		return "its own maximum counts: calls cannot change it"
+	case h.Standing:
+		return "as its maximum-capacity is set"
+	}
+	return ""
+}
+
 // Request is what a member asks for. Amounts are totals, not differences, so
 // that a repeated request is the same request.
 type Request struct {
@@ -167,6 +179,9 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 			Try:  "stop the older ResourceManager of this subcluster",
 		}
 	}
+	itself := func(m creel.SubclusterID) bool { return m == q.Member }
+	r.Awaited = slices.DeleteFunc(slices.Clone(r.Awaited), itself)
+	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), itself)
 	room := r.room(i)
 	want, reason := r.want(now, i, &q)
 	give := want.Min(room).Max(creel.Resource{})
@@ -182,9 +197,6 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	if q.Recovering {
 		cap = cap.Max(h.Cap)
 	}
-	itself := func(m creel.SubclusterID) bool { return m == q.Member }
-	r.Awaited = slices.DeleteFunc(slices.Clone(r.Awaited), itself)
-	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), itself)
 	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(q.Uses.Sub(cap))
 	h.Needs, h.Lease, h.Ends = q.Needs, t.Lease, now.Add(t.Lease)
 	h.Standing, h.Fixed = q.Standing, q.Fixed

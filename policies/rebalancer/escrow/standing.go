@@ -30,8 +30,6 @@ type Standing struct {
 	until  time.Time      // they may take effect
 	target creel.Resource
 	given  bool // target is of an answer
-	short  creel.Resource
-	reason string
 }
 
 // Seen takes over what is in force at the ResourceManager, read while no change is under
@@ -61,7 +59,6 @@ func (s *Standing) Ask(now time.Time, uses, needs creel.Resource) Request {
 // Granted takes an answer, which is told only when the record has been written.
 func (s *Standing) Granted(g Grant) {
 	s.target, s.given = g.Cap, !s.Fixed
-	s.short, s.reason = g.Short, g.Reason
 }
 
 // Change gives what is to be set now, if it is not what is in force. From now on the
@@ -82,6 +79,3 @@ func (s *Standing) Changed(now time.Time, to creel.Resource, done bool) {
 	}
 	s.late, s.until = s.Holds(now).Max(to), now.Add(s.Late)
 }
-
-// Short is what was needed beyond the cap when last asked, and why it was not given.
-func (s *Standing) Short() (creel.Resource, string) { return s.short, s.reason }

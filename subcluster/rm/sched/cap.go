@@ -92,12 +92,15 @@ func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 }
 
 // Needs is what a queue uses and has reserved, and with what its applications
-// wait for: what the escrow of its maximum asks for.
+// wait for: what the escrow of its maximum asks for. Applications in line count with
+// their AMs: the share for AMs is of the cap, and a cap that did not count them would
+// never let them begin.
 func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	uses = q.used
 	uses.Add(&q.held)
 	needs = uses
 	needs.Add(&q.pending)
+	needs.Add(&q.inLine)
 	return uses, needs
 }
 

@@ -651,9 +651,23 @@ var table = []mutation{
 	{
 		name:     "a lease counts from when it was answered",
 		file:     "policies/rebalancer/escrow/record.go",
-		old:      "!now.Before(h.Ends.Add(t.Linger)) })",
-		wrong:    "!now.Before(h.Ends.Add(t.Linger)) || MUTANT && !now.Before(h.Ends.Add(-t.Lease / 2)) })",
+		old:      "		return !h.Standing && !now.Before(h.Ends.Add(t.Linger))\n",
+		wrong:    "		return !h.Standing && (!now.Before(h.Ends.Add(t.Linger)) || MUTANT && !now.Before(h.Ends.Add(-t.Lease/2)))\n",
 		caughtBy: "policies/rebalancer/escrow TestLongWalks",
+	},
+	{
+		name:     "what a Hadoop ResourceManager holds ends with a lease",
+		file:     "policies/rebalancer/escrow/record.go",
+		old:      "	h.Standing, h.Fixed = q.Standing, q.Fixed\n",
+		wrong:    "	h.Standing, h.Fixed = q.Standing && !MUTANT, q.Fixed\n",
+		caughtBy: "policies/rebalancer/escrow TestLongWalks",
+	},
+	{
+		name:     "a change of a setting that nobody answered is taken for lost",
+		file:     "policies/rebalancer/escrow/standing.go",
+		old:      "	if now.Before(s.until) {\n",
+		wrong:    "	if now.Before(s.until) && !MUTANT {\n",
+		caughtBy: "policies/rebalancer/escrow TestEveryOrderWithSettings",
 	},
 	{
 		name:     "a store that came back older is believed about caps",
