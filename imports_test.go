@@ -103,6 +103,7 @@ var rules = map[string]rule{
 	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/allow":          {},
+	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/readable":       {},
 	"internal/seldom":         {},
@@ -181,6 +182,7 @@ var rules = map[string]rule{
 			"internal/token",
 			"internal/query",
 			"internal/allow",
+			"internal/servlets",
 		},
 	},
 	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", data, "internal/token"}},
@@ -221,6 +223,7 @@ var rules = map[string]rule{
 			"router",
 			"router/server",
 			"router/operator",
+			"router/tokens",
 			"statestore",
 			"internal/hrpc",
 			data,
@@ -236,8 +239,8 @@ var rules = map[string]rule{
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/allow", "internal/rawjson", "subcluster", "subcluster/remote", "policies", "router", "router/server",
-			"router/operator", "statestore", "policies/rebalancer",
+			".", "statestore/intents", "internal/allow", "internal/servlets", "internal/rawjson", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
@@ -287,7 +290,7 @@ var rules = map[string]rule{
 	},
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
-	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build"}},
+	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/allow"}},
 	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/seldom"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/settings"}},
 	"internal/app/daemon/tracing": {
@@ -310,6 +313,7 @@ var rules = map[string]rule{
 	"router/server": {
 		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
+	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},
 	"router/moves":      {imports: []string{".", "subcluster", "statestore", "router"}},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},

@@ -28,8 +28,10 @@ type Submission struct {
 	Places []string
 	Strict bool
 
-	// Reserved is the member that holds the reservation the application names:
-	// no other can be its home.
+	// Reservation is the one that the application is to run in, zero for none.
+	Reservation creel.ReservationID
+	// Reserved is the member that holds the reservation, if that is known: no other
+	// can be its home.
 	Reserved creel.SubclusterID
 
 	// Where resolves Places; nil when nobody can.

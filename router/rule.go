@@ -119,27 +119,29 @@ type Route int
 
 // The routes.
 const (
-	Merged     Route = iota // to all; the answers are merged by Type
-	AtHome                  // to the home of its application
-	AtHomeAll               // to the home and then to the others; the answer is the home's
-	AtOwner                 // to the member that has the node or container
-	ByName                  // to the member that the call names
-	AtAny                   // to one active member, at random
-	Everywhere              // to all; told who took it
-	Chosen                  // to the home that the policy chooses
-	ByRouter                // answered by the router itself
+	Merged        Route = iota // to all; the answers are merged by Type
+	AtHome                     // to the home of its application
+	AtHomeAll                  // to the home and then to the others; the answer is the home's
+	AtOwner                    // to the member that has the node or container
+	ByName                     // to the member that the call names
+	AtAny                      // to one active member, at random
+	Everywhere                 // to all; told who took it
+	Chosen                     // to the home that the policy chooses
+	AtReservation              // to the member that has the reservation
+	ByRouter                   // answered by the router itself
 )
 
 var routeTexts = [...]string{
-	Merged:     "all members, merged",
-	AtHome:     "home",
-	AtHomeAll:  "home, then all others",
-	AtOwner:    "the member that has it",
-	ByName:     "the subcluster it names",
-	AtAny:      "any active member",
-	Everywhere: "all members, each told",
-	Chosen:     "the home that the policy chooses",
-	ByRouter:   "the router itself",
+	Merged:        "all members, merged",
+	AtHome:        "home",
+	AtHomeAll:     "home, then all others",
+	AtOwner:       "the member that has it",
+	ByName:        "the subcluster it names",
+	AtAny:         "any active member",
+	Everywhere:    "all members, each told",
+	Chosen:        "the home that the policy chooses",
+	AtReservation: "home of the reservation",
+	ByRouter:      "the router itself",
 }
 
 func (r Route) String() string { return routeTexts[r] }

@@ -189,6 +189,7 @@ var restTypes = []Type{
 		[]Field{{Name: "container", Rule: Join, Key: []string{"containerId"}}},
 	)},
 	{"ContainersInfo", []Field{joined("container", "", "containerId")}},
+	{"reservations document", []Field{joined("reservations", "", "reservation-id")}},
 }
 
 var schedulerTypes = []Type{

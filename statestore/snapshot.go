@@ -28,6 +28,8 @@ type snapshot struct {
 	Documents    []keptDocument               `json:"documents,omitempty"` // all kept versions
 	Leases       []Lease                      `json:"leases,omitempty"`
 	Rings        []ring                       `json:"rings,omitempty"`
+	Tokens       []Token                      `json:"tokens,omitempty"`
+	NewestToken  int32                        `json:"newest_token,omitempty"`
 }
 
 // snapshotHome is a home with the number of its newest claim.
@@ -84,6 +86,7 @@ func (t *State) Snapshot() ([]byte, error) {
 		s.Rings = append(s.Rings, ring{name, keys})
 	}
 	slices.SortFunc(s.Rings, func(a, b ring) int { return strings.Compare(a.Name, b.Name) })
+	s.Tokens, s.NewestToken = t.tokens.list(), t.tokens.newest
 	return json.Marshal(s)
 }
 
@@ -150,6 +153,14 @@ func (t *State) Restore(data []byte) error {
 	}
 	for _, r := range s.Rings {
 		n.rings[r.Name] = r.Keys
+	}
+	n.tokens.newest = s.NewestToken
+	for _, k := range s.Tokens {
+		if err := CheckToken(k, 0, 0); err != nil {
+			return err
+		}
+		n.tokens.of[k.Number] = k
+		n.tokens.newest = max(n.tokens.newest, k.Number)
 	}
 	*t = *n
 	return nil

@@ -34,6 +34,7 @@ type State struct {
 	restored     int // snapshots restored so far
 	leases       map[string]Lease
 	rings        map[string][]Key // newest first
+	tokens       tokenTable
 	keyChanges   int64
 }
 
@@ -53,6 +54,7 @@ func NewState(identity string, valid Validate) *State {
 		documents:    map[string]*documentClass{},
 		leases:       map[string]Lease{},
 		rings:        map[string][]Key{},
+		tokens:       tokenTable{of: map[int32]Token{}},
 	}
 }
 

@@ -20,6 +20,7 @@ type Store interface {
 	Documents
 	Leases
 	Keys
+	Tokens
 	Schema
 	Watch
 }

@@ -40,3 +40,22 @@ func Options(routes chi.Routes) func(http.Handler) http.Handler {
 		})
 	}
 }
+
+// Reading serves a page that is only read: GET and HEAD, and what OPTIONS asks. net/http
+// keeps a HEAD's body from the client.
+func Reading(page http.Handler) http.Handler {
+	const allowed = "OPTIONS,GET,HEAD"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet, http.MethodHead:
+			page.ServeHTTP(w, r)
+		case http.MethodOptions:
+			w.Header().Set("Allow", allowed)
+			w.Header().Set("Content-Length", "0")
+			w.WriteHeader(http.StatusOK)
+		default:
+			w.Header().Set("Allow", allowed)
+			http.Error(w, "this page is read by GET", http.StatusMethodNotAllowed)
+		}
+	})
+}

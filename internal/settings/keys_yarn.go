@@ -76,6 +76,12 @@ var hadoopKeys = []Setting{
 		Doc:     "Whether the access lists of protocols are checked; true stops the start.",
 	},
 	{
+		Key:     "hadoop.security.instrumentation.requires.admin",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether /conf, /jmx and /stacks are for yarn.admin.acl alone.",
+	},
+	{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",

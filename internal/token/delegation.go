@@ -20,7 +20,8 @@ type Lifetimes struct {
 	Max       time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d: life with renewals
 }
 
-func (l Lifetimes) withDefaults() Lifetimes {
+// WithDefaults fills what is not set.
+func (l Lifetimes) WithDefaults() Lifetimes {
 	if l.KeyUpdate <= 0 {
 		l.KeyUpdate = 24 * time.Hour
 	}
@@ -91,7 +92,7 @@ func NewDelegations(lifetimes Lifetimes, now time.Time, rnd *rand.Rand) *Delegat
 // nothing is issued.
 func RestoreDelegations(lifetimes Lifetimes, s DelegationState) *Delegations {
 	d := &Delegations{
-		lifetimes: lifetimes.withDefaults(),
+		lifetimes: lifetimes.WithDefaults(),
 		keys:      map[int32]DelegationKey{},
 		tokens:    map[int32]DelegationRecord{},
 		sequence:  s.Sequence,
@@ -155,8 +156,12 @@ func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Tok
 	}
 	r.Expires = d.expiry(now, r.Max)
 	d.tokens[r.Sequence] = r
-	return d.current.sealed(r.Delegation.Append(nil), KindDelegation, ""), r, nil
+	return d.current.Delegation(r.Delegation), r, nil
 }
+
+// Delegation is the token of an identifier that names the Mac's key; its service is empty,
+// the client fills it.
+func (m *Mac) Delegation(id Delegation) Token { return m.sealed(id.Append(nil), KindDelegation, "") }
 
 func (d *Delegations) expiry(now, maximum time.Time) time.Time {
 	if e := now.Add(d.lifetimes.Renew); e.Before(maximum) {
@@ -172,28 +177,39 @@ func (d *Delegations) find(t Token) (DelegationRecord, error) {
 		return DelegationRecord{}, err
 	}
 	r, ok := d.tokens[id.Sequence]
-	if !ok || !r.same(id) {
-		return r, invalid(
-			"delegation token %d of %s is not known here: it expired or was cancelled",
-			id.Sequence,
-			id.Owner,
-		)
+	if !ok || !r.Is(id) {
+		return r, Unknown(id)
 	}
 	k, ok := d.keys[id.KeyID]
 	if !ok {
-		return r, invalid("its master key %d is gone", id.KeyID)
+		return r, KeyGone(id)
 	}
-	if !k.Verify(t.Identifier, t.Password) {
-		return r, refused(
-			creel.ErrNotPermitted,
-			"the password of delegation token %d does not belong to its identifier",
-			id.Sequence,
-		)
-	}
-	return r, nil
+	return r, k.Proves(id, t)
 }
 
-func (r DelegationRecord) same(id Delegation) bool {
+// Unknown says that a token is not one of those that live.
+func Unknown(id Delegation) error {
+	return invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
+}
+
+// KeyGone says that the key which signed a token is not kept any more.
+func KeyGone(id Delegation) error { return invalid("its master key %d is gone", id.KeyID) }
+
+// Proves returns nil if the key signed the token, which id is of, else an error of kind
+// creel.ErrNotPermitted.
+func (k Key) Proves(id Delegation, t Token) error {
+	if k.Verify(t.Identifier, t.Password) {
+		return nil
+	}
+	return refused(
+		creel.ErrNotPermitted,
+		"the password of delegation token %d does not belong to its identifier",
+		id.Sequence,
+	)
+}
+
+// Is reports whether a token says what is on record of the one with its number.
+func (r DelegationRecord) Is(id Delegation) bool {
 	return r.Owner == id.Owner && r.Renewer == id.Renewer && r.RealUser == id.RealUser && r.KeyID == id.KeyID &&
 		r.Issued.Equal(id.Issued) && r.Max.Equal(id.Max)
 }
@@ -213,20 +229,42 @@ func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecor
 		)
 	case r.Expires.Before(now):
 		return r, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))
-	case r.Renewer == "":
-		return r, refused(creel.ErrNotPermitted, "delegation token %d has no renewer", r.Sequence)
-	case r.Renewer != who:
-		return r, refused(
-			creel.ErrNotPermitted,
-			"%s may not renew delegation token %d, only %s may",
-			who,
-			r.Sequence,
-			r.Renewer,
-		)
+	}
+	if err := r.MayRenew(who); err != nil {
+		return r, err
 	}
 	r.Expires = d.expiry(now.Truncate(time.Millisecond), r.Max)
 	d.tokens[r.Sequence] = r
 	return r, nil
+}
+
+// MayRenew returns nil if somebody may renew a token: its renewer; else an error of kind
+// creel.ErrNotPermitted.
+func (d Delegation) MayRenew(who string) error {
+	switch d.Renewer {
+	case "":
+		return refused(creel.ErrNotPermitted, "delegation token %d has no renewer", d.Sequence)
+	case who:
+		return nil
+	}
+	return refused(
+		creel.ErrNotPermitted, "%s may not renew delegation token %d, only %s may", who, d.Sequence, d.Renewer)
+}
+
+// MayCancel returns nil if somebody may cancel a token: its owner or its renewer; else an
+// error of kind creel.ErrNotPermitted.
+func (d Delegation) MayCancel(who string) error {
+	if who != "" && (who == d.Owner || who == d.Renewer) {
+		return nil
+	}
+	return refused(
+		creel.ErrNotPermitted,
+		"%s may not cancel delegation token %d, only its owner %s and its renewer %s may",
+		who,
+		d.Sequence,
+		d.Owner,
+		d.Renewer,
+	)
 }
 
 // Cancel ends a token at the wish of its owner or renewer and gives the record to drop. Errors as Renew.
@@ -235,15 +273,8 @@ func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
 	if err != nil {
 		return r, err
 	}
-	if who == "" || who != r.Owner && who != r.Renewer {
-		return r, refused(
-			creel.ErrNotPermitted,
-			"%s may not cancel delegation token %d, only its owner %s and its renewer %s may",
-			who,
-			r.Sequence,
-			r.Owner,
-			r.Renewer,
-		)
+	if err := r.MayCancel(who); err != nil {
+		return r, err
 	}
 	delete(d.tokens, r.Sequence)
 	return r, nil
@@ -257,19 +288,15 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 		return nil, id, err
 	}
 	r, ok := d.tokens[id.Sequence]
-	if !ok || !r.same(id) {
-		return nil, id, invalid(
-			"delegation token %d of %s is not known here: it expired or was cancelled",
-			id.Sequence,
-			id.Owner,
-		)
+	if !ok || !r.Is(id) {
+		return nil, id, Unknown(id)
 	}
 	if r.Expires.Before(now) {
 		return nil, id, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))
 	}
 	k, ok := d.keys[id.KeyID]
 	if !ok {
-		return nil, id, invalid("its master key %d is gone", id.KeyID)
+		return nil, id, KeyGone(id)
 	}
 	return k.Password(identifier), id, nil
 }

@@ -17,6 +17,11 @@ func ToApplicationID(p *ApplicationIdProto) creel.ApplicationID {
 	return creel.ApplicationID{ClusterTimestamp: p.GetClusterTimestamp(), ID: p.GetId()}
 }
 
+// ToReservationID reads a reservation id.
+func ToReservationID(p *ReservationIdProto) creel.ReservationID {
+	return creel.ReservationID{ClusterTimestamp: p.GetClusterTimestamp(), ID: p.GetId()}
+}
+
 // ToAttemptID reads an attempt id.
 func ToAttemptID(p *ApplicationAttemptIdProto) creel.AttemptID {
 	return creel.AttemptID{Application: ToApplicationID(p.GetApplicationId()), Attempt: p.GetAttemptId()}

@@ -51,6 +51,7 @@ var exceptions = []exception{
 	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidResource, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{creel.ErrInvalidToken, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrNotPermitted, http.StatusForbidden, "org.apache.hadoop.yarn.webapp.ForbiddenException", ""},
 	{creel.ErrUnavailable, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},
 	{creel.ErrNoSubcluster, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},

@@ -91,6 +91,19 @@ func caller(r *http.Request) string {
 	return q.Get("user.name")
 }
 
+// userinfo tells who runs this router and who asks.
+func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
+	doc, err := json.Marshal(struct {
+		Login string `json:"rmLoginUser"`
+		User  string `json:"requestedUser"`
+	}{h.conf.LoginUser, cmp.Or(caller(r), h.conf.StaticUser)})
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	write(w, r, http.StatusOK, rooted(r, doc, "clusterUserInfo"))
+}
+
 // clientAddress is where a call came from, without its port.
 func clientAddress(r *http.Request) string {
 	return r.RemoteAddr[:max(0, strings.LastIndexByte(r.RemoteAddr, ':'))]
@@ -269,6 +282,11 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
+	h.forwardAny(w, r, q)
+}
+
+// forwardAny is anyone of a call that has been read.
+func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request) {
 	answer, err := server.Any(r.Context(), h.server, q.at)
 	if err != nil {
 		fail(w, r, err)

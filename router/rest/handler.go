@@ -3,17 +3,20 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
+	"os/user"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/router/tokens"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -38,6 +41,13 @@ type Config struct {
 	User, StaticUser string
 	Allows           func(user string) func(acl string) bool
 	Settings         func() []SettingDoc
+	// Tokens are the routers' delegation tokens.
+	Tokens *tokens.Tokens
+	// LoginUser is who runs this process.
+	LoginUser string
+	// Pages are those of every daemon of Hadoop's; what of them is of this router
+	// alone is set here.
+	Pages servlets.Config
 }
 
 // Handler serves the router's documents over a server.
@@ -57,6 +67,10 @@ type Handler struct {
 func New(s *server.Server, conf Config) *Handler {
 	if conf.Log == nil {
 		conf.Log = slog.Default()
+	}
+	conf.StaticUser = cmp.Or(conf.StaticUser, "dr.who")
+	if u, err := user.Current(); err == nil {
+		conf.LoginUser = cmp.Or(conf.LoginUser, u.Username)
 	}
 	h := &Handler{server: s, conf: conf}
 	h.shownApps.ask = listApplications(s)
@@ -89,10 +103,9 @@ func (h *Handler) Mount(r chi.Router) {
 		r.MethodNotAllowed(wrongMethod)
 	})
 	h.native(r)
-	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		io.WriteString(w, "I am Active!") // as a ResourceManager says; an error here is the client's going away
-	})
+	pages := h.conf.Pages
+	pages.Service, pages.Started, pages.Beans = service, h.conf.Started, h.beans
+	servlets.Mount(r, pages)
 	if h.conf.Proxy {
 		r.HandleFunc("/proxy/{appid}", h.proxy)
 		r.HandleFunc("/proxy/{appid}/*", h.proxy)
@@ -114,6 +127,22 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 		return h.containers
 	case "POST /containers/{containerid}/signal/{command}":
 		return h.signal
+	case "POST /delegation-token":
+		return h.issueToken
+	case "POST /delegation-token/expiration":
+		return h.renewToken
+	case "DELETE /delegation-token":
+		return h.cancelToken
+	case "GET /userinfo":
+		return h.userinfo
+	case "POST /reservation/submit":
+		return h.reserve
+	case "POST /reservation/update":
+		return h.reservation
+	case "POST /reservation/delete":
+		return h.unreserve
+	case "GET /reservation/list":
+		return h.reservations
 	}
 	switch doc.Route {
 	case router.Merged:
@@ -131,4 +160,17 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 	default:
 		return h.anyone
 	}
+}
+
+const service = "Router"
+
+// beans are the router's own in /jmx, under the names that Hadoop's has for the same.
+func (h *Handler) beans(*http.Request) ([]servlets.Bean, error) {
+	n := h.server.Counts()
+	b := servlets.Metrics(service, "RouterMetrics", "router")
+	b.Set("tag.RouterMetrics", service)
+	b.Set("NumAppsFailedSubmitted", n.Failed.Load())
+	b.Set("TotalSucceededAppsSubmittedNumOps", n.Accepted.Load())
+	b.Set("TotalSucceededAppsKilledNumOps", n.Killed.Load())
+	return []servlets.Bean{b}, nil
 }

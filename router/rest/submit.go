@@ -27,6 +27,7 @@ type submission struct {
 	Type    string   `json:"application-type" xml:"application-type"`
 	AMLabel string   `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
 	Label   string   `json:"app-node-label-expression" xml:"app-node-label-expression"`
+	In      string   `json:"reservation-id" xml:"reservation-id"`
 	Tags    struct {
 		Tag oneOrMany `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
@@ -110,6 +111,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		Tags:        doc.Tags.Tag,
 		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
 	}
+	sub.Reservation, _ = creel.ParseReservationID(doc.In) // the member refuses what is none
 	var answer reply
 	out := h.server.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
 		q.head.Set("X-Creel-Claim", strconv.FormatInt(claim, 10))

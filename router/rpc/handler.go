@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -25,12 +26,13 @@ import (
 type Handler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	server *server.Server
+	tokens *tokens.Tokens
 	ids    ids
 }
 
 // Service is the protocol's table for an hrpc server.
-func Service(s *server.Server) hrpc.Service {
-	h := &Handler{server: s}
+func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
+	h := &Handler{server: s, tokens: t}
 	h.ids = ids{
 		users: map[string]*userIDs{},
 		gave:  func(first creel.ApplicationID, n int) { s.Gave(first, n, "") },
@@ -291,6 +293,7 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 		Label:       c.GetNodeLabelExpression(),
 		Tags:        c.GetApplicationTags(),
 		Size:        yarnpb.ToResource(c.GetResource()),
+		Reservation: yarnpb.ToReservationID(c.GetReservationId()),
 	}
 	if s.Application.IsZero() {
 		return s, &creel.Error{

@@ -28,7 +28,9 @@ type Config struct {
 	View  func() *subcluster.View
 	Where policies.Where // finds the members that have a host or rack; nil: nobody can
 	Homes Homes
-	Pool  *remote.Pool
+	// Reservations keeps the homes of reservations.
+	Reservations Reservations
+	Pool         *remote.Pool
 	// Known asks a member whether it knows an application; an error means that
 	// it could not be asked.
 	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
@@ -237,6 +239,11 @@ func (s *Server) Submit(
 	}
 	began := time.Now()
 	view := s.View()
+	var err error
+	if sub.Reserved, err = s.reservedAt(ctx, sub.Reservation); err != nil {
+		s.counts.Failed.Add(1)
+		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}
+	}
 	sub.Where = s.conf.Where
 	sub.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
 		s.assumedLock.Lock()

@@ -19,6 +19,7 @@
 //	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys
+//	{creel:c}:dt          hash by number: delegation tokens;  de sorted set: when they expire
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
 //	{creel:17}:ae         sorted set: when forgotten ones go

@@ -56,6 +56,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 			"renew":         m.renew,
 			"release":       m.release,
 			"rotate":        m.rotate,
+			"token":         m.token,
 		})
 		m.check(t)
 	})

@@ -85,6 +85,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a lease has one holder and rising tokens", leases},
 		{"a write under an old lease is refused", fences},
 		{"keys roll over", keys},
+		{"a delegation token lives until it expires or is dropped", tokens},
 		{"a foreign schema is refused", schema},
 		{"changes are heard", watching},
 		{"two processes see one truth", twoProcesses},
@@ -1013,6 +1014,11 @@ func fences(t *testing.T, d Deployment) {
 			_, err := s.PutDocument(ctx, statestore.DocumentWrite{Class: "plan", Name: "x", Data: []byte("x")})
 			return err
 		},
+		"IssueToken": func(ctx context.Context) error {
+			_, err := s.IssueToken(ctx, statestore.Token{Owner: "a"}, time.Hour, time.Hour)
+			return err
+		},
+		"DropToken": func(ctx context.Context) error { return s.DropToken(ctx, 7) },
 		"RotateKey": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "r", 0, []byte("x"), 0); return err },
 	}
 	for name, write := range writes {

@@ -14,6 +14,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.ipc.CallerContext;
+import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.security.token.Token;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -153,6 +155,12 @@ public class YarnDriver {
             }
             return null;
           });
+        });
+        return;
+      case "to": // to HOST:PORT: the next three go to that server, with the same token
+        answer("to " + args[1], a -> {
+          client.getConfig().set(YarnConfiguration.RM_ADDRESS, args[1]);
+          delegation.setService(SecurityUtil.buildTokenService(NetUtils.createSocketAddr(args[1])));
         });
         return;
       case "renew":

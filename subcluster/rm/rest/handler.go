@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/query"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
@@ -40,16 +41,9 @@ type Config struct {
 	// Resources are the names of resource types beyond memory and vcores.
 	Resources    []string
 	MaxContainer creel.Resource // largest container, told to new applications
-	// Properties gives the configuration in force for /conf, secrets masked;
-	// nil: the page is empty.
-	Properties func() []Property
-}
-
-// Property is one configuration key in force.
-type Property struct {
-	Name, Value string
-	Final       bool
-	Source      string // the file it was written in, or what stands for one
+	// Pages are those of every daemon of Hadoop's; what of them is of this
+	// ResourceManager alone is set here.
+	Pages servlets.Config
 }
 
 // Handler serves a ResourceManager's documents.
@@ -137,12 +131,9 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
 	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)
 	r.Get("/api/v1/openapi.json", h.openapi)
-	r.Get("/jmx", h.jmx)
-	r.Get("/conf", h.configuration)
-	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
-		io.WriteString(w, "I am Active!") // an error here is the client's going away
-	})
+	pages := h.conf.Pages
+	pages.Service, pages.Started, pages.Beans = service, h.s.Started(), h.beans
+	servlets.Mount(r, pages)
 	r.With(h.identify).HandleFunc("/proxy/{appid}", h.proxy)
 	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.proxy)
 }

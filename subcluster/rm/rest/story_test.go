@@ -21,6 +21,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -101,12 +102,12 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 	background(t, "resource manager", func(ctx context.Context) error { return s.Run(ctx, ports.Run) })
 	<-s.Ready()
 	mux := chi.NewRouter()
-	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, ProxyHosts: []string{"127.0.0.1"}, Properties: func() []rest.Property {
-		return []rest.Property{
+	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, ProxyHosts: []string{"127.0.0.1"}, Pages: servlets.Config{Properties: func() []servlets.Property {
+		return []servlets.Property{
 			{Name: "a", Value: "<1>", Source: "yarn-site.xml"},
 			{Name: "b", Value: "2", Final: true, Source: "default"},
 		}
-	}}).
+	}}}).
 		Mount(mux)
 	c := &cluster{
 		t:   t,

@@ -158,16 +158,3 @@ func FuzzSubmission(f *testing.F) {
 		}
 	})
 }
-
-func TestBeansMatchAsObjectNamesDo(t *testing.T) {
-	const queue = "Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=a"
-	for pattern, want := range map[string]bool{
-		queue: true, "Hadoop:*": true, "Hadoop:service=ResourceManager,name=QueueMetrics,*": true, "*:*": true, "Hadoop:name=QueueMetrics,service=ResourceManager,q1=a,q0=root": true,
-		"Hadoop:service=ResourceManager,name=Queue*,q0=root,q1=?": true, "Hadoop:service=ResourceManager,name=QueueMetrics": false,
-		"hadoop:*": false, "Hadoop:service=NodeManager,*": false, "Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=b": false,
-	} {
-		if got := beanMatches(pattern, queue); got != want {
-			t.Errorf("%s matches: %v", pattern, got)
-		}
-	}
-}

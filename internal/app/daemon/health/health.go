@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon/build"
 )
 
@@ -108,11 +109,11 @@ func (h *Health) Mount(r chi.Router) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(build.Read()) // an error here is the client's going away
 	})
-	// GET only: a HEAD route here makes chi's GetHead take HEAD of any subrouter's
+	// GET only: a HEAD route of /metrics makes chi's GetHead take HEAD of any subrouter's
 	// own /metrics, such as /ws/v1/cluster/metrics, for one that has a handler.
 	figures := promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{})
 	r.Method(http.MethodGet, "/metrics", figures)
-	r.Method(http.MethodGet, "/prom", figures)
+	r.Handle("/prom", allow.Reading(figures))
 }
 
 // Line is one of /readyz?verbose.

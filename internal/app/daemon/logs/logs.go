@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,6 +136,9 @@ func SetLevel(name string) error {
 	level.Set(l)
 	return nil
 }
+
+// Level is the name of the lowest level that is logged, as SetLevel takes it.
+func Level() string { return strings.ToLower(level.Level().String()) }
 
 // Flush writes the lines that wait.
 func Flush() { stderr.flush() }

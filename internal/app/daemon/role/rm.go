@@ -82,9 +82,9 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 			ProxyTimeout: proxyTimeout(s),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
+			Pages:        daemonPages(s),
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
-			Properties:    func() []rest.Property { return properties(s) },
 		},
 		WebServer: webSettings(s),
 		Log:       slog.Default(),
@@ -105,19 +105,6 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		c.RM.ClusterID = string(id)
 	}
 	return c, nil
-}
-
-// properties are the settings in force as /conf shows them.
-func properties(s *settings.Settings) []rest.Property {
-	var out []rest.Property
-	for _, e := range s.Effective(true) {
-		source := e.Origin
-		if e.Status == settings.NotYet.String() && e.Origin != "default" {
-			source += "; not in force yet: " + e.Note
-		}
-		out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: source})
-	}
-	return out
 }
 
 // RM is a ResourceManager, assembled.

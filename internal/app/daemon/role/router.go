@@ -25,7 +25,9 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -35,6 +37,7 @@ import (
 	"github.com/creelrm/creel/router/rest"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
 	"github.com/creelrm/creel/statestore/intents"
@@ -65,12 +68,15 @@ type RouterConfig struct {
 	// Allows tells whom an access list allows. nil: REST asks members in the name of each viewer.
 	Allows func(user string) func(acl string) bool
 	// Settings are those in force, for administrators to see; nil: none are told.
-	Settings  func() []rest.SettingDoc
-	RPC       hrpc.Config
-	WebServer webserver.Config
-	Log       *slog.Logger
-	Traces    trace.TracerProvider // of claims; nil: none
-	Seed      uint64               // of what policies draw; 0: any
+	Settings   func() []rest.SettingDoc
+	SecretFile string          // with the cluster's secret, which seals the keys of tokens; "": it is in the store
+	TokenLives token.Lifetimes // of delegation tokens
+	Pages      servlets.Config // those of every daemon of Hadoop's
+	RPC        hrpc.Config
+	WebServer  webserver.Config
+	Log        *slog.Logger
+	Traces     trace.TracerProvider // of claims; nil: none
+	Seed       uint64               // of what policies draw; 0: any
 	// MayAdmin reports whether a user may change the federation; nil: everybody may.
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
@@ -123,9 +129,16 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		WebProxy:      s.Bool("yarn.router.webapp.proxy.enable"),
 		AllowedHosts:  s.List("creel.http.allowed-hosts"),
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		WebServer:     webSettings(s),
-		Log:           slog.Default(),
-		Traces:        tracing.Provider(s),
+		SecretFile:    s.String("creel.cluster.secret-file"),
+		TokenLives: token.Lifetimes{
+			KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
+			Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
+			Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
+		},
+		Pages:     daemonPages(s),
+		WebServer: webSettings(s),
+		Log:       slog.Default(),
+		Traces:    tracing.Provider(s),
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			Interceptors: tracing.ClientInterceptors(s),
@@ -194,6 +207,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Where:         hosts.Where,
 		Policy:        c.Policy,
 		Homes:         homes,
+		Reservations:  store,
 		Pool:          pool,
 		Kept:          c.Decisions,
 		Seed:          cmp.Or(c.Seed, rand.Uint64()),
@@ -246,12 +260,18 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
+	secret, err := clusterSecret(store, c.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	delegation := tokens.New(store, secret, c.TokenLives, crand.Reader)
 	addresses["client"], err = r.addRPC(
 		"client",
 		"yarn.router.clientrm.address",
 		c.Client,
 		c,
-		routerrpc.Service(r.Server),
+		routerrpc.Service(r.Server, delegation),
+		routerrpc.Login(delegation),
 	)
 	if err != nil {
 		return nil, err
@@ -262,6 +282,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		c.Admin,
 		c,
 		routerrpc.AdminService(r.Server, changes),
+		nil,
 	)
 	if err != nil {
 		return nil, err
@@ -271,8 +292,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Health.Mount(mux)
 	documents := rest.New(r.Server, rest.Config{
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
-		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy,
-		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows,
+		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy, Pages: c.Pages,
+		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation,
 	})
 	documents.Mount(mux)
 	r.Add("applications", documents.Run)
@@ -330,8 +351,12 @@ func newPool(c RouterConfig) *remote.Pool {
 }
 
 // addRPC binds an RPC port of the router and adds the task that serves it.
-func (r *Router) addRPC(name, setting, address string, c RouterConfig, s hrpc.Service) (bound string, err error) {
+// login, if there is one, lets clients in by token too.
+func (r *Router) addRPC(
+	name, setting, address string, c RouterConfig, s hrpc.Service, login hrpc.TokenFunc,
+) (bound string, err error) {
 	conf := c.RPC
+	conf.Tokens = login
 	conf.Services = []hrpc.Service{s}
 	conf.Simple, conf.ErrorOf, conf.Logger = true, yarnrpc.ErrorOf, c.Log
 	listening, err := watchedServer(name, conf, r.Health)

@@ -6,9 +6,11 @@ import (
 	"net/http"
 
 	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/go-chi/chi/v5"
 )
@@ -80,4 +82,28 @@ func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 		d.Entries[0].Addresses["debug"] = bound
 	}
 	return err
+}
+
+// daemonPages are the pages of every daemon of Hadoop's, as far as settings say.
+func daemonPages(s *settings.Settings) servlets.Config {
+	return servlets.Config{
+		Properties:  func() []servlets.Property { return properties(s) },
+		Administers: administrators(s),
+		AdminsOnly:  s.Bool("hadoop.security.instrumentation.requires.admin"),
+		Level:       logs.Level,
+		SetLevel:    logs.SetLevel,
+	}
+}
+
+// properties are the settings in force as /conf shows them.
+func properties(s *settings.Settings) []servlets.Property {
+	var out []servlets.Property
+	for _, e := range s.Effective(true) {
+		source := e.Origin
+		if e.Status == settings.NotYet.String() && e.Origin != "default" {
+			source += "; not in force yet: " + e.Note
+		}
+		out = append(out, servlets.Property{Name: e.Key, Value: e.Value, Source: source})
+	}
+	return out
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// told is what YarnDriver prints of a command.
+type told struct {
+	Call, User, Name, Class, Message string
+	OK                               bool
+	Causes                           []string
+	Ms                               int64
+	Progress                         float64
+}
+
+// tokenDriver is Hadoop's YarnClient, told by lines what to do.
+type tokenDriver struct {
+	*testing.T
+	*process.Process
+	in   io.Writer
+	seen int
+}
+
+func (d *tokenDriver) do(command string) (answer told) {
+	d.Helper()
+	if _, err := io.WriteString(d.in, command+"\n"); err != nil {
+		d.Fatal(err)
+	}
+	d.Await(d.T, "an answer to "+command, func() bool {
+		n := 0
+		for line := range strings.Lines(d.Process.Output()) {
+			if !strings.HasPrefix(line, "{") || !strings.HasSuffix(line, "\n") {
+				continue
+			}
+			if n++; n > d.seen {
+				d.seen = n
+				if err := json.Unmarshal([]byte(line), &answer); err != nil {
+					d.Fatal(err)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	return answer
+}
+
+// A delegation token that Hadoop's YarnClient got of one router opens the other to whoever
+// holds it, also after that one was killed and started again; it is renewed and cancelled
+// there, and then no router takes it. One that is not renewed ends by itself.
+func TestDelegationTokensHoldAtEveryRouter(t *testing.T) {
+	f := Start(t, Options{Subclusters: 1, Routers: 2, NoNodes: true, Conf: hadoop.Conf{
+		"yarn.resourcemanager.delegation.token.renew-interval": "20000",
+		"yarn.resourcemanager.delegation.token.max-lifetime":   "3600000",
+	}})
+	one, two := f.RouterAddresses[0].Client, f.RouterAddresses[1].Client
+	app := submitAs(t, one, "alice")
+
+	r, w := io.Pipe()
+	t.Cleanup(func() { w.Close() })
+	client := hadoop.Client{Conf: f.ClientConf(0), User: "alice", Stdin: r}
+	d := &tokenDriver{T: t, Process: client.Start(t, "YarnDriver"), in: w}
+	taken := func(when string) {
+		t.Helper()
+		if a := d.do("by-token nobody " + app); !a.OK || a.User != "alice" {
+			t.Errorf("%s: %+v", when, a)
+		}
+	}
+	refused := func(when string) {
+		t.Helper()
+		if a := d.do("by-token nobody " + app); a.OK || !strings.Contains(a.Class+a.Message+strings.Join(a.Causes, " "), "InvalidToken") {
+			t.Errorf("%s: %+v", when, a)
+		}
+	}
+	if a := d.do("delegate alice"); !a.OK || a.User != "alice" || a.Name != "alice" || a.Ms != 3600000 {
+		t.Fatalf("issued: %+v", a)
+	}
+	taken("at the router that gave it out")
+	d.do("to " + two)
+	taken("at the other")
+	f.Routers[1].Kill()
+	f.Routers[1].Restart(t)
+	AwaitActive(t, f.RouterAddresses[1].Web, 1)
+	taken("at the other, started again")
+	if a := d.do("renew"); !a.OK || a.Progress <= 0 || a.Progress > 20 {
+		t.Errorf("renewed: %+v", a)
+	}
+	taken("renewed")
+	if a := d.do("cancel"); !a.OK {
+		t.Errorf("cancelled: %+v", a)
+	}
+	refused("cancelled, at the router that did it")
+	d.do("to " + one)
+	refused("cancelled, at the router that gave it out")
+	if a := d.do("renew"); a.OK {
+		t.Errorf("renewed after its end: %+v", a)
+	}
+
+	if a := d.do("delegate alice"); !a.OK {
+		t.Fatalf("issued again: %+v", a)
+	}
+	taken("the next")
+	f.Routers[0].Await(t, "the end of a token that is not renewed", func() bool {
+		time.Sleep(time.Second)
+		return !d.do("by-token nobody " + app).OK
+	})
+	refused("over")
+}
+
+// submitAs submits an unmanaged application.
+func submitAs(t *testing.T, address, user string) string {
+	t.Helper()
+	rpc := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer rpc.Close()
+	c := yarnrpc.NewApplicationClientProtocolClient(rpc, address, hrpc.Login{User: user})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	made, err := c.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := pb.ToApplicationID(made.GetApplicationId()).String()
+	_, err = c.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{
+		ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+			ApplicationId: made.GetApplicationId(), ApplicationName: proto.String("of " + user), UnmanagedAm: proto.Bool(true),
+			Queue: proto.String("default"), Resource: pb.FromResource(creel.Resource{MemoryMB: 128, VCores: 1}),
+			AmContainerSpec: &pb.ContainerLaunchContextProto{},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// `yarn daemonlog` asks a router and a ResourceManager for the level of their logs, and sets it.
+func TestDaemonlogReadsAndSetsTheLevel(t *testing.T) {
+	f := Start(t, Options{Subclusters: 1, Routers: 1, NoNodes: true})
+	client := hadoop.Client{Conf: f.ClientConf(0), User: hadoop.OSUser(t)}.Setup(t)
+	for name, web := range map[string]string{"router": f.RouterAddresses[0].Web, "rm": f.Subclusters[0].Addresses.Web} {
+		for _, c := range []struct{ args, want string }{
+			{"-getlevel " + web + " a.b.C", "Effective Level: INFO"},
+			{"-setlevel " + web + " a.b.C DEBUG", "Setting Level to DEBUG"},
+			{"-getlevel " + web + " a.b.C", "Effective Level: DEBUG"},
+		} {
+			out := client.Run(t, "org.apache.hadoop.log.LogLevel", strings.Fields(c.args)...)
+			if out.Code != 0 || !strings.Contains(out.Stdout, c.want) {
+				t.Errorf("%s: daemonlog %s: %d\n%s", name, c.args, out.Code, out.All)
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package servlets
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Property is one configuration key in force.
+type Property struct {
+	Name   string `json:"key"`
+	Value  string `json:"value"`
+	Final  bool   `json:"isFinal"`
+	Source string `json:"resource"` // the file it was written in, or what stands for one
+}
+
+// conf writes every key in force, or the one that is named, as Hadoop's servlet
+// does; JSON for who accepts that or asks format=json.
+func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
+	list := []Property{}
+	if c.Properties != nil {
+		list = append(list, c.Properties()...)
+	}
+	q := r.URL.Query()
+	asJSON := strings.Contains(r.Header.Get("Accept"), "application/json") || q.Get("format") == "json"
+	kind := "text/xml;charset=utf-8"
+	if asJSON {
+		kind = "application/json;charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	name := q.Get("name")
+	if name != "" {
+		one := list[:0:0]
+		for _, p := range list {
+			if p.Name == name {
+				one = append(one, p)
+			}
+		}
+		if list = one; len(list) == 0 {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+	}
+	var b bytes.Buffer
+	switch {
+	case asJSON && name != "":
+		writeJSON(&b, map[string]Property{"property": list[0]})
+	case asJSON:
+		writeJSON(&b, map[string][]Property{"properties": list})
+	default:
+		b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>` + "\n")
+		element := func(name, value string) {
+			b.WriteString("<" + name + ">")
+			xml.EscapeText(&b, []byte(value)) // a buffer takes all
+			b.WriteString("</" + name + ">")
+		}
+		for _, p := range list {
+			b.WriteString("<property>")
+			element("name", p.Name)
+			element("value", p.Value)
+			element("final", strconv.FormatBool(p.Final))
+			element("source", p.Source)
+			b.WriteString("</property>\n")
+		}
+		b.WriteString("</configuration>\n")
+	}
+	w.Write(b.Bytes()) // an error here is the client's going away
+}
+
+// writeJSON writes a value without a line's end and without escaping what only
+// HTML minds.
+func writeJSON(b *bytes.Buffer, v any) {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		b.WriteString("null")
+		return
+	}
+	b.Truncate(b.Len() - 1)
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package servlets serves the pages that each of Hadoop's daemons has on its web
+// port: /conf, /jmx, /stacks, /logLevel and /isActive. Routers and
+// ResourceManagers have them from here.
+//
+// Who may read them is Hadoop's rule without hadoop.security.authorization:
+// everybody, unless hadoop.security.instrumentation.requires.admin says that only
+// administrators may. The level of the log is changed by administrators alone.
+package servlets
+
+import (
+	"compress/gzip"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/query"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// Config is what the pages tell, and to whom.
+type Config struct {
+	Service string    // the daemon in the names of its beans: ResourceManager, Router
+	Started time.Time // told as the age of the process
+	// Properties are the settings in force, secrets masked; nil: /conf is empty.
+	Properties func() []Property
+	// Beans are the daemon's own, beside those of its process; nil: none. An
+	// error is answered with 503.
+	Beans func(r *http.Request) ([]Bean, error)
+	// Administers reports whether a user is an administrator; nil: everybody is.
+	Administers func(user string) bool
+	// AdminsOnly keeps /conf, /jmx and /stacks for administrators.
+	AdminsOnly bool
+	// Level and SetLevel read and set the level of the process' log, by the names
+	// debug, info, warn and error; nil: /logLevel is not there.
+	Level    func() string
+	SetLevel func(name string) error
+}
+
+// Mount puts the pages on a router.
+func Mount(r chi.Router, c Config) {
+	packed := r.With(middleware.Compress(gzip.BestSpeed, "text/xml", "application/json", "text/plain"))
+	page := func(path string, adminsOnly bool, serve http.HandlerFunc) {
+		packed.Handle(path, allow.Reading(c.guarded(adminsOnly, serve)))
+	}
+	page("/conf", c.AdminsOnly, c.conf)
+	page("/jmx", c.AdminsOnly, c.jmx)
+	page("/stacks", c.AdminsOnly, stacks)
+	if c.Level != nil {
+		page("/logLevel", true, c.logLevel)
+	}
+	page("/isActive", false, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
+		io.WriteString(w, "I am Active!") // an error here is the client's going away
+	})
+}
+
+// guarded keeps a page for administrators, if it is to be theirs alone.
+func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("X-Frame-Options", "SAMEORIGIN")
+		if adminsOnly && c.Administers != nil {
+			user := query.First(r.URL.RawQuery, "user.name")
+			if !c.Administers(user) {
+				why := "Unauthenticated users are not authorized to access this page."
+				if user != "" {
+					why = "User " + user + " is unauthorized to access this page."
+				}
+				http.Error(w, why, http.StatusForbidden)
+				return
+			}
+		}
+		serve(w, r)
+	}
+}
+
+// stacks tells what every goroutine does, as Hadoop's servlet does of threads. Those
+// that do the same are told once with their number, so that the page stays short.
+func stacks(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
+	fmt.Fprintf(w, "Process Thread Dump: \n%d active threads\n", runtime.NumGoroutine())
+	pprof.Lookup("goroutine").WriteTo(w, 1) // an error here is the client's going away
+}
+
+// marker is what `yarn daemonlog` finds the lines of the answer by.
+const marker = "<!-- OUTPUT -->"
+
+// levels are Hadoop's names of levels, and ours.
+var levels = map[string]string{
+	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug",
+	"INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error",
+}
+
+// logLevel tells and changes the level of the log. There is one for the whole
+// process: whichever log is named, it is the one.
+func (c *Config) logLevel(w http.ResponseWriter, r *http.Request) {
+	name, asked := query.First(r.URL.RawQuery, "log"), query.First(r.URL.RawQuery, "level")
+	var b strings.Builder
+	b.WriteString(`<!DOCTYPE html>
+<html><head><title>Log Level</title></head><body><h1>Log Level</h1>
+<form>Log: <input type="text" size="50" name="log"> <input type="submit" value="Get Log Level"></form>
+<form>Log: <input type="text" size="50" name="log"> Level: <input type="text" name="level">
+<input type="submit" value="Set Log Level"></form>
+`)
+	line := func(format string, args ...any) {
+		for i := range args {
+			args[i] = html.EscapeString(fmt.Sprint(args[i]))
+		}
+		fmt.Fprintf(&b, marker+format+"<br />\n", args...)
+	}
+	if name != "" {
+		b.WriteString("<br /><hr /><h3>Results</h3>\n")
+		line("Submitted Class Name: <b>%s</b>", name)
+		line("Log Class: <b>%s</b>", "log/slog, one level for the whole process")
+		if asked != "" {
+			line("Submitted Level: <b>%s</b>", asked)
+			ours, known := levels[strings.ToUpper(asked)]
+			switch {
+			case !known:
+				line("Bad Level : <b>%s</b>", asked)
+			default:
+				if err := c.SetLevel(ours); err != nil {
+					line("Bad Level : <b>%s</b>", err)
+				} else {
+					line("Setting Level to %s ...", strings.ToUpper(ours))
+				}
+			}
+		}
+		line("Effective Level: <b>%s</b>", strings.ToUpper(c.Level()))
+	}
+	b.WriteString("</body></html>\n")
+	w.Header().Set("Content-Type", "text/html;charset=utf-8")
+	io.WriteString(w, b.String()) // an error here is the client's going away
+}

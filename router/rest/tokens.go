@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+)
+
+// tokenHeader carries the token that is to be renewed or cancelled.
+const tokenHeader = "Hadoop-YARN-RM-Delegation-Token"
+
+// tokenDocument is a delegation token as YARN's web services write it.
+type tokenDocument struct {
+	Token   string `json:"token,omitempty"`
+	Renewer string `json:"renewer,omitempty"`
+	Owner   string `json:"owner,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Expires int64  `json:"expiration-time"`
+	Most    int64  `json:"max-validity,omitempty"`
+}
+
+// issueToken gives the caller a delegation token of the routers'.
+func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
+	q, ok := tokenCall(w, r)
+	if !ok {
+		return
+	}
+	renewer := element(unrooted(q.body, "delegation-token"), "renewer")
+	if renewer == "" {
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: "the request names no renewer", Try: `send {"renewer":"who may renew it"}`,
+		})
+		return
+	}
+	t, expires, err := h.conf.Tokens.Issue(r.Context(), q.user, renewer, r.URL.Query().Get("user.name"))
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	id, err := token.ParseDelegation(t.Identifier)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	writeToken(w, r, tokenDocument{
+		t.URLString(), id.Renewer, id.Owner, t.Kind, expires.UnixMilli(), id.Max.UnixMilli(),
+	})
+}
+
+// tokenCall reads a call about tokens, whose caller has to have a name; false: it has
+// been answered.
+func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
+	q, err := read(w, r)
+	if err == nil && q.user == "" {
+		err = &creel.Error{
+			Kind: creel.ErrNotPermitted, What: "a delegation token is somebody's",
+			Try: "say who you are by ?user.name=",
+		}
+	}
+	if err != nil {
+		fail(w, r, err)
+		return nil, false
+	}
+	return q, true
+}
+
+func writeToken(w http.ResponseWriter, r *http.Request, t tokenDocument) {
+	doc, err := json.Marshal(t)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	write(w, r, http.StatusOK, rooted(r, doc, "delegation-token"))
+}
+
+// givenToken reads the token that a call is about; false: it has been answered.
+func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Token, ok bool) {
+	if q, ok = tokenCall(w, r); !ok {
+		return nil, t, false
+	}
+	t, err := token.ParseURLString(r.Header.Get(tokenHeader))
+	if err != nil {
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the request has no delegation token",
+			Why:  err.Error(),
+			Try:  "set the header " + tokenHeader,
+		})
+		return nil, t, false
+	}
+	return q, t, true
+}
+
+// renewToken prolongs a token for its renewer.
+func (h *Handler) renewToken(w http.ResponseWriter, r *http.Request) {
+	q, t, ok := givenToken(w, r)
+	if !ok {
+		return
+	}
+	expires, err := h.conf.Tokens.Renew(r.Context(), t, q.user)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	writeToken(w, r, tokenDocument{Expires: expires.UnixMilli()})
+}
+
+// cancelToken ends a token, at every router.
+func (h *Handler) cancelToken(w http.ResponseWriter, r *http.Request) {
+	q, t, ok := givenToken(w, r)
+	if !ok {
+		return
+	}
+	if err := h.conf.Tokens.Cancel(r.Context(), t, q.user); err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// SubmitReservation finds a home by the policy of the reservation's queue. What names no
+// reservation any member refuses, here and below.
+func (h *Handler) SubmitReservation(
+	ctx context.Context, req *yarnpb.ReservationSubmissionRequestProto,
+) (*yarnpb.ReservationSubmissionResponseProto, error) {
+	call := raw(ctx, "submitReservation", req)
+	r := server.Reservation{
+		ID: yarnpb.ToReservationID(req.GetReservationId()), Queue: creel.QueuePath(req.GetQueue()), User: user(ctx),
+	}
+	if d := req.GetReservationDefinition(); d.GetDeadline() > 0 && d.GetRecurrenceExpression() == "0" {
+		r.Deadline = time.UnixMilli(d.GetDeadline())
+	}
+	var err error
+	if r.ID.IsZero() {
+		_, err = server.Any(ctx, h.server, call)
+	} else {
+		err = h.server.Reserve(ctx, r, func(ctx context.Context, m *remote.Member) error {
+			_, err := call(ctx, m)
+			return err
+		})
+	}
+	return &yarnpb.ReservationSubmissionResponseProto{}, err
+}
+
+// UpdateReservation goes to the home of the reservation.
+func (h *Handler) UpdateReservation(
+	ctx context.Context, req *yarnpb.ReservationUpdateRequestProto,
+) (*yarnpb.ReservationUpdateResponseProto, error) {
+	call := raw(ctx, "updateReservation", req)
+	var err error
+	if id := yarnpb.ToReservationID(req.GetReservationId()); id.IsZero() {
+		_, err = server.Any(ctx, h.server, call)
+	} else {
+		_, err = server.AtReservation(ctx, h.server, id, call)
+	}
+	return &yarnpb.ReservationUpdateResponseProto{}, err
+}
+
+// DeleteReservation goes to the home of the reservation, which has no record then.
+func (h *Handler) DeleteReservation(
+	ctx context.Context, req *yarnpb.ReservationDeleteRequestProto,
+) (*yarnpb.ReservationDeleteResponseProto, error) {
+	call := raw(ctx, "deleteReservation", req)
+	var err error
+	if id := yarnpb.ToReservationID(req.GetReservationId()); id.IsZero() {
+		_, err = server.Any(ctx, h.server, call)
+	} else {
+		_, err = server.Unreserve(ctx, h.server, id, call)
+	}
+	return &yarnpb.ReservationDeleteResponseProto{}, err
+}
+
+// raw is a call of a message that goes on as it is.
+func raw(
+	ctx context.Context, method string, req proto.Message,
+) func(ctx context.Context, m *remote.Member) ([]byte, error) {
+	caller := user(ctx)
+	body, err := proto.Marshal(req)
+	return func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		return m.Client(ctx, remote.Write, caller, method, body)
+	}
+}
+
+// ListReservations asks the home of the reservation it names. Without one the plans of
+// all members that have any are joined.
+func (h *Handler) ListReservations(
+	ctx context.Context, req *yarnpb.ReservationListRequestProto,
+) (*yarnpb.ReservationListResponseProto, error) {
+	if text := req.GetReservationId(); text != "" {
+		id, err := creel.ParseReservationID(text)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := server.AtReservation(ctx, h.server, id, raw(ctx, "listReservations", req))
+		if err != nil {
+			return nil, err
+		}
+		list := &yarnpb.ReservationListResponseProto{}
+		return list, parse(answer, list)
+	}
+	parts, err := ask[yarnpb.ReservationListResponseProto](ctx, h, remote.List, "listReservations", req)
+	if err != nil {
+		return nil, err
+	}
+	all := &yarnpb.ReservationListResponseProto{}
+	present, _ := router.Present(parts)
+	for _, p := range present {
+		all.Reservations = append(all.Reservations, p.Value.GetReservations()...)
+	}
+	return all, nil
+}

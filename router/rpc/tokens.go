@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/tokens"
+)
+
+// loginTime bounds the look for a token in the store while its client waits.
+const loginTime = 5 * time.Second
+
+// Login finds the password of a delegation token, for clients that log in by one.
+func Login(t *tokens.Tokens) hrpc.TokenFunc {
+	return func(identifier []byte) ([]byte, hrpc.Identity, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), loginTime)
+		defer cancel()
+		password, id, err := t.Password(ctx, identifier)
+		if err != nil && !errors.Is(err, creel.ErrInvalidToken) {
+			// The client comes again; by its own class a token that is not known ends it.
+			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err)
+		}
+		return password, hrpc.Identity{User: id.Owner, RealUser: id.RealUser, TokenKind: token.KindDelegation}, err
+	}
+}
+
+// GetDelegationToken gives the caller a token of the routers'.
+func (h *Handler) GetDelegationToken(
+	ctx context.Context, req *yarnpb.GetDelegationTokenRequestProto,
+) (*yarnpb.GetDelegationTokenResponseProto, error) {
+	real := ""
+	if c := hrpc.CallFrom(ctx); c != nil && c.Identity != nil {
+		real = c.Identity.RealUser
+	}
+	t, _, err := h.tokens.Issue(ctx, user(ctx), req.GetRenewer(), real)
+	if err != nil {
+		return nil, err
+	}
+	return &yarnpb.GetDelegationTokenResponseProto{Token: t.Proto()}, nil
+}
+
+// RenewDelegationToken prolongs a token for its renewer.
+func (h *Handler) RenewDelegationToken(
+	ctx context.Context, req *yarnpb.RenewDelegationTokenRequestProto,
+) (*yarnpb.RenewDelegationTokenResponseProto, error) {
+	expires, err := h.tokens.Renew(ctx, token.FromProto(req.GetToken()), user(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &yarnpb.RenewDelegationTokenResponseProto{NewExpiryTime: proto.Uint64(uint64(expires.UnixMilli()))}, nil
+}
+
+// CancelDelegationToken ends a token, at every router.
+func (h *Handler) CancelDelegationToken(
+	ctx context.Context, req *yarnpb.CancelDelegationTokenRequestProto,
+) (*yarnpb.CancelDelegationTokenResponseProto, error) {
+	err := h.tokens.Cancel(ctx, token.FromProto(req.GetToken()), user(ctx))
+	return &yarnpb.CancelDelegationTokenResponseProto{}, err
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Reservations is what a Server needs of the state store for the homes of reservations:
+// see the promises of package statestore.
+type Reservations interface {
+	ClaimReservation(
+		ctx context.Context, id creel.ReservationID, member creel.SubclusterID,
+	) (home creel.SubclusterID, fresh bool, err error)
+	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
+	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
+}
+
+// keptAfter is for how long the home of a reservation is kept when its deadline is over.
+const keptAfter = 24 * time.Hour
+
+// Reservation is what the router reads of a submission of one.
+type Reservation struct {
+	ID       creel.ReservationID
+	Queue    creel.QueuePath
+	User     string
+	Deadline time.Time // when its plan is over; zero: never, it recurs
+}
+
+// Reserve finds a reservation a home by the policy of its queue, or the one it has, and
+// forwards it there. The home of one that was refused is forgotten, so that another try
+// may find another; where the answer was lost it stays, since the plan may have it.
+func (s *Server) Reserve(
+	ctx context.Context, r Reservation, forward func(ctx context.Context, m *remote.Member) error,
+) error {
+	home, err := s.conf.Reservations.ReservationHome(ctx, r.ID)
+	fresh := false
+	if errors.Is(err, creel.ErrInvalidRequest) { // it has none
+		view := s.View()
+		var chosen creel.SubclusterID
+		chosen, _, err = s.policy(view, r.Queue).
+			Home(view, policies.Submission{Queue: r.Queue, User: r.User}, nil, s.random())
+		if err == nil {
+			home, fresh, err = s.conf.Reservations.ClaimReservation(ctx, r.ID, chosen)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	m, err := s.Member(home)
+	if err != nil {
+		return err
+	}
+	err = forward(ctx, m)
+	switch verdict := VerdictOf(err); {
+	case verdict == router.Accepted && !r.Deadline.IsZero():
+		// Not to forget it costs a record; whoever asks for one that is gone asks all members.
+		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, max(0, time.Until(r.Deadline))+keptAfter)
+	case fresh && (verdict == router.Refused || verdict == router.NotSent):
+		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, 0)
+	}
+	return err
+}
+
+// AtReservation calls the home of a reservation. One without a record was made past the
+// routers, or long ago: all members are asked, and the one that knows it has the word.
+func AtReservation[T any](
+	ctx context.Context, s *Server, id creel.ReservationID,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (answer T, err error) {
+	home, err := s.conf.Reservations.ReservationHome(ctx, id)
+	if err == nil {
+		m, err := s.Member(home)
+		if err != nil {
+			return answer, err
+		}
+		return call(ctx, m)
+	}
+	if !errors.Is(err, creel.ErrInvalidRequest) {
+		return answer, err
+	}
+	var refused error
+	for _, p := range Ask(ctx, s, call) {
+		switch {
+		case p.Err == nil:
+			return p.Value, nil
+		case refused == nil && VerdictOf(p.Err) == router.Refused:
+			refused = p.Err
+		}
+	}
+	if refused != nil {
+		return answer, refused
+	}
+	return answer, err
+}
+
+// Unreserve is AtReservation of the call that deletes it.
+func Unreserve[T any](
+	ctx context.Context, s *Server, id creel.ReservationID,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (T, error) {
+	type said struct {
+		answer T
+		by     creel.SubclusterID
+	}
+	a, err := AtReservation(ctx, s, id, func(ctx context.Context, m *remote.Member) (said, error) {
+		answer, err := call(ctx, m)
+		return said{answer, m.ID}, err
+	})
+	if err == nil {
+		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // it goes in time all the same
+	}
+	return a.answer, err
+}
+
+// reservedAt is the home of the reservation that an application runs in, "" if it names
+// none or one that nobody claimed.
+func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
+	if id.IsZero() {
+		return "", nil
+	}
+	home, err := s.conf.Reservations.ReservationHome(ctx, id)
+	if errors.Is(err, creel.ErrInvalidRequest) {
+		return "", nil
+	}
+	return home, err
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tokens gives out the delegation tokens of routers. A token is Hadoop's
+// RM_DELEGATION_TOKEN; each router of a federation takes it, whichever gave it out, also
+// after all were restarted: that it lives is on record in the state store, whose clock
+// counts its life, and the keys that sign are a ring in the store, sealed with the
+// cluster's secret.
+package tokens
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Ring is the ring that the keys travel in.
+const Ring = "router-delegation"
+
+// keySize is the length of a key in bytes.
+const keySize = 32
+
+// Store is what tokens need of the state store.
+type Store interface {
+	statestore.Tokens
+	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
+	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error)
+}
+
+// Tokens issues and checks. It is safe for concurrent use and remembers nothing.
+type Tokens struct {
+	store     Store
+	secrets   func(context.Context) ([]statestore.Key, error)
+	lifetimes token.Lifetimes
+	random    io.Reader
+}
+
+// New makes one over a store. secrets are the cluster's, the newest first; random is a
+// cryptographic source (crypto/rand.Reader).
+func New(
+	store Store, secrets func(context.Context) ([]statestore.Key, error), lifetimes token.Lifetimes, random io.Reader,
+) *Tokens {
+	l := lifetimes.WithDefaults()
+	l.Max = min(l.Max, statestore.MaxTTL-kept)
+	l.Renew = min(l.Renew, l.Max)
+	return &Tokens{store: store, secrets: secrets, lifetimes: l, random: random}
+}
+
+// kept is how much longer a key is kept than the tokens it signed may live.
+const kept = time.Hour
+
+// Issue makes a token for owner (got by realUser, or "") that renewer may renew. Its
+// service is empty; the client fills it.
+func (t *Tokens) Issue(ctx context.Context, owner, renewer, realUser string) (token.Token, time.Time, error) {
+	if realUser == owner {
+		realUser = ""
+	}
+	r, err := t.store.IssueToken(
+		ctx, statestore.Token{Owner: owner, Renewer: renewer, RealUser: realUser}, t.lifetimes.Renew, t.lifetimes.Max)
+	if err != nil {
+		return token.Token{}, time.Time{}, err
+	}
+	key, err := t.signing(ctx, r.Issued)
+	if err != nil {
+		return token.Token{}, time.Time{}, errors.Join(err, t.store.DropToken(ctx, r.Number))
+	}
+	id := identifier(r)
+	id.KeyID = key.ID
+	return token.NewMac(key).Delegation(id), r.Expires, nil
+}
+
+// identifier is what a token on record says, but for its key.
+func identifier(r statestore.Token) token.Delegation {
+	return token.Delegation{
+		Owner: r.Owner, Renewer: r.Renewer, RealUser: r.RealUser, Issued: r.Issued, Max: r.Most, Sequence: r.Number,
+	}
+}
+
+// signing is the newest key, or the next one where that is too old.
+func (t *Tokens) signing(ctx context.Context, now time.Time) (token.Key, error) {
+	for range 3 {
+		ring, err := t.store.Keys(ctx, Ring)
+		if err != nil {
+			return token.Key{}, err
+		}
+		seal, err := t.secrets(ctx)
+		if err != nil {
+			return token.Key{}, err
+		}
+		newest := int32(0)
+		if len(ring) > 0 {
+			newest = ring[0].ID
+			if now.Sub(ring[0].Created) < t.lifetimes.KeyUpdate {
+				if key, err := open(seal, ring[0]); err == nil { // else the cluster's secret is another now
+					return key, nil
+				}
+			}
+		}
+		if len(seal) == 0 {
+			return token.Key{}, noSecret()
+		}
+		secret := make([]byte, keySize)
+		if _, err := io.ReadFull(t.random, secret); err != nil {
+			return token.Key{}, err
+		}
+		sealed, err := statestore.Seal(t.random, seal[0], []byte(Ring), secret)
+		if err != nil {
+			return token.Key{}, err
+		}
+		made, err := t.store.RotateKey(ctx, Ring, newest, sealed, t.lifetimes.Max+kept)
+		if err == nil {
+			return token.Key{ID: made.ID, Secret: secret}, nil
+		}
+		if !errors.Is(err, creel.ErrConflict) { // another router was faster
+			return token.Key{}, err
+		}
+	}
+	return token.Key{}, &creel.Error{
+		Kind: creel.ErrBusy,
+		What: "no delegation token now",
+		Why:  "the key that signs them changed each time it was read",
+		Try:  "ask again; have all routers the same creel.cluster.secret-file?",
+	}
+}
+
+func noSecret() error {
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: "no delegation token now",
+		Why:  "the cluster has no secret yet",
+		Try:  "try again in a moment",
+	}
+}
+
+func open(seal []statestore.Key, k statestore.Key) (token.Key, error) {
+	secret, err := statestore.Open(seal, []byte(Ring), k.Secret)
+	return token.Key{ID: k.ID, Secret: secret}, err
+}
+
+// find returns a token on record and the key that its identifier names.
+func (t *Tokens) find(ctx context.Context, id token.Delegation) (statestore.Token, token.Key, error) {
+	r, err := t.store.Token(ctx, id.Sequence)
+	if err != nil {
+		return r, token.Key{}, err
+	}
+	if is := (token.DelegationRecord{Delegation: identifier(r)}); !is.Is(withoutKey(id)) {
+		return r, token.Key{}, token.Unknown(id)
+	}
+	ring, err := t.store.Keys(ctx, Ring)
+	if err != nil {
+		return r, token.Key{}, err
+	}
+	for _, k := range ring {
+		if k.ID == id.KeyID {
+			seal, err := t.secrets(ctx)
+			if err != nil {
+				return r, token.Key{}, err
+			}
+			key, err := open(seal, k)
+			return r, key, err
+		}
+	}
+	return r, token.Key{}, token.KeyGone(id)
+}
+
+func withoutKey(id token.Delegation) token.Delegation {
+	id.KeyID = 0
+	return id
+}
+
+// prove checks a token that somebody wants to change.
+func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, error) {
+	id, err := token.ParseDelegation(k.Identifier)
+	if err != nil {
+		return id, err
+	}
+	_, key, err := t.find(ctx, id)
+	if err != nil {
+		return id, err
+	}
+	return id, key.Proves(id, k)
+}
+
+// Renew prolongs a token at the wish of its renewer, and returns until when it lives.
+// Errors: creel.ErrInvalidToken for an unknown, expired or cancelled one,
+// creel.ErrNotPermitted for another user or a wrong password.
+func (t *Tokens) Renew(ctx context.Context, k token.Token, who string) (time.Time, error) {
+	id, err := t.prove(ctx, k)
+	if err == nil {
+		err = id.MayRenew(who)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	r, err := t.store.RenewToken(ctx, id.Sequence, t.lifetimes.Renew)
+	return r.Expires, err
+}
+
+// Cancel ends a token at the wish of its owner or renewer, at every router. Errors as
+// Renew.
+func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
+	id, err := t.prove(ctx, k)
+	if err == nil {
+		err = id.MayCancel(who)
+	}
+	if err != nil {
+		return err
+	}
+	return t.store.DropToken(ctx, id.Sequence)
+}
+
+// Password is what SASL needs for the identifier of a token, and who it is. The error is of
+// kind creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
+func (t *Tokens) Password(ctx context.Context, identifier []byte) ([]byte, token.Delegation, error) {
+	id, err := token.ParseDelegation(identifier)
+	if err != nil {
+		return nil, id, err
+	}
+	_, key, err := t.find(ctx, id)
+	if err != nil {
+		return nil, id, err
+	}
+	return key.Password(identifier), id, nil
+}

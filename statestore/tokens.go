@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Tokens are the delegation tokens of routers that live: what is not here is worth
+// nothing, at every router. The secrets that sign them are not here (Keys).
+type Tokens interface {
+	// IssueToken keeps a new token of owner, renewer and real user, for life at first and
+	// no longer than most by renewals, and gives it its number and times. Numbers rise.
+	// A repeat of a lost answer may leave one behind that nobody has; it expires.
+	IssueToken(ctx context.Context, t Token, life, most time.Duration) (Token, error)
+	// Token finds one that lives; else creel.ErrInvalidToken.
+	Token(ctx context.Context, number int32) (Token, error)
+	// RenewToken makes one that lives do so for life from now on, as far as its longest
+	// life goes; else creel.ErrInvalidToken.
+	RenewToken(ctx context.Context, number int32, life time.Duration) (Token, error)
+	// DropToken ends one; it may be gone already.
+	DropToken(ctx context.Context, number int32) error
+}
+
+// Token is a delegation token as it is kept. Times are by the store's clock, in
+// milliseconds.
+type Token struct {
+	Number   int32     `json:"number"` // from 1
+	Owner    string    `json:"owner"`
+	Renewer  string    `json:"renewer,omitempty"`
+	RealUser string    `json:"real_user,omitempty"`
+	Issued   time.Time `json:"issued"`
+	Most     time.Time `json:"most"`    // no renewal goes beyond it
+	Expires  time.Time `json:"expires"` // it lives until then
+}
+
+// maxUser is the longest name of a user in a token, in bytes.
+const maxUser = 256
+
+// CheckToken refuses tokens that could not be kept.
+func CheckToken(t Token, life, most time.Duration) error {
+	for _, name := range []string{t.Owner, t.Renewer, t.RealUser} {
+		if len(name) > maxUser {
+			return bad("invalid delegation token", "a user's name in it is longer than %d bytes", maxUser)
+		}
+	}
+	if t.Owner == "" {
+		return bad("invalid delegation token", "it has no owner")
+	}
+	return cmp.Or(CheckTTL(life), CheckTTL(most))
+}
+
+// NoToken says that a delegation token is not one of those that live.
+func NoToken(number int32) error {
+	return failf(creel.ErrInvalidToken, "get a new one",
+		"delegation token refused", "number %d is not known: it expired or was cancelled", number)
+}
+
+// tokenTable is the tokens in memory.
+type tokenTable struct {
+	newest int32
+	of     map[int32]Token
+}
+
+// list gives the tokens by number.
+func (t *tokenTable) list() []Token {
+	var out []Token
+	for _, k := range t.of {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b Token) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// IssueToken: see Tokens.
+func (t *State) IssueToken(now time.Time, k Token, life, most time.Duration) (Token, error) {
+	if err := CheckToken(k, life, most); err != nil {
+		return Token{}, err
+	}
+	now = now.Truncate(time.Millisecond)
+	for n, old := range t.tokens.of {
+		if !now.Before(old.Expires) {
+			delete(t.tokens.of, n)
+		}
+	}
+	t.tokens.newest++
+	k.Number, k.Issued, k.Most = t.tokens.newest, now, now.Add(most)
+	k.Expires = now.Add(min(life, most))
+	t.tokens.of[k.Number] = k
+	return k, nil
+}
+
+// Token: see Tokens.
+func (t *State) Token(now time.Time, number int32) (Token, error) {
+	k, ok := t.tokens.of[number]
+	if !ok || !now.Before(k.Expires) {
+		return Token{}, NoToken(number)
+	}
+	return k, nil
+}
+
+// RenewToken: see Tokens.
+func (t *State) RenewToken(now time.Time, number int32, life time.Duration) (Token, error) {
+	if err := CheckTTL(life); err != nil {
+		return Token{}, err
+	}
+	k, err := t.Token(now, number)
+	if err != nil {
+		return k, err
+	}
+	k.Expires = now.Truncate(time.Millisecond).Add(life)
+	if k.Expires.After(k.Most) {
+		k.Expires = k.Most
+	}
+	t.tokens.of[number] = k
+	return k, nil
+}
+
+// DropToken: see Tokens.
+func (t *State) DropToken(number int32) { delete(t.tokens.of, number) }
+
+// IssueToken implements Tokens.
+func (m *Memory) IssueToken(ctx context.Context, k Token, life, most time.Duration) (Token, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	defer unlock()
+	return t.IssueToken(now, k, life, most)
+}
+
+// Token implements Tokens.
+func (m *Memory) Token(_ context.Context, number int32) (Token, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Token(now, number)
+}
+
+// RenewToken implements Tokens.
+func (m *Memory) RenewToken(ctx context.Context, number int32, life time.Duration) (Token, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	defer unlock()
+	return t.RenewToken(now, number, life)
+}
+
+// DropToken implements Tokens.
+func (m *Memory) DropToken(ctx context.Context, number int32) error {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t.DropToken(number)
+	return nil
+}
