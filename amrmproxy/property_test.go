@@ -171,6 +171,9 @@ func (r *modelRM) kill() {
 		r.killed = map[creel.ContainerID]bool{}
 	}
 	maps.Copy(r.killed, r.live)
+	for _, c := range r.ended { // ends that nobody has heard of go with the attempt
+		r.killed[containerID(c)] = true
+	}
 	r.submitted, r.used, r.live, r.ended = false, true, map[creel.ContainerID]bool{}, nil
 }
 
@@ -338,7 +341,9 @@ func (w *world) told(a Reply) {
 			w.t.Fatalf("%v was told twice", id)
 		}
 		w.seen[id], w.has[id] = true, true
-		w.uses[w.rms[id.Epoch()-1].id] = true
+		if r := w.rms[id.Epoch()-1]; !r.killed[id] {
+			w.uses[r.id] = true
+		}
 		if w.want[p]--; w.want[p] < 0 {
 			w.t.Fatalf("over-granted at priority %d: %v", p, id)
 		}
@@ -574,6 +579,7 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 			case 14: // the UAM is killed by an administrator of its member
 				if r := rapid.SampledFrom(w.rms).Draw(t, "killed"); r != w.home && r.submitted {
 					r.kill()
+					delete(w.uses, r.id) // its nodes drop what an application that has ended left there
 				}
 			case 15:
 				w.restart()
