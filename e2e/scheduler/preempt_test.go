@@ -430,10 +430,8 @@ const intra = "intra-queue-preemption."
 
 var victimCases = []preempting{
 	{"a tenth a round", two, keys("total_preemption_per_round = 0.1", "natural_termination_factor = 1"), 0, 0},
-	// A node on which the ask that waits has reserved is passed over by us: one container
-	// of the application that is served last stays, and one of the other goes.
-	{"a quarter a round", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1"), 1, 1},
-	{"half ends by itself", two, keys("total_preemption_per_round = 1", "natural_termination_factor = 0.5"), 1, 1},
+	{"a quarter a round", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1"), 0, 0},
+	{"half ends by itself", two, keys("total_preemption_per_round = 1", "natural_termination_factor = 0.5"), 0, 0},
 	{"a wide dead zone", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1",
 		"max_ignored_over_capacity = 0.6"), 0, 0},
 	{"no dead zone", two, keys("total_preemption_per_round = 0.4", "natural_termination_factor = 0.7",
