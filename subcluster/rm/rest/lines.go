@@ -92,6 +92,13 @@ type lineFilter struct {
 	hasAfter    bool
 }
 
+// stateGroups are the names of several states, as routers' list takes them, too.
+var stateGroups = map[string][]creel.ApplicationState{
+	"running": {creel.AppRunning},
+	"waiting": {creel.AppNew, creel.AppNewSaving, creel.AppSubmitted, creel.AppAccepted},
+	"ended":   {creel.AppFinished, creel.AppFailed, creel.AppKilled},
+}
+
 // maxLines is the longest page.
 const maxLines = 1000
 
@@ -102,6 +109,10 @@ func readLineFilter(r *http.Request) (f lineFilter, err error) {
 	}
 	f.queue, f.user, f.search = q.Get("queue"), q.Get("user"), strings.ToLower(strings.TrimSpace(q.Get("q")))
 	for _, s := range set(r, "state") {
+		if group, ok := stateGroups[strings.ToLower(s)]; ok {
+			f.states = append(f.states, group...)
+			continue
+		}
 		state, err := parseState(s)
 		if err != nil {
 			return f, err

@@ -183,16 +183,6 @@ func (w *writer) List(name string, n int, fields func(w *writer, i int)) {
 	w.comma = true
 }
 
-// Array writes n objects as an array, even when there are none; JSON only.
-func (w *writer) Array(name string, n int, fields func(w *writer, i int)) {
-	if n > 0 {
-		w.List(name, n, fields)
-		return
-	}
-	w.name(name)
-	w.buf = append(w.buf, '[', ']')
-}
-
 // Texts writes a list of strings.
 func (w *writer) Texts(name string, list []string) {
 	if len(list) == 0 {
