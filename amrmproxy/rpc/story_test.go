@@ -364,19 +364,24 @@ func (m *am) connect(address string) {
 
 func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 	m.f.t.Helper()
-	r, err := m.am.RegisterApplicationMaster(
-		context.Background(),
-		&pb.RegisterApplicationMasterRequestProto{
-			Host:        proto.String("am"),
-			RpcPort:     proto.Int32(-1),
-			TrackingUrl: proto.String(""),
-		},
-	)
-	if err != nil {
-		m.f.t.Fatalf("register: %v", err)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		r, err := m.am.RegisterApplicationMaster(
+			context.Background(),
+			&pb.RegisterApplicationMasterRequestProto{
+				Host:        proto.String("am"),
+				RpcPort:     proto.Int32(-1),
+				TrackingUrl: proto.String(""),
+			},
+		)
+		if err == nil {
+			m.lastID = 0
+			return r
+		}
+		// A proxy that has only begun to listen says so, and Hadoop's client calls again.
+		if !strings.Contains(err.Error(), "RetriableException") || time.Now().After(deadline) {
+			m.f.t.Fatalf("register: %v", err)
+		}
 	}
-	m.lastID = 0
-	return r
 }
 
 func (m *am) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }

@@ -601,6 +601,10 @@ func list(names []string) string {
 
 // stuck: nothing has got on for longer than anything waits by itself.
 func (a *auditor) stuck() {
+	if a.w.killHelpless() {
+		a.moved = a.w.now
+		return
+	}
 	var left []string
 	for _, id := range a.ids {
 		if app := a.apps[id]; app.ended.IsZero() {

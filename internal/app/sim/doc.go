@@ -77,7 +77,8 @@
 //   - in every second seed, waiting applications moved between members by drains and
 //     because others have room, given up, and carried on by two routers at once;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,
-//     members drained, queues reloaded, policies changed.
+//     members drained, queues reloaded, policies changed; applications killed that insist on
+//     places of a member that took their id once, and whose UAM there has ended.
 //
 // # What it checks
 //

@@ -63,6 +63,49 @@ func (w *World) someApp(c *cluster, which uint64) (creel.ApplicationID, bool) {
 	return all[which%uint64(len(all))], true
 }
 
+// killHelpless has users kill what has waited for longer than anything does by itself, if
+// nobody can help all that has not ended; it reports whether there was such.
+func (w *World) killHelpless() bool {
+	var left []creel.ApplicationID
+	for _, id := range w.audit.ids {
+		if app := w.audit.apps[id]; app.ended.IsZero() {
+			if !w.helpless(id, app.am) {
+				return false
+			}
+			left = append(left, id)
+		}
+	}
+	for _, id := range left {
+		w.audit.fault("applications that nobody could help, killed by their users")
+		w.say("%s is killed by its user: nobody can help it", id)
+		w.audit.apps[id].home.kill(id, "killed by its user", func(bool, error) {})
+	}
+	return len(left) > 0
+}
+
+// helpless reports whether an application's AM insists on places where the application
+// has had its one UAM: a member of before fences takes an id once, as Hadoop's do, and
+// that UAM ends when neither its AM nor a proxy speaks for as long as a silent AM is
+// waited for, as when both died.
+func (w *World) helpless(id creel.ApplicationID, m *am) bool {
+	if m == nil {
+		return false
+	}
+	spent := func(c *cluster) bool {
+		v, ok := c.m.App(id)
+		return ok && c.old && v.Unmanaged && v.State.Ended()
+	}
+	for _, h := range m.wishes {
+		there := slices.DeleteFunc(slices.Clone(w.clusters), func(c *cluster) bool {
+			return !slices.ContainsFunc(c.nodes, h.takes)
+		})
+		if h.strict && len(there) > 0 && !slices.ContainsFunc(there, func(c *cluster) bool { return !spent(c) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // leaves are the paths of the queues that take applications.
 func (c *cluster) leaves() (out []string) {
 	for q := range c.m.Queues {
