@@ -102,7 +102,7 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "n", "t", "s")
+	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "qn", "t", "s")
 	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey("")}
 	var names []string
 	for _, p := range b.Parts {
@@ -146,7 +146,7 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	list, err := s.write(
 		ctx,
 		removeScript,
-		s.controls("m", "e", "b", "r", "l", "d", "x", "v", "lv", "mv", "h", "n", "s"),
+		s.controls("m", "e", "b", "r", "l", "d", "x", "v", "lv", "mv", "h", "qn", "s"),
 		string(id),
 		subcluster.DefaultLease.Nanoseconds(),
 		s.channel,

@@ -203,7 +203,7 @@ return {'OK'}`)
 
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
 // l load, d drain reason, x deregistered. Of a load that was cut: h "epoch head", and by
-// leaf name of its queues, in n a line each, q:<leaf> rows. A head of another epoch was
+// leaf name of its queues, in qn a line each, q:<leaf> rows. A head of another epoch was
 // left by a creel of today before one of before parts: the load is read whole. Heartbeats
 // are also in the string t, 16 digits each, so that readers get them as one; s has where, as
 // "place epoch" by id, and the next place in field "@".
@@ -250,7 +250,7 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv h n t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
+	// KEYS e b l x m v lv h qn t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
 	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf without the
 	// leaf, then rows. A member whose record is gone, be it the record alone, registers again.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
@@ -307,7 +307,7 @@ redis.call('HSET', KEYS[3], ARGV[5], '1')
 `+changed("KEYS[4]", "KEYS[5]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS m e b r l d x v lv mv h n s; ARGV[5] id, [6] default lease ns, [7] channel, [8] the
+	// KEYS m e b r l d x v lv mv h qn s; ARGV[5] id, [6] default lease ns, [7] channel, [8] the
 	// key of a leaf without the leaf.
 	removeScript = newScript("remove", allowOOM+guard+clock+`
 local m = redis.call('HGET', KEYS[2], ARGV[5])

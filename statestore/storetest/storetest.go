@@ -200,14 +200,18 @@ func givenEpochs(t *testing.T, d Deployment) {
 	refused(t, err, creel.ErrConflict)
 	_, err = s.NextEpoch(ctx, "sc-1", first, false)
 	refused(t, err, creel.ErrConflict)
+	reports := &subcluster.Reporter{ID: "sc-1", Epoch: second}
+	ok(t, s.Heartbeat(ctx, reports.Next([]byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a"}]}}`))))
 	successor := next(second, false)
 	ok(t, s.Register(ctx, member("sc-1", successor)))
 	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: second}), creel.ErrStale)
 	taker := next(0, true)
 	ok(t, s.Register(ctx, member("sc-1", taker)))
 	ok(t, s.Deregister(ctx, "sc-1", taker))
-	if last := next(0, false); !(second < successor && successor < taker && taker < last) {
-		t.Errorf("epochs %d, %d, %d, %d do not rise", second, successor, taker, last)
+	last := next(0, false)
+	ok(t, s.RemoveMember(ctx, "sc-1"))
+	if removed := next(0, false); !(second < successor && successor < taker && taker < last && last < removed) {
+		t.Errorf("epochs %d, %d, %d, %d, %d do not rise", second, successor, taker, last, removed)
 	}
 	ahead := member("sc-2", 1<<52) // registered by a version whose epochs came from a clock
 	ok(t, s.Register(ctx, ahead))
