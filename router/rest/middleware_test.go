@@ -67,8 +67,8 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		{"PUT", "/scheduler-conf", "application/json", "{}", 400, "subClusterId"},
 		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>gone</subClusterId></sched-conf>", 400, "gone"},
 		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>sc-b</subClusterId></sched-conf>", 400, "mutable"},
-		{"POST", "/delegation-token", "application/json", `{"renewer":"bob"}`, 403, ""},
-		{"DELETE", "/delegation-token", "", "", 403, ""},
+		{"POST", "/delegation-token", "application/json", `{}`, 400, "renewer"},
+		{"DELETE", "/delegation-token", "", "", 400, "Hadoop-YARN-RM-Delegation-Token is missing"},
 	} {
 		r := call(
 			t,

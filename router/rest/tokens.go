@@ -82,13 +82,18 @@ func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Tok
 	if q, ok = tokenCall(w, r); !ok {
 		return nil, t, false
 	}
-	t, err := token.ParseURLString(r.Header.Get(tokenHeader))
+	text := r.Header.Get(tokenHeader)
+	t, err := token.ParseURLString(text)
 	if err != nil {
+		why := "the header " + tokenHeader + " is missing"
+		if text != "" {
+			why = "the header " + tokenHeader + " holds none: " + err.Error()
+		}
 		fail(w, r, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "the request has no delegation token",
-			Why:  err.Error(),
-			Try:  "set the header " + tokenHeader,
+			Why:  why,
+			Try:  "send the token as it was given, in that header",
 		})
 		return nil, t, false
 	}
