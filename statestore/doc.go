@@ -56,7 +56,9 @@
 //     creel.ErrStale once a later holder's Acquire has returned.
 //  8. Keys. A ring of secrets, rolled over by compare-and-set on the current
 //     key's number; the old one stays readable for a stated time.
-//  9. Schema. CheckSchema writes its version into an empty store and refuses one that this creel
+//  9. Daemons. A record of a daemon is listed until its time to live is over since it was
+//     kept last, or it was dropped. No other promise is built on it.
+//  10. Schema. CheckSchema writes its version into an empty store and refuses one that this creel
 //     cannot read.
 //
 // # Errors

@@ -44,7 +44,8 @@ type ring struct {
 	Keys []Key  `json:"keys"`
 }
 
-// Snapshot writes the whole store as JSON. Equal stores give equal bytes.
+// Snapshot writes the whole store as JSON. Equal stores give equal bytes. Records of daemons
+// are not in it: those that live keep theirs again.
 func (t *State) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Schema:   t.schema,

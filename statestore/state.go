@@ -35,6 +35,7 @@ type State struct {
 	leases       map[string]Lease
 	rings        map[string][]Key // newest first
 	tokens       tokenTable
+	daemons      map[string]keptDaemon // by Daemon.ID
 	keyChanges   int64
 }
 
@@ -55,6 +56,7 @@ func NewState(identity string, valid Validate) *State {
 		leases:       map[string]Lease{},
 		rings:        map[string][]Key{},
 		tokens:       tokenTable{of: map[int32]Token{}},
+		daemons:      map[string]keptDaemon{},
 	}
 }
 

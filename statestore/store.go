@@ -21,6 +21,7 @@ type Store interface {
 	Leases
 	Keys
 	Tokens
+	Daemons
 	Schema
 	Watch
 }

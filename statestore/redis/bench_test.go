@@ -403,6 +403,57 @@ func BenchmarkHeartbeats(b *testing.B) {
 	}
 }
 
+// The share of one core that 5,000 daemons cost Redis which keep their records each 10
+// seconds, as they are, and one look at all of them, from the processor time of many.
+func BenchmarkDaemons(b *testing.B) {
+	server := redistest.Start(b)
+	s := open(b, redis.Config{URL: server.URL()})
+	const daemons, senders, every = 5000, 8, 10 // seconds
+	keep := func() {
+		var all sync.WaitGroup
+		for part := range senders {
+			all.Go(func() {
+				for i := part; i < daemons; i += senders {
+					d := statestore.Daemon{
+						Kind: "proxy", Name: fmt.Sprintf("node%d.example.com/4711", i), Host: fmt.Sprintf("node%d.example.com", i),
+						PID: 4711, Version: "v1.2.3", Started: time.UnixMilli(1700000000000),
+						Addresses: map[string]string{"proxy": fmt.Sprintf("node%d.example.com:8049", i), "web": "0.0.0.0:8099"},
+					}
+					if err := s.KeepDaemon(b.Context(), d, 30*time.Second); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	keep()
+	busy := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
+	for b.Loop() {
+		before := busy()
+		keep()
+		after := busy()
+		looks, seen := 5, 0
+		for range looks {
+			for cursor, more := "", true; more; more = cursor != "" {
+				page, next, err := s.Daemons(b.Context(), cursor, statestore.MaxPage)
+				if err != nil {
+					b.Fatal(err)
+				}
+				seen, cursor = seen+len(page), next
+			}
+		}
+		if seen != looks*daemons {
+			b.Fatalf("%d daemons were listed in %d looks", seen, looks)
+		}
+		b.ReportMetric((after-before)/every*100, "%core-redis")
+		b.ReportMetric((after-before)/daemons*1e6, "us-redis/record")
+		b.ReportMetric((busy()-after)/float64(looks)*1e3, "ms-redis/look")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
 // What one look of a router or proxy at 100 members costs Redis and the looker: at all of
 // them, at what has changed when nothing but heartbeats came, and when each tenth
 // member has another load; and of loads in part, two queues of 300, when two of three have

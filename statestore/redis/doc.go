@@ -20,6 +20,7 @@
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys
 //	{creel:c}:dt          hash by number: delegation tokens;  de sorted set: when they expire
+//	{creel:c}:dm          hash by id: daemons that live;  dn dx sorted sets: their order, when they expire
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
 //	{creel:17}:ae         sorted set: when forgotten ones go

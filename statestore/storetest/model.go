@@ -57,6 +57,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 			"release":       m.release,
 			"rotate":        m.rotate,
 			"token":         m.token,
+			"daemon":        m.daemon,
 		})
 		m.check(t)
 	})

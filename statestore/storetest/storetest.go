@@ -86,6 +86,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a write under an old lease is refused", fences},
 		{"keys roll over", keys},
 		{"a delegation token lives until it expires or is dropped", tokens},
+		{"a daemon is listed until it leaves or its time is over", daemons},
+		{"daemons are listed by page, in order, and there is room for so many", manyDaemons},
 		{"a foreign schema is refused", schema},
 		{"changes are heard", watching},
 		{"two processes see one truth", twoProcesses},
@@ -1231,6 +1233,16 @@ func badArguments(t *testing.T, d Deployment) {
 	bad("a zero reservation", err)
 	_, err = s.Sweep(ctx, 0)
 	bad("a sweep of nothing", err)
+	d1 := daemon("router", "r1")
+	bad("a daemon for no time", s.KeepDaemon(ctx, d1, 0))
+	bad("a daemon for ever", s.KeepDaemon(ctx, d1, statestore.MaxTTL+1))
+	d1.NotReady = strings.Repeat("x", statestore.MaxDaemon)
+	bad("a daemon with a long record", s.KeepDaemon(ctx, d1, time.Hour))
+	bad("a daemon with a space in its kind", s.KeepDaemon(ctx, daemon("a b", "x"), time.Hour))
+	bad("a daemon without a name", s.KeepDaemon(ctx, daemon("router", ""), time.Hour))
+	bad("no daemon to drop", s.DropDaemon(ctx, statestore.Daemon{}))
+	_, _, err = s.Daemons(ctx, "", statestore.MaxPage+1)
+	bad("a huge page of daemons", err)
 	bad("a long drain reason", s.Drain(ctx, "sc-1", string(make([]byte, 2000))))
 	if r := must[subcluster.Records](t)(s.Records(ctx)); len(r.Members)+len(r.Policies) != 0 {
 		t.Fatalf("refused requests left %+v", r)

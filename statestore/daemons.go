@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Daemons are the routers, AM-RM proxies and rebalancers that live: each keeps a
+// record of itself. Nothing is decided by these records; they are shown.
+type Daemons interface {
+	// KeepDaemon makes or replaces the record of a daemon (Daemon.ID), for life from now
+	// on. creel.ErrBusy where MaxDaemons others live. It does not wait for replicas: what
+	// a failover loses is there again when it is kept the next time.
+	KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error
+	// DropDaemon removes a daemon's record; it may be gone already.
+	DropDaemon(ctx context.Context, d Daemon) error
+	// Daemons lists those that live by ID, at most limit (1 to MaxPage) of them. The cursor
+	// is "" at first and next of the page before after that; next is "" at the end. A page
+	// may be shorter than limit before the end.
+	Daemons(ctx context.Context, cursor string, limit int) (page []LiveDaemon, next string, err error)
+}
+
+// Daemon is what a daemon says of itself.
+type Daemon struct {
+	Kind      string            `json:"kind"` // router, proxy or rebalancer
+	Name      string            `json:"name"`
+	Host      string            `json:"host"`
+	PID       int               `json:"pid"`
+	Addresses map[string]string `json:"addresses"` // by the name of the port, as in ready files
+	Version   string            `json:"version"`   // of creel
+	Started   time.Time         `json:"started"`   // by the daemon's own clock
+	NotReady  string            `json:"not_ready,omitempty"`
+}
+
+// LiveDaemon is a daemon and for how long its record has not been kept, by the store's
+// clock.
+type LiveDaemon struct {
+	Daemon
+	Age time.Duration
+}
+
+// MaxDaemons is how many records of daemons are kept, and MaxDaemon the longest one as
+// EncodeDaemon writes it, in bytes.
+const (
+	MaxDaemons = 10000
+	MaxDaemon  = 4096
+)
+
+// ID names the record of a daemon: two processes, and two daemons in one, have two.
+func (d *Daemon) ID() string { return d.Kind + " " + d.Name + " " + d.Host + " " + strconv.Itoa(d.PID) }
+
+// CheckDaemon refuses records that no reader could trust.
+func CheckDaemon(d *Daemon) error {
+	for what, name := range map[string]string{"kind": d.Kind, "name": d.Name, "host": d.Host} {
+		if err := CheckName(what+" of a daemon", name); err != nil {
+			return err
+		}
+	}
+	if d.PID < 0 {
+		return bad("record of a daemon refused", "its process id is %d", d.PID)
+	}
+	return nil
+}
+
+// EncodeDaemon writes the record of a daemon, if it can be kept for life.
+func EncodeDaemon(d Daemon, life time.Duration) ([]byte, error) {
+	if err := CheckDaemon(&d); err != nil {
+		return nil, err
+	}
+	if life <= 0 {
+		return nil, bad("record of a daemon refused", "its time to live is %v", life)
+	}
+	if err := CheckTTL(life); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(d)
+	if err == nil && len(b) > MaxDaemon {
+		err = bad("record of a daemon refused", "it has %d bytes, more than %d", len(b), MaxDaemon)
+	}
+	return b, err
+}
+
+// ParseDaemon reads what EncodeDaemon wrote.
+func ParseDaemon(data []byte) (Daemon, error) {
+	var d Daemon
+	if err := cmp.Or(json.Unmarshal(data, &d), CheckDaemon(&d)); err != nil {
+		return d, unreadable("a daemon", err)
+	}
+	return d, nil
+}
+
+// TooManyDaemons says that there is no room for another daemon's record.
+func TooManyDaemons(d Daemon) error {
+	return failf(creel.ErrBusy, "nothing depends on the record but the list of daemons",
+		"the record of "+d.Kind+" "+d.Name+" is not kept", "%d daemons have one", MaxDaemons)
+}
+
+// keptDaemon is a record in memory.
+type keptDaemon struct {
+	record        []byte
+	kept, expires time.Time
+}
+
+// KeepDaemon: see Daemons.
+func (t *State) KeepDaemon(now time.Time, d Daemon, life time.Duration) error {
+	record, err := EncodeDaemon(d, life)
+	if err != nil {
+		return err
+	}
+	for id, k := range t.daemons {
+		if !now.Before(k.expires) {
+			delete(t.daemons, id)
+		}
+	}
+	if _, known := t.daemons[d.ID()]; !known && len(t.daemons) >= MaxDaemons {
+		return TooManyDaemons(d)
+	}
+	t.daemons[d.ID()] = keptDaemon{record, now, now.Add(life)}
+	return nil
+}
+
+// DropDaemon: see Daemons.
+func (t *State) DropDaemon(d Daemon) error {
+	if err := CheckDaemon(&d); err != nil {
+		return err
+	}
+	delete(t.daemons, d.ID())
+	return nil
+}
+
+// Daemons: see Daemons.
+func (t *State) Daemons(now time.Time, cursor string, limit int) (page []LiveDaemon, next string, err error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for id, k := range t.daemons {
+		if id > cursor && now.Before(k.expires) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	if len(ids) >= limit {
+		ids, next = ids[:limit], ids[limit-1]
+	}
+	for _, id := range ids {
+		k := t.daemons[id]
+		d, err := ParseDaemon(k.record)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, LiveDaemon{d, now.Sub(k.kept)})
+	}
+	return page, next, nil
+}
+
+// KeepDaemon implements Daemons.
+func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.KeepDaemon(now, d, life)
+}
+
+// DropDaemon implements Daemons.
+func (m *Memory) DropDaemon(ctx context.Context, d Daemon) error {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.DropDaemon(d)
+}
+
+// Daemons implements Daemons.
+func (m *Memory) Daemons(_ context.Context, cursor string, limit int) ([]LiveDaemon, string, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Daemons(now, cursor, limit)
+}
