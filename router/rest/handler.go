@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
+	"github.com/creelrm/creel/statestore"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -41,6 +42,8 @@ type Config struct {
 	User, StaticUser string
 	Allows           func(user string) func(acl string) bool
 	Settings         func() []SettingDoc
+	// Daemons are the store's records of routers, proxies and rebalancers; nil: none are told.
+	Daemons statestore.Daemons
 	// Tokens are the routers' delegation tokens.
 	Tokens *tokens.Tokens
 	// LoginUser is who runs this process.
@@ -60,7 +63,8 @@ type Handler struct {
 	fedApps    shared[*AppRow]
 	shownNodes shared[*NodeRow]
 	// shownQueues has one row: the members' scheduler documents as one.
-	shownQueues shared[json.RawMessage]
+	shownQueues  shared[json.RawMessage]
+	shownDaemons shared[*DaemonRow]
 }
 
 // New makes a handler.
@@ -80,6 +84,7 @@ func New(s *server.Server, conf Config) *Handler {
 	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
 	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
 	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues
+	h.shownDaemons.ask, h.shownDaemons.merge, h.shownDaemons.fresh = h.askDaemons, mergeDaemons, daemonsFresh
 	return h
 }
 

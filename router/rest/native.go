@@ -36,6 +36,7 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/apps", h.listApps)
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/scheduler", h.listQueues)
+		packed.Get("/daemons", h.listDaemons)
 		if h.conf.Operator != nil {
 			h.operate(r)
 		}

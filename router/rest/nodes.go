@@ -85,13 +85,19 @@ type NodesDoc struct {
 	Missing  []missing        `json:"missing"`
 }
 
-// listNodes serves a page of the federation's nodes, or of one member's.
-func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+// pageLimit reads how long a page may be, 50 if the query does not say.
+func pageLimit(r *http.Request) (int64, error) {
 	limit, err := number(r, "limit", 50)
 	if err == nil && (limit < 1 || limit > maxAppPage) {
 		err = invalid("limit is no number from 1 to 1000", "")
 	}
+	return limit, err
+}
+
+// listNodes serves a page of the federation's nodes, or of one member's.
+func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := pageLimit(r)
 	var all []*NodeRow
 	var parts []held[*NodeRow]
 	if err == nil {

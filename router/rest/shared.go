@@ -32,8 +32,10 @@ type shared[T any] struct {
 	// changed counts what this router itself changed, nil: nothing. Who looks after such a
 	// change is to see it.
 	changed func() int64
-	mu      sync.Mutex
-	lists   map[string]*sharedList[T]
+	// fresh is how old a list may be that is shown as it is, freshFor.
+	fresh time.Duration
+	mu    sync.Mutex
+	lists map[string]*sharedList[T]
 }
 
 // sharedList is the list for one identity.
@@ -82,7 +84,7 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held
 	}
 	l.asked = now
 	changed := s.changed != nil && s.changed() != l.changes
-	if !l.at.IsZero() && !changed && now.Sub(l.at) < max(freshFor, 10*l.took) {
+	if !l.at.IsZero() && !changed && s.isFresh(l, now) {
 		defer s.mu.Unlock()
 		return l.rows, l.parts, refusal(l.parts)
 	}
@@ -114,6 +116,11 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held
 	return l.rows, l.parts, refusal(l.parts)
 }
 
+// isFresh reports whether a list is shown as it is. Under mu.
+func (s *shared[T]) isFresh(l *sharedList[T], now time.Time) bool {
+	return now.Sub(l.at) < max(cmp.Or(s.fresh, freshFor), 10*l.took)
+}
+
 // begin begins a refresh unless one is under way: at once, or, where the last one took
 // long, as late as leaves members two thirds of the time. Under mu.
 func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (over chan struct{}) {
@@ -141,7 +148,7 @@ func (s *shared[T]) renew(ctx context.Context, who string) {
 		l = &sharedList[T]{}
 		s.admit(who, l, time.Now())
 	}
-	if time.Since(l.at) < max(freshFor, 10*l.took) {
+	if s.isFresh(l, time.Now()) {
 		s.mu.Unlock()
 		return
 	}

@@ -135,7 +135,8 @@ func (m *model) daemon(t *rapid.T) {
 	case 1:
 		alike(t, "drop daemon", m.store.DropDaemon(sc, d), m.reference.DropDaemon(tc, d))
 	case 2:
-		cursor, limit := rapid.SampledFrom([]string{"", "proxy p2 h1 7"}).Draw(t, "cursor"), rapid.IntRange(0, 3).Draw(t, "limit")
+		cursor := rapid.SampledFrom([]string{"", "proxy p2 h1 7"}).Draw(t, "cursor")
+		limit := rapid.IntRange(0, 3).Draw(t, "limit")
 		s, snext, serr := m.store.Daemons(sc, cursor, limit)
 		w, wnext, werr := m.reference.Daemons(tc, cursor, limit)
 		alike(t, "daemons", serr, werr)

@@ -187,7 +187,10 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	addresses := map[string]string{"proxy": listener.Addr().String()}
 	p.Entries = []daemon.Entry{daemon.NewEntry("proxy", addresses)}
 	addresses["web"], err = addHealthWeb(&p.Service, "web port of the proxy", c.Web, c.WebServer)
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return p, keepRecord(&p.Service, store, c.Name, c.Log)
 }
 
 func (p *Proxy) countSessions() {

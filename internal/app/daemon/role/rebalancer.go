@@ -108,7 +108,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	}
 	r.Entries = []daemon.Entry{daemon.NewEntry("rebalancer", map[string]string{"web": web})}
 	r.Add("rebalancer", r.Leader.Run)
-	return r, nil
+	return r, keepRecord(&r.Service, store, c.Name, c.Log)
 }
 
 // queueShares are the metrics of each queue in the plan that was published last.

@@ -293,7 +293,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	documents := rest.New(r.Server, rest.Config{
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
 		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy, Pages: c.Pages,
-		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation,
+		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation, Daemons: store,
 	})
 	documents.Mount(mux)
 	r.Add("applications", documents.Run)
@@ -304,7 +304,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		site = dash.New(api)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r, keepRecord(&r.Service, store, "", c.Log)
 }
 
 // settingsInForce lists what the router was configured with.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/build"
+	"github.com/creelrm/creel/internal/seldom"
+	"github.com/creelrm/creel/statestore"
+)
+
+// A daemon keeps its record in the store each recordEvery, and within recordLook of a change
+// of its readiness. The record of one that died is listed for recordLife.
+const (
+	recordEvery = 10 * time.Second
+	recordLook  = time.Second
+	recordLife  = 3 * recordEvery
+	recordTime  = 5 * time.Second // of one call
+	recordWhy   = 1000            // bytes of why it is not ready
+)
+
+// record is what a daemon tells others of itself through the store.
+type record struct {
+	of     *daemon.Service
+	store  statestore.Daemons
+	log    *slog.Logger
+	daemon statestore.Daemon
+	kept   time.Time // last tried
+	away   bool      // the store did not take it then
+	lost   seldom.Line
+}
+
+// keepRecord adds the task that keeps the record of an assembled daemon. It ends last, so
+// that a daemon that drains is listed, as one that is not ready. name is unique in its kind
+// among the daemons of a process; "": the address of its client port.
+func keepRecord(s *daemon.Service, store statestore.Daemons, name string, log *slog.Logger) error {
+	host, err := hostOf("")
+	if err != nil {
+		return err
+	}
+	e := s.Entries[0]
+	d := statestore.Daemon{
+		Kind: e.Role, Name: name, Host: host, PID: e.PID, Version: build.Read().Version, Addresses: map[string]string{},
+	}
+	for port, address := range e.Addresses {
+		d.Addresses[port] = fromElsewhere(address, host)
+	}
+	if name == "" {
+		d.Name = d.Addresses["client"]
+	}
+	r := &record{of: s, store: store, log: log, daemon: d}
+	s.Tasks = slices.Insert(s.Tasks, 0, daemon.Task{Name: "record in the store", Run: r.run})
+	return nil
+}
+
+// fromElsewhere is an address that was listened on with the host's name in place of "all".
+func fromElsewhere(address, host string) string {
+	at, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(at); err != nil || at != "" && (ip == nil || !ip.IsUnspecified()) {
+		return address
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (r *record) run(ctx context.Context) error {
+	r.daemon.Started = time.Now().UTC()
+	tick := time.NewTicker(recordLook)
+	defer tick.Stop()
+	for before := ""; ; {
+		line, why := notReady(r.of)
+		if line != before || r.kept.IsZero() || time.Since(r.kept) >= recordEvery {
+			before, r.daemon.NotReady = line, why
+			r.keep(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			r.drop(ctx)
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// notReady is the first of the lines of /readyz?verbose by which a daemon is not ready, and
+// what it says; "" if it is ready.
+func notReady(s *daemon.Service) (line, why string) {
+	conditions, dependencies := s.Health.Lines()
+	for _, l := range append(conditions, dependencies...) {
+		if l.Err != nil {
+			why = fmt.Sprintf("%s: %v", l.Name, l.Err)
+			return l.Name, why[:min(len(why), recordWhy)]
+		}
+	}
+	return "", ""
+}
+
+// keep tries once. A store that is away costs the daemon nothing but its record.
+func (r *record) keep(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	r.kept = time.Now()
+	err := r.store.KeepDaemon(limited, r.daemon, recordLife)
+	if ctx.Err() != nil {
+		return
+	}
+	if r.away = err != nil; !r.away {
+		return
+	}
+	if count, write := r.lost.Happened(time.Now()); write {
+		r.log.Warn("the record of this daemon in the state store is not kept: others do not list it",
+			"count", count, "error", err)
+	}
+}
+
+// drop removes the record at a clean stop. Where the store did not answer last, nobody waits
+// for it.
+func (r *record) drop(ctx context.Context) {
+	if r.away {
+		return
+	}
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = r.store.DropDaemon(bye, r.daemon) // it expires otherwise
+}
