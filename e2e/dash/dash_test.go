@@ -405,6 +405,9 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	if got := b.rows("#readiness"); len(got) < 3 || got[0][0] != "serving" || got[0][1] != "ready" {
 		t.Errorf("readiness: %q", got)
 	}
+	if got := b.rows("#daemons"); len(got) == 0 || got[0][0] != "router" || got[0][6] != "ready" {
+		t.Errorf("daemons: %q", got)
+	}
 	if text := b.text("#settings"); !strings.Contains(text, "yarn.admin.acl") {
 		t.Errorf("settings: %q", text)
 	}

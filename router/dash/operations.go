@@ -3,6 +3,7 @@
 package dash
 
 import (
+	"maps"
 	"net/http"
 	"time"
 
@@ -12,22 +13,41 @@ import (
 
 var operationsPage = pages.Page{
 	Path: "/operations", Name: "operations", Title: "Operations", Section: "operations", Load: loadOperations,
-	Command: func(*pages.Call) string { return "creel config print --effective --origin" },
+	Command: func(c *pages.Call) string {
+		if kind := c.Query("kind"); kind != "" {
+			return "creel system --kind " + pages.ShellWord(kind)
+		}
+		return "creel system"
+	},
 }
 
-// operations is this router and what it depends on.
+// operations is this router and what it depends on, and the daemons of the federation.
 type operations struct {
 	rest.SystemDoc
-	CutOff []rest.SubclusterDoc // members that this router does not call now
-	Known  int
-	Events []rest.EventDoc
-	Up     string
+	Daemons rest.DaemonsDoc
+	// DaemonsProblem says why the daemons are not there.
+	DaemonsProblem string
+	Kind, Next     string
+	CutOff         []rest.SubclusterDoc // members that this router does not call now
+	Known          int
+	Events         []rest.EventDoc
+	Up             string
 }
 
 func loadOperations(c *pages.Call) (any, error) {
 	var o operations
 	if err := c.Get("/api/v1/system", &o.SystemDoc); err != nil {
 		return nil, err
+	}
+	o.Kind = c.Query("kind")
+	err := c.Get(pages.WithQuery("/api/v1/daemons", "kind", o.Kind, "cursor", c.Query("cursor")), &o.Daemons)
+	if p, ok := err.(*pages.Problem); ok {
+		o.DaemonsProblem = p.Error()
+	} else if err != nil {
+		return nil, err
+	}
+	if o.Daemons.Next != "" {
+		o.Next = pages.WithQuery("/operations", "kind", o.Kind, "cursor", o.Daemons.Next)
 	}
 	var glance rest.OverviewDoc
 	if err := c.Get("/api/v1/overview", &glance); err != nil {
@@ -46,4 +66,24 @@ func loadOperations(c *pages.Call) (any, error) {
 	}
 	o.Up = pages.Age(time.Since(o.Started).Seconds())
 	return &o, nil
+}
+
+// Link is where a daemon's web port shows most: a router's pages, the readiness of others.
+// It is "" where it has none.
+func (o *operations) Link(d rest.DaemonRow) string {
+	web := d.Addresses["web"]
+	switch {
+	case web == "":
+		return ""
+	case d.Kind == "router":
+		return "http://" + web + "/"
+	}
+	return "http://" + web + "/readyz?verbose"
+}
+
+// OtherPorts are a daemon's addresses but for its web port.
+func (o *operations) OtherPorts(d rest.DaemonRow) map[string]string {
+	ports := maps.Clone(d.Addresses)
+	delete(ports, "web")
+	return ports
 }
