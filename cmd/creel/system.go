@@ -66,7 +66,8 @@ func systemCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "their versions differ: "+strings.Join(of, ", "))
 			}
 			if doc.Problem != "" {
-				return &coded{exitPartial, fmt.Errorf("as they were %s ago: %s", dashpages.Age(doc.AgeSeconds), doc.Problem)}
+				old := dashpages.Age(doc.AgeSeconds)
+				return &coded{exitPartial, fmt.Errorf("as they were %s ago: %s", old, doc.Problem)}
 			}
 			return nil
 		})
