@@ -162,8 +162,12 @@ func (t *State) Daemons(now time.Time, cursor string, limit int) (page []LiveDae
 	return page, next, nil
 }
 
-// KeepDaemon implements Daemons.
+// KeepDaemon implements Daemons. As in every store, a record that cannot be kept is refused
+// for that, whoever holds the lease.
 func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error {
+	if _, err := EncodeDaemon(d, life); err != nil {
+		return err
+	}
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
@@ -174,6 +178,9 @@ func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) e
 
 // DropDaemon implements Daemons.
 func (m *Memory) DropDaemon(ctx context.Context, d Daemon) error {
+	if err := CheckDaemon(&d); err != nil {
+		return err
+	}
 	t, _, unlock, err := m.write(ctx)
 	if err != nil {
 		return err

@@ -291,7 +291,7 @@ func checkPackage(t *testing.T, first, next string) {
 	}
 	// Each unit starts a program that is there, with a configuration with which it would start.
 	units, err := filepath.Glob(h.root + "/usr/lib/systemd/system/creel-*.service")
-	if err != nil || len(units) != 4 {
+	if err != nil || len(units) != 5 {
 		t.Fatalf("units %q, %v", units, err)
 	}
 	for _, unit := range units {

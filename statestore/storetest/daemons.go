@@ -61,7 +61,7 @@ func daemons(t *testing.T, d Deployment) {
 	if all[2].Age < 10*time.Millisecond || all[2].Age > time.Minute {
 		t.Fatalf("a record kept 10 ms ago has age %v", all[2].Age)
 	}
-	before := all[2].Age
+	before := all[3].Age
 	d.Advance(200 * time.Millisecond)
 	router.NotReady, router.Version = "", "v1.2.4"
 	ok(t, s.KeepDaemon(ctx, router, time.Hour))

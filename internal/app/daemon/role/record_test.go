@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,11 @@ import (
 // awayStore answers nothing while it is away.
 type awayStore struct {
 	*statestore.Memory
-	away bool
+	away atomic.Bool
 }
 
 func (s *awayStore) KeepDaemon(ctx context.Context, d statestore.Daemon, life time.Duration) error {
-	if s.away {
+	if s.away.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -37,11 +38,16 @@ func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &awayStore{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
 		var log bytes.Buffer
-		var frozen error
+		var frozen atomic.Bool
 		drain := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(5 * time.Second); return nil }
 		start := func() *daemon.Running {
 			s := &daemon.Service{Health: health.New()}
-			s.Health.Depend("view", func() health.State { return health.State{Err: frozen} })
+			s.Health.Depend("view", func() health.State {
+				if frozen.Load() {
+					return health.State{Err: errors.New("frozen")}
+				}
+				return health.State{}
+			})
 			s.Entries = []daemon.Entry{daemon.NewEntry("router", map[string]string{
 				"client": "0.0.0.0:8050", "admin": "[::]:8052", "web": "127.0.0.1:8089",
 			})}
@@ -74,9 +80,9 @@ func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		is(time.Minute, "")
-		frozen = errors.New("frozen")
+		frozen.Store(true)
 		is(2*recordLook, "view: frozen")
-		frozen = nil
+		frozen.Store(false)
 		is(2*recordLook, "")
 		stopped := make(chan struct{})
 		go func() {
@@ -94,7 +100,7 @@ func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 		}
 		r = start()
 		is(2*recordLook, "")
-		store.away = true
+		store.away.Store(true)
 		time.Sleep(150 * time.Second)
 		synctest.Wait()
 		gone()
