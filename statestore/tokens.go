@@ -124,8 +124,12 @@ func (t *State) RenewToken(now time.Time, number int32, life time.Duration) (Tok
 // DropToken: see Tokens.
 func (t *State) DropToken(number int32) { delete(t.tokens.of, number) }
 
-// IssueToken implements Tokens.
+// IssueToken implements Tokens. As in every store, a token that could not be kept is refused
+// for that, whoever holds the lease.
 func (m *Memory) IssueToken(ctx context.Context, k Token, life, most time.Duration) (Token, error) {
+	if err := CheckToken(k, life, most); err != nil {
+		return Token{}, err
+	}
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return Token{}, err

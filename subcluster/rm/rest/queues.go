@@ -529,7 +529,13 @@ func (h *Handler) fairQueue(
 	h.resource(w, "usedResources", q.Used)
 	h.resource(w, "amUsedResources", q.AMUsed)
 	h.resource(w, "amMaxResources", q.AMLimit)
-	h.resource(w, "demandResources", q.Demand)
+	if most := q.Spec.MaxCapacity.Unit; q.Leaf && total.IsZero() && q.Spec.Minimum.Unit == queues.Unset &&
+		(most == queues.Percent || most == queues.PerType) {
+		// A part of no cluster is nothing, and YARN cuts the demand by that nothing.
+		h.bounded(w, "demandResources", q.Demand, b)
+	} else {
+		h.resource(w, "demandResources", q.Demand)
+	}
 	h.resource(w, "steadyFairResources", q.SteadyShare)
 	h.resource(w, "fairResources", q.FairShare)
 	h.resource(w, "clusterResources", total)
