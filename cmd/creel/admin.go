@@ -104,7 +104,7 @@ func adminCommand() *cobra.Command {
 		f.register(c)
 		return c
 	}
-	return daily("admin", "have ResourceManagers read their files again",
+	return daily("admin", "have ResourceManagers read their files again, and change their queues",
 		refresh("refresh-queues", "read the queue files again", func(ctx context.Context, at client, m *string) error {
 			_, err := at.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: m})
 			return err
@@ -121,6 +121,7 @@ func adminCommand() *cobra.Command {
 					ctx, &pb.RefreshSuperUserGroupsConfigurationRequestProto{SubClusterId: m})
 				return errors.Join(one, two)
 			}),
+		schedulerConf(),
 	)
 }
 

@@ -74,8 +74,13 @@ func (s typed) shows(want int, command string, texts ...string) string {
 
 // small is a federation with three nodes in each of two subclusters, and so many rebalancers.
 func small(t *testing.T, rebalancers ...int) *federation.Federation {
+	return smallWith(t, nil, rebalancers...)
+}
+
+// smallWith is small with settings, each KEY=VALUE.
+func smallWith(t *testing.T, defines []string, rebalancers ...int) *federation.Federation {
 	dir := t.TempDir()
-	conf, err := federation.Settings(dir, "", nil)
+	conf, err := federation.Settings(dir, "", defines)
 	if err != nil {
 		t.Fatal(err)
 	}

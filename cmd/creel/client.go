@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"regexp"
 	"strings"
 	"time"
 
@@ -132,6 +133,9 @@ func (f *clientFlags) call(
 	return resp.Header, nil
 }
 
+// javaName is the class that ResourceManagers write before the text of some errors.
+var javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
+
 // answerError turns an answer over HTTP into an error with its exit code.
 func answerError(status int, body []byte) error {
 	var doc struct {
@@ -150,6 +154,7 @@ func answerError(status int, body []byte) error {
 			text = doc.Title + ": " + doc.Detail
 		}
 	}
+	text = javaName.ReplaceAllString(text, "")
 	if len(text) > 2000 {
 		text = text[:2000] + "..."
 	}

@@ -77,6 +77,17 @@ func (f *clientFlags) memberIDs(c *cobra.Command, args []string, typed string) (
 	})(c, args, typed)
 }
 
+// nodes completes nodes.
+func (f *clientFlags) nodes(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return f.completes(func(ctx context.Context) (out []string, err error) {
+		list, _, err := f.nodeList(ctx, nil)
+		for _, n := range list {
+			out = append(out, n.ID+"\t"+n.Subcluster)
+		}
+		return out, err
+	})(c, args, typed)
+}
+
 // queues completes queues by their whole paths.
 func (f *clientFlags) queues(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {

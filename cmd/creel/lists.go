@@ -73,8 +73,8 @@ var nodeColumns = []column[nodeDoc]{
 }
 
 func nodeCommand() *cobra.Command {
-	return daily("node", "list, show, drain and decommission nodes", nodeList(), nodeShow(),
-		nodeDrain(), nodeDecommission(), nodeRecommission())
+	return daily("node", "list, show, label, drain and decommission nodes", nodeList(), nodeShow(),
+		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeLabels())
 }
 
 // nodeList reads all nodes from the snapshot that the viewers of a router share. Nodes in

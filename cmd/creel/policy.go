@@ -44,6 +44,7 @@ func policyCommand() *cobra.Command {
 		policyList(),
 		policyGet(),
 		policySet(),
+		policyEdit(),
 		policyApply(),
 		policyDiff(),
 		policyPreview(),

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Labels are made, given to nodes and taken from them through a router.
+func TestNodeLabelsByCommand(t *testing.T) {
+	fed := smallWith(t, []string{"yarn.node-labels.enabled=true", "yarn.acl.enable=true", "yarn.admin.acl=root"})
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s.run(0, "node", "labels", "--add", "gpu,fast(exclusive=false)", "--user", "root")
+	s.shows(0, "node labels", "gpu", "true", "fast", "false")
+	nodes := strings.Fields(s.run(0, "node", "list", "-o", "name"))
+	s.shows(0, "node labels "+nodes[0]+" "+nodes[5]+" --set gpu --user root", nodes[0]+" has label gpu")
+	for _, line := range strings.Split(s.run(0, "node", "labels", "-o", "wide"), "\n") {
+		if strings.HasPrefix(line, "gpu") && (!strings.Contains(line, nodes[0]) || !strings.Contains(line, nodes[5]) ||
+			!strings.Contains(line, " 2 ")) {
+			t.Errorf("two nodes of two subclusters have the label: %q", line)
+		}
+	}
+	s.shows(0, "node labels "+nodes[0]+" --clear --user root", "no label")
+	if out := s.run(0, "node", "labels", "-o", "wide"); strings.Contains(out, nodes[0]) || !strings.Contains(out, nodes[5]) {
+		t.Error(out)
+	}
+	if out := s.run(exitGeneral, "node", "labels", nodes[5], "--set", "none", "--user", "root"); strings.Contains(out, "java.") {
+		t.Errorf("an unknown label: %s", out)
+	}
+	s.run(exitNotPermitted, "node", "labels", "--remove", "fast", "--user", "eve")
+	s.run(0, "node", "labels", "--remove", "fast", "--user", "root")
+	if out := s.run(0, "node", "labels"); strings.Contains(out, "fast") {
+		t.Error(out)
+	}
+	for _, wrong := range []string{
+		"node labels h1", "node labels --set gpu", "node labels h1 --set gpu --clear", "node labels --add gpu(x)",
+	} {
+		s.shows(exitUsage, wrong)
+	}
+}
+
+// The queues of one member are shown, tried, changed and put back while it runs.
+func TestSchedulerConfByCommand(t *testing.T) {
+	fed := smallWith(t, []string{"yarn.scheduler.configuration.store.class=memory"})
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	member := strings.Fields(s.run(0, "subcluster", "list", "-o", "name"))[0]
+	const key = "yarn.scheduler.capacity.root.prod.maximum-capacity"
+	conf := func(args ...string) string {
+		return s.run(0, append([]string{"admin", "scheduler-conf", "--subcluster", member, "--user", "root"}, args...)...)
+	}
+	before := conf(key)
+	conf("--validate", "--set", "root.prod:maximum-capacity=77")
+	if now := conf(key); now != before {
+		t.Errorf("a change that was tried is there: %s, was %s", now, before)
+	}
+	conf("--set", "root.prod:maximum-capacity=77", "--set", "root.prod:ordering-policy=fair")
+	if now := conf(key); !strings.Contains(now, "77") {
+		t.Errorf("after the change: %s", now)
+	}
+	s.shows(exitGeneral, "admin scheduler-conf --user root --set root.prod:capacity=999 --subcluster "+member)
+	conf("--format")
+	if now := conf(key); now != before {
+		t.Errorf("after format: %s, was %s", now, before)
+	}
+	s.shows(exitGeneral, "admin scheduler-conf --user root", "subClusterId")
+	for _, wrong := range []string{"--set prod", "--set root.prod:x", "--global =1", "--validate", "--format x"} {
+		s.shows(exitUsage, "admin scheduler-conf "+wrong)
+	}
+}
+
+// A policy is edited: the queue's own or the one it inherits; what cannot be written is kept.
+func TestPolicyEdit(t *testing.T) {
+	fed := small(t)
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	t.Setenv("TMPDIR", t.TempDir())
+	editor := func(script string) {
+		path := filepath.Join(t.TempDir(), "editor")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("VISUAL", path+" -w")
+	}
+	kept := func() []string {
+		found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "creel-policy-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	editor("true")
+	s.shows(0, "policy edit root.prod --user root", "nothing was changed")
+	editor(`sed -i 0,/balanced/s//uniform/ "$2"`)
+	s.shows(0, "policy edit root.prod --user root --comment spread", "at version")
+	s.shows(0, "policy history root.prod", "uniform", "spread")
+	if left := kept(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	editor(`echo '{"home":{"policy":"nonsense"}}' >"$2"`)
+	s.shows(exitUsage, "policy edit root.prod --user root", "nonsense", "your text is kept")
+	if left := kept(); len(left) != 1 {
+		t.Fatalf("kept: %q", left)
+	}
+	// Somebody else is faster.
+	editor(`echo '{"home":{"policy":"hash"}}' >"$2"; touch ` + os.Getenv("TMPDIR") + `/opened
+while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
+	done := make(chan string)
+	go func() { done <- s.run(exitConflict, "policy", "edit", "root.prod", "--user", "root") }()
+	for {
+		if _, err := os.Stat(filepath.Join(os.Getenv("TMPDIR"), "opened")); err == nil {
+			break
+		}
+	}
+	s.run(0, "policy", "set", "root.prod", `{"home":{"policy":"priority","weights":{"`+
+		strings.Fields(s.run(0, "subcluster", "list", "-o", "name"))[0]+`":1}}}`, "--user", "root")
+	if err := os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := <-done; !strings.Contains(out, "your text is kept") {
+		t.Error(out)
+	}
+	s.shows(0, "policy get root.prod", "priority")
+	editor("exit 3")
+	s.shows(exitUsage, "policy edit root.prod --user root", "exit status 3")
+}

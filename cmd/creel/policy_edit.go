@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/statestore"
+)
+
+// policyEdit opens a policy in an editor. What was typed is never lost: where it cannot be
+// written, the file stays, and the error names it.
+func policyEdit() *cobra.Command {
+	var f policyFlags
+	var comment string
+	var anyMember bool
+	c := &cobra.Command{
+		Use:   "edit QUEUE",
+		Short: "change a queue's policy in your editor",
+		Long: `Opens the document that holds for the queue (its own, the one it inherits, or one to
+begin with) in $VISUAL, else $EDITOR, else vi, and writes what is saved as the queue's
+own. Nothing is written if the text is as it was, or if somebody else changed the policy
+meanwhile.`,
+		Args: exactly(1, "one queue"), ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q, err := queueArgument(args[0])
+		if err != nil {
+			return err
+		}
+		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
+			own, err := operator.Current(ctx, from, q)
+			if err != nil {
+				return err
+			}
+			start := own.Document
+			if len(start) == 0 {
+				held, err := operator.PolicyAt(ctx, from, q, 0)
+				switch {
+				case exitCode(err) == exitNotFound:
+					start = []byte(`{"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`) // one to begin with
+				case err != nil:
+					return err
+				default:
+					start = held.Document
+				}
+			}
+			var text bytes.Buffer
+			if json.Indent(&text, start, "", "  ") != nil {
+				text.Write(start)
+			}
+			text.WriteByte('\n')
+			file, err := edited(c, text.Bytes())
+			if err != nil {
+				return err
+			}
+			document, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if bytes.Equal(bytes.TrimSpace(document), bytes.TrimSpace(text.Bytes())) {
+				fmt.Fprintf(c.OutOrStdout(), "queue %s: nothing was changed\n", q)
+				return os.Remove(file)
+			}
+			_, err = policies.Parse(document)
+			if err != nil {
+				err = usage(err)
+			} else {
+				err = put(ctx, c, from, f.printer, statestore.PolicyWrite{
+					Queue: q, Expect: own.Version, Document: document, Comment: comment,
+				}, anyMember)
+			}
+			if err != nil {
+				return fmt.Errorf("%w; your text is kept: creel policy set %s --file %s", err, q, file)
+			}
+			return os.Remove(file)
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
+	return c
+}
+
+// edited has the user edit a text, and returns the file that has it.
+func edited(c *cobra.Command, text []byte) (file string, err error) {
+	out, err := os.CreateTemp("", "creel-policy-*.json")
+	if err != nil {
+		return "", err
+	}
+	_, err = out.Write(text)
+	if err := cmp.Or(err, out.Close()); err != nil {
+		return "", err
+	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	// A shell, since the variable may carry flags: "code --wait".
+	run := exec.CommandContext(c.Context(), "sh", "-c", editor+` "$1"`, "sh", out.Name())
+	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		return "", usage(fmt.Errorf("editor %q: %w; name another with $EDITOR; the text is in %s", editor, err, out.Name()))
+	}
+	return out.Name(), nil
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel"
+)
+
+// confValue is one setting of a scheduler's queues.
+type confValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// schedulerConf reads and changes the queues of one ResourceManager while it runs, as yarn
+// schedulerconf does.
+func schedulerConf() *cobra.Command {
+	var f clientFlags
+	var member string
+	var set, global, add, remove []string // as the flags have them
+	var format, validate bool
+	c := &cobra.Command{
+		Use:   "scheduler-conf [PREFIX]",
+		Short: "show or change the CapacityScheduler's configuration of a ResourceManager while it runs",
+		Long: `Without flags: the configuration that is in force, or those settings whose names begin
+with PREFIX. Changes are made all or none, and kept over a restart, where
+yarn.scheduler.configuration.store.class allows them. A router passes the request on to
+the --subcluster that is named.
+
+To change queues in all members by one document, use creel queue apply and creel queue mend.`,
+		Example: `  creel admin scheduler-conf --subcluster sc-1 yarn.scheduler.capacity.root.prod
+  creel admin scheduler-conf --subcluster sc-1 --set root.prod:maximum-capacity=60
+  creel admin scheduler-conf --subcluster sc-1 --add root.prod.new:capacity=0 --remove root.old`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		query := url.Values{}
+		if member != "" {
+			query.Set("subClusterId", member)
+		}
+		change := schedulerChange{Remove: remove}
+		if err := change.parse(set, add, global); err != nil {
+			return usage(err)
+		}
+		changes := len(set)+len(add)+len(remove)+len(global) > 0
+		const path = "/ws/v1/cluster/scheduler-conf"
+		switch {
+		case changes && (format || len(args) > 0), validate && !changes, format && len(args) > 0:
+			return usage(errors.New("show (PREFIX), change (--set --add --remove --global, with --validate only try), or --format"))
+		case format:
+			if _, err := f.call(c.Context(), http.MethodGet, path+"/format", query, nil, nil); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "what calls changed is gone; the configuration is that of the files")
+			return nil
+		case validate:
+			if _, err := f.call(c.Context(), http.MethodPost, path+"/validate", query, change, nil); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "the change is good; nothing was changed")
+			return nil
+		case changes:
+			if _, err := f.call(c.Context(), http.MethodPut, path, query, change, nil); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "changed")
+			return nil
+		}
+		var doc struct {
+			Properties list[confValue] `json:"property"`
+		}
+		if _, err := f.call(c.Context(), http.MethodGet, path, query, nil, &doc); err != nil {
+			return err
+		}
+		values := slices.DeleteFunc([]confValue(doc.Properties), func(v confValue) bool {
+			return len(args) > 0 && !strings.HasPrefix(v.Name, args[0])
+		})
+		return printList(c.OutOrStdout(), f.printer, values, []column[confValue]{
+			{"NAME", false, func(v confValue) string { return v.Name }},
+			{"VALUE", false, func(v confValue) string { return v.Value }},
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&member, "subcluster", "", "the member `ID` whose queues they are; a router must be told")
+	// Values may hold commas: one setting a flag.
+	c.Flags().StringArrayVar(&set, "set", nil, "set `QUEUE:KEY=VALUE`; several flags for several settings")
+	c.Flags().StringArrayVar(&add, "add", nil, "add a queue with the setting `QUEUE:KEY=VALUE`")
+	c.Flags().StringSliceVar(&remove, "remove", nil, "remove these `QUEUES`, which must be stopped")
+	c.Flags().StringArrayVar(&global, "global", nil, "set `KEY=VALUE` of the scheduler itself")
+	c.Flags().BoolVar(&validate, "validate", false, "have the ResourceManager check the change, and change nothing")
+	c.Flags().BoolVar(&format, "format", false, "drop all that calls changed: the files' configuration is in force again")
+	return c
+}
+
+// The change that /scheduler-conf reads, by its JSON names.
+type (
+	schedulerChange struct {
+		Update []queueChange `json:"update-queue,omitempty"`
+		Add    []queueChange `json:"add-queue,omitempty"`
+		Remove []string      `json:"remove-queue,omitempty"`
+		Global *confParams   `json:"global-updates,omitempty"`
+	}
+	queueChange struct {
+		Queue  string     `json:"queue-name"`
+		Params confParams `json:"params"`
+	}
+	confParams struct {
+		Entry []confEntry `json:"entry"`
+	}
+	confEntry struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+)
+
+// queueChanges joins settings written QUEUE:KEY=VALUE by queue, in the order written.
+func queueChanges(texts []string) (out []queueChange, err error) {
+	for _, text := range texts {
+		name, setting, found := strings.Cut(text, ":")
+		q, err := creel.ParseQueuePath(name)
+		if !found || err != nil || !q.IsFull() {
+			return nil, fmt.Errorf("%q is no QUEUE:KEY=VALUE, such as root.prod:maximum-capacity=60", text)
+		}
+		e, err := parseEntry(setting)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(out, func(c queueChange) bool { return c.Queue == name })
+		if at < 0 {
+			at, out = len(out), append(out, queueChange{Queue: name})
+		}
+		out[at].Params.Entry = append(out[at].Params.Entry, e)
+	}
+	return out, nil
+}
+
+// parseEntry reads a setting written KEY=VALUE; an empty value removes the setting.
+func parseEntry(text string) (e confEntry, err error) {
+	key, value, found := strings.Cut(text, "=")
+	if !found || key == "" {
+		return e, fmt.Errorf("%q is no KEY=VALUE", text)
+	}
+	return confEntry{key, value}, nil
+}
+
+// parse reads the flags.
+func (s *schedulerChange) parse(set, add, global []string) (err error) {
+	if s.Update, err = queueChanges(set); err != nil {
+		return err
+	}
+	if s.Add, err = queueChanges(add); err != nil {
+		return err
+	}
+	for _, text := range global {
+		e, err := parseEntry(text)
+		if err != nil {
+			return err
+		}
+		if s.Global == nil {
+			s.Global = &confParams{}
+		}
+		s.Global.Entry = append(s.Global.Entry, e)
+	}
+	return nil
+}
