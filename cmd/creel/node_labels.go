@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// clusterPath is where YARN's own documents and verbs are.
+const clusterPath = "/ws/v1/cluster/"
+
 // nodeLabelDoc is a label of the federation; nodes without one are <DEFAULT_PARTITION>.
 type nodeLabelDoc struct {
 	Name        string   `json:"name"`
@@ -68,13 +71,14 @@ HOST:PORT, or HOST for all NodeManagers of it.`,
 				return usage(err)
 			}
 			in := map[string]any{"nodeLabelInfo": infos}
-			if _, err := f.call(c.Context(), http.MethodPost, "/ws/v1/cluster/add-node-labels", nil, in, nil); err != nil {
+			_, err = f.call(c.Context(), http.MethodPost, clusterPath+"add-node-labels", nil, in, nil)
+			if err != nil {
 				return err
 			}
 			done("added: %s", strings.Join(add, ", "))
 		}
 		for _, n := range nodes {
-			path := "/ws/v1/cluster/nodes/" + url.PathEscape(n) + "/replace-labels"
+			path := clusterPath + "nodes/" + url.PathEscape(n) + "/replace-labels"
 			if _, err := f.call(c.Context(), http.MethodPost, path, url.Values{"labels": {set}}, nil, nil); err != nil {
 				return err
 			}
@@ -82,7 +86,8 @@ HOST:PORT, or HOST for all NodeManagers of it.`,
 		}
 		if len(remove) > 0 {
 			q := url.Values{"labels": remove}
-			if _, err := f.call(c.Context(), http.MethodPost, "/ws/v1/cluster/remove-node-labels", q, nil, nil); err != nil {
+			_, err := f.call(c.Context(), http.MethodPost, clusterPath+"remove-node-labels", q, nil, nil)
+			if err != nil {
 				return err
 			}
 			done("removed: %s", strings.Join(remove, ", "))
@@ -128,7 +133,7 @@ func (f *clientFlags) listLabels(c *cobra.Command) error {
 			Active    json.Number  `json:"activeNMs"`
 		}] `json:"nodeLabelInfo"`
 	}
-	head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/get-rm-node-labels", nil, nil, &known)
+	head, err := f.call(c.Context(), http.MethodGet, clusterPath+"get-rm-node-labels", nil, nil, &known)
 	if err != nil {
 		return err
 	}
@@ -144,7 +149,8 @@ func (f *clientFlags) listLabels(c *cobra.Command) error {
 			}] `json:"entry"`
 		} `json:"nodeToLabels"`
 	}
-	if _, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/get-node-to-labels", nil, nil, &where); err != nil {
+	_, err = f.call(c.Context(), http.MethodGet, clusterPath+"get-node-to-labels", nil, nil, &where)
+	if err != nil {
 		return err
 	}
 	var out []nodeLabelDoc

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,12 +103,13 @@ func edited(c *cobra.Command, text []byte) (file string, err error) {
 	if err := cmp.Or(err, out.Close()); err != nil {
 		return "", err
 	}
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
-	// A shell, since the variable may carry flags: "code --wait".
-	run := exec.CommandContext(c.Context(), "sh", "-c", editor+` "$1"`, "sh", out.Name())
+	// The variable may carry flags: "code --wait".
+	editor := append(strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")), out.Name())
+	run := exec.CommandContext(c.Context(), editor[0], editor[1:]...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
-		return "", usage(fmt.Errorf("editor %q: %w; name another with $EDITOR; the text is in %s", editor, err, out.Name()))
+		return "", usage(fmt.Errorf("editor %s: %w; name another with $EDITOR; the text is in %s",
+			editor[0], err, out.Name()))
 	}
 	return out.Name(), nil
 }
