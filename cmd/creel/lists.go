@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -255,7 +256,7 @@ func queueCommand() *cobra.Command {
 		queueList(), queueShow(), queueTree(), queueACL(),
 		queueState("stop", "STOPPED"), queueState("start", "RUNNING"),
 		queuePreempt(), queueApply(), queueDiff(), queueHistory(), queueRollback(),
-		queueMend())
+		queueMend(), schemaCommand("print the JSON Schema of the federation's queue tree, for editors", rebalancer.Schema))
 }
 
 // queueList reads all queues, parents before children.

@@ -52,6 +52,7 @@ func policyCommand() *cobra.Command {
 		policyRollback(),
 		policyTry(),
 		policyView(),
+		schemaCommand("print the JSON Schema of policies, for editors", policies.Schema),
 	)
 }
 

@@ -346,6 +346,11 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		!strings.Contains(diff, `+     "policy": "uniform"`) {
 		t.Errorf("diff: %q", diff)
 	}
+	b.eval(`String(document.getElementById("fields").open = true)`)
+	if got := b.rows("#fields table"); len(got) < 7 || got[0][0] != "home" || got[1][0] != "home.policy" ||
+		!strings.Contains(got[1][1], "balanced") {
+		t.Errorf("what a document may say: %q", got)
+	}
 	b.typeInto("#draft", `{"home":{"policy":"priority","weights":{"sc-b":1}}}`)
 	b.submit("form.draft")
 	b.until("the preview is there", func() bool { return b.text("#preview") != "" })

@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/rest"
 )
@@ -70,6 +73,49 @@ type policyView struct {
 	// or cannot be taken. It is applied only while version Expect is the queue's newest.
 	Change []diffLine
 	Expect int64
+	Fields []schemaField // what a document may say
+}
+
+// schemaField is one that a policy document may have.
+type schemaField struct {
+	Name, Takes, Says string
+}
+
+// policyFields are those of the schema, in the order of their names.
+var policyFields = fieldsOf([]byte(policies.Schema))
+
+// fieldsOf lists the fields of the objects of a schema as "home.policy".
+func fieldsOf(text []byte) (out []schemaField) {
+	type node struct {
+		Ref         string   `json:"$ref"`
+		Description string   `json:"description"`
+		Type        string   `json:"type"`
+		Enum        []string `json:"enum"`
+		Properties  map[string]*node
+		Defs        map[string]*node `json:"$defs"`
+	}
+	var root node
+	if err := json.Unmarshal(text, &root); err != nil {
+		panic(err) // it is built in, and tested
+	}
+	var walk func(path string, n *node)
+	walk = func(path string, n *node) {
+		if of := root.Defs[strings.TrimPrefix(n.Ref, "#/$defs/")]; of != nil {
+			n = of
+		}
+		if path != "" {
+			takes := n.Type
+			if len(n.Enum) > 0 {
+				takes = strings.Join(n.Enum, ", ")
+			}
+			out = append(out, schemaField{path, takes, n.Description})
+		}
+		for _, key := range slices.Sorted(maps.Keys(n.Properties)) {
+			walk(strings.TrimPrefix(path+"."+key, "."), n.Properties[key])
+		}
+	}
+	walk("", &root)
+	return out
 }
 
 func (p *policyView) PageTitle() string { return "Policy of " + p.Queue }
@@ -84,7 +130,7 @@ type preview struct {
 const maxDraft = 16 << 10
 
 func loadPolicy(c *pages.Call) (any, error) {
-	p := policyView{Queue: c.Param("queue"), Draft: c.Query("draft")}
+	p := policyView{Queue: c.Param("queue"), Draft: c.Query("draft"), Fields: policyFields}
 	path := "/api/v1/policies/" + url.PathEscape(p.Queue)
 	var effective rest.PolicyDoc
 	switch err := c.Get(path, &effective); {

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -43,14 +44,21 @@ func (h *Handler) native(r chi.Router) {
 		r.Get("/view", h.view)
 		r.Get("/apps/{appid}/why", h.why)
 		r.Get("/counts", h.counts)
-		r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Write(openapi) // an error here is the client's going away
-		})
+		r.Get("/openapi.json", constant("application/json", openapi))
+		r.Get("/schemas/policy.json", constant("application/schema+json", []byte(policies.Schema)))
+		r.Get("/schemas/queues.json", constant("application/schema+json", []byte(rebalancer.Schema)))
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 			problem(w, http.StatusNotFound, "no such path", "see /api/v1/openapi.json")
 		})
 	})
+}
+
+// constant answers always the same.
+func constant(contentType string, text []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.Write(text) // an error here is the client's going away
+	}
 }
 
 // operate mounts the changes that administrators make.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/policies/rebalancer"
+)
+
+// schemaOf is the schema that a command prints.
+func schemaOf(t *testing.T, command string) *jsonschema.Schema {
+	t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetArgs([]string{command, "schema"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// validate says what a schema says of a document, and gives the document as text.
+func validate(t *rapid.T, schema *jsonschema.Schema, document any) (text []byte, invalid error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, schema.Validate(read)
+}
+
+// maybe sets a key in one of three draws.
+func maybe(t *rapid.T, m map[string]any, key string, values ...any) {
+	if rapid.IntRange(0, 2).Draw(t, key+"?") == 0 {
+		m[key] = rapid.SampledFrom(values).Draw(t, key)
+	}
+}
+
+// The schema of policies takes what is a policy, and refuses what is none.
+func TestPolicySchema(t *testing.T) {
+	schema := schemaOf(t, "policy")
+	var names []any
+	for _, name := range slices.Concat(policies.HomeNames(), policies.SplitNames(), []string{"nonsense"}) {
+		names = append(names, name)
+	}
+	weights := rapid.MapOfN(rapid.SampledFrom([]string{"sc-1", "sc-2", "a b", ""}),
+		rapid.SampledFrom([]any{0, 1, 2.5, -1, 1e13, "1"}), 0, 3)
+	rule := rapid.Custom(func(t *rapid.T) map[string]any {
+		m := map[string]any{}
+		maybe(t, m, "policy", names...)
+		maybe(t, m, "weights", weights.Draw(t, "weights"))
+		maybe(t, m, "headroomAlpha", 0, 0.5, 1, 1.5, "x")
+		maybe(t, m, "twinAt", 1, 20, -1, 1<<21, 1.5)
+		maybe(t, m, "other", 1)
+		return m
+	})
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		d := map[string]any{}
+		for _, key := range []string{"home", "split", "more"} {
+			if rapid.IntRange(0, map[string]int{"home": 1, "split": 1, "more": 9}[key]).Draw(t, key+"?") == 0 {
+				d[key] = rule.Draw(t, key)
+			}
+		}
+		text, invalid := validate(t, schema, d)
+		_, refused := policies.Parse(text)
+		if (invalid == nil) != (refused == nil) {
+			t.Fatalf("%s: Parse says %v, the schema %v", text, refused, invalid)
+		}
+		if refused == nil {
+			taken++
+		}
+	})
+	if taken < 5 {
+		t.Errorf("only %d documents were taken", taken)
+	}
+}
+
+// The schema of the queue tree takes what is one. What only Parse sees: a guarantee above
+// its maximum, a queue named twice, what a budget's seconds are for.
+func TestQueueTreeSchema(t *testing.T) {
+	schema := schemaOf(t, "queue")
+	amounts := []any{
+		"40%", "0%", "x", map[string]any{"memory": 1024, "vCores": 2}, map[string]any{"percent": 40.5},
+		map[string]any{"percent": 0}, map[string]any{"memory": -1}, map[string]any{"gpu": 1.5}, 7,
+	}
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		queue := map[string]any{}
+		for key, values := range map[string][]any{
+			"guarantee": amounts, "maximum": amounts, "preemption": amounts, "preemption_seconds": {60, -1, 1.5},
+			"weight": {1, 0, -1, 2.5, "1"}, "optout": {true, false, "yes"},
+		} {
+			maybe(t, queue, key, values...)
+		}
+		maybe(t, queue, "typo", 1)
+		queue["queue"] = rapid.SampledFrom([]any{"root.a", "root.a.b", "root", "a", 1}).Draw(t, "queue")
+		text, invalid := validate(t, schema, map[string]any{"queues": []any{queue}})
+		_, refused := rebalancer.ParseTree(text, 1)
+		if refused == nil {
+			taken++
+		} else if slices.ContainsFunc([]string{"more than its maximum", "preemption_seconds"}, func(why string) bool {
+			return strings.Contains(refused.Error(), why)
+		}) {
+			return
+		}
+		if (invalid == nil) != (refused == nil) {
+			t.Fatalf("%s: ParseTree says %v, the schema %v", text, refused, invalid)
+		}
+	})
+	if taken < 5 {
+		t.Errorf("only %d documents were taken", taken)
+	}
+}

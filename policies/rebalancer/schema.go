@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+// Schema is the JSON Schema (draft 2020-12) of the federation's queue tree, for editors.
+// ParseTree decides: it also sees that a guarantee is within its maximum, and a queue named
+// twice.
+const Schema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "Queues of the federation",
+  "description": "What queues are guaranteed and may use in all subclusters together. What it leaves out is as the members' files say, summed.",
+  "type": "object",
+  "properties": {
+    "queues": {
+      "type": "array",
+      "items": {
+        "type": "object",
+        "properties": {
+          "queue": {"description": "The whole path, below root.", "type": "string", "pattern": "^root\\."},
+          "guarantee": {"description": "What the queue gets before others get more than theirs.", "$ref": "#/$defs/amounts"},
+          "weight": {
+            "description": "By which the queue takes what is beyond guarantees; by guarantee unless given.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1e9
+          },
+          "maximum": {"description": "What the queue may use at most, kept by escrow.", "$ref": "#/$defs/amounts"},
+          "preemption": {
+            "description": "The most that is taken back from others for the queue in preemption_seconds.",
+            "$ref": "#/$defs/amounts"
+          },
+          "preemption_seconds": {"description": "60 unless given.", "type": "integer", "minimum": 1},
+          "optout": {"description": "Homes, splits and escrow do not follow the plan for this queue.", "type": "boolean"}
+        },
+        "required": ["queue"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "additionalProperties": false,
+  "$defs": {
+    "amounts": {
+      "oneOf": [
+        {"description": "A part of the federation, such as 40%.", "type": "string", "pattern": "^\\s*0*(100(\\.0*)?|[1-9][0-9]?(\\.[0-9]*)?|\\.[0-9]*[1-9][0-9]*)\\s*%\\s*$"},
+        {
+          "description": "Memory in MB, vCores, other types by name; or percent of the federation.",
+          "type": "object",
+          "properties": {"percent": {"type": "number", "exclusiveMinimum": 0, "maximum": 100}},
+          "additionalProperties": {"type": "integer", "minimum": 0, "exclusiveMaximum": 140737488355327}
+        }
+      ]
+    }
+  }
+}
+`

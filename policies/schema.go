@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+// Schema is the JSON Schema (draft 2020-12) of our policy documents, for editors. Parse
+// decides: it also reads Hadoop's documents, which the schema does not know.
+const Schema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "Policy of a queue",
+  "description": "How applications of a queue get their home, and how asks of their AMs are split over subclusters. What is left out is \"balanced\".",
+  "type": "object",
+  "properties": {
+    "home": {
+      "description": "Which subcluster becomes an application's home.",
+      "type": "object",
+      "properties": {
+        "policy": {
+          "description": "How the home is chosen.",
+          "enum": ["balanced", "hash", "load", "locality", "priority", "reject", "uniform", "weighted"]
+        },
+        "weights": {"$ref": "#/$defs/weights"}
+      },
+      "additionalProperties": false,
+      "if": {"properties": {"policy": {"const": "uniform"}}, "required": ["policy"]},
+      "then": {"properties": {"weights": {"maxProperties": 0}}}
+    },
+    "split": {
+      "description": "Which subclusters are asked for which part of the containers.",
+      "type": "object",
+      "properties": {
+        "policy": {
+          "description": "How an ask is split.",
+          "enum": ["balanced", "broadcast", "home", "locality", "reject"]
+        },
+        "weights": {"$ref": "#/$defs/weights"},
+        "headroomAlpha": {
+          "description": "How much of the weight comes from headroom, 0.5 unless given. Of locality alone.",
+          "type": "number",
+          "minimum": 0,
+          "maximum": 1
+        },
+        "twinAt": {
+          "description": "From how many containers on another subcluster is worth an unmanaged AM there, 1 unless given. Of balanced alone.",
+          "type": "integer",
+          "minimum": 0,
+          "maximum": 1048576
+        }
+      },
+      "additionalProperties": false,
+      "allOf": [
+        {
+          "if": {"not": {"properties": {"policy": {"const": "locality"}}, "required": ["policy"]}},
+          "then": {"properties": {"headroomAlpha": false}}
+        },
+        {
+          "if": {"properties": {"policy": {"not": {"const": "balanced"}}}, "required": ["policy"]},
+          "then": {"properties": {"twinAt": {"const": 0}}}
+        }
+      ]
+    }
+  },
+  "additionalProperties": false,
+  "$defs": {
+    "weights": {
+      "description": "A number of any scale for each subcluster; 0, or no number while others have one, leaves it out.",
+      "type": "object",
+      "propertyNames": {"pattern": "^[A-Za-z0-9._-]{1,128}$"},
+      "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1e12},
+      "not": {"minProperties": 1, "additionalProperties": {"const": 0}}
+    }
+  }
+}
+`
