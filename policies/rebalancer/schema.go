@@ -17,7 +17,10 @@ const Schema = `{
         "type": "object",
         "properties": {
           "queue": {"description": "The whole path, below root.", "type": "string", "pattern": "^root\\."},
-          "guarantee": {"description": "What the queue gets before others get more than theirs.", "$ref": "#/$defs/amounts"},
+          "guarantee": {
+            "description": "What the queue gets before others get more than theirs.",
+            "$ref": "#/$defs/amounts"
+          },
           "weight": {
             "description": "By which the queue takes what is beyond guarantees; by guarantee unless given.",
             "type": "number",
