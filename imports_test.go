@@ -135,9 +135,11 @@ var rules = map[string]rule{
 	},
 	"subcluster/remote": {
 		imports: []string{
-			".", "subcluster", "internal/awake", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
+			".", "subcluster", "subcluster/failover", "internal/awake", "internal/hrpc", data, "internal/yarnrpc",
+			"internal/token",
 		},
 	},
+	"subcluster/failover":   {pure: true, imports: []string{"."}},
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
 		imports: []string{
@@ -199,7 +201,9 @@ var rules = map[string]rule{
 		},
 	},
 	"amrmproxy/remote": {
-		imports: []string{".", "subcluster", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc"},
+		imports: []string{
+			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc",
+		},
 	},
 	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},
 	"amrmproxy/keys":   {imports: []string{".", "subcluster", "statestore", "internal/token"}},

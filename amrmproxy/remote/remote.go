@@ -8,9 +8,7 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/failover"
 )
 
 // Remote is server.Members and amrmproxy.Clients.
@@ -32,6 +31,7 @@ type Remote struct {
 
 	mu    sync.Mutex
 	peers map[creel.AttemptID]map[creel.SubclusterID]*peer
+	pairs map[creel.SubclusterID]*failover.Pair // which host of each member is the active one
 }
 
 // peer is how one attempt speaks to one member.
@@ -39,8 +39,8 @@ type peer struct {
 	addresses string
 	token     string
 	login     *hrpc.RelayedLogin // in place of addresses and token
+	pair      *failover.Pair
 	hosts     []yarnrpc.ApplicationMasterProtocolClient
-	used      int // the host that answered last
 	at        time.Time
 }
 
@@ -55,6 +55,7 @@ func New(view func() *subcluster.View, impersonator string, cfg hrpc.ClientConfi
 		view:   view,
 		proxy:  impersonator,
 		peers:  map[creel.AttemptID]map[creel.SubclusterID]*peer{},
+		pairs:  map[creel.SubclusterID]*failover.Pair{},
 	}
 }
 
@@ -92,13 +93,10 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	of := r.peersOf(to.Attempt)
 	p := of[to.Member]
 	if p == nil || p.addresses != a.Scheduler || p.token != string(to.Credential.Identifier) {
-		p = &peer{addresses: a.Scheduler, token: string(to.Credential.Identifier)}
-		for host := range strings.SplitSeq(a.Scheduler, ",") {
-			login := hrpc.Login{User: to.Attempt.String(), Credential: to.Credential}
-			p.hosts = append(
-				p.hosts,
-				yarnrpc.NewApplicationMasterProtocolClient(r.client, strings.TrimSpace(host), login),
-			)
+		p = &peer{addresses: a.Scheduler, token: string(to.Credential.Identifier), pair: r.pairOf(to.Member)}
+		login := hrpc.Login{User: to.Attempt.String(), Credential: to.Credential}
+		for _, host := range failover.Hosts(a.Scheduler) {
+			p.hosts = append(p.hosts, yarnrpc.NewApplicationMasterProtocolClient(r.client, host, login))
 		}
 		of[to.Member] = p
 	}
@@ -116,6 +114,31 @@ func (r *Remote) peersOf(attempt creel.AttemptID) map[creel.SubclusterID]*peer {
 	return of
 }
 
+// pairOf returns which host of a member is the active one. The lock is held.
+func (r *Remote) pairOf(member creel.SubclusterID) *failover.Pair {
+	p := r.pairs[member]
+	if p == nil {
+		p = new(failover.Pair)
+		r.pairs[member] = p
+	}
+	return p
+}
+
+// ask makes a call to the active one of a member's hosts. With repeat, for calls that
+// change nothing, also after a connection that died under it.
+func (r *Remote) ask(
+	ctx context.Context,
+	member creel.SubclusterID,
+	hosts string,
+	repeat bool,
+	call func(host string) error,
+) error {
+	r.mu.Lock()
+	pair := r.pairOf(member)
+	r.mu.Unlock()
+	return failover.Each(ctx, pair, failover.Hosts(hosts), repeat, call)
+}
+
 // over finds or makes the client of an attempt over the AM's own login at its home.
 func (r *Remote) over(to server.To) *peer {
 	r.mu.Lock()
@@ -125,6 +148,7 @@ func (r *Remote) over(to server.To) *peer {
 	if p == nil || p.login != to.Login {
 		p = &peer{
 			login: to.Login,
+			pair:  r.pairOf(to.Member),
 			hosts: []yarnrpc.ApplicationMasterProtocolClient{{Caller: to.Login.Peer()}},
 		}
 		of[to.Member] = p
@@ -139,11 +163,12 @@ func (r *Remote) Login(member creel.SubclusterID) (l *hrpc.RelayedLogin, err err
 	if err != nil {
 		return nil, err
 	}
-	for host := range strings.SplitSeq(a.Scheduler, ",") { // one that is standby does not listen
-		l, err = r.client.Relay(strings.TrimSpace(host), yarnrpc.ApplicationMasterProtocolName)
-		if err == nil {
-			return l, nil
-		}
+	err = r.ask(context.Background(), member, a.Scheduler, true, func(host string) (err error) {
+		l, err = r.client.Relay(host, yarnrpc.ApplicationMasterProtocolName)
+		return err
+	})
+	if err == nil {
+		return l, nil
 	}
 	return nil, &creel.Error{
 		Kind: creel.ErrUnavailable,
@@ -160,36 +185,6 @@ func (r *Remote) Forget(a creel.AttemptID) {
 	r.mu.Unlock()
 }
 
-// each tries the hosts of a member, the one that answered last first, until one
-// is neither standby nor out of reach.
-func (r *Remote) each(p *peer, call func(yarnrpc.ApplicationMasterProtocolClient) error) error {
-	r.mu.Lock()
-	first := p.used
-	r.mu.Unlock()
-	var err error
-	for i := range p.hosts {
-		at := (first + i) % len(p.hosts)
-		if err = call(p.hosts[at]); err == nil || !elsewhere(err) {
-			if at != first {
-				r.mu.Lock()
-				p.used = at
-				r.mu.Unlock()
-			}
-			return err
-		}
-	}
-	return err
-}
-
-// elsewhere reports whether another host of an HA pair may do better.
-func elsewhere(err error) bool {
-	if errors.Is(err, creel.ErrStandby) {
-		return true
-	}
-	var t *hrpc.TransportError
-	return errors.As(err, &t) && !t.Sent
-}
-
 // Register implements server.Members.
 func (r *Remote) Register(
 	ctx context.Context,
@@ -200,7 +195,7 @@ func (r *Remote) Register(
 	if err != nil {
 		return nil, err
 	}
-	err = r.each(p, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
+	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
 		out, e = c.RegisterApplicationMaster(ctx, req)
 		return e
 	})
@@ -220,10 +215,10 @@ func (r *Remote) Allocate(
 	if len(p.hosts) == 1 {
 		return p.hosts[0].Allocate(ctx, req)
 	}
-	err = r.each(
-		p,
-		func(c yarnrpc.ApplicationMasterProtocolClient) (e error) { out, e = c.Allocate(ctx, req); return e },
-	)
+	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
+		out, e = c.Allocate(ctx, req)
+		return e
+	})
 	return out, err
 }
 
@@ -237,17 +232,19 @@ func (r *Remote) Finish(
 	if err != nil {
 		return nil, err
 	}
-	err = r.each(p, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
+	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
 		out, e = c.FinishApplicationMaster(ctx, req)
 		return e
 	})
 	return out, err
 }
 
-// clients calls do with a client of the member as user, host after host.
+// clients calls do with a client of the member as user.
 func (r *Remote) clients(
+	ctx context.Context,
 	member creel.SubclusterID,
 	user string,
+	repeat bool,
 	do func(yarnrpc.ApplicationClientProtocolClient) error,
 ) error {
 	a, err := r.addresses(member)
@@ -258,15 +255,9 @@ func (r *Remote) clients(
 	if r.proxy != "" && r.proxy != user {
 		login.RealUser = r.proxy
 	}
-	for host := range strings.SplitSeq(a.Client, ",") {
-		if err = do(
-			yarnrpc.NewApplicationClientProtocolClient(r.client, strings.TrimSpace(host), login),
-		); err == nil ||
-			!elsewhere(err) {
-			return err
-		}
-	}
-	return err
+	return r.ask(ctx, member, a.Client, repeat, func(host string) error {
+		return do(yarnrpc.NewApplicationClientProtocolClient(r.client, host, login))
+	})
 }
 
 // as is who a call is made as when the owner is not known.
@@ -279,7 +270,7 @@ func (r *Remote) Submit(
 	user string,
 	app *yarnpb.ApplicationSubmissionContextProto,
 ) error {
-	return r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) error {
+	return r.clients(ctx, member, r.as(user), false, func(c yarnrpc.ApplicationClientProtocolClient) error {
 		_, err := c.SubmitApplication(ctx, &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: app})
 		return err
 	})
@@ -293,7 +284,7 @@ func (r *Remote) Report(
 	app creel.ApplicationID,
 ) (*yarnpb.ApplicationReportProto, error) {
 	var out *yarnpb.GetApplicationReportResponseProto
-	err := r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
+	err := r.clients(ctx, member, r.as(user), true, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
 		out, e = c.GetApplicationReport(
 			ctx,
 			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
@@ -312,7 +303,7 @@ func (r *Remote) Kill(
 	why string,
 ) (bool, error) {
 	var out *yarnpb.KillApplicationResponseProto
-	err := r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
+	err := r.clients(ctx, member, r.as(user), false, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
 		out, e = c.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{
 			ApplicationId: yarnpb.FromApplicationID(app),
 			Diagnostics:   proto.String(why),

@@ -109,3 +109,6 @@ func (e *TransportError) Error() string {
 }
 
 func (e *TransportError) Unwrap() error { return e.Err }
+
+// MayBeServed reports whether the call may have reached the server.
+func (e *TransportError) MayBeServed() bool { return e.Sent }

@@ -345,11 +345,20 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.ha.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether several ResourceManagers serve as one; true stops the start.",
+		Doc: "Whether several ResourceManagers serve as one: an agent reads from this where those of Hadoop are; " +
+			"true stops the start of one of creel's.",
 	},
-	{Key: "yarn.resourcemanager.ha.rm-ids", Type: List, Doc: "The names of the ResourceManagers of a pair."},
+	{
+		Key:  "yarn.resourcemanager.ha.rm-ids",
+		Type: List,
+		Doc:  "The names of the ResourceManagers of a pair, two or more, for the agent that speaks for them.",
+	},
 	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "Which of them this one is."},
-	{Key: "yarn.resourcemanager.hostname.*", Type: String, Doc: "The host of one of a pair."},
+	{
+		Key:  "yarn.resourcemanager.hostname.*",
+		Type: String,
+		Doc:  "The host of one of a pair, where one of its addresses below is not set.",
+	},
 	{Key: "yarn.resourcemanager.address.*", Type: Address, Doc: "The client address of one of a pair."},
 	{Key: "yarn.resourcemanager.scheduler.address.*", Type: Address, Doc: "The AMs' address of one of a pair."},
 	{

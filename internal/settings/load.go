@@ -523,6 +523,21 @@ func (s *Settings) Address(key string) string {
 	return joinHostPort(host, port)
 }
 
+// AddressOf returns host:port of the ResourceManager of an HA pair that has an id: of the
+// key with the id after it, else at yarn.resourcemanager.hostname.ID with the key's own
+// port; "" when neither is set. An id has no dot.
+func (s *Settings) AddressOf(key, id string) string {
+	if address := s.Address(key + "." + id); address != "" {
+		return address
+	}
+	host := s.String("yarn.resourcemanager.hostname." + id)
+	row, ok := Find(key)
+	if host == "" || !ok {
+		return ""
+	}
+	return joinHostPort(host, row.Port)
+}
+
 // Listen returns the address to listen on for an Address setting: its port on
 // the host of bindHostKey (such as yarn.resourcemanager.bind-host) when that
 // is set, else the address itself.

@@ -37,6 +37,9 @@ var registry = sync.OnceValue(func() *tables {
 			}
 			if s.Type == Address {
 				s.Port = portOf(s.Default)
+				if all := t.exact[strings.TrimSuffix(s.Key, ".*")]; all != nil { // one of a pair
+					s.Port = all.Port
+				}
 			}
 			t.all = append(t.all, s)
 			if strings.Contains(s.Key, "*") {

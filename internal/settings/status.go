@@ -29,7 +29,6 @@ type inactive struct {
 const (
 	client    = "read by Hadoop's clients; creel's daemons have no use for it"
 	hadoopNM  = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
-	oneRM     = "one ResourceManager serves a subcluster; a second is refused at its start"
 	anyOrigin = "no page of another origin may read the web ports"
 	steady    = "nodes send heartbeats at one interval, which grows only under load"
 	twoKeys   = "its key changes at the interval of AMRM tokens, " +
@@ -136,15 +135,8 @@ var notInForce = []inactive{
 	}},
 	{WithoutEffect, "the script is given one host at a time", []string{"net.topology.script.number.args"}},
 
-	{NotYet, oneRM, []string{
-		"yarn.resourcemanager.ha.rm-ids",
+	{WithoutEffect, "an agent speaks for all of a pair, and creel's own ResourceManagers have none", []string{
 		"yarn.resourcemanager.ha.id",
-		"yarn.resourcemanager.hostname.*",
-		"yarn.resourcemanager.address.*",
-		"yarn.resourcemanager.scheduler.address.*",
-		"yarn.resourcemanager.resource-tracker.address.*",
-		"yarn.resourcemanager.admin.address.*",
-		"yarn.resourcemanager.webapp.address.*",
 	}},
 	{NotYet, anyOrigin, []string{
 		"hadoop.http.cross-origin.enabled",

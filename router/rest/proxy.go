@@ -47,7 +47,11 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		away(w, "The home of "+app.String()+" cannot be told now: "+err.Error())
 		return
 	}
-	at := home.WebAddress()
+	at, err := home.ActiveWeb(r.Context())
+	if err != nil {
+		away(w, "The home of "+app.String()+" does not answer: "+err.Error())
+		return
+	}
 	if at == "" {
 		sentence(w, http.StatusBadGateway,
 			"Subcluster "+string(home.ID)+", the home of "+app.String()+", has published no web address.")

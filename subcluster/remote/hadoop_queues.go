@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -23,8 +22,8 @@ import (
 // changes what they may, by maximum-capacity. Its methods are not to be called at the
 // same time.
 type HadoopQueues struct {
-	Address string // host:port of its web server
-	User    string // as whom, "" for its static user
+	Web  *WebPort
+	User string // as whom, "" for its static user
 	// Linger is for how long a cluster that has shrunk counts with the size that it had: a
 	// percentage gives more again when its nodes are back.
 	Linger time.Duration
@@ -57,8 +56,7 @@ const confEvery = 30 * time.Second
 
 // Read gives its queues, and whether their maxima can be changed.
 func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, bool, error) {
-	web := &WebMember{Address: h.Address}
-	body, err := web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
 		return nil, false, err
 	}
@@ -119,27 +117,18 @@ func (h *HadoopQueues) readConf(ctx context.Context) error {
 }
 
 func (h *HadoopQueues) call(ctx context.Context, method string, body any) (int, []byte, error) {
-	to := "http://" + h.Address + SchedulerConfPath
+	path := SchedulerConfPath
 	if h.User != "" {
-		to += "?" + url.Values{"user.name": {h.User}}.Encode()
+		path += "?" + url.Values{"user.name": {h.User}}.Encode()
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		return 0, nil, err
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return 0, nil, err
+		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(data))
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := webClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
-	return resp.StatusCode, answer, err
+	return h.Web.call(ctx, method, path, http.Header{"Content-Type": {"application/json"}}, data)
 }
 
 // Limit has queues use at most so much, or what they are guaranteed where that is more. It

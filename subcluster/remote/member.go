@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/failover"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -123,7 +123,12 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	if known = p.members[m.ID]; known != nil && known.addresses == m.Addresses {
 		return known
 	}
-	made := &Member{ID: m.ID, pool: p, addresses: m.Addresses, clientHosts: strings.Split(m.Addresses.Client, ",")}
+	made := &Member{
+		ID: m.ID, pool: p, addresses: m.Addresses,
+		client: port{"client", failover.Hosts(m.Addresses.Client)},
+		admin:  port{"admin", failover.Hosts(m.Addresses.Admin)},
+		web:    port{"web", failover.Hosts(m.Addresses.Web)},
+	}
 	for k := range made.breakers {
 		kind := Kind(k)
 		made.breakers[k] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
@@ -166,7 +171,7 @@ func (p *Pool) Breakers(yield func(id creel.SubclusterID, k Kind, state string))
 func silent(err error) bool {
 	var remote *hrpc.RemoteError
 	var status *StatusError
-	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status)
+	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status) && !errors.Is(err, creel.ErrStandby)
 }
 
 // slept is the failure of a call during which this process was paused: no breaker
@@ -185,11 +190,17 @@ type Member struct {
 	// the last call waited for its whole deadline: the member takes calls and stands still
 	stalled [kinds]atomic.Bool
 
-	clientHosts []string     // of the client port, one or an HA pair
-	active      atomic.Int32 // index of the host that answered last
+	client, admin, web port
+	pair               failover.Pair // which of its hosts is the active one
 
 	peers     sync.Map // peerKey to *hrpc.Peer: of those who called lately
 	peersKept atomic.Int32
+}
+
+// port is one of a member's, on one host or on those of an HA pair.
+type port struct {
+	name  string
+	hosts []string
 }
 
 // peerKey is a port of a host and for whom it is called.
@@ -229,6 +240,9 @@ func (u *Unavailable) Error() string {
 	}
 	return fmt.Sprintf("subcluster %s cannot be reached: %v", u.Member, u.Err)
 }
+
+// MayBeServed is Sent.
+func (u *Unavailable) MayBeServed() bool { return u.Sent }
 
 // Unwrap gives both the cause and the kind to errors.Is.
 func (u *Unavailable) Unwrap() []error { return []error{creel.ErrUnavailable, u.Err} }
@@ -270,6 +284,10 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 			Member: m.ID,
 			Err:    fmt.Errorf("%s calls are cut off for up to %v after it fell silent", kind, m.pool.conf.OpenFor),
 		}
+	case errors.Is(err, creel.ErrStandby):
+		return &Unavailable{
+			Member: m.ID, Err: errors.New("none of its ResourceManagers is active: one is standby and said so"),
+		}
 	case silent(err):
 		var u *Unavailable
 		if errors.As(err, &u) {
@@ -298,22 +316,12 @@ func (m *Member) Client(
 	user, method string,
 	request []byte,
 ) (response []byte, err error) {
-	err = m.guard(ctx, kind, func(ctx context.Context) error {
-		return m.eachHost(func(address string) error {
-			response, err = m.peer(address, clientProtocol, user).CallRaw(ctx, method, request)
-			return err
-		})
-	})
-	return response, err
+	return m.call(ctx, kind, &m.client, clientProtocol, user, method, request)
 }
 
 // Admin calls the admin port by RPC with encoded messages.
 func (m *Member) Admin(ctx context.Context, user, method string, request []byte) (response []byte, err error) {
-	err = m.guard(ctx, Write, func(ctx context.Context) error {
-		response, err = m.peer(m.addresses.Admin, adminProtocol, user).CallRaw(ctx, method, request)
-		return err
-	})
-	return response, err
+	return m.call(ctx, Write, &m.admin, adminProtocol, user, method, request)
 }
 
 const (
@@ -321,22 +329,26 @@ const (
 	adminProtocol  = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
 )
 
-// eachHost tries the host that answered last, and goes on to the next while
-// the call surely was not served: a standby said so, or it was never sent.
-func (m *Member) eachHost(call func(address string) error) error {
-	if m.addresses.Client == "" {
-		return &Unavailable{Member: m.ID, Err: errors.New("it has no client address")}
-	}
-	var err error
-	start := m.active.Load()
-	for i := range m.clientHosts {
-		at := (int(start) + i) % len(m.clientHosts)
-		err = call(m.clientHosts[at])
-		var transport *hrpc.TransportError
-		if err == nil || !errors.Is(err, creel.ErrStandby) && (!errors.As(err, &transport) || transport.Sent) {
-			m.active.Store(int32(at))
-			return err
+func (m *Member) call(
+	ctx context.Context,
+	kind Kind,
+	at *port,
+	protocol, user, method string,
+	request []byte,
+) (response []byte, err error) {
+	err = m.guard(ctx, kind, func(ctx context.Context) error {
+		if len(at.hosts) == 0 {
+			return m.without(at.name)
 		}
-	}
-	return err
+		// What changes something is not repeated where it may have been served.
+		return failover.Each(ctx, &m.pair, at.hosts, kind != Write, func(address string) error {
+			response, err = m.peer(address, protocol, user).CallRaw(ctx, method, request)
+			return err
+		})
+	})
+	return response, err
+}
+
+func (m *Member) without(port string) error {
+	return &Unavailable{Member: m.ID, Err: fmt.Errorf("it has no %s address", port)}
 }

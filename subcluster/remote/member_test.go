@@ -481,7 +481,7 @@ func TestWebAddress(t *testing.T) {
 	defer server.Close()
 	m := member(
 		pool(t, Config{Trips: 1000}),
-		subcluster.Addresses{Web: server.Listener.Addr().String() + ",other.example:8088"},
+		subcluster.Addresses{Web: server.Listener.Addr().String() + "," + closedAddress(t)},
 	)
 	get := func(m *Member, method, path string, body string) (string, http.Header, error) {
 		b, head, err := m.Web(

@@ -10,10 +10,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/failover"
 )
 
 // StatusHeader carries the code of a successful answer (200, 202) in its head.
@@ -38,11 +39,17 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, bytes.TrimSpace(body))
 }
 
-// WebAddress is the host:port of the member's web pages, of an HA pair the first one's;
-// "" if it has none.
-func (m *Member) WebAddress() string {
-	first, _, _ := strings.Cut(m.addresses.Web, ",")
-	return first
+// ActiveWeb is the host:port of the member's web pages, of an HA pair the active one's,
+// for whoever sends a browser's call there. It costs a call where there are two: what is
+// below /proxy a standby answers by itself, and wrongly.
+func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
+	if len(m.web.hosts) > 1 {
+		_, _, err := m.Web(ctx, Read, http.MethodGet, "/ws/v1/cluster/userinfo", "", nil, nil)
+		if errors.Is(err, creel.ErrUnavailable) {
+			return "", err
+		}
+	}
+	return m.pair.First(m.web.hosts), nil
 }
 
 // Web calls the member's REST server. path starts with a slash and holds the
@@ -55,42 +62,115 @@ func (m *Member) Web(
 	body []byte,
 ) (answer []byte, head http.Header, err error) {
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
-		host := m.WebAddress()
-		if host == "" {
-			return &Unavailable{Member: m.ID, Err: errors.New("it has no web address")}
+		if len(m.web.hosts) == 0 {
+			return m.without("web")
 		}
-		req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, bytes.NewReader(body))
-		if err != nil {
-			return &Unavailable{Member: m.ID, Err: err}
-		}
-		for name, values := range header {
-			req.Header[name] = values
-		}
-		resp, err := m.pool.http.Do(req)
-		if err != nil {
-			var op *net.OpError
-			return &Unavailable{Member: m.ID, Sent: !errors.As(err, &op) || op.Op != "dial", Err: err}
-		}
-		defer resp.Body.Close()
-		answer, err = readAll(resp)
-		if err != nil {
-			return &Unavailable{Member: m.ID, Sent: true, Err: err}
-		}
-		if len(answer) > maxBody {
-			return &Unavailable{
-				Member: m.ID,
-				Sent:   true,
-				Err:    fmt.Errorf("its answer is longer than %d bytes", maxBody),
+		return eachWeb(ctx, &m.pair, m.web.hosts, kind != Write, func(address string) error {
+			var code int
+			code, head, answer, err = callWeb(ctx, m.pool.http, address, method, path, header, body)
+			var silence *noAnswer
+			switch {
+			case errors.As(err, &silence):
+				return &Unavailable{Member: m.ID, Sent: silence.sent, Err: silence.error}
+			case err != nil:
+				return err
+			case code >= 300:
+				return &StatusError{Member: m.ID, Code: code, Header: head, Body: answer}
 			}
-		}
-		head = resp.Header
-		head.Set(StatusHeader, strconv.Itoa(resp.StatusCode))
-		if resp.StatusCode >= 300 {
-			return &StatusError{Member: m.ID, Code: resp.StatusCode, Header: resp.Header, Body: answer}
-		}
-		return nil
+			return nil
+		})
 	})
 	return answer, head, err
+}
+
+// noAnswer is a call by HTTP without an answer.
+type noAnswer struct {
+	error
+	sent bool // it may have been served
+}
+
+// MayBeServed is what package failover asks.
+func (n *noAnswer) MayBeServed() bool { return n.sent }
+
+func (n *noAnswer) Unwrap() error { return n.error }
+
+// callWeb calls the REST server of a ResourceManager at one address and reads its answer
+// whole, whatever its code, with the code in its head. A standby's comes as an error of
+// kind creel.ErrStandby, silence as *noAnswer.
+func callWeb(
+	ctx context.Context,
+	client *http.Client,
+	address, method, path string,
+	header http.Header,
+	body []byte,
+) (code int, head http.Header, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, &noAnswer{error: err}
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		var op *net.OpError
+		return 0, nil, nil, &noAnswer{err, !errors.As(err, &op) || op.Op != "dial"}
+	}
+	defer resp.Body.Close()
+	if active, ok := standby(resp); ok {
+		return 0, nil, nil, &standbyError{address, active}
+	}
+	answer, err = readAll(resp)
+	if err != nil {
+		return 0, nil, nil, &noAnswer{err, true}
+	}
+	if len(answer) > maxBody {
+		return 0, nil, nil, &noAnswer{fmt.Errorf("its answer is longer than %d bytes", maxBody), true}
+	}
+	resp.Header.Set(StatusHeader, strconv.Itoa(resp.StatusCode))
+	return resp.StatusCode, resp.Header, answer, nil
+}
+
+// standby reports whether an answer is that of a ResourceManager that is not active: it
+// sends all calls to the same path of the active one, or, where it knows of none, asks to
+// come again.
+func standby(resp *http.Response) (active string, ok bool) {
+	if resp.StatusCode != http.StatusTemporaryRedirect {
+		return "", false
+	}
+	if resp.Header.Get("Location") == "" {
+		return "", resp.Header.Get("Refresh") != ""
+	}
+	asked := resp.Request.URL
+	to, err := asked.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Host == asked.Host || to.Path != asked.Path {
+		return "", false
+	}
+	return to.Host, true
+}
+
+// standbyError is a standby's refusal.
+type standbyError struct{ at, active string } // active may be ""
+
+func (s *standbyError) Error() string { return "the ResourceManager at " + s.at + " is standby" }
+
+func (s *standbyError) Unwrap() error { return creel.ErrStandby }
+
+// eachWeb makes a call by HTTP to the active one of a member's hosts. Where the record names
+// standby ones alone, the active one is asked whom they point at.
+func eachWeb(
+	ctx context.Context,
+	pair *failover.Pair,
+	hosts []string,
+	repeat bool,
+	call func(address string) error,
+) error {
+	err := failover.Each(ctx, pair, hosts, repeat, call)
+	var refused *standbyError
+	if errors.As(err, &refused) && refused.active != "" && !slices.Contains(hosts, refused.active) {
+		return call(refused.active)
+	}
+	return err
 }
 
 // firstRead is how much memory an answer's announced length alone gets.

@@ -6,14 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/failover"
 )
 
 // queuesEvery is how often a Hadoop ResourceManager is asked for its scheduler's
@@ -23,7 +24,7 @@ const queuesEvery = 5 * time.Second
 // WebMember reads any ResourceManager by its REST server: what a ResourceManager of
 // ours would report by itself. Its methods are not to be called at the same time.
 type WebMember struct {
-	Address string // host:port
+	Web *WebPort
 	// Nodes, if given, is the digest of its nodes as they are published.
 	Nodes func() string
 	Log   *slog.Logger // nil: silent
@@ -34,34 +35,61 @@ type WebMember struct {
 	trouble string
 }
 
-var webClient = &http.Client{Transport: &http.Transport{Proxy: nil, MaxIdleConns: 4}}
+// WebPort is the REST server of a ResourceManager, or of a pair of them. It is safe for
+// any number of callers.
+type WebPort struct {
+	hosts []string
+	pair  failover.Pair
+}
 
-func (w *WebMember) get(ctx context.Context, path string, most int64) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Address+path, nil)
-	if err != nil {
+// NewWebPort calls a REST server at host:port, or at those of a pair with commas between.
+func NewWebPort(addresses string) *WebPort { return &WebPort{hosts: failover.Hosts(addresses)} }
+
+var webClient = &http.Client{
+	Transport: &http.Transport{Proxy: nil, MaxIdleConns: 4},
+	CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		if to.Response.StatusCode == http.StatusTemporaryRedirect || len(via) > 5 { // 307 is a standby's
+			return http.ErrUseLastResponse
+		}
+		return nil
+	},
+}
+
+// call makes one call as a client that reads JSON; what changes something is not repeated
+// where it may have been served.
+func (w *WebPort) call(
+	ctx context.Context,
+	method, path string,
+	header http.Header,
+	body []byte,
+) (code int, answer []byte, err error) {
+	head := http.Header{"Accept": {"application/json"}}
+	maps.Copy(head, header)
+	err = eachWeb(ctx, &w.pair, w.hosts, method == http.MethodGet, func(address string) (err error) {
+		code, _, answer, err = callWeb(ctx, webClient, address, method, path, head, body)
+		return err
+	})
+	return code, answer, err
+}
+
+func (w *WebPort) get(ctx context.Context, path string, most int) ([]byte, error) {
+	code, body, err := w.call(ctx, http.MethodGet, path, nil, nil)
+	switch {
+	case err != nil:
 		return nil, err
+	case code != http.StatusOK:
+		return nil, fmt.Errorf("%s answers %d %s", path, code, http.StatusText(code))
+	case len(body) > most:
+		return nil, fmt.Errorf("%s answers more than %d bytes", path, most)
 	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := webClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", path, resp.Status)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	if err == nil && int64(len(body)) > most {
-		err = fmt.Errorf("%s answers more than %d bytes", path, most)
-	}
-	return body, err
+	return body, nil
 }
 
 // Probe is a Probe: its cluster metrics, and the queues as they were a few seconds
 // ago at most. A scheduler whose document is not understood has no queues; that is
 // said once.
 func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
-	metrics, err := w.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
+	metrics, err := w.Web.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +126,7 @@ func (w *WebMember) tell(err error) {
 
 // readScheduler reads its queues and labels. What cannot be read stays as it was.
 func (w *WebMember) readScheduler(ctx context.Context) error {
-	scheduler, err := w.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+	scheduler, err := w.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
 		return err
 	}
@@ -107,7 +135,7 @@ func (w *WebMember) readScheduler(ctx context.Context) error {
 		return err
 	}
 	w.queues = queues
-	list, err := w.get(ctx, "/ws/v1/cluster/get-node-labels", 4<<20)
+	list, err := w.Web.get(ctx, "/ws/v1/cluster/get-node-labels", 4<<20)
 	if err != nil {
 		return err
 	}
@@ -123,7 +151,7 @@ var goneStates = map[string]bool{"DECOMMISSIONED": true, "SHUTDOWN": true, "LOST
 
 // Racks are its hosts by rack.
 func (w *WebMember) Racks(ctx context.Context) (map[string]string, error) {
-	body, err := w.get(ctx, "/ws/v1/cluster/nodes", 256<<20)
+	body, err := w.Web.get(ctx, "/ws/v1/cluster/nodes", 256<<20)
 	if err != nil {
 		return nil, err
 	}

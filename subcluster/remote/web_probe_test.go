@@ -121,7 +121,7 @@ func TestAHadoopResourceManagerIsReadByItsWebServer(t *testing.T) {
 		w.WriteHeader(int(code.Load()))
 		fmt.Fprint(w, answers[r.URL.Path])
 	}))
-	w := &WebMember{Address: server.Listener.Addr().String(), Nodes: func() string { return "d1" }}
+	w := &WebMember{Web: NewWebPort(server.Listener.Addr().String()), Nodes: func() string { return "d1" }}
 	text, err := w.Probe(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,10 @@ package role
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -41,6 +44,10 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		return AgentConfig{}, s.Problem("creel.subcluster.id", err.Error(),
 			"name the member: --subcluster ID or creel.subcluster.id")
 	}
+	addresses, err := addressesOf(s)
+	if err != nil {
+		return AgentConfig{}, err
+	}
 	signer, err := signerOf(s.String("creel.cluster.secret-file"))
 	if err != nil {
 		return AgentConfig{}, err
@@ -53,24 +60,61 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		User:      s.String("creel.router.proxy-user"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
-			ID:      id,
-			Lease:   s.Duration("creel.membership.lease"),
-			Version: subcluster.HadoopVersion,
-			Addresses: subcluster.Addresses{
-				Client:    s.Address("yarn.resourcemanager.address"),
-				Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
-				Admin:     s.Address("yarn.resourcemanager.admin.address"),
-				Tracker:   s.Address("yarn.resourcemanager.resource-tracker.address"),
-				Web:       s.Address("yarn.resourcemanager.webapp.address"),
-			},
+			ID:        id,
+			Lease:     s.Duration("creel.membership.lease"),
+			Version:   subcluster.HadoopVersion,
+			Addresses: addresses,
 		},
 	}, nil
+}
+
+// addressesOf reads where a Hadoop ResourceManager listens, or each of an HA pair, as its
+// own configuration files say.
+func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
+	ports := []struct {
+		key string
+		to  *string
+	}{
+		{"yarn.resourcemanager.address", &a.Client},
+		{"yarn.resourcemanager.scheduler.address", &a.Scheduler},
+		{"yarn.resourcemanager.admin.address", &a.Admin},
+		{"yarn.resourcemanager.resource-tracker.address", &a.Tracker},
+		{"yarn.resourcemanager.webapp.address", &a.Web},
+	}
+	if !s.Bool("yarn.resourcemanager.ha.enabled") {
+		for _, p := range ports {
+			*p.to = s.Address(p.key)
+		}
+		return a, nil
+	}
+	ids := s.List("yarn.resourcemanager.ha.rm-ids")
+	if len(ids) < 2 {
+		return a, s.Problem("yarn.resourcemanager.ha.rm-ids",
+			fmt.Sprintf("with yarn.resourcemanager.ha.enabled it names the ResourceManagers of a pair, here %d", len(ids)),
+			"name them, such as rm1,rm2, or set yarn.resourcemanager.ha.enabled to false")
+	}
+	if i := slices.IndexFunc(ids, func(id string) bool { return strings.Contains(id, ".") }); i >= 0 {
+		return a, s.Problem("yarn.resourcemanager.ha.rm-ids", ids[i]+" has a dot, and ids are parts of settings' names",
+			"name them without, such as rm1,rm2")
+	}
+	for _, p := range ports {
+		hosts := make([]string, len(ids))
+		for i, id := range ids {
+			if hosts[i] = s.AddressOf(p.key, id); hosts[i] == "" {
+				return a, s.Problem(p.key+"."+id, "it is not set, nor is yarn.resourcemanager.hostname."+id,
+					"set yarn.resourcemanager.hostname."+id+" to the host of "+id)
+			}
+		}
+		*p.to = strings.Join(hosts, ",")
+	}
+	return a, nil
 }
 
 // NewAgent assembles the agent of a Hadoop ResourceManager that does not know
 // us: it watches that one's web port and keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
-	web := func() *remote.WebMember { return &remote.WebMember{Address: c.Member.Addresses.Web, Log: c.Log} }
+	port := remote.NewWebPort(c.Member.Addresses.Web)
+	web := func() *remote.WebMember { return &remote.WebMember{Web: port, Log: c.Log} }
 	nodes := &resolver.Publisher{
 		Member: c.Member.ID, Store: store, Log: c.Log,
 		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes costs it much
@@ -97,7 +141,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		case <-ctx.Done():
 			return nil
 		case epoch := <-epochs:
-			return c.keeper(epoch, store).Run(ctx)
+			return c.keeper(epoch, store, port).Run(ctx)
 		}
 	})
 	return s
@@ -105,12 +149,10 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 
 // keeper holds the member's parts of federation-wide maxima by its ResourceManager's own
 // settings.
-func (c *AgentConfig) keeper(epoch int64, store statestore.Store) *rebalance.Keeper {
+func (c *AgentConfig) keeper(epoch int64, store statestore.Store, web *remote.WebPort) *rebalance.Keeper {
 	return &rebalance.Keeper{
 		ID: c.Member.ID, Epoch: epoch, Store: store, Every: c.Escrow.Every, Terms: c.Escrow.Terms,
 		Recover: c.Escrow.Recovery, Log: c.Log,
-		Settings: &remote.HadoopQueues{
-			Address: c.Member.Addresses.Web, User: c.User, Linger: c.Escrow.Terms.Linger,
-		},
+		Settings: &remote.HadoopQueues{Web: web, User: c.User, Linger: c.Escrow.Terms.Linger},
 	}
 }

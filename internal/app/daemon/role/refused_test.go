@@ -21,7 +21,10 @@ func minimal(t *testing.T, defines ...string) *settings.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{
 		ConfDir: t.TempDir(),
-		Defines: append([]string{"creel.subcluster.id=sc-1", "creel.nm.simulate=1"}, defines...),
+		Defines: append([]string{
+			"creel.subcluster.id=sc-1", "creel.nm.simulate=1", "yarn.resourcemanager.ha.rm-ids=rm1,rm2",
+			"yarn.resourcemanager.hostname.rm1=one", "yarn.resourcemanager.hostname.rm2=two",
+		}, defines...),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -116,6 +116,12 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	run(NewAgent(agent, db), nil)
+	if _, err := AgentSettings(load(
+		"yarn.resourcemanager.ha.enabled=true", "yarn.resourcemanager.ha.rm-ids=rm1,rm2",
+		"yarn.resourcemanager.hostname.rm1=one", "yarn.resourcemanager.hostname.rm2=two",
+	)); err != nil {
+		t.Fatal(err)
+	}
 	return read
 }
 

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// haRM is a ResourceManager of a pair as it looks from outside. While it is standby its
+// ports of RPC refuse, and its web server sends everybody to the active one.
+type haRM struct {
+	client, admin, web string
+
+	mu     sync.Mutex
+	active bool
+	peer   *haRM
+
+	calls atomic.Int64 // of all ports
+}
+
+// newPair starts two of them, the first of which is active.
+func newPair(t *testing.T) (first, second *haRM, addresses subcluster.Addresses) {
+	first, second = &haRM{}, &haRM{}
+	for _, rm := range []*haRM{first, second} {
+		rm.client, _ = rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics", rm.serve)
+		rm.admin, _ = rpcServer(t, "127.0.0.1:0", adminProtocol, "refreshQueues", rm.serve)
+		server := httptest.NewServer(rm)
+		t.Cleanup(server.Close)
+		rm.web = server.Listener.Addr().String()
+	}
+	first.peer, second.peer = second, first
+	first.become(true)
+	return first, second, subcluster.Addresses{
+		Client: first.client + "," + second.client,
+		Admin:  first.admin + "," + second.admin,
+		Web:    first.web + "," + second.web,
+	}
+}
+
+// become makes it active, or standby.
+func (rm *haRM) become(active bool) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.active = active
+}
+
+func (rm *haRM) isActive() bool {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	return rm.active
+}
+
+// serve serves RPC.
+func (rm *haRM) serve(context.Context, []byte) ([]byte, error) {
+	rm.calls.Add(1)
+	if !rm.isActive() {
+		return nil, &hrpc.RemoteError{Class: hrpc.ClassStandby, Message: "ResourceManager is not Active!"}
+	}
+	return nil, nil
+}
+
+// ServeHTTP is its web server.
+func (rm *haRM) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rm.calls.Add(1)
+	body, _ := io.ReadAll(r.Body)
+	switch {
+	case rm.isActive():
+		w.Write([]byte(r.Method + " " + string(body)))
+	case rm.peer.isActive():
+		w.Header().Set("Location", "http://"+rm.peer.web+r.URL.RequestURI())
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	default:
+		w.Header().Set("Refresh", "3;url=http://"+rm.web+r.URL.RequestURI()+"?next-refresh-interval=1")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}
+}
+
+// every calls all ports once.
+func every(m *Member) error {
+	_, err := m.Client(context.Background(), Read, "ann", "getClusterMetrics", nil)
+	_, adminErr := m.Admin(context.Background(), "ann", "refreshQueues", nil)
+	answer, _, webErr := m.Web(context.Background(), Write, http.MethodPut, "/ws/v1/x?y=z", "", nil, []byte("order"))
+	if webErr == nil && string(answer) != "PUT order" {
+		webErr = errors.New("the web server answers " + string(answer))
+	}
+	at, activeErr := m.ActiveWeb(context.Background())
+	if activeErr == nil && at != m.pair.First(m.web.hosts) {
+		activeErr = errors.New("its pages are at " + at)
+	}
+	return errors.Join(err, adminErr, webErr, activeErr)
+}
+
+// All ports of a pair follow the one that is active, by way of what one of them found; the
+// other is not asked while that one answers.
+func TestAllPortsOfAPairFollowTheActiveOne(t *testing.T) {
+	first, second, addresses := newPair(t)
+	m := member(pool(t, Config{Trips: 1000}), addresses)
+	for range 3 {
+		if err := every(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := second.calls.Load(); n != 0 {
+		t.Errorf("the standby got %d calls while the active one answered", n)
+	}
+	first.become(false)
+	for range 2 {
+		if err := every(m); !errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby) {
+			t.Errorf("with no active one: %v", err)
+		}
+	}
+	second.become(true)
+	asked := first.calls.Load()
+	for range 3 {
+		if err := every(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := first.calls.Load() - asked; n > 1 {
+		t.Errorf("the standby got %d calls of 12, want the first alone", n)
+	}
+	if at, err := m.ActiveWeb(context.Background()); err != nil || at != second.web {
+		t.Errorf("its pages are at %s, %v", at, err)
+	}
+}
+
+// What a standby is sent goes to the one that it names, also where the record names the
+// standby alone; and each port finds the active one by itself.
+func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
+	first, second, addresses := newPair(t)
+	first.become(false)
+	second.become(true)
+	p := pool(t, Config{})
+	for name, call := range map[string]func(m *Member) error{
+		"client": func(m *Member) error {
+			_, err := m.Client(context.Background(), Write, "ann", "getClusterMetrics", nil)
+			return err
+		},
+		"admin": func(m *Member) error {
+			_, err := m.Admin(context.Background(), "ann", "refreshQueues", nil)
+			return err
+		},
+		"web": func(m *Member) error {
+			_, _, err := m.Web(context.Background(), Write, http.MethodPost, "/ws/v1/apps", "", nil, []byte("x"))
+			return err
+		},
+		"pages": func(m *Member) error {
+			at, err := m.ActiveWeb(context.Background())
+			if err == nil && at != second.web {
+				err = errors.New("they are at " + at)
+			}
+			return err
+		},
+	} {
+		s := &subcluster.Status{}
+		s.ID, s.Addresses = creel.SubclusterID(name), addresses
+		if err := call(p.Member(s)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	alone := member(p, subcluster.Addresses{Web: first.web})
+	if answer, _, err := alone.Web(
+		context.Background(), Read, http.MethodGet, "/ws/v1/x", "", nil, nil,
+	); err != nil || string(answer) != "GET " {
+		t.Errorf("a standby alone: %q, %v", answer, err)
+	}
+	// An agent reads the pair as a member does.
+	port := NewWebPort(addresses.Web)
+	if code, answer, err := port.call(
+		context.Background(), http.MethodPut, SchedulerConfPath, nil, []byte("conf"),
+	); err != nil || code != http.StatusOK || string(answer) != "PUT conf" {
+		t.Errorf("an agent: %d %q, %v", code, answer, err)
+	}
+	second.become(false)
+	if _, err := port.get(context.Background(), "/ws/v1/cluster/metrics", 1000); !errors.Is(err, creel.ErrStandby) {
+		t.Errorf("an agent, with none active: %v", err)
+	}
+}
