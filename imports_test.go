@@ -282,6 +282,8 @@ var rules = map[string]rule{
 		},
 		others: protobuf,
 	},
+	// Figures of runs side by side, as tables' values and a page.
+	"internal/app/sim/compare": {imports: []string{".", "internal/app/sim"}},
 	"internal/app/load": {
 		imports: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"},
 	},

@@ -67,7 +67,9 @@ var features = []feature{
 
 	{"policies", "homes and splits by document for each queue: try, preview, diff, apply, history, rollback", works, "",
 		[]string{"e2e/newcomer.TestTheFirstHour", "cmd/creel.TestPolicyCommands"}},
-	{"policies", "two policies side by side in `creel sim`", absent, "", nil},
+	{"policies", "two policies, or two configurations of queues, side by side in `creel sim`, on your own members and queues", works, "",
+		[]string{"cmd/creel.TestTwoRunsDecideByTheirOwnPolicies", "cmd/creel.TestTheQueuesOfADirectoryAreSimulated",
+			"cmd/creel.TestAViewIsSimulated", "e2e/dash.TestTheReportOfTwoSimulatedRuns"}},
 
 	{"members", "creel's ResourceManagers: join, restart, leave, signed records", works, "",
 		[]string{"e2e/federation.TestFaults", "e2e/faults.TestAPoisonedMemberOfRedisIsNotBelieved"}},

@@ -253,7 +253,7 @@ func (t *trial) parse(flag, name string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return usage(fmt.Errorf("%s %s: %w", flag, name, err))
+		return usage(fmt.Errorf("%s %s is not the JSON that is expected there: %w", flag, name, err))
 	}
 	return nil
 }

@@ -15,13 +15,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/app/demo"
 	"github.com/creelrm/creel/internal/app/sim"
+	"github.com/creelrm/creel/internal/app/sim/compare"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
-	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -51,6 +49,7 @@ type simFlags struct {
 
 func simCommand() *cobra.Command {
 	var f simFlags
+	var with compareFlags
 	c := &cobra.Command{
 		Use:     "sim",
 		Short:   "the whole federation in virtual time, on the same code, from one seed",
@@ -61,13 +60,29 @@ an event heap in virtual time: the code of the daemons, without a clock, a
 socket or a thread. The same flags give the same events; the hash of their log
 is printed. An auditor looks at each event. Exit code 0 means that each
 application reached its end exactly once and nothing broke; a failing seed is
-printed as the command that repeats it.`,
+printed as the command that repeats it.
+
+With --policy, --conf or --view the federation is yours: its members, queues and
+policies. With --against, --against-conf or --against-define the same day is
+played twice from the same seed, and waits, use against entitlement, utilisation
+and work lost to preemption are told side by side for each queue and member.`,
 		Example: `  creel sim                                  the whole recorded day, without faults
   creel sim --faults --seed 7 --hours 9-10   an hour with faults drawn from a seed
-  creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20`,
-		RunE: func(c *cobra.Command, _ []string) error { return runSim(&f, c.OutOrStdout()) },
+  creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
+  creel sim --view live --against new.json --hours 9-10 --html report.html
+  creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if with.given() {
+				if err := with.check(&f, c.Flags()); err != nil {
+					return err
+				}
+				return runCompare(c.Context(), &f, &with, c.InOrStdin(), c.OutOrStdout())
+			}
+			return runSim(&f, c.OutOrStdout())
+		},
 	}
 	f.define(c.Flags())
+	with.define(c)
 	return c
 }
 
@@ -113,6 +128,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 
 // simSummary is demo's summary with the virtual time beside the wall's.
 type simSummary struct {
+	compare.Run
 	demo.Summary
 	VirtualS float64          `json:"virtual_s"`
 	Events   int64            `json:"events"`
@@ -120,8 +136,9 @@ type simSummary struct {
 	Faults   map[string]int64 `json:"faults,omitempty"`
 }
 
-// config makes the run of one seed.
-func (f *simFlags) config(seed uint64) (sim.Config, error) {
+// config makes the run of one seed, on members of its own or, for none, on those that
+// the flags give.
+func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error) {
 	d := demo.Day{
 		Trace:       f.trace,
 		Hours:       f.hours,
@@ -130,11 +147,14 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		Nodes:       f.nodes,
 		Seed:        seed,
 	}
+	for _, m := range members {
+		d.Machines += m.Nodes
+	}
 	jobs, durations, err := d.Plan()
 	if err != nil {
 		return sim.Config{}, err
 	}
-	queues, err := simQueues()
+	queues, err := confQueues(simConf{})
 	if err != nil {
 		return sim.Config{}, err
 	}
@@ -154,6 +174,7 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		Nodes:       f.nodes,
 		NodeSize:    creel.NewResource(1024*f.cores, f.cores),
 		Queues:      queues,
+		Members:     members,
 		Uneven:      f.uneven,
 		Rebalancer:  f.rebalancer,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
@@ -182,21 +203,6 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 	return c, nil
 }
 
-// simQueues are the demo's queues.
-func simQueues() (queues.Spec, error) {
-	dir, err := os.MkdirTemp("", "creel-sim-")
-	if err != nil {
-		return queues.Spec{}, err
-	}
-	defer os.RemoveAll(dir)
-	s, err := federation.Settings(dir, "", nil)
-	if err != nil {
-		return queues.Spec{}, err
-	}
-	q, err := role.QueueConfig(s, false)
-	return q.Queues, err
-}
-
 // simRun is one seed's outcome.
 type simRun struct {
 	seed   uint64
@@ -205,14 +211,16 @@ type simRun struct {
 	err    error
 }
 
-func (f *simFlags) run(seed uint64, log io.Writer) (out simRun) {
-	out.seed = seed
+func (f *simFlags) run(seed uint64, log io.Writer) simRun {
 	c, err := f.config(seed)
 	if err != nil {
-		out.err = err
-		return out
+		return simRun{seed: seed, err: err}
 	}
-	c.Log = log
+	return f.play(c, log)
+}
+
+func (f *simFlags) play(c sim.Config, log io.Writer) (out simRun) {
+	out.seed, c.Log = c.Seed, log
 	began := time.Now()
 	w, err := sim.New(c)
 	if err != nil {
@@ -373,6 +381,7 @@ func faultsText(faults map[string]int64) string {
 
 func (f *simFlags) summarise(r simRun) *simSummary {
 	s := &simSummary{
+		Run:      compare.Of(f.trace, r.result),
 		VirtualS: r.result.Virtual.Seconds(),
 		Events:   r.result.Events,
 		Hash:     fmt.Sprintf("%016x", r.result.Hash),

@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -22,6 +23,7 @@ type Day struct {
 	Speed       float64 // compression of time; 0 makes it last about two minutes, and is set by Plan
 	Subclusters int
 	Nodes       int // of each subcluster
+	Machines    int // by which recorded bytes are scaled [all nodes]
 	Seed        uint64
 }
 
@@ -50,7 +52,7 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 		From:      time.Duration(a * float64(time.Hour)),
 		To:        time.Duration(b * float64(time.Hour)),
 		Speed:     d.Speed,
-		Machines:  d.Subclusters * d.Nodes,
+		Machines:  cmp.Or(d.Machines, d.Subclusters*d.Nodes),
 		BlockSize: 64 << 20,
 		MaxTasks:  4000,
 		Users:     12,

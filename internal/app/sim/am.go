@@ -249,7 +249,10 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		m.w.audit.wanted(m, g, len(times))
 		m.w.audit.placed(m, g)
 		if len(times) > 0 {
-			m.w.audit.waits = append(m.w.audit.waits, m.w.now.Sub(times[0]))
+			job := m.w.audit.apps[m.attempt.Application].job
+			m.w.audit.grants = append(m.w.audit.grants, granted{
+				wait: m.w.now.Sub(times[0]), job: int32(job), member: int32(g.Container.Epoch()/epochStep - 1),
+			})
 			m.asked[g.Priority] = times[1:]
 		}
 	}

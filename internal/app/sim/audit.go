@@ -36,27 +36,32 @@ type auditor struct {
 	faults   map[string]int64
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
-	waits    []time.Duration
+	grants   []granted
 	submits  []time.Duration
 	short    []float64
-	ids      []creel.ApplicationID // in order of naming
+	samples  map[creel.QueuePath][]Sample // each entitlementEvery
+	filled   [][]float64                  // of each member, at the same times
+	sampled  int                          // times
+	ids      []creel.ApplicationID        // in order of naming
 }
 
 // applied is one application as the world has seen it.
 type applied struct {
-	job    int
-	taken  bool      // a router said so
-	home   *cluster  // where its AM was launched
-	ended  time.Time // at its home
-	state  creel.ApplicationState
-	played int            // attempts that were told that they have finished
-	ams    int            // processes of AMs now
-	moves  bool           // it was held for a move once
-	am     *am            // the latest
-	begun  map[int32]bool // attempts whose AM has begun
-	twice  bool           // one began a second time, where that is spared
-	older  bool           // a router from before the fence had its submission
-	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
+	job     int
+	taken   bool      // a router said so
+	refused bool      // a router said so, for good
+	runs    time.Time // when its first AM began
+	home    *cluster  // where its AM was launched
+	ended   time.Time // at its home
+	state   creel.ApplicationState
+	played  int            // attempts that were told that they have finished
+	ams     int            // processes of AMs now
+	moves   bool           // it was held for a move once
+	am      *am            // the latest
+	begun   map[int32]bool // attempts whose AM has begun
+	twice   bool           // one began a second time, where that is spared
+	older   bool           // a router from before the fence had its submission
+	told    map[int]int64  // by member: the epoch of the last container that its AM was told of
 	// registered is the latest attempt that a life of a ResourceManager has registered.
 	registered map[*cluster]int32
 }
@@ -84,6 +89,8 @@ func (a *auditor) init(w *World) {
 		faults:     map[string]int64{},
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
+		samples:    map[creel.QueuePath][]Sample{},
+		filled:     make([][]float64, len(w.cfg.Members)),
 	}
 }
 
@@ -134,6 +141,19 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	if !a.apps[s.app].moves { // it may move while the answer is on its way
 		a.homeOf(s.app, home, "a router")
 	}
+}
+
+// refused: a router said no for good. The simulator's own days give no cause for it.
+func (a *auditor) refused(s *submission, err error) {
+	a.check(a.w.cfg.Refusals, "%s was refused: %v", s.app, err)
+	a.w.mark("refused", int64(s.app.ID), int64(s.job))
+	a.w.say("%s is refused: %v", s.app, err)
+	app := a.apps[s.app]
+	a.check(!app.taken && app.home == nil, "%s was refused, and runs in %s", s.app, nameOf(app.home))
+	app.refused = true
+	a.awaited--
+	a.open--
+	a.moved = a.w.now
 }
 
 func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
@@ -264,6 +284,9 @@ func (a *auditor) amBegins(m *am) {
 		"the AM of %s begins a second time", m.attempt)
 	app.twice = app.twice || app.begun[m.attempt.Attempt]
 	app.begun[m.attempt.Attempt] = true
+	if app.runs.IsZero() {
+		app.runs = a.w.now
+	}
 	app.am = m
 	a.moved = a.w.now
 }
@@ -300,7 +323,7 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	for i := range r.Granted {
 		n, ok := c.m.Node(r.Granted[i].Node)
 		a.check(
-			ok && n.Used.Fits(n.Total),
+			ok && c.counted(n.Used).Fits(n.Total),
 			"node %s has %s and %s of it is given out",
 			r.Granted[i].Node,
 			n.Total,
@@ -309,7 +332,8 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	}
 	app, _ := c.m.App(r.Granted[0].ID.Attempt.Application)
 	q, ok := c.m.Queue(string(app.Queue))
-	a.check(ok && q.Used.Fits(q.Max), "queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
+	a.check(ok && c.counted(q.Used).Fits(q.Max),
+		"queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
 }
 
 // grantTold: an AM is told of each container once, and of those of a member in the order
@@ -727,7 +751,7 @@ func (a *auditor) entitlements() {
 		if !c.up {
 			continue
 		}
-		total = total.Add(c.m.Cluster().Total)
+		total = total.Add(c.counted(c.m.Cluster().Total))
 		for q := range c.m.Queues {
 			if !q.Leaf {
 				continue
@@ -738,20 +762,20 @@ func (a *auditor) entitlements() {
 				queues[q.Path] = u
 				paths = append(paths, q.Path)
 			}
-			u.guaranteed, u.used, u.demand = u.guaranteed.Add(
-				q.Guaranteed,
-			), u.used.Add(
-				q.Used,
-			), u.demand.Add(q.Used).
-				Add(q.Pending)
+			used := c.counted(q.Used)
+			u.guaranteed, u.used = u.guaranteed.Add(c.counted(q.Guaranteed)), u.used.Add(used)
+			u.demand = u.demand.Add(used).Add(c.counted(q.Pending))
 		}
 	}
 	for _, p := range paths {
 		u := queues[p]
-		if entitled := u.guaranteed.Min(u.demand).Dominant(total); entitled > 0 {
-			a.short = append(a.short, max(0, entitled-u.used.Dominant(total))/entitled)
+		s := Sample{Used: u.used.Dominant(total), Entitled: u.guaranteed.Min(u.demand).Dominant(total)}
+		a.sample(p, s)
+		if s.Entitled > 0 {
+			a.short = append(a.short, max(0, s.Entitled-s.Used)/s.Entitled)
 		}
 	}
+	a.sampleMembers()
 }
 
 func (w *World) result() *Result {
@@ -765,11 +789,9 @@ func (w *World) result() *Result {
 		Checked:   a.checked,
 		Broken:    a.breaches,
 		Faults:    a.faults,
-		Waits:     a.waits,
 		Submits:   a.submits,
 		Short:     a.short,
 	}
-	slices.Sort(r.Waits)
 	slices.Sort(r.Submits)
 	slices.Sort(r.Short)
 	ended := 0
@@ -777,6 +799,9 @@ func (w *World) result() *Result {
 		switch app := a.apps[id]; {
 		case app.played > 1 && !a.spares(id):
 			r.Doubled++
+			ended++
+		case app.refused:
+			r.Refused++
 			ended++
 		case app.ended.IsZero():
 		case app.state == creel.AppFinished:
@@ -799,5 +824,6 @@ func (w *World) result() *Result {
 		}
 		r.Subclusters = append(r.Subclusters, s)
 	}
+	w.figures(r)
 	return r
 }

@@ -79,7 +79,7 @@ func (s *submission) submit() {
 		case errors.Is(err, creel.ErrInvalidRequest),
 			errors.Is(err, creel.ErrNotPermitted),
 			errors.Is(err, creel.ErrInvalidResource):
-			s.w.audit.breach("%s was refused: %v", s.app, err)
+			s.w.audit.refused(s, err)
 		default:
 			s.w.say("submission of %s through %s: %v", s.app, r.name, err)
 			s.again()

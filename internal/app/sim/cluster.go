@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/resolver"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
@@ -72,7 +72,8 @@ type cluster struct {
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
-	id := creel.SubclusterID(fmt.Sprintf("sc-%d", index+1))
+	member := &w.cfg.Members[index]
+	id := member.ID
 	c := &cluster{
 		w:     w,
 		id:    id,
@@ -86,20 +87,19 @@ func newCluster(w *World, index int) (*cluster, error) {
 	}
 	c.conf = rm.Defaults()
 	c.conf.MinAllocation = creel.NewResource(128, 1)
-	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(w.cfg.NodeSize)
+	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(member.NodeSize)
 	c.conf.MaxCompletedApps = 1 << 30
 	c.conf.MaxAttempts = 4
 	c.conf.NodeExpiry, c.conf.AMExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
 	c.conf.Epoch = int64(index+1) * epochStep
 	c.conf.Queues = w.cfg.Queues
+	if member.Queues != nil {
+		c.conf.Queues = *member.Queues
+	}
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	count := w.cfg.Nodes
-	if w.cfg.Uneven {
-		count = max(1, count/(index+1))
-	}
-	for i := range count {
+	for i := range member.Nodes {
 		c.nodes = append(c.nodes, newNode(c, i))
 	}
 	return c, nil
@@ -210,6 +210,15 @@ func (c *cluster) succeeded() {
 		w.audit.breach("%s cannot be taken over: %v", c.id, err)
 	}
 	w.on(c.host, longestAfterlife, func() { w.crash(c.host) })
+}
+
+// counted is what its scheduler looks at of an amount: memory alone, or every type. Of
+// the others more may be given out than there is.
+func (c *cluster) counted(r creel.Resource) creel.Resource {
+	if c.conf.Queues.Calculator == queues.MemoryOnly {
+		return creel.NewResource(r.MemoryMB, 0)
+	}
+	return r
 }
 
 // now is the time that its machine is told, as the daemon makes it of its clocks.

@@ -357,7 +357,7 @@ func (w *World) partition(which uint64, down time.Duration) {
 	}
 	w.audit.fault("partitions")
 	w.mark("cut", int64(site), int64(len(cut)))
-	w.say("sc-%d is cut off, %s (%d ways)", site+1, shape, len(cut))
+	w.say("%s is cut off, %s (%d ways)", w.clusters[site].id, shape, len(cut))
 	for _, way := range cut {
 		w.cuts[way] = true
 	}
@@ -366,7 +366,7 @@ func (w *World) partition(which uint64, down time.Duration) {
 			w.cuts[way] = false
 		}
 		w.mark("mended", int64(site), int64(len(cut)))
-		w.say("sc-%d is reached again", site+1)
+		w.say("%s is reached again", w.clusters[site].id)
 	})
 }
 

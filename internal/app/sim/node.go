@@ -55,7 +55,7 @@ func newNode(c *cluster, i int) *node {
 		pace:    nm.Pace{Eager: eager},
 		jobs:    map[creel.ContainerID]*process{},
 	}
-	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"}
+	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.Members[c.index].NodeSize, Version: "sim"}
 	n.m = nm.New(n.conf)
 	c.w.nodes[id], c.w.hostsOf[id.Host] = n, n
 	// Registrations are spread, and with them all later heartbeats.

@@ -5,6 +5,7 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/creelrm/creel"
 )
@@ -33,10 +34,13 @@ func DrawSplit(seed uint64) string {
 	return ByHeadroom
 }
 
-// documents are the configured policies and root's, each with the run's split
-// unless it has its own.
+// documents are the configured policies, and one of root's if there is none, each with
+// the run's split unless it has its own.
 func (c *Config) documents() ([]Policy, error) {
-	out := append([]Policy{{Queue: "root", Document: "{}"}}, c.Policies...)
+	out := slices.Clone(c.Policies)
+	if !slices.ContainsFunc(out, func(p Policy) bool { return p.Queue == "root" }) {
+		out = append([]Policy{{Queue: "root", Document: "{}"}}, out...)
+	}
 	for i := range out {
 		keys := map[string]json.RawMessage{}
 		if err := json.Unmarshal([]byte(out[i].Document), &keys); err != nil {

@@ -26,6 +26,7 @@ type Config struct {
 	Nodes       int            // of each subcluster [200]
 	Uneven      bool           // the second subcluster has a half of them, the third a third
 	NodeSize    creel.Resource // [8192 MB, 8 cores]
+	Members     []Member       // their names and sizes [sc-1 and so on, as the fields above say]
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
@@ -33,6 +34,7 @@ type Config struct {
 	Faults      *Faults       // nil: none
 	Places      float64       // of the applications name hosts and racks, relaxed or strict
 	Rebalancer  bool          // plans are published, and routers and proxies follow them
+	Refusals    bool          // submissions may be refused for good: policies and queues are a user's own
 	SlowStart   time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
@@ -44,6 +46,29 @@ type Config struct {
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
 	Log        io.Writer // gets the event log as text; nil for none
+}
+
+// Member is one subcluster of a run.
+type Member struct {
+	ID       creel.SubclusterID
+	Nodes    int
+	NodeSize creel.Resource
+	Queues   *queues.Spec // nil: Config.Queues
+}
+
+// MemberID is the id of a member that the configuration does not name, from 0 on.
+func MemberID(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i+1)) }
+
+// members are those that the configuration's sizes make.
+func (c *Config) members() (out []Member) {
+	for i := range c.Subclusters {
+		m := Member{ID: MemberID(i), Nodes: c.Nodes, NodeSize: c.NodeSize}
+		if c.Uneven {
+			m.Nodes = max(1, m.Nodes/(i+1))
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 func (c *Config) validate() error {
@@ -59,6 +84,9 @@ func (c *Config) validate() error {
 	def(&c.Poll, 10*time.Second)
 	def(&c.Expiry, 10*time.Minute)
 	def(&c.SlowStart, 2*time.Minute)
+	if len(c.Members) > 0 {
+		c.Subclusters = len(c.Members)
+	}
 	if c.Subclusters == 0 {
 		c.Subclusters = 3
 	}
@@ -82,6 +110,14 @@ func (c *Config) validate() error {
 	case c.NodeHeartbeat < 0 || c.AMHeartbeat < 0 || c.MemberHeartbeat < 0 ||
 		c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
 		return errors.New("sim: times must not be negative")
+	}
+	if len(c.Members) == 0 {
+		c.Members = c.members()
+	}
+	for _, m := range c.Members {
+		if m.ID == "" || m.Nodes < 1 || m.Nodes > 60_000 || m.NodeSize.MemoryMB < 1 || m.NodeSize.VCores < 1 {
+			return fmt.Errorf("sim: member %q has %d nodes of %s: give 1 to 60,000 with memory and cores", m.ID, m.Nodes, m.NodeSize)
+		}
 	}
 	return nil
 }
@@ -324,6 +360,7 @@ type Result struct {
 	Submitted int
 	Finished  int
 	Failed    int
+	Refused   int // by policies or queues, for good
 	Lost      int
 	Doubled   int
 	Granted   int64
@@ -334,6 +371,7 @@ type Result struct {
 	Waits       []time.Duration // from ask to grant, sorted
 	Submits     []time.Duration // from when a submission was due until it was taken, sorted
 	Short       []float64       // queues' shortfalls of their federation-wide entitlement, sorted
+	Queues      []QueueResult   // sorted by queue
 	Subclusters []SubclusterResult
 }
 
@@ -345,6 +383,8 @@ type SubclusterResult struct {
 	Containers   int64
 	Preempted    int64 // of them, taken back for others
 	Nodes        int
+	Waits        []time.Duration // from ask to grant of the containers that it gave, sorted
+	Used         []float64       // parts 0 to 1 (dominant), one each entitlementEvery
 }
 
 // Records is how many records of an application all ResourceManagers hold
@@ -357,9 +397,11 @@ func (r *Result) Records() float64 {
 	return float64(all) / max(1, float64(homes))
 }
 
-// Good tells whether every application reached its end once and nothing broke.
+// Good tells whether every application reached its end once, or was refused where that
+// may be, and nothing broke.
 func (r *Result) Good() bool {
-	return len(r.Broken) == 0 && r.Submitted > 0 && r.Finished+r.Failed == r.Submitted && r.Lost == 0 && r.Doubled == 0
+	return len(r.Broken) == 0 && r.Submitted > 0 && r.Finished+r.Failed+r.Refused == r.Submitted &&
+		r.Lost == 0 && r.Doubled == 0
 }
 
 // Quantile of sorted values; 0 for none.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// QueueResult is what a queue had in the whole federation.
+type QueueResult struct {
+	Queue        creel.QueuePath
+	Applications int
+	Refused      int             // of them, by policies or the queue
+	Failed       int             // of them
+	Containers   int64           // that its AMs were told of
+	Waits        []time.Duration // from ask to grant, sorted
+	Starts       []time.Duration // from when a submission was due until its first AM ran, sorted
+	Reached      float64         // members that gave an application containers, on average of those that got some
+	Preempted    int64           // containers taken back for others
+	Lost         creel.Resource  // what those had, times the seconds that they had run
+	Samples      []Sample        // one each entitlementEvery, while work was left
+}
+
+// Sample is what a queue had at a moment, as parts 0 to 1 of the federation (dominant).
+type Sample struct {
+	Used     float64
+	Entitled float64 // the less of its guarantee and its demand
+}
+
+// granted is one grant that an AM was told of.
+type granted struct {
+	wait        time.Duration
+	job, member int32
+}
+
+// sample keeps what queues and members have now.
+func (a *auditor) sample(q creel.QueuePath, s Sample) {
+	of := a.samples[q]
+	// A queue that comes later had nothing before.
+	a.samples[q] = append(of, append(make([]Sample, a.sampled-len(of)), s)...)
+}
+
+// sampleMembers ends a round of samples.
+func (a *auditor) sampleMembers() {
+	a.sampled++
+	for i, c := range a.w.clusters {
+		used := 0.0
+		if s := c.m.Cluster(); c.up && !s.Total.IsZero() {
+			used = c.counted(s.Used).Dominant(s.Total)
+		}
+		a.filled[i] = append(a.filled[i], used)
+	}
+}
+
+// figures fills in what each queue and each member had.
+func (w *World) figures(r *Result) {
+	a := &w.audit
+	queues := map[creel.QueuePath]*QueueResult{}
+	of := func(q creel.QueuePath) *QueueResult {
+		if queues[q] == nil {
+			queues[q] = &QueueResult{Queue: q, Samples: a.samples[q]}
+		}
+		return queues[q]
+	}
+	for _, g := range a.grants {
+		r.Waits = append(r.Waits, g.wait)
+		q := of(w.cfg.Jobs[g.job].Queue)
+		q.Waits = append(q.Waits, g.wait)
+		m := &r.Subclusters[g.member]
+		m.Waits = append(m.Waits, g.wait)
+	}
+	spanned := map[creel.QueuePath]int{}
+	for _, id := range a.ids {
+		app := a.apps[id]
+		job := &w.cfg.Jobs[app.job]
+		q := of(job.Queue)
+		q.Applications++
+		switch {
+		case app.refused:
+			q.Refused++
+		case !app.ended.IsZero() && app.state != creel.AppFinished:
+			q.Failed++
+		}
+		if !app.runs.IsZero() {
+			q.Starts = append(q.Starts, app.runs.Sub(origin.Add(warmUp+job.Submit)))
+		}
+		if n := len(app.told); n > 0 {
+			spanned[job.Queue]++
+			q.Reached += float64(n)
+		}
+	}
+	for _, c := range w.clusters {
+		for v := range c.m.Queues {
+			if !v.Leaf || v.ContainersPreempted == 0 && len(a.samples[v.Path]) == 0 {
+				continue
+			}
+			q := of(v.Path)
+			q.Preempted += v.ContainersPreempted
+			q.Lost = q.Lost.Add(v.PreemptedSeconds)
+		}
+	}
+	for path, q := range queues {
+		q.Containers = int64(len(q.Waits))
+		q.Reached /= max(1, float64(spanned[path]))
+		slices.Sort(q.Waits)
+		slices.Sort(q.Starts)
+		q.Samples = append(q.Samples, make([]Sample, max(0, a.sampled-len(q.Samples)))...)
+		r.Queues = append(r.Queues, *q)
+	}
+	slices.SortFunc(r.Queues, func(x, y QueueResult) int { return cmp.Compare(x.Queue, y.Queue) })
+	slices.Sort(r.Waits)
+	for i := range r.Subclusters {
+		slices.Sort(r.Subclusters[i].Waits)
+		r.Subclusters[i].Used = a.filled[i]
+	}
+}
