@@ -194,8 +194,11 @@ func (s *system) attemptState(user string, id creel.ApplicationID) pb.YarnApplic
 	return r[len(r)-1].GetYarnApplicationAttemptState()
 }
 
-// amClient registers as the AM of an unmanaged application.
-func (s *system) amClient(user string, id creel.ApplicationID, host, url string) yarnrpc.ApplicationMasterProtocolClient {
+// amClient registers as the AM of an unmanaged application; changes make the request
+// another.
+func (s *system) amClient(
+	user string, id creel.ApplicationID, host, url string, changes ...func(*pb.RegisterApplicationMasterRequestProto),
+) yarnrpc.ApplicationMasterProtocolClient {
 	var t token.Token
 	s.until(id.String()+" may register", func() bool {
 		if s.attemptState(user, id) != pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED {
@@ -216,14 +219,11 @@ func (s *system) amClient(user string, id creel.ApplicationID, host, url string)
 			},
 		},
 	)
-	must(
-		am.RegisterApplicationMaster(
-			s.t.Context(),
-			&pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: proto.Int32(77), TrackingUrl: &url},
-		),
-	)(
-		s.t,
-	)
+	request := &pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: proto.Int32(77), TrackingUrl: &url}
+	for _, change := range changes {
+		change(request)
+	}
+	must(am.RegisterApplicationMaster(s.t.Context(), request))(s.t)
 	s.until(id.String()+" runs", func() bool {
 		return s.report(user, id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING
 	})

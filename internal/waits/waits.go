@@ -22,8 +22,12 @@ type Histogram struct {
 
 // Add counts one wait. Below zero, after a clock was set back, is none.
 func (h *Histogram) Add(d time.Duration) {
-	d = max(d, 0)
-	i := 0
+	if d <= Bounds[0] { // as nearly all are
+		h.Counts[0]++
+		h.Sum += max(d, 0)
+		return
+	}
+	i := 1
 	for i < len(Bounds) && d > Bounds[i] {
 		i++
 	}

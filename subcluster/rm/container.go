@@ -68,16 +68,14 @@ type container struct {
 
 // containerExtra is what few containers have.
 type containerExtra struct {
-	owner   *attempt // who is told of its completion, if not origin: a later attempt that kept it
-	alloc   int64    // allocation request id
-	label   string   // of its ask
-	version int32
-	tags    []string
-	want    *sched.Want   // of its scheduling request; nil for others, and after a restart
-	insists sched.Insists // of its ask, until its AM has heard of it
-	from    *amounts.Size // size before an increase that its node has not taken over
-	timer   *timer
-	growing *growth // an increase that waits for room
+	owner      *attempt // who is told of its completion, if not origin: a later attempt that kept it
+	alloc      int64    // allocation request id
+	version    int32
+	tags       []string
+	sched.Rare               // of its ask; after a restart the label alone
+	from       *amounts.Size // size before an increase that its node has not taken over
+	timer      *timer
+	growing    *growth // an increase that waits for room
 
 	victim     *sched.Victim // it is under notice; see preempt.go
 	victimSlot int32         // its place in attempt.victims
@@ -164,14 +162,11 @@ func (m *Machine) granted(g *sched.Grant) {
 	if g.AllocationRequestID != 0 {
 		c.more().alloc = g.AllocationRequestID
 	}
-	if g.Label != "" {
-		c.more().label = g.Label
-	}
-	if g.Want != nil {
-		c.more().tags, c.more().want = g.Want.Tags, g.Want
-	}
-	if g.Insists != 0 {
-		c.more().insists = g.Insists
+	if g.Rare != nil {
+		x := c.more()
+		if x.Rare = *g.Rare; x.Want != nil {
+			x.tags = x.Want.Tags
+		}
 	}
 	m.attach(c, m.nodeList[g.Node.Serial()])
 	m.launchSerial++
@@ -198,7 +193,7 @@ func (m *Machine) attach(c *container, n *node) {
 // owner is told, unless nobody is left to tell.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
-	if (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am && m.sched.Learns() {
+	if m.sched.Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am {
 		m.sched.Ended(&t.app.App, &n.Node, m.ms()-c.created)
 	}
 	m.dropUnlaunched(c)
@@ -225,13 +220,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		t.unfresh(c)
 	}
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
-	var want *sched.Want
-	var insists sched.Insists
-	alloc, label := int64(0), ""
-	if was == cAllocated {
-		x := c.rare()
-		alloc, label, want, insists = x.alloc, x.label, x.want, x.insists
-	}
+	x := c.extra
 	done := Completed{
 		ID:          id,
 		ExitStatus:  exit,
@@ -247,8 +236,11 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	case was == cAllocated && !am && !t.over():
 		// Its AM never heard of it: the ask stands again.
 		if t.schedulable() {
-			m.sched.Restore(&t.app.App, &n.Node, size, priority, alloc, done.Execution, label, want, insists)
-			m.placeAgain(t, want)
+			if x == nil {
+				x = &noExtra
+			}
+			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, done.Execution, &x.Rare)
+			m.placeAgain(t, x.Want)
 		}
 	case am:
 		m.amEnded(t, exit, diagnostics)

@@ -40,7 +40,7 @@ func (r *run) labels(m *Machine) {
 				continue
 			}
 			r.seen[c.id()] = true
-			asked := c.rare().label
+			asked := c.rare().Label
 			exclusive := m.labels.cluster[label]
 			if asked != "" && label != asked || asked == "" && label != "" && (exclusive || c.am) {
 				r.t.Fatalf("after %s: %s (AM %v) asked for with label %q is on %s of label %q",

@@ -62,6 +62,10 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		}
 	}
 	m.sched.Heartbeat(&n.Node)
+	if !r.Reported.HasLabels && !r.Reported.HasAttributes {
+		m.settle()
+		return m.answerNode(n)
+	}
 	taken, why := m.nodeSays(r.ID, &r.Reported)
 	m.settle()
 	out := m.answerNode(n)

@@ -17,7 +17,7 @@ type ConstraintHandler uint8
 // Handlers, by Hadoop's names.
 const (
 	ConstraintsOff   ConstraintHandler = iota // disabled: who asks is refused
-	ConstraintsKept                           // scheduler: a request waits until it can be placed
+	ConstraintsKept                           // scheduler: a request waits until it can be placed, if ever
 	ConstraintsTried                          // placement-processor: it is rejected after some calls
 )
 
@@ -113,7 +113,7 @@ func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) {
 	ask := *k
 	p := placing{ask: ask, want: sched.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
 	left := m.sched.Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
-	if m.cfg.Constraints != ConstraintsTried {
+	if m.cfg.Constraints != ConstraintsTried && !p.want.Constraint.Senseless() {
 		return
 	}
 	t.placing = slices.DeleteFunc(t.placing, p.same)
@@ -138,12 +138,16 @@ func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 	t.placing = append(slices.DeleteFunc(t.placing, p.same), p)
 }
 
-// giveUp rejects the requests that were tried in as many calls as they may be.
+// giveUp rejects the requests that were tried in as many calls as they may be. Where
+// requests wait until they can be placed, those that never can are rejected at once.
 func (m *Machine) giveUp(t *attempt, out []Rejected) []Rejected {
 	a := &t.app.App
 	left := t.placing[:0]
 	for _, p := range t.placing {
 		count, refused := m.sched.Wanting(a, p.request(), p.want)
+		if m.cfg.Constraints != ConstraintsTried {
+			p.calls, refused = m.cfg.PlacementTries, false // Hadoop's scheduler has one reason for all
+		}
 		if p.calls++; count > 0 && p.calls < m.cfg.PlacementTries {
 			left = append(left, p)
 			continue

@@ -33,7 +33,7 @@ func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Contai
 			if c.rare().victim == nil && c.rare().growing == nil {
 				out = append(out, sched.Container{
 					Owner: c, Node: &c.node.Node, Size: k.m.sizeOf(c), Created: c.created, AM: c.am,
-					Lent: c.node.Lends() && c.rare().label == "",
+					Lent: c.node.Lends() && c.rare().Label == "",
 				})
 			}
 		}

@@ -249,14 +249,19 @@ func (s *Scheduler) countDown(w *Ask) {
 // host's and its rack's for a local one, the rack's for a rack-local one, and
 // always that of "*".
 func (s *Scheduler) served(w *Ask, n *Node, at distance) {
+	if !w.placed() {
+		s.countDown(w)
+		if at != atAny {
+			s.endDelay(w)
+		}
+		return
+	}
 	hosts, racks := len(w.hosts), len(w.racks)
-	if w.placed() {
-		if at == atNode {
-			s.lower(w, w.atHost(n))
-		}
-		if at <= atRack {
-			s.lower(w, w.atRack(n))
-		}
+	if at == atNode {
+		s.lower(w, w.atHost(n))
+	}
+	if at <= atRack {
+		s.lower(w, w.atRack(n))
 	}
 	s.countDown(w)
 	if at != atAny {
@@ -281,22 +286,23 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 }
 
 // Restore has an application ask again for a container that was granted to it on a node
-// and ended before it heard of it. label, want and insists are those of its Grant.
+// and ended before it heard of it. of is that of its Grant.
 func (s *Scheduler) Restore(
 	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
-	label string, want *Want, insists Insists,
+	of *Rare,
 ) {
-	if label != "" {
-		p := s.partitionOr(label)
+	want := of.Want
+	if of.Label != "" {
+		p := s.partitionOr(of.Label)
 		a, s = s.appIn(a, p), p
 	}
 	var w *Ask
 	if want == nil {
 		if w = a.ask(priority, alloc, ex, false); w == nil {
 			w = a.ask(priority, alloc, ex, true)
-			w.strict = insists != 0
+			w.strict = of.Insists != 0
 		}
-		s.insist(w, n, insists)
+		s.insist(w, n, of.Insists)
 	} else if w = a.wanting(&Request{Priority: priority, AllocationRequestID: alloc}, want); w == nil {
 		w = s.newWanting(a, priority, alloc, want)
 	}

@@ -315,6 +315,8 @@ func (c *Audit) leaf(q *Queue) {
 			q.path, l.apps, l.begun, l.amUsed, s.apps, s.begun, s.am)
 	}
 	var byActive amounts.Vec
+	var shares shareSum
+	q.sized()
 	active, limited, inLine, weights, allWeights := 0, 0, 0, 0.0, 0.0
 	for _, u := range l.userList {
 		us := c.perUser[u]
@@ -346,13 +348,18 @@ func (c *Audit) leaf(q *Queue) {
 		if u.limited {
 			limited++
 		}
+		shares += shareSum(c.s.sizes.Dominant(&u.used, &c.s.total) * wholeShare)
 		if u.running == 0 && u.pending.Len() > 0 {
 			inLine++
 		}
 		limit, has := c.s.policy.userLimit(c.s, u)
-		if assured := q.sized().leaf.assured; has && u.weight == 1 && !c.s.sizes.Fits(&assured, &limit) {
+		limit.Add(&c.s.sizes.Least) // what rounding may take
+		if assured := q.sized().leaf.assured; has && u.weight == 1 && c.s.sizes.Compare(&assured, &limit, &c.s.total) > 0 {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
+	}
+	if c.s.usedByUsers(l); shares != l.shares {
+		c.fail("queue %s: users have %d of %d of the cluster, in truth %d", q.path, l.shares, wholeShare, shares)
 	}
 	if inLine != l.inLine {
 		c.fail("queue %s: %d users with nothing but in line, in truth %d", q.path, l.inLine, inLine)

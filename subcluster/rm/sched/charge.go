@@ -55,9 +55,13 @@ func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 		a.begun = true
 		l.begun++
 	}
+	// This is uses, written out: it is done for each grant and each release.
 	u.used.AddTimes(v, sign)
 	if u.waitingApps > 0 {
 		l.usedByActive.AddTimes(v, sign)
+	}
+	if !u.unmeasured {
+		l.measureLater(u)
 	}
 	a.rerank()
 	for q := a.queue; q != nil; q = q.parent {

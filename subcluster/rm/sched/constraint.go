@@ -164,6 +164,20 @@ func (c *Constraint) String() string {
 	return strings.Join(parts, ":")
 }
 
+// Senseless reports whether c holds nowhere, whatever runs: it says what no scheduler knows.
+func (c *Constraint) Senseless() bool {
+	senseless := (*Constraint).Senseless
+	switch {
+	case c == nil:
+		return false
+	case c.Op == AllOf:
+		return slices.ContainsFunc(c.Parts, senseless)
+	case c.Op == AnyOf:
+		return !slices.ContainsFunc(c.Parts, func(p *Constraint) bool { return !p.Senseless() })
+	}
+	return c.Wrong != ""
+}
+
 // refused gives the clause of c that keeps an application off a node, nil if c admits
 // it. Of alternatives it is all of them, as none holds.
 func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
@@ -199,13 +213,13 @@ func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
 func (s *Scheduler) meets(c *Constraint, t *Target, a *App, n *Node) bool {
 	switch t.Kind {
 	case ByTag:
-		// Of several tags the most frequent must reach the least number, and the rarest
-		// must not be above the largest: Hadoop's rule.
+		// Of several tags the rarest must reach the least number, and the most frequent
+		// must not be above the largest: all must be there, none may be.
 		if c.Min <= 0 && c.Max == math.MaxInt32 {
 			return true
 		}
 		least, most := s.cardinality(t, a, n, c.Rack)
-		return (c.Min <= 0 || most >= c.Min) && (c.Max == math.MaxInt32 || least <= c.Max)
+		return (c.Min <= 0 || least >= c.Min) && (c.Max == math.MaxInt32 || most <= c.Max)
 	case ByPartition:
 		return n.of.label == first(t.Values)
 	case ByAttribute:

@@ -65,7 +65,7 @@ func (w *constrainedWorld) holds(c *Constraint, a *App, n *Node) bool {
 			}
 			least, most = min(least, count), max(most, count)
 		}
-		if c.Min > 0 && most < int(c.Min) || c.Max < math.MaxInt32 && least > int(c.Max) {
+		if c.Min > 0 && least < int(c.Min) || c.Max < math.MaxInt32 && most > int(c.Max) {
 			return false
 		}
 	}
@@ -127,14 +127,14 @@ var (
 // whom a node would do.
 func (w *constrainedWorld) settle(what string) {
 	for _, g := range w.s.Schedule() {
-		if g.Want == nil {
+		if g.Rare == nil || g.Rare.Want == nil {
 			w.t.Fatalf("after %s: %v was granted without its want", what, g)
 		}
-		if !w.holds(g.Want.Constraint, g.App, g.Node) {
+		if !w.holds(g.Rare.Want.Constraint, g.App, g.Node) {
 			w.t.Fatalf("after %s: %s got a container with %v on %s against %v",
-				what, g.App.id, g.Want.Tags, g.Node.id, g.Want.Constraint)
+				what, g.App.id, g.Rare.Want.Tags, g.Node.id, g.Rare.Want.Constraint)
 		}
-		w.containers = append(w.containers, placed{g.App, g.Node, g.Want.Tags, g.Size})
+		w.containers = append(w.containers, placed{g.App, g.Node, g.Rare.Want.Tags, g.Size})
 	}
 	for _, a := range w.apps {
 		for _, k := range a.asks {

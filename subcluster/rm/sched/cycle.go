@@ -36,19 +36,25 @@ func (s *Scheduler) Schedule() []Grant {
 			continue
 		}
 		// 5. Containers with tags started or ended: constraints are looked at again.
-		if s.tagsChanged {
-			s.tagsChanged = false
-			s.retryConstrained()
-			continue
-		}
 		// 6. The nodes of labels: each partition decides for itself.
-		if len(s.parts) > 0 && s.partitionsDue() {
+		if s.further && s.furtherDue() {
 			continue
 		}
 		grants := s.grants
 		s.grants = s.grants[:0]
 		return grants
 	}
+}
+
+// furtherDue does what few clusters have, and reports whether there is more to decide.
+func (s *Scheduler) furtherDue() bool {
+	if s.tagsChanged {
+		s.tagsChanged = false
+		s.retryConstrained()
+		return true
+	}
+	s.further = len(s.parts) > 0
+	return s.further && s.partitionsDue()
 }
 
 // offer gives the room of a node to those that wait for some.

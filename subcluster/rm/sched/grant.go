@@ -22,9 +22,22 @@ type Grant struct {
 	Reason              Reason
 	Waited              time.Duration // since it was asked for
 	AM                  bool          // it is for the application's AM
-	Want                *Want         // of a scheduling request; nil for other asks
-	Label               string        // of the ask: "" also for what a shared partition lends
-	Insists             Insists
+	Rare                *Rare         // nil for most
+}
+
+// Rare is what few grants have.
+type Rare struct {
+	Want    *Want  // of a scheduling request; nil for other asks
+	Label   string // of the ask: "" also for what a shared partition lends
+	Insists Insists
+}
+
+// rare is that of a container which w gets on n, nil for none.
+func (w *Ask) rare(n *Node, at distance) *Rare {
+	if w.want == nil && !w.strict {
+		return nil
+	}
+	return &Rare{Want: w.want, Insists: w.insists(n, at)}
 }
 
 // Insists says which of the places of a container's node its ask had named, where nothing
@@ -103,8 +116,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 		Reason:              reason,
 		Waited:              time.Duration(s.now - w.asked),
 		AM:                  w.am,
-		Want:                w.want,
-		Insists:             w.insists(n, at),
+		Rare:                w.rare(n, at),
 	})
 	n.free.Sub(&size.V)
 	s.reindex(n)

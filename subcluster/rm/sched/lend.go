@@ -179,7 +179,7 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	s.grants = append(s.grants, Grant{
 		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
 		ExecutionType: w.execution, Reason: reason, Waited: time.Duration(s.now - w.asked),
-		Insists: w.insists(n, at),
+		Rare: w.rare(n, at),
 	})
 	n.free.Sub(&size.V)
 	p.reindex(n)

@@ -83,9 +83,13 @@ func (s *Scheduler) Headroom(a *App) amounts.Vec {
 }
 
 func (s *Scheduler) headroom(a *App) amounts.Vec {
-	v := s.queueLimit(a.queue)
+	of := s.queueLimit(a.queue)
+	v := of
 	v.Sub(&a.queue.used)
 	if limit, has := s.policy.userLimit(s, a.user); has {
+		if s.sizes.Compare(&limit, &of, &s.total) >= 0 {
+			limit = of
+		}
 		limit.Sub(&a.user.used)
 		for i := 0; i < s.sizes.N; i++ {
 			v.Set(i, min(v.At(i), limit.At(i)))

@@ -4,86 +4,137 @@ package sched
 
 import (
 	"math"
+	"slices"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// userAdmits: a user may get one container more as
-// long as what they use is not above their limit.
+// userAdmits: a user may get one container more as long as what they use is not above
+// their limit, by the share that dominates, as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	if u.weight == 1 && s.sizes.Fits(&u.used, &u.q.sized().leaf.assured) {
 		return true // whatever the others use
 	}
-	r := s.userRule(u)
-	for i := 0; i < s.sizes.Check; i++ {
-		if u.used.At(i) > r.limit(i) {
-			return false
-		}
-	}
-	return true
+	limit := s.limitOfUser(u)
+	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
 }
 
 // userLimit is what one user of a leaf may use now.
 func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
-	var v amounts.Vec
-	r := s.userRule(u)
-	for i := 0; i < s.sizes.N; i++ {
-		v.Set(i, r.limit(i))
-	}
-	return v, true
+	return s.limitOfUser(u), true
 }
 
-// userRule is what the limit of a user is made of: what the active users use
-// and one smallest container more, divided among them, so that they grow in
-// step until the queue's maximum stops them; but at least the minimum percent of
-// the queue's guarantee, or of what all its users use and one container more
-// once they are above it; at most the guarantee times the user limit factor.
-// For a user that wants nothing, all count as active. Amounts are rounded up to
-// steps.
-type userRule struct {
-	s               *Scheduler
-	q               *Queue
-	active          bool // the user wants something
-	above           bool // the queue uses more than its guarantee
-	weight, users   float64
-	percent, factor float64
-}
-
-func (s *Scheduler) userRule(u *user) userRule {
+// limitOfUser is made of what the active users use and one smallest container more,
+// divided among them, so that they grow in step until the queue's maximum stops them;
+// but at least the minimum percent of the queue's guarantee, or of what all its users
+// use and one container more once they are above it; at most the guarantee times the user
+// limit factor. For a user that wants nothing, all count as active. Of two amounts the
+// larger is the one whose dominant share is, all types of it, and what users use
+// together is as much of every type as their dominant shares say: so with Hadoop, where
+// a user may thus have more of a type than others think theirs. Amounts are rounded up
+// to steps.
+func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 	q := u.q.sized()
-	l := q.leaf
-	r := userRule{s: s, q: q, active: u.waitingApps > 0, weight: u.weight, percent: l.percent, factor: l.factor}
-	r.users = max(l.allWeights, u.weight)
-	if r.active {
-		r.users = max(l.weights, u.weight)
+	l, least, n := q.leaf, &s.sizes.Least, s.sizes.N
+	base := *s.larger(&q.guaranteed, least) // at least one container, so that tiny queues get on
+	current := base
+	if used := s.usedByUsers(l); s.sizes.Compare(&used, &base, &s.total) >= 0 {
+		current = used
+		current.Add(least)
 	}
-	for i := 0; i < s.sizes.Check && !r.above; i++ {
-		r.above = q.used.At(i) > max(q.guaranteed.At(i), s.sizes.Least.At(i))
+	shared, users := current, max(l.allWeights, u.weight)
+	if u.waitingApps > 0 {
+		shared, users = l.usedByActive, max(l.weights, u.weight)
+		shared.Add(least)
 	}
-	return r
+	var part, most amounts.Vec
+	for i := 0; i < n; i++ {
+		shared.Set(i, int64(math.Ceil(float64(shared.At(i))/users-1e-6)))
+		part.Set(i, (int64(float64(current.At(i))*l.percent*100+1e-6)+99)/100)
+		most.Set(i, int64(float64(base.At(i))*l.factor+1e-6))
+	}
+	if l.factor < 0 || q.guaranteed.IsZero() {
+		for i := 0; i < n; i++ {
+			most.Set(i, q.max.At(i)/max(s.sizes.Step.At(i), 1)*max(s.sizes.Step.At(i), 1))
+		}
+	}
+	limit := *s.larger(&shared, &part)
+	if s.sizes.Compare(&limit, &most, &s.total) >= 0 {
+		limit = most
+	}
+	for i := 0; i < n; i++ {
+		x, st := limit.At(i), max(s.sizes.Step.At(i), 1)
+		x = (x + st - 1) / st * st
+		if u.weight != 1 {
+			x = int64(float64(x)*u.weight+1e-6) / st * st
+		}
+		limit.Set(i, x)
+	}
+	return limit
 }
 
-// limit is that of one type.
-func (r *userRule) limit(i int) int64 {
-	least := r.s.sizes.Least.At(i)
-	base := max(r.q.guaranteed.At(i), least) // at least one container, so that tiny queues get on
-	current := base
-	if r.above {
-		current = max(current, r.q.used.At(i)+least)
+// larger is the one of two amounts whose dominant share is larger.
+func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
+	if s.sizes.Compare(a, b, &s.total) >= 0 {
+		return a
 	}
-	shared := current
-	if r.active {
-		shared = r.q.leaf.usedByActive.At(i) + least
+	return b
+}
+
+// uses adds v to what a user uses, so many times.
+func (u *user) uses(v *amounts.Vec, times int64) {
+	u.used.AddTimes(v, times)
+	l := u.q.leaf
+	if u.waitingApps > 0 {
+		l.usedByActive.AddTimes(v, times)
 	}
-	x := max(float64(shared)/r.users, float64(current)*r.percent) * r.weight
-	if r.factor >= 0 {
-		x = min(x, float64(base)*r.factor*r.weight)
-	} else {
-		x = min(x, float64(r.q.max.At(i)))
+	if !u.unmeasured {
+		l.measureLater(u)
 	}
-	y := int64(math.Ceil(x - 1e-6))
-	if st := r.s.sizes.Step.At(i); st > 1 {
-		y = (y + st - 1) / st * st
+}
+
+func (l *leafState) measureLater(u *user) {
+	u.unmeasured = true
+	l.unmeasured = append(l.unmeasured, u)
+}
+
+// A shareSum is a sum of dominant shares, in units that add up without rounding, so that
+// it is the same whatever came first.
+type shareSum int64
+
+const wholeShare = 1 << 40
+
+// usedByUsers is the part of the cluster that the dominant shares of a leaf's users come
+// to together, which may be more than all.
+func (s *Scheduler) usedByUsers(l *leafState) (v amounts.Vec) {
+	for _, u := range l.unmeasured {
+		l.shares -= u.share
+		u.share = shareSum(s.sizes.Dominant(&u.used, &s.total) * wholeShare)
+		l.shares += u.share
+		u.unmeasured = false
 	}
-	return y
+	l.unmeasured = l.unmeasured[:0]
+	for i := 0; i < s.sizes.N; i++ {
+		x := int64(math.Ceil(float64(s.total.At(i))*(float64(l.shares)/wholeShare) - 1e-6))
+		st := max(s.sizes.Step.At(i), 1)
+		v.Set(i, (x+st-1)/st*st)
+	}
+	return v
+}
+
+// measureUsers has the shares of all users measured anew: the cluster is another.
+func (l *leafState) measureUsers() {
+	clear(l.unmeasured)
+	l.unmeasured = append(l.unmeasured[:0], l.userList...)
+	for _, u := range l.userList {
+		u.unmeasured = true
+	}
+}
+
+// unmeasure forgets the share of a user that goes and uses nothing.
+func (l *leafState) unmeasure(u *user) {
+	l.shares -= u.share
+	if i := slices.Index(l.unmeasured, u); i >= 0 {
+		l.unmeasured = slices.Delete(l.unmeasured, i, i+1)
+	}
 }

@@ -108,10 +108,7 @@ func (s *Scheduler) move(a *App, to *Queue) {
 // transfer adds or takes away all an application uses and asks for.
 func (s *Scheduler) transfer(a *App, sign int64) {
 	s.appChanged(a)
-	a.user.used.AddTimes(&a.used, sign)
-	if a.user.waitingApps > 0 {
-		a.queue.leaf.usedByActive.AddTimes(&a.used, sign)
-	}
+	a.user.uses(&a.used, sign)
 	for q := a.queue; q != nil; q = q.parent {
 		q.used.AddTimes(&a.used, sign)
 		q.pending.AddTimes(&a.pending, sign)

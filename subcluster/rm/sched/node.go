@@ -233,9 +233,24 @@ func (s *Scheduler) find(w *Ask) *Node { return s.findIn(s.index, w) }
 
 func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
 	need, black := &w.size.V, &w.app.black
-	at := ix.Find(need, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+	suits := func(i int32) bool {
 		n := s.nodes[i]
-		return s.sizes.Fits(need, &n.free) && !black.bars(n) && s.allows(w, n)
+		return s.sizes.Fits(need, &n.free) && !black.bars(n)
+	}
+	if w.want != nil {
+		return s.findFor(ix, w, suits)
+	}
+	at := ix.Find(need, nodeOrder(w.app.queue.nodes), suits)
+	if at < 0 {
+		return nil
+	}
+	return s.nodes[at]
+}
+
+// findFor is findIn for an ask with a constraint.
+func (s *Scheduler) findFor(ix *nodeindex.Index, w *Ask, suits func(i int32) bool) *Node {
+	at := ix.Find(&w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+		return suits(i) && s.satisfied(w, s.nodes[i])
 	})
 	if at < 0 {
 		return nil

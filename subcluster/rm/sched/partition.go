@@ -89,7 +89,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 	for range s.nodes {
 		p.noNode()
 	}
-	s.parts = append(s.parts, p)
+	s.parts, s.further = append(s.parts, p), true
 	slices.SortFunc(s.parts, func(a, b *Scheduler) int {
 		if a.label < b.label {
 			return -1
@@ -299,7 +299,11 @@ func (s *Scheduler) partitionsDue() bool {
 	for {
 		for _, p := range s.parts {
 			for _, g := range p.Schedule() {
-				g.App, g.Label = g.App.whole(), p.label
+				g.App = g.App.whole()
+				if g.Rare == nil {
+					g.Rare = &Rare{}
+				}
+				g.Rare.Label = p.label
 				s.grants = append(s.grants, g)
 			}
 		}

@@ -114,6 +114,8 @@ type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
 // leafState is what only leaves have.
 type leafState struct {
 	usedByActive         amounts.Vec
+	shares               shareSum    // of all users, but for those not measured; see usedByUsers
+	unmeasured           []*user     // whose use changed since
 	assured              amounts.Vec // what a user of weight 1 may use at least; see userAdmits
 	active               int         // users with applications that wait for containers
 	weights              float64     // sum of their weights
@@ -141,6 +143,8 @@ type user struct {
 	waitingApps    int // applications with asks outstanding: the user is active
 	slot           int32
 	limited        bool
+	unmeasured     bool
+	share          shareSum
 	apps           intrusive.Heap[*App] // waiting for containers
 	name           string
 	amUsed         amounts.Vec
@@ -184,6 +188,7 @@ func (q *Queue) forget(u *user) {
 	if u.limited {
 		l.limitedUsers--
 	}
+	l.unmeasure(u)
 	delete(l.byName, u.name)
 	if l.allWeights -= u.weight; len(l.byName) == 0 {
 		l.allWeights = 0

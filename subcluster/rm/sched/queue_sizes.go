@@ -136,8 +136,8 @@ func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amou
 // sizeLeaf sets the limits on applications of a leaf.
 func (s *Scheduler) sizeLeaf(q *Queue) {
 	l := q.leaf
-	l.assured = q.guaranteed
-	l.assured.Max(&s.sizes.Least)
+	l.measureUsers()
+	l.assured = *s.larger(&q.guaranteed, &s.sizes.Least)
 	l.percent, l.factor = q.minUserPercent()/100, q.factor()
 	part := l.percent
 	if l.factor >= 0 {

@@ -73,6 +73,7 @@ type Scheduler struct {
 	askSerial  int64
 	timers     timers
 	grants     []Grant // of the cycle under way
+	further    bool    // there are partitions, or tagsChanged; see furtherDue
 
 	wanting // scheduling requests; see tags.go
 

@@ -148,9 +148,9 @@ func (s *Scheduler) SetAppTags(a *App, tags []string) { a.tags = tags }
 // placesChanged notes that constraints may be satisfied where they were not.
 func (s *Scheduler) placesChanged() {
 	s = s.whole()
-	s.tagsChanged = len(s.constrained) > 0
+	s.tagsChanged, s.further = len(s.constrained) > 0, true
 	for _, p := range s.parts {
-		p.tagsChanged = len(p.constrained) > 0
+		p.tagsChanged, p.further = len(p.constrained) > 0, true
 	}
 }
 
@@ -293,8 +293,8 @@ func (a *App) wanting(r *Request, want *Want) *Ask {
 	return nil
 }
 
-// Wanting gives how many containers are outstanding under a key and tags; and, if none
-// may be placed anywhere, whether the constraint refuses all nodes that are large enough.
+// Wanting gives how many containers are outstanding under a key and tags; and whether
+// there is no node for one, with room for it, that the constraint admits.
 func (s *Scheduler) Wanting(a *App, r *Request, want *Want) (count int32, refused bool) {
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {
@@ -307,7 +307,7 @@ func (s *Scheduler) Wanting(a *App, r *Request, want *Want) (count int32, refuse
 		return 0, false
 	}
 	for _, n := range s.nodes {
-		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.total) && s.allows(w, n) {
+		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && s.allows(w, n) {
 			return w.count, false
 		}
 	}

@@ -70,10 +70,7 @@ func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 		n.free.AddTimes(&v, -by)
 		s.reindex(n)
 		a.used.AddTimes(&v, by)
-		a.user.used.AddTimes(&v, by)
-		if a.user.waitingApps > 0 {
-			a.queue.leaf.usedByActive.AddTimes(&v, by)
-		}
+		a.user.uses(&v, by)
 		for q := a.queue; q != nil; q = q.parent {
 			q.used.AddTimes(&v, by)
 		}

@@ -207,8 +207,8 @@ var table = []mutation{
 	{
 		name:     "what ended before its AM heard of it is asked for again anywhere",
 		file:     "subcluster/rm/sched/ask.go",
-		old:      "			w.strict = insists != 0\n",
-		wrong:    "			w.strict = insists != 0 && !MUTANT\n",
+		old:      "			w.strict = of.Insists != 0\n",
+		wrong:    "			w.strict = of.Insists != 0 && !MUTANT\n",
 		caughtBy: "subcluster/rm TestScenarios/asks_again",
 	},
 	{

@@ -3,6 +3,7 @@
 package amounts
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -119,6 +120,29 @@ func (t *Types) Dominant(v, total *Vec) float64 {
 		d = max(d, share(v.At(i), total.At(i)))
 	}
 	return d
+}
+
+// Compare says whether a is more than b, 1, or less, -1, by their dominant shares in total,
+// where these are equal by the next, and so on: Hadoop's order of whole amounts.
+func (t *Types) Compare(a, b, total *Vec) int {
+	if t.Check == 1 {
+		return cmp.Compare(a.Memory, b.Memory)
+	}
+	x, y := t.shares(a, total), t.shares(b, total)
+	return slices.Compare(x[:t.Check], y[:t.Check])
+}
+
+// shares are those of each checked type, the largest first.
+func (t *Types) shares(v, total *Vec) (out [MaxTypes]float64) {
+	for i := 0; i < t.Check; i++ {
+		x := share(v.At(i), total.At(i))
+		k := i
+		for ; k > 0 && out[k-1] < x; k-- {
+			out[k] = out[k-1]
+		}
+		out[k] = x
+	}
+	return out
 }
 
 func share(x, of int64) float64 {
