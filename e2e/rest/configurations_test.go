@@ -346,7 +346,9 @@ func (s *configured) askFor(user string, id creel.ApplicationID, asks ...*pb.Res
 		if n := int32(len(r.GetAllocatedContainers())); n > 0 {
 			got, still = got+n, 0
 		}
-		still++
+		if still++; got < wanted {
+			time.Sleep(10 * time.Millisecond) // Hadoop places by threads of its own
+		}
 		return got == wanted || still > 20
 	})
 }

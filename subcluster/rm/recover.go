@@ -226,7 +226,8 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 || k.Label != "" {
 		c.extra = &containerExtra{
-			owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags, Rare: sched.Rare{Label: k.Label},
+			owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags,
+			Rare: sched.Rare{Label: k.Label},
 		}
 	}
 	n.recovered = true
