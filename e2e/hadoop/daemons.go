@@ -111,18 +111,35 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 		o.Name = "rm"
 	}
 	dir := tempDir(t, o.Name)
+	a := freeAddresses(t)
+	conf := rmConf(t, dir).With(a.Conf(), o.Conf)
+	ready := "Transitioned to active state"
+	if o.NoWait {
+		ready = ""
+	}
+	d := launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 384), AddOpens}, resourceManager, ready)
+	return &ResourceManager{Daemon: d, Addresses: a}
+}
+
+const resourceManager = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
+
+// freeAddresses are loopback ports for all that a ResourceManager listens on.
+func freeAddresses(t testing.TB) Addresses {
+	t.Helper()
 	const host = "127.0.0.1"
-	a := Addresses{
-		Client: process.FreeAddress(
-			t,
-			host,
-		),
+	return Addresses{
+		Client:    process.FreeAddress(t, host),
 		Scheduler: process.FreeAddress(t, host),
 		Tracker:   process.FreeAddress(t, host),
 		Admin:     process.FreeAddress(t, host),
 		Web:       process.FreeAddress(t, host),
 	}
-	conf := common(t, dir).With(a.Conf(), Conf{
+}
+
+// rmConf is what every ResourceManager of the kit is told but its addresses.
+func rmConf(t testing.TB, dir string) Conf {
+	t.Helper()
+	return common(t, dir).With(Conf{
 		"yarn.resourcemanager.scheduler.class":                            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
 		"yarn.scheduler.minimum-allocation-mb":                            "128",
 		"yarn.scheduler.maximum-allocation-mb":                            "4096",
@@ -130,14 +147,7 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 		"yarn.resourcemanager.placement-constraints.handler":              "placement-processor",
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
 		"yarn.nodemanager.log-dirs":                                       filepath.Join(dir, "logs"),
-	}, Queues(), o.Conf)
-	ready := "Transitioned to active state"
-	if o.NoWait {
-		ready = ""
-	}
-	d := launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 384), AddOpens},
-		"org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", ready)
-	return &ResourceManager{Daemon: d, Addresses: a}
+	}, Queues())
 }
 
 // Queues is the capacity-scheduler.xml of the kit: root.default and

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// A member whose ResourceManagers are an HA pair of Hadoop's, beside a member of ours. The
+// active one steps down while applications run, then its successor is killed: whoever
+// reaches the member through us, users, administrators, REST clients and AMs, goes on.
+func TestPairOfHadoop(t *testing.T) {
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-pair"} {
+		f.Creel(t, "policy", "set", queue, `{"home":{"policy":"weighted","weights":{"`+home+
+			`":1}},"split":{"policy":"locality","weights":{"sc-1":1,"sc-pair":1},"headroomAlpha":0}}`, "--store", f.Store)
+	}
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"})
+	pair := hadoop.StartPair(t, hadoop.RM{Name: "pair", Conf: hadoop.Conf{
+		"yarn.resourcemanager.epoch":                  "2000",
+		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
+	}})
+	ours := f.StartSubcluster(t, 1, nil)
+	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
+	theirs := &Subcluster{ID: "sc-pair", Addresses: pair.RMs[0].Addresses, address: "127.0.0.3"}
+	theirs.Node = hadoop.StartNM(t, hadoop.NM{
+		Name: "nm-pair", Host: theirs.address,
+		Conf: pair.Conf().With(hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}),
+	})
+	theirs.Proxy = f.StartProxy(t, "proxy-pair", theirs.address, nil)
+	f.Subclusters = []*Subcluster{ours, theirs}
+	// The agent is given the pair's own configuration, as it stands in Hadoop's files.
+	start(t, "agent", "agent", f.common(t, pair.Conf()), "--subcluster", theirs.ID)
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 2)
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 2)
+	client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+
+	// verbs are one of each kind, through the router.
+	verbs := func(t *testing.T, running string) {
+		t.Helper()
+		f.Await(t, 2)
+		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", running).OK(t).Stdout; !strings.Contains(
+			out, "State : RUNNING") || !strings.Contains(out, "Queue : root.other") {
+			t.Errorf("status:\n%s", out)
+		}
+		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout; !strings.Contains(
+			out, running) {
+			t.Errorf("list:\n%s", out)
+		}
+		if out := client.Run(t, hadoop.NodeCLI, "-list").OK(t).Stdout; !strings.Contains(out, theirs.Node.ID) {
+			t.Errorf("nodes:\n%s", out)
+		}
+		for _, verb := range []string{"-refreshQueues", "-refreshNodes", "-refreshAdminAcls"} {
+			client.Run(t, hadoop.RMAdminCLI, verb).OK(t)
+		}
+		for _, path := range []string{"apps", "nodes", "scheduler", "metrics", "apps/" + running, "apps/" + running + "/appattempts"} {
+			var doc map[string]any
+			if code, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/"+path, nil, &doc); err != nil ||
+				code != http.StatusOK || len(doc) == 0 {
+				t.Errorf("%s answers %d, %v: %v", path, code, doc, err)
+			}
+		}
+		id, err := NewApplication(t, web) // a change by REST, at the pair
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Submit(t, web, id, "other"); err != nil {
+			t.Fatal(err)
+		}
+		if at := f.Home(t, id); at != theirs {
+			t.Errorf("%s lives at %s", id, at.ID)
+		}
+		KillApp(t, web, id)
+		// The page of the AM, by the web proxy of the active one.
+		if code, err := Call(t, http.MethodGet, web, "/proxy/"+running+"/ws/v1/mapreduce/info", nil, nil); code != http.StatusOK {
+			t.Errorf("the AM's page answers %d, %v", code, err)
+		}
+	}
+
+	// job is a MapReduce at home in the pair, with maps of so many milliseconds.
+	job := func(t *testing.T, maps, ms int) (string, *process.Process) {
+		t.Helper()
+		p := client.Start(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", strconv.Itoa(maps),
+			"-mt", strconv.Itoa(ms), "-r", "1", "-rt", "1000")
+		p.WaitLine(t, "Submitted application application_")
+		id := regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output())
+		if at := f.Home(t, id); at != theirs {
+			t.Fatalf("%s lives at %s", id, at.ID)
+		}
+		p.Await(t, "running maps", func() bool {
+			app, _, err := Report(t, web, id)
+			return err == nil && app.State == "RUNNING" && app.Containers >= 3
+		})
+		return id, p
+	}
+	succeeded := func(t *testing.T, id string, p *process.Process) {
+		t.Helper()
+		if err := p.Exit(); err != nil {
+			t.Fatalf("the job: %v\n%s", err, p.Tail(60))
+		}
+		AwaitState(t, web, id, "FINISHED")
+		app, _, err := Report(t, web, id)
+		if err != nil || app.FinalStatus != "SUCCEEDED" {
+			t.Errorf("%+v, %v", app, err)
+		}
+		if n := strings.Count(p.Output(), "attempt_"); n > 0 {
+			t.Logf("the job's client tells of %d attempts", n)
+		}
+	}
+
+	t.Run("the_active_one_steps_down", func(t *testing.T) {
+		dir := t.TempDir()
+		_, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; sleep 40")
+		id, p := job(t, 8, 15000)
+		shell.Await(t, "its containers", func() bool {
+			ran, err := os.ReadDir(dir)
+			return err == nil && len(ran) == 4
+		})
+		verbs(t, id)
+		pair.Retire(t, 0)
+		pair.Activate(t, 1)
+		verbs(t, id)
+		succeeded(t, id, p)
+		if err := shell.Exit(); err != nil {
+			t.Errorf("the shell that is at home with us: %v\n%s", err, shell.Tail(60))
+		}
+		if there, err := filepath.Glob(dir + "/" + theirs.address + ".*"); err != nil || len(there) != 2 {
+			t.Errorf("%d of its 4 containers ran in the pair's cluster, want 2", len(there))
+		}
+	})
+
+	t.Run("the_active_one_is_killed", func(t *testing.T) {
+		id, p := job(t, 8, 15000)
+		pair.RMs[1].Kill()
+		pair.Activate(t, 0)
+		verbs(t, id)
+		succeeded(t, id, p)
+		pair.RMs[1].Restart(t)
+	})
+
+	// After all that nobody is asked in vain: the pages of the federation name the member as
+	// active, with its node.
+	t.Run("new_work", func(t *testing.T) {
+		AwaitActive(t, web, 2)
+		id, p := job(t, 3, 1000)
+		succeeded(t, id, p)
+	})
+}
