@@ -50,7 +50,7 @@ func StartPair(t testing.TB, o RM) *Pair {
 		}, o.Conf)
 		conf["yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms"] = "1000"
 		d := launch(t, o.Name+"-"+id, dir, conf, []string{heap(o.HeapMB, 384), AddOpens},
-			resourceManager, "Transitioned to standby state")
+			resourceManager, "IPC Server Responder: starting")
 		p.RMs[i] = &ResourceManager{Daemon: d, Addresses: addresses[i]}
 	}
 	p.Activate(t, 0)
