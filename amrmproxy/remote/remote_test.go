@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rm is one ResourceManager of a pair: it counts the calls it gets, and serves them while
+// it is active.
+type rm struct {
+	active            atomic.Bool
+	calls             atomic.Int64
+	client, scheduler string
+}
+
+func (r *rm) serve(context.Context, []byte) ([]byte, error) {
+	r.calls.Add(1)
+	if !r.active.Load() {
+		return nil, &hrpc.RemoteError{Class: hrpc.ClassStandby, Message: "not active"}
+	}
+	return nil, nil
+}
+
+func startRM(t *testing.T) *rm {
+	r := &rm{}
+	listen := func(conf hrpc.Config, protocol, method string) string {
+		conf.ErrorOf, conf.DrainTime = yarnrpc.ErrorOf, 10*time.Millisecond
+		conf.Impersonate = func(string, string, netip.Addr) error { return nil }
+		conf.Services = []hrpc.Service{
+			{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{method: {Raw: r.serve}}},
+		}
+		s, err := hrpc.NewServer(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx, l) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		return l.Addr().String()
+	}
+	r.client = listen(hrpc.Config{Simple: true}, yarnrpc.ApplicationClientProtocolName, "getApplicationReport")
+	r.scheduler = listen(hrpc.Config{
+		Tokens: func(id []byte) ([]byte, hrpc.Identity, error) { return id, hrpc.Identity{User: string(id)}, nil },
+	}, yarnrpc.ApplicationMasterProtocolName, "allocate")
+	return r
+}
+
+// Once one application, or one report, has found the active one of a pair, all others go
+// there at once, at both ports; the AM that has logged in through us finds it too.
+func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	view := subcluster.NewView(time.Time{}, []subcluster.Status{{Member: subcluster.Member{
+		ID: "sc-1", Addresses: subcluster.Addresses{
+			Client:    pair[0].client + "," + pair[1].client,
+			Scheduler: pair[0].scheduler + "," + pair[1].scheduler,
+		},
+	}}}, nil)
+	r := New(func() *subcluster.View { return view }, "proxy", hrpc.ClientConfig{})
+	defer r.Close()
+	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	allocate := func(attempt int32) error {
+		_, err := r.Allocate(t.Context(), server.To{
+			Member:     "sc-1",
+			Attempt:    creel.AttemptID{Application: app, Attempt: attempt},
+			Credential: &hrpc.Credential{Identifier: []byte("t"), Password: []byte("t"), Kind: "YARN_AM_RM_TOKEN"},
+		}, &yarnpb.AllocateRequestProto{})
+		return err
+	}
+	report := func() error {
+		_, err := r.Report(t.Context(), "sc-1", "ann", app)
+		return err
+	}
+	if err := errors.Join(report(), allocate(1)); !errors.Is(err, creel.ErrStandby) {
+		t.Errorf("with none active: %v", err)
+	}
+	for _, now := range []int{1, 0} {
+		pair[1-now].active.Store(false)
+		pair[now].active.Store(true)
+		before := pair[1-now].calls.Load()
+		for attempt := range int32(5) {
+			if err := errors.Join(allocate(attempt), report()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := pair[1-now].calls.Load() - before; n > 1 {
+			t.Errorf("the standby got %d calls of 10, want the first alone", n)
+		}
+	}
+	login, err := r.Login("sc-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	login.Close()
+}
