@@ -73,9 +73,9 @@ var features = []feature{
 
 	{"members", "creel's ResourceManagers: join, restart, leave, signed records", works, "",
 		[]string{"e2e/federation.TestFaults", "e2e/faults.TestAPoisonedMemberOfRedisIsNotBelieved"}},
-	{"members", "Hadoop's ResourceManagers behind `creel agent`", partial,
-		"no HA pairs; RPC protection by authentication alone for AMs that are at home there",
-		[]string{"e2e/federation.TestMixed", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
+	{"members", "Hadoop's ResourceManagers behind `creel agent`, HA pairs too", partial,
+		"RPC protection by authentication alone for AMs that are at home there",
+		[]string{"e2e/federation.TestMixed", "e2e/federation.TestPairOfHadoop", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves what waits, not what runs, and not out of or into Hadoop's ResourceManagers",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft", "e2e/federation.TestAMapReduceThatWaitsIsMovedOutOfADrainedMember", "router/server.TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies"}},
 
@@ -109,6 +109,7 @@ var features = []feature{
 		[]string{"e2e/rm.TestPlacementSpecificationsOfTheDistributedShell",
 			"subcluster/rm/sched.TestConstraintsAreKeptAtEachGrantAndKeepNobodyElseOff"}},
 	{"ResourceManager", "an HA pair, Kerberos, TLS: asked for, they stop the start", absent, "", nil},
+	{"ResourceManager", "delegation tokens by REST: refused, as by Hadoop's without Kerberos; routers have their own", absent, "", nil},
 	{"ResourceManager", "a full disk makes it read-only, not ended", works, "",
 		[]string{"e2e/faults.TestAFullDiskMakesAResourceManagerReadOnly"}},
 
