@@ -109,7 +109,8 @@ var rules = map[string]rule{
 	"internal/seldom":         {},
 	"internal/rawjson":        {pure: true},
 	"internal/hrpc":           {imports: []string{"internal/readable", "internal/seldom", "internal/workers"}},
-	"internal/hrpc/telemetry": {imports: []string{"internal/hrpc"}},
+	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
+	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/hrpc", data}},
 	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
 	// The federation's queues: escrow of their maxima, the plan, and who runs both.
@@ -151,6 +152,7 @@ var rules = map[string]rule{
 			"subcluster/rm/codec",
 			"subcluster/rm/turn",
 			"subcluster/rm/journal",
+			"internal/audit",
 			"internal/hrpc",
 			"internal/hrpc/telemetry",
 			data,
@@ -165,6 +167,7 @@ var rules = map[string]rule{
 			"subcluster/rm/codec",
 			"subcluster/rm/server",
 			"internal/hrpc",
+			"internal/hrpc/telemetry",
 			data,
 			"internal/yarnrpc",
 			"internal/token",
@@ -243,7 +246,8 @@ var rules = map[string]rule{
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/allow", "internal/servlets", "internal/rawjson", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			".", "statestore/intents", "internal/allow", "internal/audit", "internal/servlets", "internal/rawjson", "subcluster",
+			"subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
 	},
@@ -298,7 +302,7 @@ var rules = map[string]rule{
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/allow"}},
 	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/seldom"}},
-	"internal/app/daemon/logs":      {imports: []string{"internal/settings"}},
+	"internal/app/daemon/logs":      {imports: []string{"internal/audit", "internal/settings"}},
 	"internal/app/daemon/tracing": {
 		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
 	},
@@ -309,7 +313,7 @@ var rules = map[string]rule{
 	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
-	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
+	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/awake"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
@@ -320,7 +324,7 @@ var rules = map[string]rule{
 		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
 	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},
-	"router/moves":      {imports: []string{".", "subcluster", "statestore", "router"}},
+	"router/moves":      {imports: []string{".", "internal/audit", "subcluster", "statestore", "router"}},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},
 }

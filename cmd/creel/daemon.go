@@ -126,7 +126,11 @@ func closed(d *daemon.Service, err error) error {
 // setUpLogs makes the log that the settings ask for, and writes what deserves
 // a line at the start.
 func setUpLogs(s *settings.Settings, roles ...settings.Role) error {
-	if err := logs.SetUp(logs.Settings(s)); err != nil {
+	role := ""
+	if len(roles) == 1 {
+		role = string(roles[0])
+	}
+	if err := logs.SetUp(logs.Settings(s, role)); err != nil {
 		return err
 	}
 	logged := map[string]bool{}

@@ -441,6 +441,14 @@ var creelDaemonKeys = []Setting{
 		Doc:     "How: auto is text on a terminal, JSON elsewhere.",
 	},
 	{
+		Key:     "creel.log.audit",
+		Type:    Enum,
+		Default: "creel",
+		Choices: []string{"creel", "hadoop"},
+		Doc: "How lines of audit are written: as all others, or in the form of Hadoop's RMAuditLogger " +
+			"(USER=… IP=… OPERATION=…), for programs that read that.",
+	},
+	{
 		Key:     "creel.health.address",
 		Type:    Address,
 		Default: "127.0.0.1:0",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -177,8 +178,12 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 	if err != nil || !there {
 		return err
 	}
-	l.cfg.Log.Info("audit", "action", "move", "application", r.Application.String(), "from", string(r.From),
-		"to", string(r.To), "by", r.By, "reason", r.Why, "result", became.String(), "because", why)
+	line := audit.Line{User: r.By, Operation: "move waiting application", Target: r.Application.String(), Result: audit.Success}
+	if became != router.MoveDone {
+		line.Result, line.Error = audit.Failure, why
+	}
+	line.Log(l.cfg.Log, slog.String("from_subcluster", string(r.From)), slog.String("to_subcluster", string(r.To)),
+		slog.String("reason", r.Why), slog.String("became", became.String()))
 	if l.cfg.Over != nil {
 		l.cfg.Over(over)
 	}

@@ -3,14 +3,17 @@
 package rest
 
 import (
+	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // secure sets the headers that keep a browser from guessing types and from
@@ -64,43 +67,28 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		began := time.Now()
 		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		next.ServeHTTP(seen, r)
-		result := "success"
+		l := audit.Line{
+			User: caller(r), From: r.RemoteAddr, Operation: r.Method + " " + operation(r),
+			Result: audit.Success, Request: r.Header.Get("X-Request-Id"),
+		}
 		switch status := seen.Status(); {
 		case status == http.StatusServiceUnavailable:
-			result = "busy"
+			l.Result = audit.Busy
 		case status >= 300:
-			result = "failure"
+			l.Result = audit.Failure
 		}
-		target := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1")
+		l.Target = strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1")
 		if at := seen.Header().Get("Location"); at != "" { // of a submission, the application
-			target = at[strings.LastIndexByte(at, '/')+1:]
+			l.Target = at[strings.LastIndexByte(at, '/')+1:]
 		}
-		q := r.URL.Query()
-		attrs := []any{
-			"user",
-			caller(r),
-			"from",
-			r.RemoteAddr,
-			"operation",
-			r.Method + " " + operation(r),
-			"target",
-			target,
-			"result",
-			result,
-			"status",
-			seen.Status(),
-			"auth",
-			"simple",
-			"took",
-			time.Since(began),
+		if real := r.URL.Query().Get("user.name"); real != l.User {
+			l.RealUser = real
 		}
-		if real := q.Get("user.name"); real != "" && real != caller(r) {
-			attrs = append(attrs, "real_user", real)
+		if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
+			l.Trace = sc.TraceID().String()
 		}
-		if id := r.Header.Get("X-Request-Id"); id != "" {
-			attrs = append(attrs, "request", id)
-		}
-		h.conf.Log.Info("audit", attrs...)
+		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.String("auth", "simple"),
+			slog.Duration("took", time.Since(began)))
 	})
 }
 

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -281,19 +282,8 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
 		"try", "ask what emptied the store; see that it is persistent (docs/operations/redis.md)")
 	for _, c := range slices.Concat(resolved, overruled) {
-		r.cfg.Log.Warn(
-			"audit",
-			"action",
-			"rebuild",
-			"application",
-			c.Application.String(),
-			"home",
-			c.Home,
-			"others",
-			c.Others,
-			"rule",
-			c.Rule,
-		)
+		line := audit.Line{Operation: "rebuild", Target: c.Application.String(), Result: audit.Success}
+		line.Log(r.cfg.Log, slog.Any("home", c.Home), slog.Any("others", c.Others), slog.String("rule", c.Rule))
 		for _, id := range c.Others {
 			r.end(ctx, members, id, c.Application)
 		}
@@ -359,11 +349,9 @@ func (r *Rebuilder) end(
 	if i < 0 {
 		return // a claim of somebody that is no member
 	}
-	if err := r.cfg.End(ctx, members[i], app); err != nil {
-		r.cfg.Log.Error("audit", "action", "end", "application", app.String(), "subcluster", id, "error", err)
-		return
-	}
-	r.cfg.Log.Warn("audit", "action", "end", "application", app.String(), "subcluster", id, "result", "success")
+	line := audit.Line{Operation: "end", Target: app.String()}
+	line.Result, line.Error = audit.Of(r.cfg.End(ctx, members[i], app))
+	line.Log(r.cfg.Log, slog.String("subcluster", string(id)))
 }
 
 // drain puts drains back whose members have registered by now.

@@ -223,9 +223,9 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		defer rms.mu.Unlock()
 		return slices.Equal(rms.ended, []string{"sc-1 " + storetest.App(2).String()})
 	})
-	audit := `msg=audit action=rebuild application=` + storetest.App(2).
+	audit := `msg=audit operation=rebuild target=` + storetest.App(2).
 		String() +
-		` home=sc-2 others=[sc-1] rule="it was accepted there first"`
+		` result=success home=sc-2 others=[sc-1] rule="it was accepted there first"`
 	if n := strings.Count(log.String(), "state store rebuilt"); n != 1 {
 		t.Errorf("it was rebuilt %d times", n)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
@@ -33,33 +34,22 @@ func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 		}
 		began := time.Now()
 		return nil, func(_ proto.Message, err error) {
-			attrs := make([]slog.Attr, 0, 12)
-			attrs = append(attrs,
-				slog.String("user", call.Identity.User),
-				slog.String("from", call.Remote.String()),
-				slog.String("operation", call.Method),
-				slog.String("target", what),
-				slog.String("result", result(err)),
-			)
-			if real := call.Identity.RealUser; real != "" {
-				attrs = append(attrs, slog.String("real_user", real))
+			l := audit.Line{
+				User: call.Identity.User, RealUser: call.Identity.RealUser, From: call.Remote.String(),
+				Operation: call.Method, Target: what, Result: result(err), Context: call.CallerContext.Context,
 			}
 			if err != nil {
-				attrs = append(attrs, slog.String("error", err.Error()))
-			}
-			if text := call.CallerContext.Context; text != "" {
-				attrs = append(attrs, slog.String("caller_context", text))
+				l.Error = err.Error()
 			}
 			if sc := SpanContext(call.Trace); sc.IsValid() {
-				attrs = append(attrs, slog.String("trace_id", sc.TraceID().String()))
+				l.Trace = sc.TraceID().String()
 			}
-			attrs = append(attrs,
+			l.Log(logger,
 				slog.String("auth", call.Identity.Method.String()),
 				slog.String("client_id", hex.EncodeToString([]byte(call.ClientID))),
 				slog.Int("call_id", int(call.CallID)),
 				slog.Duration("took", time.Since(began)),
 			)
-			logger.LogAttrs(context.Background(), slog.LevelInfo, "audit", attrs...)
 		}, nil
 	}
 }
@@ -69,9 +59,9 @@ func result(err error) string {
 	var e *hrpc.Error
 	switch {
 	case err == nil:
-		return "success"
+		return audit.Success
 	case errors.As(err, &e) && e.Class == hrpc.ClassRetriable:
-		return "busy"
+		return audit.Busy
 	}
-	return "failure"
+	return audit.Failure
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config is what a Handler needs to know beyond its server.
@@ -201,6 +202,9 @@ func (h *Handler) caller(r *http.Request) server.Caller {
 	user, real := h.who(r)
 	c := server.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
 	c.Forwarded, _ = netip.ParseAddr(r.Header.Get("X-Forwarded-For"))
+	if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
+		c.Trace = sc.TraceID().String()
+	}
 	return c
 }
 

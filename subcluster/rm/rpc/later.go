@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -16,12 +17,16 @@ import (
 
 func callerOf(ctx context.Context) server.Caller {
 	c := hrpc.CallFrom(ctx)
-	return server.Caller{
+	who := server.Caller{
 		User:     c.Identity.User,
 		RealUser: c.Identity.RealUser,
 		Remote:   c.Remote,
-		Request:  c.CallerContext.Context,
+		Context:  c.CallerContext.Context,
 	}
+	if sc := telemetry.SpanContext(c.Trace); sc.IsValid() {
+		who.Trace = sc.TraceID().String()
+	}
+	return who
 }
 
 // message is a pointer to a protobuf message.

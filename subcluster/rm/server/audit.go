@@ -3,11 +3,11 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -18,7 +18,9 @@ type Caller struct {
 	User     string
 	RealUser string // who acts for User, or ""
 	Remote   netip.AddrPort
-	Request  string // request id for the audit line, or ""
+	Request  string // the client's id for the request, or ""
+	Context  string // the client's caller context, or ""
+	Trace    string // of the request, or ""
 	// Forwarded is the client's address by the word of a router, at Remote; or none.
 	Forwarded netip.Addr
 }
@@ -26,32 +28,18 @@ type Caller struct {
 // Audit writes the line that every change leaves: who, from where, what, to
 // what, and how it went.
 func (s *Server) Audit(who Caller, operation, target string, err error) {
-	level, attrs := slog.LevelInfo, make([]slog.Attr, 0, 8)
-	attrs = append(
-		attrs,
-		slog.String("user", who.User),
-		slog.String("ip", who.Remote.Addr().String()),
-		slog.String("operation", operation),
-	)
-	if who.RealUser != "" {
-		attrs = append(attrs, slog.String("realUser", who.RealUser))
+	l := audit.Line{
+		User: who.User, RealUser: who.RealUser, Operation: operation, Target: target,
+		Request: who.Request, Context: who.Context, Trace: who.Trace,
+	}
+	if who.Remote.IsValid() {
+		l.From = who.Remote.String()
 	}
 	if who.Forwarded.IsValid() {
-		attrs = append(attrs, slog.String("forwarded_for", who.Forwarded.String()))
+		l.ForwardedFor = who.Forwarded.String()
 	}
-	if target != "" {
-		attrs = append(attrs, slog.String("target", target))
-	}
-	if who.Request != "" {
-		attrs = append(attrs, slog.String("request", who.Request))
-	}
-	if err == nil {
-		attrs = append(attrs, slog.String("result", "SUCCESS"))
-	} else {
-		level = slog.LevelWarn
-		attrs = append(attrs, slog.String("result", "FAILURE"), slog.String("error", err.Error()))
-	}
-	s.log.LogAttrs(context.Background(), level, "audit", attrs...)
+	l.Result, l.Error = audit.Of(err)
+	l.Log(s.log)
 }
 
 // denied returns a refusal in the form YARN gives it: a YarnException whose text
@@ -64,10 +52,10 @@ func denied(format string, args ...any) error {
 // auditVictim writes the line that every container under notice leaves, and what
 // became of it: whose it is, by which rule, for whom.
 func (s *Server) auditVictim(p rm.Preempted) {
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "audit",
-		slog.String("user", p.User),
-		slog.String("operation", "Preempt Container"),
-		slog.String("target", p.Container.String()),
+	l := audit.Line{
+		User: p.User, Operation: "Preempt Container", Target: p.Container.String(), Result: audit.Success,
+	}
+	l.Log(s.log,
 		slog.String("what", string(p.What)),
 		slog.String("rule", p.Rule.String()),
 		slog.String("why", p.Why),
@@ -79,6 +67,5 @@ func (s *Server) auditVictim(p rm.Preempted) {
 		slog.Duration("age", p.Age),
 		slog.Time("by", p.By),
 		slog.Bool("am", p.AM),
-		slog.String("result", "SUCCESS"),
 	)
 }

@@ -5,6 +5,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/settings"
 )
 
@@ -98,6 +100,8 @@ func (p prompt) WithGroup(name string) slog.Handler {
 type Config struct {
 	Level  string // debug, info, warn or error; "" is info
 	Format string // auto, text or json; "" is auto: text on a terminal
+	Audit  string // creel or hadoop: in the form of Hadoop's logger of that daemon; "" is creel
+	Role   string // rm, router, ...; "" for several in one process
 }
 
 var (
@@ -106,8 +110,11 @@ var (
 )
 
 // Settings reads the log's configuration.
-func Settings(s *settings.Settings) Config {
-	return Config{Level: s.String("creel.log.level"), Format: s.String("creel.log.format")}
+func Settings(s *settings.Settings, role string) Config {
+	return Config{
+		Level: s.String("creel.log.level"), Format: s.String("creel.log.format"),
+		Audit: s.String("creel.log.audit"), Role: role,
+	}
 }
 
 // SetUp makes the process's default logger. Whoever ends the process calls Flush
@@ -116,13 +123,21 @@ func SetUp(c Config) error {
 	if err := SetLevel(c.Level); err != nil {
 		return err
 	}
-	options := &slog.HandlerOptions{Level: &level}
-	var h slog.Handler = slog.NewJSONHandler(&stderr, options)
-	if c.Format == "text" || c.Format != "json" && isTerminal(os.Stderr) {
-		h = slog.NewTextHandler(&stderr, options)
-	}
-	slog.SetDefault(slog.New(prompt{h, &stderr}))
+	slog.SetDefault(slog.New(c.handler(&stderr, isTerminal(os.Stderr))))
 	return nil
+}
+
+func (c Config) handler(to *lines, terminal bool) slog.Handler {
+	options := &slog.HandlerOptions{Level: &level}
+	var h slog.Handler = slog.NewJSONHandler(to, options)
+	if c.Format == "text" || c.Format != "json" && terminal {
+		h = slog.NewTextHandler(to, options)
+	}
+	if c.Audit == "hadoop" {
+		logger := map[string]string{"rm": "resourcemanager.RMAuditLogger", "router": "router.RouterAuditLogger"}[c.Role]
+		h = audit.NewHadoop(h, to, cmp.Or(logger, "creel.AuditLogger"))
+	}
+	return prompt{h, to}
 }
 
 // SetLevel changes what is logged from now on.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/creelrm/creel/internal/audit"
 )
 
 // writes remembers each write.
@@ -73,4 +75,23 @@ func TestLinesThatComeTogetherAreWrittenTogetherAndNoneIsLost(t *testing.T) {
 		log.Info("big", "text", strings.Repeat("x", capacity))
 		see("first", "big")
 	})
+}
+
+// Lines of audit are in Hadoop's form where that is asked for; all others stay as they are.
+func TestAuditInHadoopsForm(t *testing.T) {
+	for role, logger := range map[string]string{
+		"rm": "resourcemanager.RMAuditLogger", "router": "router.RouterAuditLogger", "proxy": "creel.AuditLogger",
+	} {
+		var w writes
+		to := &lines{out: &w}
+		log := slog.New(Config{Audit: "hadoop", Role: role}.handler(to, true)).With("of", "test")
+		log.Info("serves")
+		audit.Line{User: "ann", From: "10.0.0.7:1", Operation: "refreshQueues", Result: audit.Success}.Log(log)
+		to.flush()
+		text := string(bytes.Join(w, nil))
+		if want := " INFO " + logger + ": USER=ann\tIP=10.0.0.7\tOPERATION=refreshQueues\tRESULT=SUCCESS\n"; !strings.HasSuffix(text, want) ||
+			!strings.Contains(text, "msg=serves") {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -151,8 +153,12 @@ func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 func (r *Router) tellMended(m *mover, done operator.Mending) {
 	for _, x := range done.Members {
 		if len(x.Changes) > 0 {
-			m.log.Info("audit", "action", "mend", "subcluster", string(x.Member), "version", done.Version,
-				"changes", len(x.Changes), "done", x.Done, "error", x.Error)
+			line := audit.Line{Operation: "mend queues", Target: string(x.Member), Result: audit.Success}
+			if x.Error != "" {
+				line.Result, line.Error = audit.Failure, x.Error
+			}
+			line.Log(m.log, slog.Int64("version", done.Version), slog.Int("changes", len(x.Changes)),
+				slog.Bool("done", x.Done))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	defer flush()
-	if logs.Settings(s).Level != "info" {
+	if logs.Settings(s, "rm").Level != "info" {
 		t.Error("the log's level is not the default")
 	}
 	db, closeStore, err := OpenStore(t.Context(), s)
