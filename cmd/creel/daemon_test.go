@@ -32,7 +32,7 @@ func TestTheLogLevelIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := logs.SetUp(logs.Settings(s)); err != nil {
+	if err := logs.SetUp(logs.Settings(s, "router")); err != nil {
 		t.Fatal(err)
 	}
 	debugs := func() bool { return slog.Default().Enabled(t.Context(), slog.LevelDebug) }

@@ -67,7 +67,8 @@ func (h *Hadoop) Handle(ctx context.Context, r slog.Record) error {
 	fmt.Fprintf(&b, "%s %s %s: USER=%s", r.Time.Format("2006-01-02 15:04:05,000"), r.Level, h.Logger, oneLine(l.User))
 	for _, kv := range [...]struct{ key, value string }{
 		{"IP", address(l)}, {"OPERATION", l.Operation}, {"TARGET", l.Target}, {"RESULT", word(l.Result)},
-		{"DESCRIPTION", l.Error}, {"APPID", idOf(l.Target, "application_")}, {"CONTAINERID", idOf(l.Target, "container_")},
+		{"DESCRIPTION", l.Error},
+		{"APPID", idOf(l.Target, "application_")}, {"CONTAINERID", idOf(l.Target, "container_")},
 	} {
 		if kv.value != "" {
 			b.WriteString("\t" + kv.key + "=" + oneLine(kv.value))

@@ -178,7 +178,9 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 	if err != nil || !there {
 		return err
 	}
-	line := audit.Line{User: r.By, Operation: "move waiting application", Target: r.Application.String(), Result: audit.Success}
+	line := audit.Line{
+		User: r.By, Operation: "move waiting application", Target: r.Application.String(), Result: audit.Success,
+	}
 	if became != router.MoveDone {
 		line.Result, line.Error = audit.Failure, why
 	}
