@@ -186,7 +186,6 @@ func TestTheDashboardLives(t *testing.T) {
 		t.Errorf("containers: %q", got)
 	}
 	b.axe("one application")
-	b.screenshot("application")
 
 	// Who may not view it is not told why it is there, as by the API.
 	b.open("http://" + r.Web + app + "?user.name=mallory")
@@ -277,6 +276,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		return len(rows) > 0 && rows[0][0] == id.String()
 	})
 	b.axe("applications")
+	b.screenshot("applications")
 	// By the keyboard alone: past the navigation to the list, and to the application.
 	b.press(kb.Tab)
 	if at := b.eval("document.activeElement.className"); at != "skip" {
@@ -293,6 +293,8 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	}
 	b.press(kb.Enter)
 	b.until("the application's page is there", func() bool { return b.eval("location.pathname") == "/apps/"+id.String() })
+	b.untilLive()
+	b.screenshot("application")
 	b.open(base + "/apps?group=queue&user.name=alice")
 	if got := b.rows("#groups"); len(got) != 1 || got[0][0] != "root.default" || got[0][1] != "1" {
 		t.Errorf("groups: %q", got)
@@ -324,6 +326,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		}
 	}
 	b.axe("members")
+	b.screenshot("members")
 	b.open(base + "/members/sc-a?state=RUNNING")
 	nodes := api[rest.NodesDoc](t, web, "/api/v1/nodes?subcluster=sc-a").Nodes
 	if got := b.rows("#nodes"); len(got) != 2 || got[0][0] != nodes[0].ID || got[1][0] != nodes[1].ID {
@@ -358,6 +361,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		t.Errorf("preview: %q", text)
 	}
 	b.axe("one policy")
+	b.screenshot("policy")
 	if text := b.text("#h-preview ~ .diff"); !strings.Contains(text, `-     "policy": "uniform"`) ||
 		!strings.Contains(text, `+     "policy": "priority"`) {
 		t.Errorf("what the draft changes: %q", text)
@@ -403,6 +407,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		t.Errorf("rebalancer: %q", text)
 	}
 	b.axe("rebalancer")
+	b.screenshot("rebalancer")
 	b.confirm("#pause")
 	b.until(
 		"plans are paused",
@@ -424,6 +429,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		t.Errorf("settings: %q", text)
 	}
 	b.axe("operations")
+	b.screenshot("operations")
 	b.open(base + "/operations?user.name=bob")
 	if text := b.text("#settings"); text != "" {
 		t.Errorf("bob sees settings: %q", text)
