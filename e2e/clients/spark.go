@@ -27,6 +27,14 @@ var spark = []Case{
 // client is 3.3.4, with two small executors. The client must have been set up.
 func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, arguments ...string) process.Command {
 	t.Helper()
+	return sparkSubmit(t, client, mode, nil, script, arguments...)
+}
+
+// sparkSubmit is SparkSubmit with more of Spark's configuration, which wins.
+func sparkSubmit(
+	t testing.TB, client hadoop.Client, mode string, more []string, script string, arguments ...string,
+) process.Command {
+	t.Helper()
 	packages := hadoop.PythonPath(t)
 	home := filepath.Join(packages, "pyspark")
 	python, err := programs.Path("python3")
@@ -44,13 +52,11 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 		"yarn",
 		"--deploy-mode",
 		mode,
-		"--num-executors",
-		"2",
 		"--name",
 		"pi-" + mode,
 	}
-	for _, s := range []string{
-		"spark.yarn.jars=local:" + home + "/jars/*",
+	for _, s := range append([]string{
+		"spark.executor.instances=2", "spark.yarn.jars=local:" + home + "/jars/*",
 		"spark.driver.memory=512m", "spark.executor.memory=512m", "spark.yarn.am.memory=512m", "spark.executor.cores=1",
 		"spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
 		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true", "spark.yarn.report.interval=200ms",
@@ -60,7 +66,7 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 		"spark.executorEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.executorEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",
 		"spark.yarn.appMasterEnv.PYTHONPATH=" + packages, "spark.executorEnv.PYTHONPATH=" + packages,
 		"spark.pyspark.python=" + python, "spark.pyspark.driver.python=" + python,
-	} {
+	}, more...) {
 		if mode == "cluster" && s == "spark.driver.host=127.0.0.1" {
 			continue
 		}

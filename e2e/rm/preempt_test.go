@@ -86,6 +86,18 @@ func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
 	}
 }
 
+// Executors of Spark's are taken back for a MapReduce job of another queue: Spark heard
+// of it before, and counts nothing as failed.
+func TestSparkGivesWayToAnotherQueue(t *testing.T) {
+	rm, c := cluster(t, clients.Preemption())
+	before := len(rm.Output())
+	clients.SparkGivesWay(t, c, "client")
+	log := rm.Output()[before:]
+	if told, killed := victims(log, "notice"), victims(log, "kill"); len(told) == 0 || len(killed) == 0 {
+		t.Errorf("the ResourceManager tells of %d notices and %d kills", len(told), len(killed))
+	}
+}
+
 var victim = regexp.MustCompile(`"operation":"Preempt Container","target":"(container_\w+)","what":"(\w+)"`)
 
 // victims gives where in the log a container was given notice, or killed.
