@@ -337,7 +337,11 @@ func rise(
 // excess is what may be taken from a leaf, nil for nothing, if it is far enough above
 // its guarantee: what it has above its ideal, and of the last container what is below
 // that too, for a queue must not wait for its guarantee because the containers of
-// another are large; never of its guarantee.
+// another are large. It keeps the share of the cluster that it is guaranteed: of types
+// of which it has too much it loses nothing of its guarantee, and where none of these
+// is the one that it is guaranteed most of, nothing of the other types' either. Else
+// these count for nothing, as in Hadoop: they would keep a queue from its memory
+// for good because another needs few vcores with much memory.
 func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	g := &x.q.guaranteed
 	if x.q.spec.PreemptionDisabled {
@@ -351,19 +355,24 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 		return nil
 	}
 	b := &budget{queue: x.q}
+	keeps := false
 	for i := 0; i < s.sizes.Check; i++ {
-		above := x.used.At(i) - g.At(i)
 		if v := x.used.At(i) - max(x.share.At(i), g.At(i)); v > 0 {
-			b.hard.Set(i, above)
+			b.hard.Set(i, x.used.At(i)-g.At(i))
 			b.even.Set(i, v)
 			b.types |= 1 << i
-		} else if above >= 0 {
-			b.hard.Set(i, above)
-			b.least |= 1 << i
+			// The guarantee is rounded to whole units of each type.
+			keeps = keeps || float64(g.At(i)+1) >= s.sizes.Dominant(g, &s.total)*float64(s.total.At(i))
 		}
 	}
 	if b.types == 0 {
 		return nil
+	}
+	for i := 0; i < s.sizes.Check && !keeps; i++ {
+		if v := x.used.At(i) - g.At(i); v >= 0 && b.types>>i&1 == 0 {
+			b.hard.Set(i, v)
+			b.least |= 1 << i
+		}
 	}
 	// AMs are kept as far as the queue's share for AMs of its guarantee goes.
 	if l := x.q.leaf; x.q.maxAM >= 0 {
