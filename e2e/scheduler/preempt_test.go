@@ -162,6 +162,8 @@ type preempting struct {
 	// slack is by how many containers a wave may differ for one application, and in
 	// sum for all of them; zero but where the comment says why.
 	slack, sum int
+	// total: only what all waves come to is compared, where the comment says why.
+	total bool
 }
 
 // tree is a queue tree with what runs and what comes.
@@ -345,7 +347,9 @@ func (c *preempting) compare(t *testing.T, theirs, mine outcome) {
 	}
 	var h, o wave
 	for i := range max(len(theirs.waves), len(mine.waves)) {
-		compareWave(t, fmt.Sprintf("wave %d", i+1), at(theirs.waves, i), at(mine.waves, i), c.slack, c.sum)
+		if !c.total {
+			compareWave(t, fmt.Sprintf("wave %d", i+1), at(theirs.waves, i), at(mine.waves, i), c.slack, c.sum)
+		}
 		h, o = h.with(at(theirs.waves, i)), o.with(at(mine.waves, i))
 	}
 	compareWave(t, "all waves", h, o, max(c.slack, c.sum), c.sum)
@@ -429,49 +433,87 @@ var users = tree{
 const intra = "intra-queue-preemption."
 
 var victimCases = []preempting{
-	{"a tenth a round", two, keys("total_preemption_per_round = 0.1", "natural_termination_factor = 1"), 0, 0},
-	{"a quarter a round", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1"), 0, 0},
-	{"half ends by itself", two, keys("total_preemption_per_round = 1", "natural_termination_factor = 0.5"), 0, 0},
+	{"a tenth a round", two, keys("total_preemption_per_round = 0.1", "natural_termination_factor = 1"), 0, 0, false},
+	{"a quarter a round", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1"), 0, 0, false},
+	{"half ends by itself", two, keys("total_preemption_per_round = 1", "natural_termination_factor = 0.5"), 0, 0, false},
 	{"a wide dead zone", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1",
-		"max_ignored_over_capacity = 0.6"), 0, 0},
+		"max_ignored_over_capacity = 0.6"), 0, 0, false},
 	{"no dead zone", two, keys("total_preemption_per_round = 0.4", "natural_termination_factor = 0.7",
-		"max_ignored_over_capacity = 0"), 0, 0},
-	{"two have too much", three, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), 0, 0},
+		"max_ignored_over_capacity = 0"), 0, 0, false},
+	{"two have too much", three, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), 0, 0, false},
 	{"one of them keeps it", three, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1") +
-		"\nroot.b.disable_preemption = true", 0, 0},
-	{"observed only", two, keys("total_preemption_per_round = 0.2", "observe_only = true"), 0, 0},
+		"\nroot.b.disable_preemption = true", 0, 0, false},
+	{"observed only", two, keys("total_preemption_per_round = 0.2", "observe_only = true"), 0, 0, false},
 	{"by priority", within, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"preemption-order-policy = priority_first",
-		intra+"max-allowable-limit = 0.5"), 0, 0},
+		intra+"max-allowable-limit = 0.5"), 0, 0, false},
 	{"by priority, a tenth at once", within, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"preemption-order-policy = priority_first",
-		intra+"max-allowable-limit = 0.1"), 0, 0},
+		intra+"max-allowable-limit = 0.1"), 0, 0, false},
 	// Hadoop's user limit is that of what runs and one container more, so the first
 	// user keeps one; ours is that of what runs.
 	{"by user limit", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
-		intra+"enabled = true", intra+"max-allowable-limit = 0.2"), 1, 1},
+		intra+"enabled = true", intra+"max-allowable-limit = 0.2"), 1, 1, false},
 	{"not within this leaf", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"max-allowable-limit = 0.2") +
-		"\nroot.a.intra-queue-preemption.disable_preemption = true", 0, 0},
+		"\nroot.a.intra-queue-preemption.disable_preemption = true", 0, 0, false},
 	// What a round allows is shared evenly by us among all that have too much; Hadoop
 	// does so level by level, and cuts what the last of its list loses.
-	{"a parent's child", deep, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), 2, 0},
+	{"a parent's child", deep, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), 2, 0, false},
 }
 
 // TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager gives both the same
 // queues, applications and demands, and compares wave by wave which application loses
 // how many containers. One ResourceManager takes all cases one after the other.
 func TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager(t *testing.T) {
-	first := victimCases[0]
-	real := startRM(t, first.queues+first.keys+
+	compareVictims(t, victimCases, "")
+}
+
+// cores is two, of containers of so many vcores each: 80 of 8 vcores are all that the
+// cluster has.
+func cores(n int64) tree {
+	size := creel.NewResource(4096, n)
+	return tree{
+		queues: two.queues,
+		full:   []job{{"a", "u1", "root.a", 0, size, 80}},
+		then:   []job{{"b", "u1", "root.b", 0, size, 80}},
+	}
+}
+
+// TestVictimsByDominantShareAreThoseOfARealResourceManager: of one type there is too
+// much, of the other as much as is guaranteed, less, or more.
+func TestVictimsByDominantShareAreThoseOfARealResourceManager(t *testing.T) {
+	all := []string{"total_preemption_per_round = 0.2", "natural_termination_factor = 1"}
+	strict := append(slices.Clone(all), "conservative-drf = true", "cross-queue-preemption.conservative-drf = true")
+	compareVictims(t, []preempting{
+		// Of the last eight Hadoop leaves one where it is; why was not found.
+		{"vcores as guaranteed", cores(4), keys(all...), 1, 1, false},
+		{"less vcores", cores(2), keys(all...), 0, 0, false},
+		{"more vcores", cores(5), keys(all...), 1, 1, false},
+		{"all vcores", cores(8), keys(all...), 0, 0, false},
+		{"conservative, vcores as guaranteed", cores(4), keys(strict...), 0, 0, false},
+		{"conservative, less vcores", cores(2), keys(strict...), 0, 0, false},
+		// Hadoop takes half of the vcores that there are too many of in its first round, and
+		// half of what is left in each that follows; we take them in one.
+		{"conservative, more vcores", cores(5), keys(strict...), 0, 0, true},
+	}, "\nresource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"+
+		"\nyarn.scheduler.maximum-allocation-vcores = 32")
+}
+
+// compareVictims gives one ResourceManager, started with these lines, and ours all
+// cases, one after the other.
+func compareVictims(t *testing.T, cases []preempting, lines string) {
+	t.Helper()
+	first := cases[0]
+	real := startRM(t, first.queues+first.keys+lines+
 		"\nyarn.resourcemanager.scheduler.monitor.enable = true\nyarn.scheduler.maximum-allocation-mb = 8192")
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(
 		newClient(t), real.Admin, hrpc.Login{User: hadoop.OSUser(t)},
 	)
 	s := &realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)}
-	for _, c := range victimCases {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			rewrite(t, real, c.queues+c.keys)
+			rewrite(t, real, c.queues+c.keys+lines)
 			if _, err := admin.RefreshQueues(t.Context(), &yarnpb.RefreshQueuesRequestProto{}); err != nil {
 				t.Fatal(err)
 			}
@@ -517,6 +559,17 @@ var (
 	}
 )
 
+// asking is fairTwo of which the second asks for so many.
+func asking(count int32) tree {
+	return tree{full: fairTwo.full, then: []job{{"b1", "u1", "root.b", 0, big, count}}}
+}
+
+// minimum is an allocation file in which b has a minimum share.
+func minimum(share string) string {
+	return pools(`<queue name="a"/>`, `<queue name="b"><minResources>`+share+`</minResources>`+
+		`<minSharePreemptionTimeout>1</minSharePreemptionTimeout></queue>`)
+}
+
 // TestVictimsOfFairSchedulerAreThoseOfARealResourceManager compares what applications
 // lose in all: FairScheduler's rounds are not at fixed times in Hadoop's.
 func TestVictimsOfFairSchedulerAreThoseOfARealResourceManager(t *testing.T) {
@@ -537,24 +590,28 @@ func TestVictimsOfFairSchedulerAreThoseOfARealResourceManager(t *testing.T) {
 		name string
 		tree
 		pools string
-		slack int
+		more  int // containers that Hadoop takes more than we, or less if below 0
 	}{
 		{"half of its fair share", fairTwo, pools(`<queue name="a"/>`, `<queue name="b">`+short+`</queue>`), 0},
 		{"all of its fair share", fairTwo, pools(`<queue name="a"/>`, `<queue name="b">`+short+
 			`<fairSharePreemptionThreshold>1</fairSharePreemptionThreshold></queue>`), 0},
-		// Hadoop goes on until the other queue is at its fair share; we stop when the minimum
-		// is there.
-		{"its minimum share", fairTwo, pools(`<queue name="a"/>`,
-			`<queue name="b"><minResources>40960 mb, 10 vcores</minResources>`+
-				`<minSharePreemptionTimeout>1</minSharePreemptionTimeout></queue>`), 30},
-		{"its minimum share, of memory", fairTwo, pools(`<queue name="a"/>`,
-			`<queue name="b"><minResources>40960 mb, 0 vcores</minResources>`+
-				`<minSharePreemptionTimeout>1</minSharePreemptionTimeout></queue>`), 30},
+		// What the minimum share of a queue lacks is divided among its applications as far
+		// as they ask (FSLeafQueue.updateStarvedAppsMinshare, 3.4.2). For one that asks for
+		// more than that, Hadoop subtracts it from what the application asks for, where it
+		// should take it instead: of 80 asked for and 10 lacking 70 are taken, as far as
+		// the other queue stays at its fair share; of 30 it is 20, of 20 it is right, and
+		// below that two steps come to it. We take what lacks.
+		{"its minimum share, asked 80", asking(80), minimum("40960 mb, 10 vcores"), 30},
+		{"its minimum share, asked 30", asking(30), minimum("40960 mb, 10 vcores"), 10},
+		{"its minimum share, asked 20", asking(20), minimum("40960 mb, 10 vcores"), 0},
+		{"its minimum share, asked 8", asking(8), minimum("40960 mb, 10 vcores"), 0},
+		{"its minimum share, of memory", asking(20), minimum("40960 mb, 0 vcores"), 0},
 		{"no timeout", fairTwo, pools(`<queue name="a"/>`, `<queue name="b"/>`), 0},
-		// Half of its fair share is 13 containers and a third: Hadoop takes 13 back, and it
-		// stays below; we take 14.
+		// Half of its fair share is 13 containers and a third: Hadoop rounds down
+		// (FSAppAttempt.getStarvedResourceRequests), takes 13, and the queue stays below its
+		// threshold for good; we take 14.
 		{"one of two keeps what it has", fairThree, pools(`<queue name="a"/>`, `<queue name="b">`+short+`</queue>`,
-			`<queue name="c"><allowPreemptionFrom>false</allowPreemptionFrom></queue>`), 1},
+			`<queue name="c"><allowPreemptionFrom>false</allowPreemptionFrom></queue>`), -1},
 		{"there is room", fairIdle, pools(`<queue name="a"/>`, `<queue name="b">`+short+`</queue>`), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -563,16 +620,17 @@ func TestVictimsOfFairSchedulerAreThoseOfARealResourceManager(t *testing.T) {
 				t.Fatal(err)
 			}
 			theirs, mine := c.beside(t, s)
-			var h, o wave
+			h, o := wave{}, wave{}
 			for _, w := range theirs.waves {
 				h = h.with(w)
 			}
 			for _, w := range mine.waves {
 				o = o.with(w)
 			}
-			compareWave(t, "all waves", h, o, c.slack, c.slack)
-			if h.any() != o.any() {
-				t.Errorf("Hadoop takes %q, we %q", h, o)
+			t.Logf("Hadoop takes %q, we %q", h, o)
+			o["a1"] += c.more
+			if h.String() != o.String() {
+				t.Errorf("Hadoop takes %q, we with %d more %q", h, c.more, o)
 			}
 		})
 	}
