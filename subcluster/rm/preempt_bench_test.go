@@ -86,6 +86,28 @@ func BenchmarkPreemptWave(b *testing.B) {
 	}
 }
 
+// BenchmarkPreemptMixedWave is a wave of containers of 1 to 4 GiB, for asks of 3 GiB, by
+// least-work: 20,000 nodes, 120,000 containers.
+func BenchmarkPreemptMixedWave(b *testing.B) {
+	for range b.N {
+		b.StopTimer()
+		w, apps := preemptWorld(b, 20_000, 15, 100, benchPreemption)
+		w.m.Spec().Root.Victims = queues.LeastWork
+		for i, id := range apps[:87] {
+			size := int64(i%4+1) * 1024
+			w.asks(id, ask(1, "*", size, 1, int32(300_000*1024/87/size+1)))
+		}
+		for _, id := range apps[87:] {
+			w.asks(id, ask(1, "*", 3*1024, 1, 1000))
+		}
+		w.now = w.now.Add(time.Second)
+		b.StartTimer()
+		w.m.Tick(w.now)
+		b.StopTimer()
+		b.ReportMetric(float64(w.m.sched.Victims()), "victims")
+	}
+}
+
 // BenchmarkPreemptOnAndIdle is the cost of a grant and a release with rounds on, beside
 // the same with them off.
 func BenchmarkPreemptOnAndIdle(b *testing.B) {

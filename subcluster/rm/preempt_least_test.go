@@ -150,9 +150,10 @@ func TestTheLeastWorkIsLost(t *testing.T) {
 	}
 }
 
-// TestOfMixedSizesLittleMoreIsLost: several containers of sizes that differ from those
-// that end are served one after the other, each where it costs least then. Over many
-// draws that loses not much more than the least.
+// TestOfMixedSizesLittleMoreIsLost: for several containers, of sizes that differ from
+// those that end and between these, too, waves together lose at most 2 % more than the
+// least. What is made for one after the other is looked at again together; where that
+// search is cut short a wave may lose more, here none is large enough.
 func TestOfMixedSizesLittleMoreIsLost(t *testing.T) {
 	var all, most, worst float64
 	exact, waves := 0, 0
@@ -169,7 +170,7 @@ func TestOfMixedSizesLittleMoreIsLost(t *testing.T) {
 			exact++
 		}
 	})
-	if waves < 10 || all > 1.1*most {
+	if waves < 10 || all > 1.02*most {
 		t.Errorf("of %d waves all lose %.1f %% more than the least", waves, 100*(all/most-1))
 	}
 	t.Logf("%d of %d waves lose at most 2 %% more than the least; all of them %.1f %%, the worst %.0f %%",

@@ -227,7 +227,7 @@ type budget struct {
 	even   amounts.Vec // never more by RuleBalance: what is above the ideal
 	soft   amounts.Vec // no more in this round, but for the claim that reaches it
 	types  uint32      // of which there is too much; bit i for type i
-	least  uint32      // of which there is just enough: hard is what is above the guarantee
+	least  uint32      // of which there is not, but of whose guarantee nothing may go either
 	ams    amounts.Vec // of it, what may be AMs
 	strict bool        // nothing of the other types
 }
@@ -286,20 +286,20 @@ func (r *round) review() {
 			return true
 		}
 		r.serve(n, &c.size.V, c.count)
-		r.count(c)
+		r.count(c, 1)
 		return false
 	})
 }
 
-// count adds up what claims take, and for whom.
-func (r *round) count(c *claim) {
+// count adds up what claims take, and for whom; -1 undoes it.
+func (r *round) count(c *claim, sign int32) {
 	for _, v := range c.victims {
-		r.taken.Add(&v.Size.V)
-		sumOf(r.loss, v.App).Add(&v.Size.V)
-		sumOf(r.userLoss, v.App.user).Add(&v.Size.V)
+		r.taken.AddTimes(&v.Size.V, int64(sign))
+		sumOf(r.loss, v.App).AddTimes(&v.Size.V, int64(sign))
+		sumOf(r.userLoss, v.App.user).AddTimes(&v.Size.V, int64(sign))
 	}
-	r.claimed[c.ask] += c.count
-	sumOf(r.byUser, c.app.user).AddTimes(&c.size.V, int64(c.count))
+	r.claimed[c.ask] += sign * c.count
+	sumOf(r.byUser, c.app.user).AddTimes(&c.size.V, int64(sign*c.count))
 }
 
 // sumOf is the sum kept for somebody, to be changed.

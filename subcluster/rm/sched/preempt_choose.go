@@ -115,6 +115,12 @@ type chooser struct {
 	scratch []*candidate
 	lent    bool // some is lent
 	least   leastWork
+
+	// See exchange.
+	exchanges bool
+	one       *amounts.Size // of all candidates, nil if they differ
+	chosen    map[*claim][]*candidate
+	steps     int
 }
 
 // heapOf is whom a heap of nodes serves: asks of one size that may go anywhere, by
@@ -128,6 +134,16 @@ func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
 		heaps: map[heapOf]*bundles{}, lent: r.lent,
+	}
+	ch.exchanges = r.leastWork && !slices.ContainsFunc(r.over, func(b *budget) bool { return !b.queue.losesLeast() })
+	if ch.exchanges && len(list) > 0 {
+		ch.one, ch.chosen = list[0].Size, map[*claim][]*candidate{}
+		for i := range list {
+			if list[i].Size != list[0].Size {
+				ch.one = nil
+				break
+			}
+		}
 	}
 	for _, c := range slices.Concat(r.p.claims, r.made) {
 		// What is free there is counted on already, so far as the victims do not suffice.
@@ -222,7 +238,11 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 		rest.rest.Sub(&w.size.V)
 		count++
 	}
-	return r.book(n, w, node, count, chosen)
+	c := r.book(n, w, node, count, chosen)
+	if ch.exchanges && w.size != ch.one {
+		ch.chosen[c] = chosen
+	}
+	return c
 }
 
 // cost is what clearing a node for an ask costs. In Hadoop's order it is the number of

@@ -36,6 +36,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 			if w.size == nil || w.count <= r.claimed[w] {
 				continue
 			}
+			from := len(r.made)
 			for want := w.count - r.claimed[w]; want > 0; {
 				if w.want != nil {
 					want = 1 // one more there may be against the constraint
@@ -49,6 +50,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 				}
 				want -= c.count
 			}
+			ch.exchange(n, w, from)
 		}
 	}
 }
@@ -97,7 +99,7 @@ func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candida
 		})
 	}
 	r.serve(n, &w.size.V, count)
-	r.count(c)
+	r.count(c, 1)
 	r.spend(c)
 	r.made = append(r.made, c)
 	return c

@@ -165,7 +165,7 @@ func (r *round) stillWithin(c *claim) bool {
 		}
 		b.take(&v.Size.V, 1)
 	}
-	r.count(c)
+	r.count(c, 1)
 	return true
 }
 

@@ -53,7 +53,7 @@ func (s *Scheduler) plan(q *Queue) Plan {
 				r.serve(n, &c.size.V, c.count)
 			}
 		}
-		r.count(c)
+		r.count(c, 1)
 		if c.queue.under(q) {
 			out.Victims = append(out.Victims, c.victims...)
 		}

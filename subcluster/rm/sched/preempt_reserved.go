@@ -89,7 +89,7 @@ func (r *round) yield(n *need, w *Ask, node *Node) {
 		r.serve(n, &w.size.V, 1)
 		c.count++
 	}
-	r.count(c)
+	r.count(c, 1)
 	r.p.claims = append(r.p.claims, c)
 	s.keep(c)
 }

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Claims for one ask are made one after the other, each where it costs least then. Of
+// containers of several sizes that may lose more than it must: two small ones end on a
+// node, and then a large one there, that alone makes room for both. So by LeastWork the
+// claims of an ask are looked at again together: where other containers, of the same
+// nodes or others, make room for as many and lose less, they take the victims' place.
+//
+// The search is exact over what each node offers, and bounded: by claims and nodes that
+// are looked at together, and by steps in a round. When they are over, claims stay as
+// they were made.
+const (
+	exchangeClaims = 16
+	exchangeServes = 64      // containers of the ask in all
+	exchangeNodes  = 32      // those of the claims, and the cheapest of the others
+	exchangeOffers = 32      // of one node
+	exchangeSteps  = 1 << 19 // of one round
+)
+
+// exchange is one such search.
+type exchange struct {
+	ch     *chooser
+	n      *need
+	w      *Ask
+	serves int32
+	nodes  []*Node
+	offers [][]offer
+	bound  [][]cost // by node and number: the least for so many on that node and later ones
+	now    []int    // the offer that is taken of each node, -1 for none
+	best   []int    // nil if nothing is better
+	price  cost     // of best, or of the claims
+}
+
+// offer is some containers of a node, and how many of the ask fit when they end.
+type offer struct {
+	list []*candidate
+	fit  int32
+	cost cost
+	sum  amounts.Vec
+}
+
+// exchange looks again at the claims that were made for an ask, from one on.
+func (ch *chooser) exchange(n *need, w *Ask, from int) {
+	r := ch.r
+	if !ch.exchanges || from == len(r.made) || ch.one == w.size || w.want != nil || w.hold != nil || n.rule.within() {
+		return
+	}
+	ch.groupByNode()
+	made := slices.Clone(r.made[from:])
+	r.made = r.made[:from]
+	for len(made) > 0 {
+		some, serves := 0, int32(0)
+		for some < min(len(made), exchangeClaims) && (some == 0 || serves+made[some].count <= exchangeServes) {
+			serves += made[some].count
+			some++
+		}
+		ch.exchangeSome(n, w, made[:some], serves)
+		made = made[some:]
+	}
+}
+
+// exchangeSome takes claims back, and makes them, or better ones, again.
+func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) {
+	r := ch.r
+	x := &exchange{ch: ch, n: n, w: w, serves: serves}
+	var was amounts.Vec
+	lists := make([][]*candidate, len(claims))
+	for i := len(claims) - 1; i >= 0; i-- {
+		c := claims[i]
+		lists[i] = ch.chosen[c]
+		for _, k := range lists[i] {
+			if k.AM || !k.choice.least { // nobody weighed what it loses
+				serves = 0
+			}
+			x.price = ch.with(x.price, k)
+			was.Add(&k.Size.V)
+		}
+		ch.takeBack(n, c)
+	}
+	if serves > 0 && ch.steps < exchangeSteps {
+		x.look(claims)
+	}
+	if x.best != nil && !x.may(&was) {
+		x.best = nil
+	}
+	if x.best == nil {
+		for i, c := range claims {
+			ch.take(r, n, w, c.count, c.node, lists[i])
+		}
+		return
+	}
+	for i, o := range x.best {
+		if o >= 0 {
+			of := x.offers[i][o]
+			fit := min(of.fit, serves)
+			ch.take(r, n, w, fit, x.nodes[i], of.list)
+			serves -= fit
+		}
+	}
+}
+
+// takeBack undoes a claim of this round.
+func (ch *chooser) takeBack(n *need, c *claim) {
+	r := ch.r
+	free := ch.room(c.node)
+	for _, k := range ch.chosen[c] {
+		k.choice.taken = false
+		delete(r.chosen, k.Owner)
+		k.budget.take(&k.Size.V, -1)
+		if k.AM {
+			k.budget.ams.Add(&k.Size.V)
+		}
+		free.Sub(&k.Size.V)
+	}
+	free.AddTimes(&c.size.V, int64(c.count))
+	r.serve(n, &c.size.V, -c.count)
+	r.count(c, -1)
+	for _, of := range c.spent {
+		for _, v := range c.victims {
+			r.planned[of].Sub(&v.Size.V)
+		}
+	}
+	delete(ch.chosen, c)
+}
+
+// may reports whether so much may be under notice as the best takes, or it is no more
+// than what was.
+func (x *exchange) may(was *amounts.Vec) bool {
+	var sum amounts.Vec
+	for i, o := range x.best {
+		if o >= 0 {
+			sum.Add(&x.offers[i][o].sum)
+		}
+	}
+	r := x.ch.r
+	if !r.withinBudgets(r.serves, &sum) {
+		return false
+	}
+	return !r.bounded || r.s.sizes.Fits(&sum, was) || r.s.sizes.FitsPlus(&r.taken, &sum, &r.allowed)
+}
+
+// look finds what is better than the claims.
+func (x *exchange) look(claims []*claim) {
+	ch := x.ch
+	seen := map[*Node]bool{}
+	see := func(n *Node) {
+		if seen[n] || len(x.nodes) == exchangeNodes {
+			return
+		}
+		seen[n] = true
+		if ch.r.mayUse(x.w, n) {
+			x.nodes = append(x.nodes, n)
+		}
+	}
+	for _, c := range claims {
+		see(c.node)
+	}
+	if h := ch.heaps[heapOf{x.w.size, x.n.rule == RuleBalance}]; h != nil {
+		for _, b := range h.items[:min(len(h.items), exchangeNodes)] {
+			see(b.node)
+		}
+	}
+	for _, n := range ch.nodes[:min(len(ch.nodes), exchangeNodes)] {
+		see(n)
+	}
+	for _, n := range x.nodes {
+		x.offers = append(x.offers, x.offered(n))
+	}
+	x.bounds()
+	x.now = make([]int, len(x.nodes))
+	x.choose(0, x.serves, cost{})
+}
+
+// offered gives what a node offers, but what costs more, ends more and makes no more
+// room than something else that it does.
+func (x *exchange) offered(node *Node) []offer {
+	ch, s := x.ch, x.ch.r.s
+	var able []*candidate
+	for _, i := range ch.byNode[node] {
+		k := &ch.list[i]
+		if k.choice.taken || k.app == x.w.app || !k.choice.least {
+			continue
+		}
+		if _, soon := k.budget.takes(s, &k.Size.V, x.n.rule); soon {
+			able = append(able, k)
+		}
+	}
+	var out []offer
+	var now []*candidate
+	steps := 0
+	var try func(from int, free, sum amounts.Vec, so cost)
+	try = func(from int, free, sum amounts.Vec, so cost) {
+		for i := from; i < len(able); i++ {
+			k := able[i]
+			price := ch.with(so, k)
+			if steps++; steps > leastSteps || !price.less(x.price) {
+				return // those that follow cost more
+			}
+			if may, _ := k.budget.takes(s, &k.Size.V, x.n.rule); !may {
+				continue
+			}
+			k.budget.reckon(&k.Size.V, 1)
+			now = append(now, k)
+			room, all := *plus(&free, &k.Size.V), *plus(&sum, &k.Size.V)
+			fit := ch.fit(x.w, room, x.serves)
+			if fit > 0 {
+				out = keepOffer(out, s.sizes.Check, offer{list: now, fit: fit, cost: price, sum: all})
+			}
+			if fit < x.serves {
+				try(i+1, room, all, price)
+			}
+			now = now[:len(now)-1]
+			k.budget.reckon(&k.Size.V, -1)
+		}
+	}
+	try(0, *ch.room(node), amounts.Vec{}, cost{})
+	ch.steps += steps
+	slices.SortStableFunc(out, func(a, b offer) int {
+		switch {
+		case a.cost.less(b.cost):
+			return -1
+		case b.cost.less(a.cost):
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// fit is how many of most of an ask fit.
+func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
+	for ; n < most && ch.r.s.sizes.Fits(&w.size.V, &free); n++ {
+		free.Sub(&w.size.V)
+	}
+	return n
+}
+
+// keepOffer adds an offer, whose list is the caller's, unless another is as good; those
+// than which it is better go.
+func keepOffer(list []offer, types int, o offer) []offer {
+	for i := range list {
+		if list[i].asGood(&o, types) {
+			return list
+		}
+	}
+	list = slices.DeleteFunc(list, func(l offer) bool { return o.asGood(&l, types) })
+	if len(list) < exchangeOffers {
+		o.list = slices.Clone(o.list)
+		list = append(list, o)
+	}
+	return list
+}
+
+func (o *offer) asGood(as *offer, types int) bool {
+	if o.fit < as.fit || as.cost.less(o.cost) {
+		return false
+	}
+	for i := range types {
+		if o.sum.At(i) > as.sum.At(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c cost) plus(d cost) cost { return cost{c.own + d.own, c.number + d.number, c.loss + d.loss} }
+
+// bounds finds what the nodes from one on cost at least.
+func (x *exchange) bounds() {
+	never := cost{own: math.MaxInt32}
+	x.bound = make([][]cost, len(x.nodes)+1)
+	x.bound[len(x.nodes)] = slices.Repeat([]cost{never}, int(x.serves)+1)
+	x.bound[len(x.nodes)][0] = cost{}
+	for i := len(x.nodes) - 1; i >= 0; i-- {
+		x.bound[i] = slices.Clone(x.bound[i+1])
+		for n := 1; n <= int(x.serves); n++ {
+			for _, o := range x.offers[i] {
+				if c := o.cost.plus(x.bound[i+1][max(0, n-int(o.fit))]); c.less(x.bound[i][n]) {
+					x.bound[i][n] = c
+				}
+			}
+		}
+		x.ch.steps += len(x.offers[i])
+	}
+}
+
+// choose tries each offer of a node, and none, for so many that are left.
+func (x *exchange) choose(i int, left int32, so cost) {
+	if left <= 0 {
+		if enough := x.price.loss * (1 - 1e-9); so.own < x.price.own || so.own == x.price.own && so.loss < enough {
+			x.best, x.price = append(x.best[:0], x.now[:i]...), so
+		}
+		return
+	}
+	if x.ch.steps++; x.ch.steps > exchangeSteps || i == len(x.nodes) || !so.plus(x.bound[i][left]).less(x.price) {
+		return
+	}
+	s := x.ch.r.s
+	for j := range x.offers[i] {
+		o := &x.offers[i][j]
+		may := true
+		taken := 0
+		for _, k := range o.list {
+			if _, may = k.budget.takes(s, &k.Size.V, x.n.rule); !may {
+				break
+			}
+			k.budget.reckon(&k.Size.V, 1)
+			taken++
+		}
+		for _, k := range o.list[:taken] {
+			k.budget.reckon(&k.Size.V, -1)
+			if may {
+				k.budget.take(&k.Size.V, 1)
+			}
+		}
+		if !may {
+			continue
+		}
+		x.now[i] = j
+		x.choose(i+1, left-o.fit, so.plus(o.cost))
+		for _, k := range o.list {
+			k.budget.take(&k.Size.V, -1)
+		}
+	}
+	x.now[i] = -1
+	x.choose(i+1, left, so)
+}
