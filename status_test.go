@@ -94,7 +94,7 @@ var features = []feature{
 		[]string{"e2e/rm.TestQueuesAreChangedByHadoopsTools", "subcluster/rm/rest.TestQueuesThatCallsChangedOutliveARestart"}},
 	{"ResourceManager", "preemption, of both schedulers and within a queue", partial,
 		"Hadoop's members take no part in the federation's budgets",
-		[]string{"e2e/rm.TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs",
+		[]string{"e2e/rm.TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs", "e2e/federation.TestSparkGivesWayBehindTheProxy",
 			"subcluster/rm.TestPreemptionKeepsItsPromises",
 			"e2e/scheduler.TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager",
 			"policies/rebalancer/server.TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice"}},
