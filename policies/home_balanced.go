@@ -35,29 +35,30 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		return -1, noWeight
 	}
 	var federation creel.Resource
-	for _, i := range d.in {
-		_, _, total, _ := room(d.view, d.status(i), d.sub.Queue, d.label(i))
-		federation = federation.Add(total)
-	}
-	plan := planFor(d.view, d.sub.Queue, d.labelled())
 	anyRoom := false
-	roomy := make([]bool, len(d.all))
+	roomy, net, totals := make([]bool, len(d.all)), make([]creel.Resource, len(d.all)), make([]creel.Resource, len(d.all))
 	for _, i := range d.in {
-		free, pending, total, of := room(d.view, d.status(i), d.sub.Queue, d.label(i))
-		apps, assumed := d.assumed(i)
-		net := free.Sub(pending).Sub(assumed)
-		roomy[i] = d.sub.Size.Fits(net) && !net.IsZero()
-		anyRoom = anyRoom || roomy[i]
 		c := &d.all[i]
-		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
-		c.Numbers = Numbers{Of: of, Free: free, Pending: pending, Assumed: assumed, Apps: apps}
-		if of == "label" {
-			c.Numbers.Label = d.label(i)
+		n := &c.Numbers
+		label := d.label(i)
+		n.Free, n.Pending, totals[i], n.Of = room(d.view, d.status(i), d.sub.Queue, label)
+		n.Apps, n.Assumed = d.assumed(i)
+		if n.Of == "label" {
+			n.Label = label
 		}
 		if d.slow(i) {
-			c.Numbers.Starting = d.view.Plan.Counts(c.Member)
+			n.Starting = d.view.Plan.Counts(c.Member)
 		}
+		federation = federation.Add(totals[i])
+		net[i] = n.Free.Sub(n.Pending).Sub(n.Assumed)
+		roomy[i] = d.sub.Size.Fits(net[i]) && !net[i].IsZero()
+		anyRoom = anyRoom || roomy[i]
 	}
+	for _, i := range d.in {
+		c := &d.all[i]
+		c.Score = netScore(net[i], totals[i], federation) * scale(net[i], b.weights.of(c.Member))
+	}
+	plan := planFor(d.view, d.sub.Queue, d.labelled())
 	if anyRoom {
 		d.exclude(func(i int) (Exclusion, string) {
 			if !roomy[i] {

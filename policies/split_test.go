@@ -309,13 +309,50 @@ func TestApportionHandsOutAll(t *testing.T) {
 	})
 }
 
+// many are so many members with more and more room.
+func many(n int) *subcluster.View {
+	var members []subcluster.Status
+	for i := range n {
+		members = append(members, member(creel.SubclusterID(fmt.Sprintf("sc-%04d", i)), 50_000+int64(i)))
+	}
+	return view(members...)
+}
+
+// The choice of a home; of a goal of 2 us with 20 members and 20 us with 1,000.
 func BenchmarkHome(b *testing.B) {
-	v := view(member("sc-a", 50_000), member("sc-b", 51_000), member("sc-c", 52_000))
-	p, rnd := Default(), seeded(1)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := p.Home(v, small, nil, rnd); err != nil {
-			b.Fatal(err)
+	for _, n := range []int{3, 20, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			v, p, rnd := many(n), Default(), seeded(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := p.Home(v, small, nil, rnd); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// An ask for 1,000 containers over 20 members, of a goal of 200 us.
+func BenchmarkSplit(b *testing.B) {
+	v := many(20)
+	var reach []Reach
+	for i := range v.Members {
+		reach = append(reach, Reach{Member: v.Members[i].ID, Home: i == 3, UAM: i < 5, Headroom: gigs(48), Known: true})
+	}
+	rnd := seeded(1)
+	for _, name := range SplitNames() {
+		if name == "reject" {
+			continue
 		}
+		p := must(b, split(name, ""))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Split(v, "root.a", Group{Count: 1000, Size: gig}, reach, rnd); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
