@@ -36,7 +36,8 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	var federation creel.Resource
 	anyRoom := false
-	roomy, net, totals := make([]bool, len(d.all)), make([]creel.Resource, len(d.all)), make([]creel.Resource, len(d.all))
+	roomy, net := make([]bool, len(d.all)), make([]creel.Resource, len(d.all))
+	totals := make([]creel.Resource, len(d.all))
 	for _, i := range d.in {
 		c := &d.all[i]
 		n := &c.Numbers
