@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
@@ -25,6 +26,7 @@ type haRM struct {
 	mu     sync.Mutex
 	active bool
 	peer   *haRM
+	hang   chan struct{} // not nil: calls wait until it is closed
 
 	calls atomic.Int64 // of all ports
 }
@@ -55,6 +57,26 @@ func (rm *haRM) become(active bool) {
 	rm.active = active
 }
 
+// hangs has all calls wait until the test is over.
+func (rm *haRM) hangs(t *testing.T) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	hang := make(chan struct{})
+	rm.hang = hang
+	t.Cleanup(func() { close(hang) })
+}
+
+// take counts a call and holds it while the ResourceManager hangs.
+func (rm *haRM) take() {
+	rm.calls.Add(1)
+	rm.mu.Lock()
+	hang := rm.hang
+	rm.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+}
+
 func (rm *haRM) isActive() bool {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
@@ -63,7 +85,7 @@ func (rm *haRM) isActive() bool {
 
 // serve serves RPC.
 func (rm *haRM) serve(context.Context, []byte) ([]byte, error) {
-	rm.calls.Add(1)
+	rm.take()
 	if !rm.isActive() {
 		return nil, &hrpc.RemoteError{Class: hrpc.ClassStandby, Message: "ResourceManager is not Active!"}
 	}
@@ -72,7 +94,7 @@ func (rm *haRM) serve(context.Context, []byte) ([]byte, error) {
 
 // ServeHTTP is its web server.
 func (rm *haRM) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rm.calls.Add(1)
+	rm.take()
 	body, _ := io.ReadAll(r.Body)
 	switch {
 	case rm.isActive():
@@ -185,5 +207,43 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 	second.become(false)
 	if _, err := port.get(context.Background(), "/ws/v1/cluster/metrics", 1000); !errors.Is(err, creel.ErrStandby) {
 		t.Errorf("an agent, with none active: %v", err)
+	}
+}
+
+// An active one that stands still costs one call its time at each port; those after it find
+// its successor.
+func TestASilentActiveOneCostsOneCallItsTime(t *testing.T) {
+	for name, call := range map[string]func(m *Member) error{
+		"client": func(m *Member) error {
+			_, err := m.Client(context.Background(), Write, "ann", "getClusterMetrics", nil)
+			return err
+		},
+		"admin": func(m *Member) error {
+			_, err := m.Admin(context.Background(), "ann", "refreshQueues", nil)
+			return err
+		},
+		"web": func(m *Member) error {
+			_, _, err := m.Web(context.Background(), Write, http.MethodPost, "/ws/v1/apps", "", nil, []byte("x"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second, addresses := newPair(t)
+			first.hangs(t)
+			second.become(true) // elected, since the first one says nothing
+			m := member(pool(t, Config{Deadlines: [kinds]time.Duration{Write: 200 * time.Millisecond}}), addresses)
+			var u *Unavailable
+			if err := call(m); !errors.As(err, &u) || !u.Sent {
+				t.Errorf("the first call: %v", err)
+			}
+			for range 3 {
+				if err := call(m); err != nil {
+					t.Errorf("a later call: %v", err)
+				}
+			}
+			if a, b := first.calls.Load(), second.calls.Load(); a != 1 || b != 3 {
+				t.Errorf("the silent one got %d calls, its successor %d", a, b)
+			}
+		})
 	}
 }
