@@ -96,7 +96,7 @@ func (h *Handler) labelsToNodes(w http.ResponseWriter, r *http.Request) {
 						ids[k] = id.String()
 					}
 					w.Texts("nodes", ids)
-					w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
+					h.partitionInfo(w, l)
 				})
 			})
 		})
@@ -115,19 +115,33 @@ func queryList(r *http.Request, name string) (out []string) {
 	return out
 }
 
+// clusterLabels gives the labels that there are, each with what its nodes have.
 func (h *Handler) clusterLabels(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	h.labelInfos(w, r, list[1:])
+	h.labelInfos(w, r, list[1:], func(w *writer, l *rm.LabelView) { h.partitionInfo(w, l) })
 }
 
-func (h *Handler) labelInfos(w http.ResponseWriter, r *http.Request, list []rm.LabelView) {
+func (h *Handler) partitionInfo(w *writer, l *rm.LabelView) {
+	w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
+}
+
+// labelInfos writes labels and what more there is to say of each.
+func (h *Handler) labelInfos(
+	w http.ResponseWriter,
+	r *http.Request,
+	list []rm.LabelView,
+	more func(w *writer, l *rm.LabelView),
+) {
 	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
 		if len(list) > 0 {
-			w.List("nodeLabelInfo", len(list), func(w *writer, i int) { labelFields(w, list[i].Label) })
+			w.List("nodeLabelInfo", len(list), func(w *writer, i int) {
+				labelFields(w, list[i].Label)
+				more(w, &list[i])
+			})
 		}
 	})
 }
@@ -140,16 +154,10 @@ func (h *Handler) partitions(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
-		w.List("nodeLabelInfo", len(list), func(w *writer, i int) {
-			l := list[i]
-			if l.Name == "" {
-				l.Name = rm.DefaultPartition
-			}
-			labelFields(w, l.Label)
-			w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
-			w.Int("activeNMs", int64(l.Active))
-		})
+	list[0].Name = rm.DefaultPartition // that of the nodes without a label
+	h.labelInfos(w, r, list, func(w *writer, l *rm.LabelView) {
+		h.partitionInfo(w, l)
+		w.Int("activeNMs", int64(l.Active))
 	})
 }
 
@@ -170,7 +178,7 @@ func (h *Handler) labelsOfNode(w http.ResponseWriter, r *http.Request) {
 			out = append(out, labelNamed(list, n.Label))
 		}
 	}
-	h.labelInfos(w, r, out)
+	h.labelInfos(w, r, out, func(*writer, *rm.LabelView) {})
 }
 
 // labelledNode reads a node id; one without a port is every node of the host.

@@ -58,8 +58,17 @@ func TestLabelsOverREST(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, r.status, r.body, want)
 		}
 	}
-	same("/get-node-labels",
-		`{"nodeLabelInfo":[{"name":"gpu","exclusivity":"true"},{"name":"ssd","exclusivity":"false"}]}`)
+	known := c.get(base+"/get-node-labels", "nodeLabelInfo").([]any)
+	if len(known) != 2 {
+		t.Fatalf("labels: %v", known)
+	}
+	for i, want := range []struct{ name, exclusive, memory string }{{"gpu", "true", "8192"}, {"ssd", "false", "0"}} {
+		label := known[i].(map[string]any)
+		has := label["partitionInfo"].(map[string]any)["resourceAvailable"].(map[string]any)
+		if label["name"] != want.name || label["exclusivity"] != want.exclusive || has["memory"] != want.memory {
+			t.Errorf("label %v, want %v", label, want)
+		}
+	}
 	same("/nodes/"+id+"/get-labels", `{"nodeLabelInfo":{"name":"gpu","exclusivity":"true"}}`)
 	if got := c.get(base+"/get-node-to-labels", "nodeToLabels", "entry"); len(got.([]any)) != 2 {
 		t.Errorf("labels of nodes: %v", got)
