@@ -28,6 +28,7 @@ func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 		q := &t.Queues[i]
 		changed = changed || q.GuaranteePercent > 0 && far(q.Guarantee, of(q.GuaranteePercent)) ||
 			q.MaximumPercent > 0 && far(q.Maximum, of(q.MaximumPercent)) ||
+			q.UserLimitPercent > 0 && far(q.UserLimit, of(q.UserLimitPercent)) ||
 			q.PreemptionPercent > 0 && far(q.Preemption, of(q.PreemptionPercent))
 	}
 	for i := range t.Queues {
@@ -37,6 +38,9 @@ func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 		}
 		if q.MaximumPercent > 0 && changed {
 			q.Maximum = of(q.MaximumPercent)
+		}
+		if q.UserLimitPercent > 0 && changed {
+			q.UserLimit = of(q.UserLimitPercent)
 		}
 		if q.PreemptionPercent > 0 && changed {
 			q.Preemption = of(q.PreemptionPercent)
@@ -78,6 +82,9 @@ func (t *Tree) Encode() ([]byte, error) {
 			return nil, err
 		}
 		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
+			return nil, err
+		}
+		if out.UserLimit, err = write(q.UserLimit, q.UserLimitPercent); err != nil {
 			return nil, err
 		}
 		if out.Preemption, err = write(q.Preemption, q.PreemptionPercent); err != nil {
@@ -179,6 +186,7 @@ type QueueState struct {
 	Percent   float64 `json:"percent"` // the guarantee, of the federation's dominant type
 	Weight    float64 `json:"weight,omitempty"`
 	Maximum   Amounts `json:"maximum,omitempty"` // none without one
+	UserLimit Amounts `json:"user_limit,omitempty"`
 	Optout    bool    `json:"optout,omitempty"`
 	// Preemption is the most that is taken back for it in each PreemptionSeconds.
 	Preemption        Amounts `json:"preemption,omitempty"`
@@ -292,6 +300,9 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			}
 			if q.Bounded() {
 				s.Maximum, s.MaximumPercent = amountsOf(q.Maximum), 100*Share(q.Maximum.Min(total), total)
+			}
+			if q.UserLimited() {
+				s.UserLimit = amountsOf(q.UserLimit)
 			}
 			if q.PreemptionBounded() {
 				s.Preemption, s.PreemptionSeconds = amountsOf(q.Preemption), int64(q.PreemptionEvery/time.Second)

@@ -24,7 +24,8 @@ const (
 	TreeName    = "federation"
 	PlanClass   = subcluster.PlanClass
 	PlanName    = subcluster.PlanName
-	EscrowClass = "escrow" // a record for each queue with a maximum, by path
+	EscrowClass = "escrow"       // a record for each queue with a maximum, by path
+	UsersClass  = "escrow-users" // a record for each queue with a user limit, by path
 )
 
 // Tree is what holds for queues in the federation as a whole, as its document
@@ -46,6 +47,10 @@ type Queue struct {
 	// Maximum is what the queue may use in all members together, kept by escrow;
 	// zero for none. Types that the document leaves out have Unbounded.
 	Maximum creel.Resource
+	// UserLimit is what one user may use in all members together, of a queue that has no
+	// children; zero for no limit. It is kept by escrow (escrow.Users); otherwise as Maximum.
+	UserLimit        creel.Resource
+	UserLimitPercent float64
 	// GuaranteePercent and MaximumPercent say that the amounts above are so much of
 	// what the federation has; 0: they are absolute. Who writes the document puts the
 	// amounts in (Resolve), and the rebalancer when the federation grows or shrinks.
@@ -67,6 +72,9 @@ const Unbounded = math.MaxInt64 >> 16
 
 // Bounded reports whether the queue has a maximum.
 func (q *Queue) Bounded() bool { return !q.Maximum.IsZero() }
+
+// UserLimited reports whether each user of the queue has a limit.
+func (q *Queue) UserLimited() bool { return !q.UserLimit.IsZero() }
 
 // Find gives what the document says of a queue, nil for nothing.
 func (t *Tree) Find(q creel.QueuePath) *Queue {
@@ -90,6 +98,7 @@ type queueJSON struct {
 	Guarantee json.RawMessage `json:"guarantee,omitempty"`
 	Weight    *float64        `json:"weight,omitempty"`
 	Maximum   json.RawMessage `json:"maximum,omitempty"`
+	UserLimit json.RawMessage `json:"user_limit,omitempty"`
 	// Preemption is what may be taken back for it in PreemptionSeconds [60].
 	Preemption        json.RawMessage `json:"preemption,omitempty"`
 	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
@@ -102,8 +111,8 @@ type queueJSON struct {
 //	  "guarantee": {"memory": 1048576, "vCores": 256},
 //	  "maximum": {"memory": 4194304}}]}
 //
-// "preemption" bounds what is taken back from others for the queue, see GivePreemption.
-// Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
+// "user_limit" bounds each user of the queue, "preemption" is taken back from others for the queue (see
+// GivePreemption). Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
 // the amounts that it was when the document was written, is a part of the federation.
 // Unknown keys, amounts below zero and queues named twice are refused.
 func ParseTree(data []byte, version int64) (*Tree, error) {
@@ -136,6 +145,9 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		}
 		if e.Maximum, e.MaximumPercent, err = amounts(q.Maximum, Unbounded); err != nil {
 			return nil, refuse("maximum of %s: %v", path, err)
+		}
+		if e.UserLimit, e.UserLimitPercent, err = amounts(q.UserLimit, Unbounded); err != nil {
+			return nil, refuse("user limit of %s: %v", path, err)
 		}
 		if err := e.readPreemption(&q); err != nil {
 			return nil, refuse("preemption of %s: %v", path, err)

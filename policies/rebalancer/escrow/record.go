@@ -81,6 +81,10 @@ type Request struct {
 	// Recovering says that containers of the epoch before may not be counted in
 	// Uses yet: the cap is not lowered.
 	Recovering bool
+	// Else counts against the maximum as Uses does, and is no reason to have more: see Users.
+	Else creel.Resource
+	// Leaves: it wants nothing, and gives back what nobody else is short of too.
+	Leaves bool
 	// Standing: what is in force there stays so without a lease. Fixed: it cannot be
 	// changed.
 	Standing, Fixed bool
@@ -117,6 +121,11 @@ func (r *Record) Adopt(now time.Time, source string, members, standing []creel.S
 		longest = max(longest, h.Lease)
 	}
 	r.Settled = later(r.Settled, now.Add(longest+t.Linger))
+}
+
+// settled reports whether all is known that members may hold.
+func (r *Record) settled(now time.Time) bool {
+	return len(r.AwaitedStanding) == 0 && (len(r.Awaited) == 0 || !now.Before(r.Settled))
 }
 
 // Leave drops what members held without a lease that are in the federation no more:
@@ -197,7 +206,11 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	if q.Recovering {
 		cap = cap.Max(h.Cap)
 	}
-	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(q.Uses.Sub(cap))
+	over := q.Uses.Max(q.Else)
+	if q.Recovering { // what ran above its cap before may not be found yet
+		over = over.Max(h.Cap.Add(h.Over))
+	}
+	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(over.Sub(cap))
 	h.Needs, h.Lease, h.Ends = q.Needs, t.Lease, now.Add(t.Lease)
 	h.Standing, h.Fixed = q.Standing, q.Fixed
 	h.Version++
@@ -246,6 +259,8 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 			r.Awaited, r.Settled.UTC().Format(time.TimeOnly))
 	case q.Recovering:
 		return needs.Max(h.Cap), "it recovers: what it held is kept"
+	case q.Leaves:
+		return needs, ""
 	}
 	short, lack, free := r.lack(now, i)
 	switch {

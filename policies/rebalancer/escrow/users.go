@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// A user limit is a maximum for each user of a queue, of whom there may be tens of
+// thousands. A record for each would be written all day for users who run two containers.
+// So a queue has one document, UsersRecord, with two kinds of records:
+//
+//   - Each shares the limit out evenly, and a member lets every user who is not hot use its
+//     part of it. Members' parts sum to the limit, so no user comes above it.
+//   - A user who wants more than that part in some member is hot, and has a record like a
+//     queue's, of which the maximum is the whole limit. It takes the place of the parts of
+//     Each in all members: nobody is given more by it until every member that has a part of
+//     Each, which it may let the user use, has asked in it. That is Record.Awaited.
+//
+// When no member holds any of a hot user's record, and so nothing of the user runs, the
+// record goes, and the user has the parts of Each again.
+//
+// Both are in one document because a member that renews its part of Each must know of all
+// hot users: the compare-and-set of one is that of the other. A member that has not heard of
+// a hot user loses its part of Each when its lease is over, which the record waits for.
+
+// MostHot is how many users of a queue have records at once. Further users keep to the
+// parts that everybody has.
+const MostHot = 100
+
+// UsersRecord shares out what each user of a queue may use.
+type UsersRecord struct {
+	Each *Record   `json:"each"`
+	Hot  []HotUser `json:"hot,omitempty"` // by name
+}
+
+// HotUser is a user with a record.
+type HotUser struct {
+	User string `json:"user"`
+	*Record
+}
+
+// UsersRequest is what a member asks for.
+type UsersRequest struct {
+	Each  Request
+	Users []UserRequest // by name
+}
+
+// UserRequest is that of a hot user.
+type UserRequest struct {
+	User string
+	Request
+	First bool // what the member holds is its part of Each
+}
+
+// UsersGrant is the answer.
+type UsersGrant struct {
+	Each   Grant
+	Users  []UserGrant // of those asked for that have a record
+	Hot    []string    // who has a record now
+	Source string      // of the store
+}
+
+// UserGrant is that of a hot user.
+type UserGrant struct {
+	User string
+	Grant
+}
+
+// NewUsersRecord makes the record of a queue that has none.
+func NewUsersRecord(q creel.QueuePath, limit creel.Resource, tree int64) *UsersRecord {
+	return &UsersRecord{Each: NewRecord(q, limit, tree)}
+}
+
+// Adopt is Record.Adopt, for all records. Members of which the ResourceManager is not ours
+// take no part.
+func (r *UsersRecord) Adopt(now time.Time, source string, members []creel.SubclusterID, t Terms) {
+	r.Each.Adopt(now, source, members, nil, t)
+	for i := range r.Hot {
+		r.Hot[i].Adopt(now, source, members, nil, t)
+	}
+}
+
+// Limit is Record.Limit, for all records.
+func (r *UsersRecord) Limit(limit creel.Resource, tree int64) {
+	r.Each.Limit(limit, tree)
+	for i := range r.Hot {
+		r.Hot[i].Limit(limit, tree)
+	}
+}
+
+// Ask answers a request at a time of the store's clock and changes the record accordingly.
+// A request of an earlier epoch is refused with creel.ErrStale.
+func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant, err error) {
+	if g.Each, err = r.Each.Ask(now, q.Each, t); err != nil {
+		return g, err
+	}
+	g.Source = r.Each.Source
+	for i := range q.Users {
+		u := &q.Users[i]
+		x := r.hot(now, u, t)
+		if x == nil {
+			continue
+		}
+		grant, err := x.Ask(now, u.Request, t)
+		if err != nil {
+			return g, err
+		}
+		g.Users = append(g.Users, UserGrant{u.User, grant})
+		if u.Leaves {
+			x.Holders = slices.DeleteFunc(x.Holders, func(h Holder) bool {
+				return h.Member == u.Member && h.Cap.IsZero() && h.Over.IsZero()
+			})
+		}
+	}
+	r.Hot = slices.DeleteFunc(r.Hot, func(u HotUser) bool {
+		u.expire(now, t)
+		return len(u.Holders) == 0 && u.settled(now)
+	})
+	for _, u := range r.Hot {
+		g.Hot = append(g.Hot, u.User)
+	}
+	return g, nil
+}
+
+// hot finds the record of a user, or makes it: nil if there are too many.
+func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
+	i, known := slices.BinarySearchFunc(r.Hot, q.User, func(u HotUser, name string) int {
+		return strings.Compare(u.User, name)
+	})
+	if !known {
+		if q.First && len(r.Hot) >= MostHot {
+			return nil
+		}
+		x := NewRecord(r.Each.Queue, r.Each.Maximum, r.Each.Tree)
+		members := slices.Clone(r.Each.Awaited)
+		for j := range r.Each.Holders {
+			members = append(members, r.Each.Holders[j].Member)
+		}
+		x.Adopt(now, r.Each.Source, members, nil, t)
+		r.Hot = slices.Insert(r.Hot, i, HotUser{q.User, x})
+	}
+	return r.Hot[i].Record
+}
+
+// Strange reports whether the record has hot users that a member does not know.
+func (r *UsersRecord) Strange(u *Users) bool {
+	return slices.ContainsFunc(r.Hot, func(h HotUser) bool { return u.hot[h.User] == nil })
+}
+
+// UserUse is what a user has and wants in a member.
+type UserUse struct {
+	User        string
+	Uses, Needs creel.Resource // Needs: with what applications wait for
+}
+
+// Users is a subcluster's side for the users of one queue; see Member. The zero value
+// with the exported fields allows nothing.
+type Users struct {
+	ID      creel.SubclusterID
+	Epoch   int64
+	Terms   Terms
+	Recover time.Time
+
+	each   Member
+	source string // of the store, when an answer was told last
+	hot    map[string]*hotUser
+}
+
+// hotUser is a user who is known to have a record, or is about to have one.
+type hotUser struct {
+	Member
+	first  bool // there was no answer yet: what is held is the part of Each
+	again  bool // it is to be asked for though nothing is wanted
+	gone   bool // nothing is held, and the record knows
+	leaves bool // the request under way gives back all
+}
+
+// Ask makes a request of what users have and want at this very moment, by name.
+func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
+	part, apart := u.each.Cap(now), creel.Resource{}
+	of := map[string]UserUse{}
+	for _, x := range uses {
+		if of[x.User] = x; u.hot[x.User] != nil {
+			continue
+		}
+		if now.Before(u.each.ends) && !x.Needs.Fits(part) {
+			u.begin(x.User).first = true
+		} else {
+			apart = apart.Max(x.Uses)
+		}
+	}
+	q := &UsersRequest{}
+	for _, name := range slices.Sorted(maps.Keys(u.hot)) {
+		h, x := u.hot[name], of[name]
+		idle := x.Uses.IsZero() && x.Needs.IsZero()
+		if idle && h.gone && !h.again {
+			continue
+		}
+		r := UserRequest{name, h.Ask(now, x.Uses, x.Needs), h.first}
+		h.leaves = idle
+		r.Leaves = idle
+		q.Users = append(q.Users, r)
+	}
+	u.each.ID, u.each.Epoch, u.each.Terms, u.each.Recover = u.ID, u.Epoch, u.Terms, u.Recover
+	q.Each = u.each.Ask(now, creel.Resource{}, creel.Resource{})
+	q.Each.Else = apart
+	return q
+}
+
+// begin makes a user hot with what this member lets everybody use.
+func (u *Users) begin(name string) *hotUser {
+	h := &hotUser{Member: Member{
+		ID: u.ID, Epoch: u.Epoch, Terms: u.Terms, Recover: u.Recover, held: u.each.held, ends: u.each.ends,
+	}}
+	if u.hot == nil {
+		u.hot = map[string]*hotUser{}
+	}
+	u.hot[name] = h
+	return h
+}
+
+// Granted takes the answer to the request that was made at sent. It is told only when the
+// record has been written. again says that there are users to be asked for at once.
+func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
+	for _, name := range g.Hot {
+		if u.hot[name] == nil {
+			u.begin(name).again = true
+		}
+	}
+	for i := range g.Users {
+		x := &g.Users[i]
+		h := u.hot[x.User]
+		h.gone = h.leaves && h.Cap(sent).IsZero() && x.Cap.IsZero()
+		h.Granted(sent, x.Grant)
+		h.first, h.again = false, false
+	}
+	for name, h := range u.hot {
+		if !slices.Contains(g.Hot, name) {
+			if g.Source == u.source {
+				delete(u.hot, name) // nothing of the user runs anywhere, or there are too many
+			} else {
+				h.again = true // the store may have lost the record
+			}
+		}
+		again = again || h.again
+	}
+	u.source = g.Source
+	u.each.Granted(sent, g.Each)
+	return again
+}
+
+// Cap is what a user may use here at a time, and until when.
+func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
+	if h := u.hot[user]; h != nil {
+		return h.Cap(now), h.ends
+	}
+	return u.each.Cap(now), u.each.ends
+}
+
+// Hot gives the users who have records, with what they were not given when last asked,
+// and why.
+func (u *Users) Hot(yield func(user string, short creel.Resource, reason string) bool) {
+	for name, h := range u.hot {
+		if !yield(name, h.short, h.reason) {
+			return
+		}
+	}
+}
+
+// Each is what everybody else may use here at a time, and until when.
+func (u *Users) Each(now time.Time) (creel.Resource, time.Time) {
+	return u.each.Cap(now), u.each.ends
+}
