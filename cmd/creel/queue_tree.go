@@ -39,6 +39,7 @@ var treeColumns = []column[rebalancer.QueueState]{
 		return strconv.FormatFloat(q.Weight, 'g', 4, 64)
 	}},
 	{"MAXIMUM", false, func(q rebalancer.QueueState) string { return amountsText(q.Maximum) }},
+	{"USER LIMIT", false, func(q rebalancer.QueueState) string { return amountsText(q.UserLimit) }},
 	{"FOLLOWS", false, func(q rebalancer.QueueState) string {
 		if q.Optout {
 			return "no"
@@ -131,7 +132,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 func differences(before, after []rebalancer.QueueState) (lines []string) {
 	text := func(q rebalancer.QueueState) string {
 		var cells []string
-		for _, c := range treeColumns[1:6] {
+		for _, c := range treeColumns[1:7] {
 			cells = append(cells, strings.ToLower(c.title)+" "+c.text(q))
 		}
 		return string(q.Queue) + ": " + strings.Join(cells, ", ")
@@ -202,6 +203,7 @@ func queueApply() *cobra.Command {
       guarantee: 30%               of the federation, or {memory: MB, vCores: N}
       weight: 2                    of what is left beyond guarantees
       maximum: 45%
+      user_limit: 10%              what each user may use
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
     - queue: root.batch
       optout: true                 homes, splits and escrow do not follow the plan

@@ -208,8 +208,8 @@ func rebalancerWhy() *cobra.Command {
 				if e.Lasts != "" {
 					lasts = e.Lasts
 				}
-				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member, e.Cap["memory"], lasts,
-					e.Needs["memory"])
+				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member, e.Cap[creel.MemoryName], lasts,
+					e.Needs[creel.MemoryName])
 			}
 			shown := 0
 			for _, d := range state.Decisions {
@@ -291,9 +291,10 @@ func rebalancerPause(pause bool) *cobra.Command {
 	return c
 }
 
-// escrowLine is one member's part of a queue's maximum.
+// escrowLine is one member's part of a queue's maximum, or of a user's limit in it.
 type escrowLine struct {
 	Queue   creel.QueuePath    `json:"queue"`
+	User    string             `json:"user,omitempty"` // "*": each user who is not named
 	Maximum string             `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     string             `json:"cap"`
@@ -304,6 +305,7 @@ type escrowLine struct {
 
 var escrowColumns = []column[escrowLine]{
 	{"QUEUE", false, func(e escrowLine) string { return string(e.Queue) }},
+	{"USER", false, func(e escrowLine) string { return e.User }},
 	{"MAXIMUM", false, func(e escrowLine) string { return e.Maximum }},
 	{"MEMBER", false, func(e escrowLine) string { return string(e.Member) }},
 	{"CAP", false, func(e escrowLine) string { return e.Cap }},
@@ -315,7 +317,7 @@ var escrowColumns = []column[escrowLine]{
 func rebalancerEscrow() *cobra.Command {
 	var f storeFlags
 	c := &cobra.Command{
-		Use: "escrow", Short: "show who holds which part of federation-wide maxima", Args: noArguments,
+		Use: "escrow", Short: "show who holds which part of federation-wide maxima and user limits", Args: noArguments,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -330,22 +332,40 @@ func rebalancerEscrow() *cobra.Command {
 				if err := json.Unmarshal(d.Data, &r); err != nil {
 					return fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
 				}
-				for _, h := range r.Holders {
-					ends := "over"
-					if text := h.Lasts(); text != "" {
-						ends = text
-					} else if left := h.Ends.Sub(set.Now); left > 0 {
-						ends = left.Round(100_000_000).String()
-					}
-					lines = append(lines, escrowLine{
-						r.Queue, amount(r.Maximum), h.Member, amount(h.Cap), amount(h.Needs), amount(h.Share), ends,
-					})
+				lines = append(lines, escrowLines("", &r, set.Now)...)
+			}
+			users, err := store.Documents(ctx, rebalancer.UsersClass)
+			if err != nil {
+				return err
+			}
+			for _, d := range users.Documents {
+				var r escrow.UsersRecord
+				if err := json.Unmarshal(d.Data, &r); err != nil {
+					return fmt.Errorf("the escrow records of users of %s cannot be read: %w", d.Name, err)
+				}
+				for user, of := range r.All {
+					lines = append(lines, escrowLines(user, of, users.Now)...)
 				}
 			}
 			return printList(c.OutOrStdout(), f.printer, lines, escrowColumns)
 		})
 	}
 	return c
+}
+
+func escrowLines(user string, r *escrow.Record, now time.Time) (lines []escrowLine) {
+	for _, h := range r.Holders {
+		ends := "over"
+		if text := h.Lasts(); text != "" {
+			ends = text
+		} else if left := h.Ends.Sub(now); left > 0 {
+			ends = left.Round(100_000_000).String()
+		}
+		lines = append(lines, escrowLine{
+			r.Queue, user, amount(r.Maximum), h.Member, amount(h.Cap), amount(h.Needs), amount(h.Share), ends,
+		})
+	}
+	return lines
 }
 
 // amount leaves out what a maximum does not bound.

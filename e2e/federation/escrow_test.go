@@ -5,8 +5,6 @@ package federation
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -35,22 +33,13 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	f.Subclusters = append(f.Subclusters, far)
 	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", far.ID)
 	for _, s := range f.Subclusters {
-		start(t, "nm-"+s.ID, "nm", hadoop.Conf{
-			"yarn.resourcemanager.resource-tracker.address": s.Addresses.Tracker,
-			"creel.nm.simulate":                             "1", "creel.nm.simulate.memory-mb": "16384", "creel.nm.simulate.vcores": "64",
-			"creel.nm.simulate.run-time": "1h",
-		})
+		startSimulated(t, s, 16384)
 	}
 	f.StartRouter(t, 1, nil)
 	f.Await(t, 4)
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 4)
-	file := filepath.Join(tempDir(t, "document"), "federation.yaml")
-	document := fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum)
-	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f.Creel(t, "queue", "apply", "-f", file, "--server", "http://"+web, "--user", hadoop.OSUser(t))
+	f.applyTree(t, fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum))
 
 	use := func(s *Subcluster) int {
 		t.Helper()
@@ -102,7 +91,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 		}
 		caps := 0
 		for _, e := range doc.Escrow {
-			caps += e.Cap["memory"]
+			caps += e.Cap["memory-mb"]
 		}
 		if caps > maximum {
 			t.Fatalf("sample %d: caps sum to %d MB, above %d: %+v", samples, caps, maximum, doc.Escrow)
@@ -113,19 +102,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	load := func(s *Subcluster, n int) {
 		t.Helper()
 		for range n {
-			id, err := NewApplication(t, s.Addresses.Web)
-			if err != nil {
-				t.Fatal(err)
-			}
-			code, err := Call(t, http.MethodPost, s.Addresses.Web, "/ws/v1/cluster/apps", map[string]any{
-				"application-id": id, "application-name": "load", "queue": "other", "application-type": "TEST",
-				"max-app-attempts": 1, "resource": map[string]any{"memory": each, "vCores": 1},
-				"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
-			}, nil)
-			if err != nil {
-				t.Fatal(code, err)
-			}
-			apps[s.ID] = append(apps[s.ID], id)
+			apps[s.ID] = append(apps[s.ID], submitSleep(t, s.Addresses.Web, "other", each))
 		}
 	}
 	// comes samples until each member uses what it should, within 5 % of the maximum.

@@ -52,13 +52,12 @@
 //
 // Built: the queue tree as a document (maximum, guarantee, weight, absolute or in
 // percent, opt-out), its commands through the routers (router/operator), escrow of
-// maxima in creel's ResourceManagers and, by their agents, in Hadoop's, plans over the tree, shares of maxima by
+// maxima and, not in Hadoop's, of user limits in creel's ResourceManagers and, by their agents, in Hadoop's, plans over the tree, shares of maxima by
 // plan, homes and splits by plan, one leader and its successor, waiting applications
 // moved out of drained and loaded members, drift of the members' queues mended when
 // somebody asks for it or a setting says so (Mend).
 //
-// Not yet: queue capacities in members do not follow the plan from round to round,
-// user limits are not held in escrow. Amounts
+// Not yet: queue capacities in members do not follow the plan from round to round. Amounts
 // are of the default partition, and of several resource types the dominant one
 // counts in plans. All that waits is taken to be able to run in any member that
 // has its queue.

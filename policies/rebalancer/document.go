@@ -139,6 +139,12 @@ func (t *Tree) Check(total creel.Resource) error {
 			}
 		}
 	}
+	for i := range t.Queues {
+		if above := t.Find(t.Queues[i].Path.Parent()); above != nil && above.UserLimited() {
+			return refuse("%s has a user limit, and queues below it", "a user limit is that of a queue in which "+
+				"applications run: give it to those below", above.Path)
+		}
+	}
 	for i := range t.Queues { // in the order of the document, so that the same error comes each time
 		above := t.Queues[i].Path.Parent()
 		if percents[above] > 100+1e-9 {
@@ -195,7 +201,7 @@ type QueueState struct {
 	Files          Amounts                         `json:"files"`
 	Members        map[creel.SubclusterID]Amounts  `json:"members"`
 	Drift          []string                        `json:"drift,omitempty"`
-	Held           []string                        `json:"held,omitempty"` // of its maximum, without a lease
+	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not at all
 	QueueUse                                       // in all members that are alive, or were a moment ago
 	MaximumPercent float64                         `json:"maximum_percent,omitempty"`
 	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it
@@ -303,6 +309,9 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			}
 			if q.UserLimited() {
 				s.UserLimit = amountsOf(q.UserLimit)
+				if _, parent := slices.BinarySearch(r.Above, path); parent {
+					s.Drift = append(s.Drift, "its user limit holds nobody back: members have queues below it")
+				}
 			}
 			if q.PreemptionBounded() {
 				s.Preemption, s.PreemptionSeconds = amountsOf(q.Preemption), int64(q.PreemptionEvery/time.Second)

@@ -44,17 +44,26 @@ func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 	return out, o.addHeld(ctx, out.Queues)
 }
 
-// addHeld says of queues which parts of their maxima members hold without a lease.
+// addHeld says of queues which parts of their maxima members hold without a lease, and
+// which members take no part in their user limits.
 func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) error {
 	held, err := o.escrow(ctx)
 	if err != nil {
 		return err
 	}
+	view := o.conf.View()
 	for i := range queues {
+		for j := range view.Members {
+			m := &view.Members[j]
+			if len(queues[i].UserLimit) > 0 && m.ByAgent() && m.State != subcluster.StateDeregistered {
+				queues[i].Held = append(queues[i].Held, fmt.Sprintf(
+					"%s takes no part in the user limit: its ResourceManager is Hadoop's", m.ID))
+			}
+		}
 		for _, e := range held {
 			if e.Queue == queues[i].Queue && e.Lasts != "" {
 				queues[i].Held = append(queues[i].Held, fmt.Sprintf("%s holds %d MB of its maximum, %s", e.Member,
-					e.Cap["memory"], e.Lasts))
+					e.Cap[creel.MemoryName], e.Lasts))
 			}
 		}
 	}
@@ -111,7 +120,7 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 		total := rebalancer.Total(o.conf.View())
 		if tree.Resolve(total, 0); total.IsZero() {
 			for i := range tree.Queues {
-				if q := &tree.Queues[i]; q.GuaranteePercent+q.MaximumPercent > 0 {
+				if q := &tree.Queues[i]; q.GuaranteePercent+q.MaximumPercent+q.UserLimitPercent > 0 {
 					return QueueTree{}, noView("what percentages are of")
 				}
 			}
@@ -158,11 +167,15 @@ type Rebalancer struct {
 	Paused    *rebalancer.Pause     `json:"paused,omitempty"`
 	Decisions []rebalancer.Decision `json:"decisions"`
 	Escrow    []Escrow              `json:"escrow,omitempty"`
+	// UserLimits is the same of users, of queues with a user limit.
+	UserLimits []Escrow `json:"user_limits,omitempty"`
 }
 
-// Escrow is what one member holds of a queue's federation-wide maximum.
+// Escrow is what one member holds of a queue's federation-wide maximum, or of what a user
+// may have there.
 type Escrow struct {
 	Queue   creel.QueuePath    `json:"queue"`
+	User    string             `json:"user,omitempty"` // "*": each user who is not named
 	Maximum subcluster.Amounts `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     subcluster.Amounts `json:"cap"`
@@ -185,11 +198,34 @@ func (o *Operator) escrow(ctx context.Context) (out []Escrow, err error) {
 		if err := json.Unmarshal(d.Data, &r); err != nil {
 			return nil, fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
 		}
-		for _, h := range r.Holders {
-			out = append(out, Escrow{
-				r.Queue, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
-				subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(set.Now)).Seconds(), h.Lasts(),
-			})
+		out = append(out, holders("", &r, set.Now)...)
+	}
+	return out, nil
+}
+
+func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
+	for _, h := range r.Holders {
+		out = append(out, Escrow{
+			r.Queue, user, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
+			subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
+		})
+	}
+	return out
+}
+
+// userLimits reads who holds what of user limits.
+func (o *Operator) userLimits(ctx context.Context) (out []Escrow, err error) {
+	set, err := o.conf.Store.Documents(ctx, rebalancer.UsersClass)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range set.Documents {
+		var r escrow.UsersRecord
+		if err := json.Unmarshal(d.Data, &r); err != nil {
+			return nil, fmt.Errorf("the escrow records of users of %s cannot be read: %w", d.Name, err)
+		}
+		for user, of := range r.All {
+			out = append(out, holders(user, of, set.Now)...)
 		}
 	}
 	return out, nil
@@ -231,6 +267,9 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		out.Decisions = log.Decisions
 	}
 	if out.Escrow, err = o.escrow(ctx); err != nil {
+		return nil, err
+	}
+	if out.UserLimits, err = o.userLimits(ctx); err != nil {
 		return nil, err
 	}
 	if d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName); err != nil {

@@ -37,3 +37,42 @@ func (m *Machine) QueueUse(path creel.QueuePath) (uses, needs creel.Resource, ok
 	u, n := m.sched.Needs(q)
 	return m.sizes.Resource(&u), m.sizes.Resource(&n), true
 }
+
+// UserCaps are this subcluster's parts of what each user of a queue may use in the federation.
+type (
+	UserCaps = sched.UserCaps
+	UserCap  = sched.UserCap
+)
+
+// SetUserCaps puts caps of a queue's users in force, as SetQueueCap does. Of a queue that has
+// queues below it they hold nobody back.
+func (m *Machine) SetUserCaps(now time.Time, c UserCaps) {
+	m.at(now)
+	m.sched.SetUserCaps(c)
+	m.settle()
+}
+
+// ClearUserCaps lifts them.
+func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath) {
+	m.at(now)
+	m.sched.ClearUserCaps(q)
+	m.settle()
+}
+
+// UserUse is what a user of a queue has, and with what the user's applications wait for.
+type UserUse struct {
+	User        string
+	Uses, Needs creel.Resource
+}
+
+// UserUses lists the users of a queue who have or want something.
+func (m *Machine) UserUses(path creel.QueuePath) (out []UserUse) {
+	q := m.sched.Find(string(path))
+	if q == nil || q.Path() != path {
+		return nil
+	}
+	for _, n := range m.sched.UserNeeds(q) {
+		out = append(out, UserUse{n.Name, m.sizes.Resource(&n.Uses), m.sizes.Resource(&n.Needs)})
+	}
+	return out
+}

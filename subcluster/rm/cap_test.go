@@ -3,11 +3,14 @@
 package rm
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 func capOf(mb int64, version int64, until time.Time) QueueCap {
@@ -97,4 +100,70 @@ func TestApplicationsInLineAreNeeded(t *testing.T) {
 		t.Errorf("with all it needs it uses %s", got)
 	}
 	w.audit()
+}
+
+// Two users of a queue with a user limit in the federation: one has the part that everybody
+// has, the other has a part of her own. Neither gets more, and each is told so.
+func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
+	for _, scheduler := range []queues.Scheduler{queues.CapacityScheduler, queues.FairScheduler} {
+		t.Run(fmt.Sprint(scheduler), func(t *testing.T) {
+			w := newWorld(t, func(c *Config) { c.Queues.Scheduler = scheduler })
+			w.node("n1", 32768, 32, "")
+			a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")
+			caps := func(each, alice int64) {
+				w.m.SetUserCaps(w.now, UserCaps{
+					Queue: "root.default", Limit: creel.NewResource(20480, 20),
+					Each: UserCap{Cap: creel.NewResource(each, 20), Until: w.now.Add(time.Minute)},
+					Users: map[string]UserCap{"alice": {
+						Cap: creel.NewResource(alice, 20), Until: w.now.Add(time.Minute),
+						Short: creel.NewResource(1024, 0), Reason: "others hold the rest",
+					}},
+				})
+				w.pump()
+			}
+			caps(2048, 4096)
+			if got := len(w.asks(a, ask(1, "*", 1024, 1, 10)).Granted); got != 4 {
+				t.Fatalf("%d containers of 1 GiB for alice, who may use 4 GiB", got)
+			}
+			if got := len(w.asks(b, ask(1, "*", 1024, 1, 10)).Granted); got != 2 {
+				t.Fatalf("%d containers of 1 GiB for bob, who may use 2 GiB as everybody", got)
+			}
+			w.audit()
+			why, _ := w.m.Why(a.Application)
+			want := "User alice may use <memory:4096, vCores:20> here of <memory:20480, vCores:20> in the federation " +
+				"in queue root.default"
+			if !strings.HasPrefix(why.Text, want) || !strings.Contains(why.Text, "others hold the rest") {
+				t.Errorf("why says %q", why.Text)
+			}
+			for _, x := range []creel.AttemptID{a, b} {
+				if h := w.allocate(x, AllocateRequest{}).Headroom; h.MemoryMB != 0 {
+					t.Errorf("headroom is %s at the cap", h)
+				}
+			}
+			caps(3072, 6144)
+			if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 2 {
+				t.Fatalf("%d containers more for alice when her cap rose by 2 GiB", got)
+			}
+			if got := len(w.allocate(b, AllocateRequest{}).Granted); got != 1 {
+				t.Fatalf("%d containers more for bob when everybody's part rose by 1 GiB", got)
+			}
+			uses := w.m.UserUses("root.default")
+			slices.SortFunc(uses, func(x, y UserUse) int { return strings.Compare(x.User, y.User) })
+			if len(uses) != 2 || uses[0].Uses.MemoryMB != 6144 || uses[0].Needs.MemoryMB != 10240 ||
+				uses[1].Uses.MemoryMB != 3072 {
+				t.Errorf("users use %+v", uses)
+			}
+			w.now = w.now.Add(time.Minute)
+			w.asks(b, ask(1, "*", 1024, 1, 11))
+			if why, _ := w.m.Why(b.Application); !strings.Contains(why.Text, "is not renewed") {
+				t.Errorf("after the lease why says %q", why.Text)
+			}
+			w.m.ClearUserCaps(w.now, "root.default")
+			w.pump()
+			if got := len(w.allocate(b, AllocateRequest{}).Granted); got != 11 {
+				t.Fatalf("%d containers for bob when the limit is lifted", got)
+			}
+			w.audit()
+		})
+	}
 }

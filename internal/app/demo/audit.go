@@ -29,11 +29,11 @@ type auditor struct {
 	texts           []string
 	each            []struct{ ended, running int64 } // last known, by subcluster
 
-	documents statestore.Documents                 // the federation's queue tree
-	granted   []map[creel.QueuePath]creel.Resource // last known, by subcluster
-	maxima    int64                                // moments at which maxima were held against it
-	fullest   float64                              // the most that was used of one
-	also      func() error                         // asked at each look if it is not nil
+	documents statestore.Documents // the federation's queue tree
+	granted   []granted            // last known, by subcluster
+	maxima    int64                // moments at which maxima were held against it
+	fullest   float64              // the most that was used of one
+	also      func() error         // asked at each look if it is not nil
 }
 
 // fullShare is the share of all room in use from which a look counts as full.

@@ -12,8 +12,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
+// granted is what a ResourceManager has granted of queues with a federation-wide maximum or
+// user limit, in all and to each user.
+type granted map[creel.QueuePath]granting
+
+type granting struct {
+	all   creel.Resource
+	users map[string]creel.Resource
+}
+
 // maximum holds what all ResourceManagers together have really granted of a
-// queue against the federation's maximum, at one moment: every one is stopped in
+// queue, and to a user in it, against the federation's maximum and user limit, at one moment: every one is stopped in
 // its turn until the last has been read. One that is down counts with what it
 // had granted when it was last read: its containers run on. When one does not
 // answer in time there is no such moment, and nothing is checked.
@@ -33,23 +42,18 @@ func (a *auditor) maximum(ctx context.Context) {
 	}
 	n := len(a.fed.RMs)
 	if a.granted == nil {
-		a.granted = make([]map[creel.QueuePath]creel.Resource, n)
+		a.granted = make([]granted, n)
 	}
 	limit, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	arrived, all := make(chan int, n), make(chan struct{})
-	now := make([]map[creel.QueuePath]creel.Resource, n)
+	now := make([]granted, n)
 	var asked sync.WaitGroup
 	down := make([]bool, n)
 	for i, daemon := range a.fed.RMs {
 		asked.Go(func() {
 			err := daemon.Service.Server.Query(limit, func(m *rm.Machine, _ time.Time) {
-				granted := map[creel.QueuePath]creel.Resource{}
-				for j := range tree.Queues {
-					q := &tree.Queues[j]
-					granted[q.Path], _, _ = m.QueueUse(q.Path)
-				}
-				now[i] = granted
+				now[i] = grantedBy(m, tree)
 				arrived <- i
 				select {
 				case <-all:
@@ -82,12 +86,13 @@ func (a *auditor) maximum(ctx context.Context) {
 	}
 	for j := range tree.Queues {
 		q := &tree.Queues[j]
+		a.userLimit(q)
 		if !q.Bounded() {
 			continue
 		}
 		var sum creel.Resource
 		for _, g := range a.granted {
-			sum = sum.Add(g[q.Path])
+			sum = sum.Add(g[q.Path].all)
 		}
 		a.checked++
 		a.maxima++
@@ -95,6 +100,44 @@ func (a *auditor) maximum(ctx context.Context) {
 		if !sum.Fits(q.Maximum) {
 			a.broke("queue %s: all ResourceManagers together granted %s, above the federation's maximum %s",
 				q.Path, sum, q.Maximum)
+		}
+	}
+}
+
+func grantedBy(m *rm.Machine, tree *rebalancer.Tree) granted {
+	out := granted{}
+	for i := range tree.Queues {
+		q := &tree.Queues[i]
+		g := granting{users: map[string]creel.Resource{}}
+		g.all, _, _ = m.QueueUse(q.Path)
+		if q.UserLimited() {
+			for _, u := range m.UserUses(q.Path) {
+				g.users[u.User] = u.Uses
+			}
+		}
+		out[q.Path] = g
+	}
+	return out
+}
+
+// userLimit holds what each user of a queue was granted against the federation's limit.
+func (a *auditor) userLimit(q *rebalancer.Queue) {
+	if !q.UserLimited() {
+		return
+	}
+	sums := map[string]creel.Resource{}
+	for _, g := range a.granted {
+		for user, used := range g[q.Path].users {
+			sums[user] = sums[user].Add(used)
+		}
+	}
+	for user, sum := range sums {
+		a.checked++
+		a.maxima++
+		a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.UserLimit.MemoryMB))
+		if !sum.Fits(q.UserLimit) {
+			a.broke("queue %s: all ResourceManagers together granted user %s %s, above the federation's user limit %s",
+				q.Path, user, sum, q.UserLimit)
 		}
 	}
 }

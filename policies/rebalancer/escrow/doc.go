@@ -10,6 +10,9 @@
 //	  in the RM's turn           on the record as read,      when the write
 //	                             written by compare-and-set   has succeeded
 //
+// What each user of a queue may use is shared out by UsersRecord and Users in the same way:
+// see there.
+//
 // There is no giving process: a member reads the record, computes what it is
 // given, and writes the record if nobody wrote meanwhile. So this works with no
 // rebalancer at all; what the rebalancer adds are the shares by which members
@@ -45,7 +48,7 @@
 //   - where the cap is a setting of a ResourceManager that knows nothing of leases
 //     (Standing), it counts until it is seen to be lower.
 //
-// TestEveryOrderOfMessages and TestEveryOrderWithSettings explore these on this very code. What is not
+// TestEveryOrderOfMessages, TestEveryOrderWithSettings and TestEveryOrderWithUsers explore these on this very code. What is not
 // promised: containers that outlive Linger in a member that is cut off; a
 // primary that was cut off together with members and goes on answering them (see
 // Wait in statestore/redis); a store that cannot tell its source.

@@ -148,6 +148,21 @@ func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 	return r.Hot[i].Record
 }
 
+// EachUser names the record of all users who are not hot, where records are listed.
+const EachUser = "*"
+
+// All gives the records, with the user whose each is: EachUser first.
+func (r *UsersRecord) All(yield func(user string, of *Record) bool) {
+	if !yield(EachUser, r.Each) {
+		return
+	}
+	for _, h := range r.Hot {
+		if !yield(h.User, h.Record) {
+			return
+		}
+	}
+}
+
 // Strange reports whether the record has hot users that a member does not know.
 func (r *UsersRecord) Strange(u *Users) bool {
 	return slices.ContainsFunc(r.Hot, func(h HotUser) bool { return u.hot[h.User] == nil })
@@ -263,11 +278,16 @@ func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
 	return u.each.Cap(now), u.each.ends
 }
 
-// Hot gives the users who have records, with what they were not given when last asked,
-// and why.
-func (u *Users) Hot(yield func(user string, short creel.Resource, reason string) bool) {
+// Lack is what a member was not given of what it needs, and why.
+type Lack struct {
+	Needs  creel.Resource
+	Reason string
+}
+
+// Hot gives the users who have records, with what they were not given when last asked.
+func (u *Users) Hot(yield func(user string, lack Lack) bool) {
 	for name, h := range u.hot {
-		if !yield(name, h.short, h.reason) {
+		if !yield(name, Lack{h.short, h.reason}) {
 			return
 		}
 	}

@@ -31,7 +31,8 @@ type KeeperStore interface {
 type Turn func(ctx context.Context, f func(m *rm.Machine, now time.Time)) error
 
 // Keeper keeps a ResourceManager's queues within their part of federation-wide
-// maxima: the driver of escrow.Member.
+// maxima, and their users within that of user limits: the driver of escrow.Member and
+// escrow.Users.
 type Keeper struct {
 	ID    creel.SubclusterID
 	Epoch int64
@@ -50,6 +51,7 @@ type Keeper struct {
 	Counts KeeperCounts
 
 	queues   map[creel.QueuePath]*kept
+	users    map[creel.QueuePath]*keptUsers
 	version  int64 // of caps told to the machine
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
@@ -59,7 +61,8 @@ type Keeper struct {
 // KeeperCounts are for metrics.
 type KeeperCounts struct {
 	Rounds, Failed, Writes, Conflicts atomic.Int64
-	HeldMB, ShortMB                   atomic.Int64 // over all queues
+	HeldMB, ShortMB                   atomic.Int64 // over all queues with a maximum
+	HotUsers                          atomic.Int64 // that have records of their own
 }
 
 // kept is one queue with a maximum.
@@ -76,7 +79,7 @@ type kept struct {
 
 // Run holds and renews until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	k.queues = map[creel.QueuePath]*kept{}
+	k.queues, k.users = map[creel.QueuePath]*kept{}, map[creel.QueuePath]*keptUsers{}
 	k.started, k.ctx = k.Clock.Now(), ctx
 	if k.Settings == nil {
 		if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
@@ -112,15 +115,15 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// round brings every queue with a maximum up to date, in seven steps.
+// round brings every queue with a maximum or a user limit up to date, in seven steps.
 func (k *Keeper) round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Terms.Lease/3, time.Second))
 	defer cancel()
-	// 1. Which queues have a maximum.
+	// 1. Which queues have a maximum, or a user limit.
 	if err := k.readTree(limit); err != nil {
 		return errors.Join(err, k.force()) // leases end all the same
 	}
-	if len(k.queues) == 0 {
+	if len(k.queues)+len(k.users) == 0 {
 		return nil
 	}
 	for try := 0; ; try++ {
@@ -136,7 +139,12 @@ func (k *Keeper) round(ctx context.Context) error {
 			return errors.Join(err, k.force())
 		}
 		// 5. Compare-and-set; 6. what was written is held.
-		conflicts, err := k.write(limit, sent, &set)
+		again, err := k.write(limit, sent, &set)
+		if err == nil {
+			var more bool
+			more, err = k.writeUsers(limit, sent)
+			again = again || more
+		}
 		// 7. Caps in force.
 		if k.Settings != nil && err == nil {
 			err = k.change(limit, sent)
@@ -144,7 +152,7 @@ func (k *Keeper) round(ctx context.Context) error {
 		if failed := k.force(); failed != nil || err != nil {
 			return errors.Join(err, failed)
 		}
-		if conflicts == 0 || try == 4 {
+		if !again || try == 4 {
 			return nil
 		}
 	}
@@ -164,6 +172,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 		}
 		tree = *t
 	}
+	k.readUsers(&tree)
 	for _, q := range k.queues {
 		q.seen = false
 	}
@@ -211,6 +220,12 @@ func (k *Keeper) readTree(ctx context.Context) error {
 				delete(k.queues, path)
 			}
 		}
+		for path, x := range k.users {
+			if !x.seen {
+				m.ClearUserCaps(now, path)
+				delete(k.users, path)
+			}
+		}
 	})
 }
 
@@ -227,11 +242,12 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 			// The cap in force is that of this moment, not of sent.
 			q.request.Holds = q.member.Cap(k.Clock.Now()).Min(q.request.Holds)
 		}
+		k.askUsers(m, now, sent)
 	})
 }
 
-// write puts the requests into the records.
-func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (conflicts int, err error) {
+// write puts the requests into the records. again says that another wrote one first.
+func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (again bool, err error) {
 	var members, standing []creel.SubclusterID
 	paths := make([]creel.QueuePath, 0, len(k.queues))
 	for path := range k.queues {
@@ -244,13 +260,13 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 		record := escrow.NewRecord(path, q.maximum, q.tree)
 		if known {
 			if err := json.Unmarshal(doc.Data, record); err != nil {
-				return conflicts, err
+				return again, err
 			}
 		}
 		if strange := record.Source != set.Source || !known; strange || record.Silent(set.Now) {
 			if members == nil {
 				if members, standing, err = k.members(ctx); err != nil {
-					return conflicts, err
+					return again, err
 				}
 			}
 			record.Adopt(set.Now, set.Source, members, standing, k.Terms)
@@ -259,14 +275,14 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 		record.Limit(q.maximum, q.tree)
 		grant, err := record.Ask(set.Now, q.request, k.Terms)
 		if err != nil {
-			return conflicts, err
+			return again, err
 		}
 		if known && !k.due(q, sent, grant) {
 			continue
 		}
 		data, err := json.Marshal(record)
 		if err != nil {
-			return conflicts, err
+			return again, err
 		}
 		_, err = k.Store.PutDocument(ctx, statestore.DocumentWrite{
 			Class: rebalancer.EscrowClass, Name: string(path), Expect: doc.Version, Data: data,
@@ -275,16 +291,16 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 		switch {
 		case errors.Is(err, creel.ErrConflict):
 			k.Counts.Conflicts.Add(1)
-			conflicts++
+			again = true
 			continue
 		case err != nil:
-			return conflicts, err
+			return again, err
 		}
 		k.Counts.Writes.Add(1)
 		q.granted(sent, grant)
 		q.renewed, q.told = sent, q.request
 	}
-	return conflicts, nil
+	return again, nil
 }
 
 // due reports whether a request is worth a write: it changes the cap, others
@@ -330,7 +346,7 @@ func (k *Keeper) force() error {
 	if k.Settings != nil {
 		return nil // a setting stays as it is
 	}
-	held, short := int64(0), int64(0)
+	held, short, hot := int64(0), int64(0), int64(0)
 	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			k.set(m, now, path, q)
@@ -338,10 +354,17 @@ func (k *Keeper) force() error {
 			s, _ := q.member.Short()
 			short += s.MemoryMB
 		}
+		for path, x := range k.users {
+			k.setUsers(m, now, path, x)
+			for range x.users.Hot {
+				hot++
+			}
+		}
 	})
 	if err == nil {
 		k.Counts.HeldMB.Store(held)
 		k.Counts.ShortMB.Store(short)
+		k.Counts.HotUsers.Store(hot)
 	}
 	return err
 }

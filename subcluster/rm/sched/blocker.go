@@ -69,7 +69,7 @@ func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 		return false
 	}
 	v := s.admitQueues(a, w.size, w.own())
-	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user)
+	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && s.underUserCap(a.user, &w.size.V)
 }
 
 // blockedAbove gives the topmost queue, from the application's leaf up, that

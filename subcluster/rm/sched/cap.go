@@ -119,13 +119,7 @@ func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 			"The right of queue %s to use %s here of %s in the federation was over at %s and is not renewed.",
 			q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly))
 	}
-	if !c.Short.IsZero() {
-		w.Text += fmt.Sprintf(" %s more is asked for", c.Short)
-		if c.Reason != "" {
-			w.Text += ": " + c.Reason
-		}
-		w.Text += "."
-	}
+	w.Text += asked(c.Short, c.Reason)
 	w.Try = "wait until containers of the queue end anywhere in the federation, or raise its maximum " +
 		"in the federation's queue tree"
 }

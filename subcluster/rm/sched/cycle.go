@@ -151,6 +151,10 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 		s.stopped(w, v)
 		return false
 	}
+	if v := s.capRefusal(w.app, w.size); v.limit != LimitNone {
+		s.stopped(w, v)
+		return false
+	}
 	s.unlimit(w.app.user)
 	// 2. Which node, and how near to the places it names?
 	n, at, reason := s.nodeFor(w, n)

@@ -16,14 +16,25 @@ type verdict struct {
 }
 
 // admit asks whether the limits let a have one container of s more: the
-// maximum of each queue on the path, then the user limit of the leaf. Reserved
+// maximum of each queue on the path, then the user limit of the leaf, then the user's cap. Reserved
 // amounts count as used, except the one given in own, which is about to become
 // the container.
 func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
 	if v := s.admitQueues(a, size, own); v.limit != LimitNone {
 		return v
 	}
-	return s.userRefusal(a)
+	if v := s.userRefusal(a); v.limit != LimitNone {
+		return v
+	}
+	return s.capRefusal(a, size)
+}
+
+// capRefusal asks the user's part of what each user may have in the federation.
+func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
+	if s.underUserCap(a.user, &size.V) {
+		return verdict{}
+	}
+	return verdict{LimitUser, a.queue}
 }
 
 // admitQueues asks the queues alone.
@@ -94,6 +105,10 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 		for i := 0; i < s.sizes.N; i++ {
 			v.Set(i, min(v.At(i), limit.At(i)))
 		}
+	}
+	if limit, has := s.userCap(a.user); has {
+		limit.Sub(&a.user.used)
+		v.Min(&limit)
 	}
 	for i := 0; i < s.sizes.N; i++ {
 		v.Set(i, max(min(v.At(i), s.total.At(i)-s.tree.root.used.At(i)), 0))

@@ -134,7 +134,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 		u := q.users.Top()
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
-			if !s.policy.userAdmits(s, u) {
+			if !s.policy.userAdmits(s, u) || !s.underUserCap(u, &s.sizes.Least) {
 				s.userStopped(a)
 				break
 			}

@@ -225,6 +225,9 @@ func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 		}
 		limit.Set(i, max(limit.At(i), int64(to)))
 	}
+	if k, has := u.q.leaf.caps.of(u.name); has {
+		limit.Min(&k.amount)
+	}
 	return limit, true
 }
 

@@ -126,6 +126,7 @@ type leafState struct {
 	pendingApps          int
 	queuedActivate       bool
 	byName               map[string]*user
+	caps                 *userCaps // of users, of what they may use in the federation; nil without any
 	userList             []*user
 	amUsed               amounts.Vec
 	apps                 int                   // pending and running

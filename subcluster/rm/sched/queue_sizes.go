@@ -63,6 +63,7 @@ func (q *Queue) resize() {
 	}
 	q.promised = s.sizes.Dominant(&q.guaranteed, &s.total)
 	if q.leaf != nil {
+		q.leaf.caps = s.userCaps[q.path]
 		s.sizeLeaf(q)
 	}
 }

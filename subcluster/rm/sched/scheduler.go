@@ -59,6 +59,7 @@ type Scheduler struct {
 	userRunning map[string]*int               // activated applications by user
 	blockers    int                           // queues that somebody blocks; see blocker.go
 	caps        map[creel.QueuePath]*queueCap // nil without any
+	userCaps    map[creel.QueuePath]*userCaps // nil without any
 
 	preemptBudgets map[creel.QueuePath]*preemptionBudget // nil without any
 	waiting        int                                   // applications with asks outstanding that may get containers

@@ -210,6 +210,10 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
 			return
 		}
+		if !s.underUserCap(a.user, &k.size.V) && s.policy.userAdmits(s, a.user) {
+			s.whyUserCap(a.user, w.Need, w)
+			return
+		}
 		limit, _ := s.policy.userLimit(s, a.user)
 		w.Used, w.Bound = s.sizes.Resource(&a.user.used), s.sizes.Resource(&limit)
 		w.Text = fmt.Sprintf(

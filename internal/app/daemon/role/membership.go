@@ -211,6 +211,8 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	mb := func(v *atomic.Int64) func() float64 { return func() float64 { return float64(v.Load()) * (1 << 20) } }
 	r.Health.Gauge("creel_escrow_held_bytes", "Memory held of federation-wide maxima.", mb(&c.HeldMB))
 	r.Health.Gauge("creel_escrow_asked_bytes", "Memory asked for beyond that.", mb(&c.ShortMB))
+	r.Health.Gauge("creel_escrow_users", "Users who may use more, or less, than every user of their queue: they have an "+
+		"escrow record of their own.", func() float64 { return float64(c.HotUsers.Load()) })
 	r.Add("escrow", keeper.Run)
 	budgets := &rebalance.Budgets{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
 	r.Health.Gauge("creel_preemption_budget_bytes",

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// startSimulated starts a node of a member whose containers run for an hour and cost nothing.
+func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
+	t.Helper()
+	start(t, "nm-"+s.ID, "nm", hadoop.Conf{
+		"yarn.resourcemanager.resource-tracker.address": s.Addresses.Tracker,
+		"creel.nm.simulate":                             "1",
+		"creel.nm.simulate.memory-mb":                   strconv.Itoa(memoryMB),
+		"creel.nm.simulate.vcores":                      "64",
+		"creel.nm.simulate.run-time":                    "1h",
+	})
+}
+
+// startSimulation starts n of our ResourceManagers, each with a simulated node, and a router,
+// over a Redis. conf is that of all of them.
+func startSimulation(t testing.TB, n, memoryMB int, conf hadoop.Conf) *Federation {
+	t.Helper()
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	hosts := []string{"127.0.0.1"}
+	for i := range n {
+		hosts = append(hosts, "127.0.0."+strconv.Itoa(i+2))
+	}
+	f.proxyPort = commonPort(t, hosts)
+	for i := range n {
+		s := f.StartSubcluster(t, i+1, conf)
+		f.Subclusters = append(f.Subclusters, s)
+		startSimulated(t, s, memoryMB)
+	}
+	f.StartRouter(t, 1, conf)
+	f.Await(t, n)
+	AwaitActive(t, f.RouterAddresses[0].Web, n)
+	return f
+}
+
+// applyTree writes the federation's queue tree.
+func (f *Federation) applyTree(t testing.TB, document string) {
+	t.Helper()
+	file := filepath.Join(tempDir(t, "document"), "federation.yaml")
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.operate(t, "queue", "apply", "-f", file)
+}
+
+// operate runs the command line as an administrator of the federation, against its first router.
+func (f *Federation) operate(t testing.TB, args ...string) string {
+	t.Helper()
+	return f.Creel(t, append(args, "--server", "http://"+f.RouterAddresses[0].Web, "--user", hadoop.OSUser(t))...)
+}
+
+// submitSleep submits an application that is one container, its AM, to a member or a router,
+// and returns its id.
+func submitSleep(t testing.TB, web, queue string, memoryMB int) string {
+	t.Helper()
+	id, err := NewApplication(t, web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", map[string]any{
+		"application-id": id, "application-name": "load", "queue": queue, "application-type": "TEST",
+		"max-app-attempts": 1, "resource": map[string]any{"memory": memoryMB, "vCores": 1},
+		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(code, err)
+	}
+	return id
+}
+
+// AwaitUserLimits waits until so many members hold their part of a user limit.
+func AwaitUserLimits(t testing.TB, web string, n int) {
+	t.Helper()
+	err := process.Poll(nil, func() bool {
+		var doc struct {
+			UserLimits []struct{ Cap map[string]int } `json:"user_limits"`
+		}
+		_, err := Call(t, http.MethodGet, web, "/api/v1/rebalancer", nil, &doc)
+		hold := 0
+		for _, e := range doc.UserLimits {
+			if e.Cap["memory-mb"] > 0 {
+				hold++
+			}
+		}
+		return err == nil && hold >= n
+	})
+	if err != nil {
+		t.Fatalf("%d members do not hold their part of the user limit: %v", n, err)
+	}
+}

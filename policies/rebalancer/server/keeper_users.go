@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// keptUsers is one queue with a user limit.
+type keptUsers struct {
+	users   *escrow.Users
+	limit   creel.Resource
+	tree    int64
+	request *escrow.UsersRequest
+	told    *escrow.UsersRequest // that was written last
+	renewed time.Time            // when the leases in force were asked for
+	seen    bool                 // still in the tree
+}
+
+// readUsers takes over which queues have a user limit. A ResourceManager of Hadoop's takes no
+// part: what a user may have there is a part of a queue, which no call sets for one user.
+func (k *Keeper) readUsers(tree *rebalancer.Tree) {
+	for _, x := range k.users {
+		x.seen = false
+	}
+	for i := range tree.Queues {
+		q := &tree.Queues[i]
+		if !q.UserLimited() || k.Settings != nil {
+			continue
+		}
+		x := k.users[q.Path]
+		if x == nil {
+			x = &keptUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
+			if k.recovers {
+				x.users.Recover = k.started.Add(k.Recover)
+			}
+			k.users[q.Path] = x
+		}
+		x.limit, x.tree, x.seen = q.UserLimit, tree.Version, true
+	}
+}
+
+// askUsers makes the requests, in a turn of the machine.
+func (k *Keeper) askUsers(m *rm.Machine, now, sent time.Time) {
+	for path, x := range k.users {
+		k.setUsers(m, now, path, x)
+		uses := m.UserUses(path)
+		slices.SortFunc(uses, func(a, b rm.UserUse) int { return strings.Compare(a.User, b.User) })
+		of := make([]escrow.UserUse, len(uses))
+		for i, u := range uses {
+			of[i] = escrow.UserUse(u)
+		}
+		x.request = x.users.Ask(sent, of)
+	}
+}
+
+// writeUsers puts the requests into the documents of the queues' users. again says that
+// there is more to ask for at once.
+func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, err error) {
+	if len(k.users) == 0 {
+		return false, nil
+	}
+	set, err := k.Store.Documents(ctx, rebalancer.UsersClass)
+	if err != nil {
+		return false, err
+	}
+	for path, x := range k.users {
+		more, err := k.writeUsersOf(ctx, sent, &set, path, x)
+		if again = again || more; err != nil {
+			return again, err
+		}
+	}
+	return again, nil
+}
+
+func (k *Keeper) writeUsersOf(
+	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path creel.QueuePath, x *keptUsers,
+) (again bool, err error) {
+	doc, known := set.Find(string(path))
+	record := escrow.NewUsersRecord(path, x.limit, x.tree)
+	if known {
+		if err := json.Unmarshal(doc.Data, record); err != nil {
+			return false, err
+		}
+	}
+	if !known || record.Each.Source != set.Source {
+		members, standing, err := k.members(ctx)
+		if err != nil {
+			return false, err
+		}
+		members = slices.DeleteFunc(members, func(id creel.SubclusterID) bool { return slices.Contains(standing, id) })
+		record.Adopt(set.Now, set.Source, members, k.Terms)
+	}
+	record.Limit(x.limit, x.tree)
+	strange := record.Strange(x.users)
+	grant, err := record.Ask(set.Now, x.request, k.Terms)
+	if err != nil {
+		return false, err
+	}
+	if known && !strange && !x.due(sent, &grant, k.Terms) {
+		return false, nil
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return false, err
+	}
+	_, err = k.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.UsersClass, Name: string(path), Expect: doc.Version, Data: data,
+		Author: string(k.ID), Source: set.Source, Quiet: true,
+	})
+	switch {
+	case errors.Is(err, creel.ErrConflict):
+		k.Counts.Conflicts.Add(1)
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	k.Counts.Writes.Add(1)
+	x.renewed, x.told = sent, x.request
+	return x.users.Granted(sent, grant), nil
+}
+
+// due is as of a queue: caps change, others are to hear of other needs, or a third of the
+// leases is over.
+func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bool {
+	is, was := x.request, x.told
+	if was == nil || sent.Sub(x.renewed) >= t.Lease/3 || len(is.Users) != len(was.Users) ||
+		!g.Each.Cap.Equal(is.Each.Holds) || !is.Each.Holds.Equal(was.Each.Holds) ||
+		!is.Each.Else.Equal(was.Each.Else) && !is.Each.Else.Fits(is.Each.Holds) {
+		return true
+	}
+	given := map[string]creel.Resource{}
+	for i := range g.Users {
+		given[g.Users[i].User] = g.Users[i].Cap
+	}
+	for i := range is.Users {
+		a, b := &is.Users[i], &was.Users[i]
+		if to, has := given[a.User]; has && !to.Equal(a.Holds) ||
+			a.User != b.User || !a.Holds.Equal(b.Holds) || !a.Needs.Equal(b.Needs) {
+			return true
+		}
+	}
+	return false
+}
+
+// setUsers tells the machine the caps of a queue's users.
+func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path creel.QueuePath, x *keptUsers) {
+	ours := k.Clock.Now()
+	capOf := func(cap creel.Resource, ends time.Time) rm.UserCap {
+		return rm.UserCap{Cap: cap, Until: now.Add(ends.Sub(ours))}
+	}
+	caps := rm.UserCaps{
+		Queue: path, Limit: x.limit, Each: capOf(x.users.Each(ours)), Users: map[string]rm.UserCap{},
+	}
+	for name, lack := range x.users.Hot {
+		c := capOf(x.users.Cap(ours, name))
+		c.Short, c.Reason = lack.Needs, lack.Reason
+		caps.Users[name] = c
+	}
+	m.SetUserCaps(now, caps)
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// UserCaps is this subcluster's part of what each user of a leaf may use in the whole
+// federation. It binds beside the leaf's own user limits.
+type UserCaps struct {
+	Queue creel.QueuePath
+	Limit creel.Resource // of the federation; of types beyond memory and vcores those that it names bind
+	Each  UserCap        // of users that are not in Users
+	Users map[string]UserCap
+}
+
+// UserCap is that of one user.
+type UserCap struct {
+	Cap    creel.Resource
+	Until  time.Time      // by the scheduler's time: then nothing more is allocated
+	Short  creel.Resource // asked for and not given yet, for Why
+	Reason string         // why it is not, for Why
+}
+
+// userCaps are those in force in a leaf.
+type userCaps struct {
+	UserCaps
+	each  userCap
+	users map[string]userCap
+}
+
+type userCap struct {
+	amount amounts.Vec
+	until  int64
+}
+
+// SetUserCaps puts caps of a queue's users in force; they hold for a queue that does not
+// exist yet too. What runs above them goes on running. Schedule is due.
+func (s *Scheduler) SetUserCaps(c UserCaps) {
+	k := &userCaps{UserCaps: c, each: s.userCapOf(&c.Limit, c.Each), users: make(map[string]userCap, len(c.Users))}
+	for name, u := range c.Users {
+		k.users[name] = s.userCapOf(&c.Limit, u)
+	}
+	if s.userCaps == nil {
+		s.userCaps = map[creel.QueuePath]*userCaps{}
+	}
+	old := s.userCaps[c.Queue]
+	s.userCaps[c.Queue] = k
+	s.userCapsChanged(c.Queue, old, k)
+}
+
+// ClearUserCaps lifts them: the queue's users have no federation-wide limit any more.
+func (s *Scheduler) ClearUserCaps(q creel.QueuePath) {
+	if old := s.userCaps[q]; old != nil {
+		delete(s.userCaps, q)
+		s.userCapsChanged(q, old, nil)
+	}
+}
+
+func (s *Scheduler) userCapOf(limit *creel.Resource, c UserCap) userCap {
+	k := userCap{amount: s.sizes.Vec(c.Cap)}
+	if !c.Until.IsZero() {
+		k.until = c.Until.UnixNano()
+	}
+	for i := 2; i < s.sizes.N; i++ {
+		if limit.Get(s.sizes.Names[i]) == 0 {
+			k.amount.Set(i, amounts.Unbounded)
+		}
+	}
+	return k
+}
+
+// userCapsChanged has users tried again whom the old caps stopped.
+func (s *Scheduler) userCapsChanged(path creel.QueuePath, old, to *userCaps) {
+	q := s.tree.byPath[path]
+	if q == nil || q.leaf == nil {
+		return
+	}
+	q.leaf.caps = to
+	for _, u := range q.leaf.userList {
+		if !u.limited {
+			continue
+		}
+		was, had := old.of(u.name)
+		is, has := to.of(u.name)
+		if had != has || has && (s.now >= was.until || !was.amount.Is(&is.amount)) {
+			s.touch(q)
+			s.unlimit(u)
+		}
+	}
+}
+
+// of gives a user's cap; false if there is none.
+func (c *userCaps) of(name string) (userCap, bool) {
+	if c == nil {
+		return userCap{}, false
+	}
+	if k, ok := c.users[name]; ok {
+		return k, true
+	}
+	return c.each, true
+}
+
+// underUserCap asks a user's cap whether the user may have need more.
+func (s *Scheduler) underUserCap(u *user, need *amounts.Vec) bool {
+	k, has := u.q.leaf.caps.of(u.name)
+	return !has || s.now < k.until && s.sizes.FitsPlus(&u.used, need, &k.amount)
+}
+
+// userCap is what a user may use now by the cap; false: there is none.
+func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
+	k, has := u.q.leaf.caps.of(u.name)
+	if has && s.now >= k.until {
+		return amounts.Vec{}, true
+	}
+	return k.amount, has
+}
+
+// UserNeed is what a user of a leaf has and wants.
+type UserNeed struct {
+	Name        string
+	Uses, Needs amounts.Vec // Needs: with what the user's applications wait for, and their AMs in line
+}
+
+// UserNeeds lists the users of a leaf who have or want something.
+func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
+	if q.leaf == nil {
+		return nil
+	}
+	for _, u := range q.leaf.userList {
+		n := UserNeed{Name: u.name, Uses: u.used, Needs: u.used}
+		for _, a := range u.apps.Items {
+			n.Needs.Add(&a.pending)
+		}
+		for _, a := range u.pending.Items {
+			if a.amSize != nil && a.amPart == nil {
+				n.Needs.Add(&a.amSize.V)
+			}
+		}
+		if !n.Needs.IsZero() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// whyUserCap tells of an ask that its user's cap stops.
+func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
+	c := u.q.leaf.caps
+	k, hot := c.Users[u.name]
+	if !hot {
+		k = c.Each
+	}
+	w.Used, w.Bound = s.sizes.Resource(&u.used), k.Cap
+	w.Text = fmt.Sprintf(
+		"User %s may use %s here of %s in the federation in queue %s until %s and uses %s; one more container needs %s.",
+		u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly), w.Used, need)
+	if s.now >= k.Until.UnixNano() {
+		w.Bound = creel.Resource{}
+		w.Text = fmt.Sprintf(
+			"The right of user %s to use %s here of %s in the federation in queue %s was over at %s and is not renewed.",
+			u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly))
+	}
+	w.Text += asked(k.Short, k.Reason)
+	w.Try = "wait until containers of the user end anywhere in the federation, or raise the queue's user_limit " +
+		"in the federation's queue tree"
+}
+
+// asked tells what more of a cap is asked for.
+func asked(short creel.Resource, reason string) string {
+	if short.IsZero() {
+		return ""
+	}
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return fmt.Sprintf(" %s more is asked for%s.", short, reason)
+}
