@@ -208,8 +208,8 @@ func rebalancerWhy() *cobra.Command {
 				if e.Lasts != "" {
 					lasts = e.Lasts
 				}
-				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member, e.Cap[creel.MemoryName], lasts,
-					e.Needs[creel.MemoryName])
+				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member,
+					e.Cap[creel.MemoryName], lasts, e.Needs[creel.MemoryName])
 			}
 			shown := 0
 			for _, d := range state.Decisions {

@@ -50,12 +50,13 @@
 //
 // # What is not built yet
 //
-// Built: the queue tree as a document (maximum, guarantee, weight, absolute or in
-// percent, opt-out), its commands through the routers (router/operator), escrow of
-// maxima and, not in Hadoop's, of user limits in creel's ResourceManagers and, by their agents, in Hadoop's, plans over the tree, shares of maxima by
-// plan, homes and splits by plan, one leader and its successor, waiting applications
-// moved out of drained and loaded members, drift of the members' queues mended when
-// somebody asks for it or a setting says so (Mend).
+// Built: the queue tree as a document (maximum, user limit, guarantee, weight, absolute or
+// in percent, opt-out), its commands through the routers (router/operator), escrow of
+// maxima in creel's ResourceManagers and, by their agents, in Hadoop's, of user limits in
+// creel's alone, plans over the tree, shares of maxima by plan, homes and splits by plan,
+// one leader and its successor, waiting applications moved out of drained and loaded
+// members, drift of the members' queues mended when somebody asks for it or a setting says
+// so (Mend).
 //
 // Not yet: queue capacities in members do not follow the plan from round to round. Amounts
 // are of the default partition, and of several resource types the dominant one

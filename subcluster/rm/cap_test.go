@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -105,8 +104,10 @@ func TestApplicationsInLineAreNeeded(t *testing.T) {
 // Two users of a queue with a user limit in the federation: one has the part that everybody
 // has, the other has a part of her own. Neither gets more, and each is told so.
 func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
-	for _, scheduler := range []queues.Scheduler{queues.CapacityScheduler, queues.FairScheduler} {
-		t.Run(fmt.Sprint(scheduler), func(t *testing.T) {
+	for name, scheduler := range map[string]queues.Scheduler{
+		"capacity": queues.CapacityScheduler, "fair": queues.FairScheduler,
+	} {
+		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(c *Config) { c.Queues.Scheduler = scheduler })
 			w.node("n1", 32768, 32, "")
 			a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")

@@ -48,8 +48,8 @@
 //   - where the cap is a setting of a ResourceManager that knows nothing of leases
 //     (Standing), it counts until it is seen to be lower.
 //
-// TestEveryOrderOfMessages, TestEveryOrderWithSettings and TestEveryOrderWithUsers explore these on this very code. What is not
-// promised: containers that outlive Linger in a member that is cut off; a
-// primary that was cut off together with members and goes on answering them (see
-// Wait in statestore/redis); a store that cannot tell its source.
+// TestEveryOrderOfMessages, TestEveryOrderWithSettings and TestEveryOrderWithUsers explore
+// these on this very code. What is not promised: containers that outlive Linger in a member
+// that is cut off; a primary that was cut off together with members and goes on answering
+// them (see Wait in statestore/redis); a store that cannot tell its source.
 package escrow

@@ -677,6 +677,27 @@ var table = []mutation{
 		caughtBy: "policies/rebalancer/escrow TestEveryOrderOfMessages/two members and a fault",
 	},
 	{
+		name:     "a user's record is given of before all members have asked",
+		file:     "policies/rebalancer/escrow/users.go",
+		old:      "		x.Adopt(now, r.Each.Source, members, nil, t)\n",
+		wrong:    "		if MUTANT {\n			members = nil\n		}\n		x.Adopt(now, r.Each.Source, members, nil, t)\n",
+		caughtBy: "policies/rebalancer/escrow TestEveryOrderWithUsers/from nothing",
+	},
+	{
+		name:     "a store that came back older is believed about users",
+		file:     "policies/rebalancer/escrow/users.go",
+		old:      "			if g.Source == u.source {\n",
+		wrong:    "			if g.Source == u.source || MUTANT {\n",
+		caughtBy: "policies/rebalancer/escrow TestEveryOrderWithUsers/a hot user and a fault",
+	},
+	{
+		name:     "a user grows beyond their cap",
+		file:     "subcluster/rm/sched/limits.go",
+		old:      "	if s.underUserCap(a.user, &size.V) {\n",
+		wrong:    "	if s.underUserCap(a.user, &size.V) || MUTANT {\n",
+		caughtBy: "subcluster/rm TestUsersGrowToTheirCapsAndNoFurther",
+	},
+	{
 		name:     "a queue grows beyond its cap",
 		file:     "subcluster/rm/cap.go",
 		old:      "	m.sched.SetCap(c)\n",
