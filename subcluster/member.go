@@ -13,7 +13,7 @@ import (
 // Addresses are where a member's ResourceManager listens, each host:port, by
 // name and not by resolved IP, so that a move in DNS is followed. An address that
 // the member does not have is empty. Several hosts of one protocol (an HA pair)
-// are separated by commas, the active one first.
+// are separated by commas, in the order of yarn.resourcemanager.ha.rm-ids.
 type Addresses struct {
 	Client    string `json:"client,omitempty"`    // ApplicationClientProtocol, 8032
 	Scheduler string `json:"scheduler,omitempty"` // ApplicationMasterProtocol, 8030

@@ -711,4 +711,18 @@ var table = []mutation{
 		wrong:    "!reported[c.id()] && (c.state >= cRunning || !MUTANT && c.state >= cAcquired) {\n",
 		caughtBy: "subcluster/rm TestScenarios/nodes-anew",
 	},
+	{
+		name:     "a write that one of an HA pair may have served is made at the other too",
+		file:     "subcluster/failover/failover.go",
+		old:      "		case ctx.Err() != nil, arrived(err) && !repeat:\n",
+		wrong:    "		case ctx.Err() != nil, arrived(err) && !repeat && !MUTANT:\n",
+		caughtBy: "subcluster/failover TestWhichHostIsAsked",
+	},
+	{
+		name:     "a late answer of the old active one sends all back to it",
+		file:     "subcluster/failover/failover.go",
+		old:      "	if from != uint32(to) {\n",
+		wrong:    "	if MUTANT {\n		p.active.Store(uint32(to))\n	} else if from != uint32(to) {\n",
+		caughtBy: "subcluster/failover TestALateAnswerOfTheOldHostTurnsNothing",
+	},
 }
