@@ -25,6 +25,15 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 		"yarn.resourcemanager.am.max-attempts":             "1",
 		"yarn.resourcemanager.am.global.max-attempts":      "3",
 		"yarn.webapp.enable-rest-app-submissions":          "false",
+
+		"yarn.resourcemanager.resource-tracker.nm.ip-hostname-check": "true",
+		"yarn.resource-types":                        "gpu",
+		"yarn.resource-types.gpu.minimum-allocation": "2",
+
+		"hadoop.http.filter.initializers":                  "org.apache.hadoop.security.HttpCrossOriginFilterInitializer",
+		"hadoop.http.cross-origin.allowed-origins":         "http://one:80,regex:https://[a-z]+\\.example\\.org",
+		"hadoop.http.cross-origin.max-age":                 "60",
+		"yarn.resourcemanager.webapp.cross-origin.enabled": "true",
 	})
 	var said [2][]string
 	for i, s := range []*configured{d.theirs, d.ours} {
@@ -34,13 +43,22 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 			say("%s: %d %s", path, code, body)
 		}
 		for host, version := range map[string]string{"127.0.0.2": "3.4.0", "127.0.0.3": "3.3.6", "127.0.0.4": "3.4.0-SNAPSHOT",
-			"127.0.0.5": "10.0"} {
+			"127.0.0.5": "10.0", "nowhere.invalid": "3.4.2"} {
 			n := &node{id: creel.NodeID{Host: host, Port: 1}}
 			r := must(s.tracker(host).RegisterNodeManager(t.Context(), &pb.RegisterNodeManagerRequestProto{
 				NodeId: pb.FromNodeID(n.id), HttpPort: proto.Int32(2), NmVersion: &version,
-				Resource: pb.FromResource(creel.NewResource(8192, 8)), NodeStatus: s.status(n),
+				Resource: pb.FromResource(creel.NewResource(8192, 8).With("gpu", 4)), NodeStatus: s.status(n),
 			}))(t)
 			say("%s: %v %s", version, r.GetNodeAction(), r.GetDiagnosticsMessage())
+			if r.GetNodeAction() == pb.NodeActionProto_NORMAL {
+				s.nodes = append(s.nodes, n)
+			}
+		}
+		for _, from := range []struct{ origin, method string }{
+			{"http://one:80", ""}, {"http://one:81", ""}, {"https://a.example.org", "POST"}, {"https://a.example.org", "DELETE"},
+			{"https://a1.example.org", ""},
+		} {
+			say("from %v: %v", from, s.readsFrom(from.origin, from.method))
 		}
 		for _, tags := range []string{"a,b", "a,b,c", strings.Repeat("x", 20), strings.Repeat("x", 21)} {
 			id := must(s.as("alice").GetNewApplication(t.Context(), &pb.GetNewApplicationRequestProto{}))(t).GetApplicationId()
@@ -55,8 +73,19 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 			text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
 			say("%s: %t %s", tags, err == nil, text[strings.LastIndex(text, ": ")+1:])
 		}
+		id := s.submit("alice", "least", nil)
+		am := s.amClient("alice", id, "amhost", "http://127.0.0.1:9/ui")
+		ask, response := []*pb.ResourceRequestProto{ask(1, "*", 256, 1, true)}, int32(0)
+		s.until("a container", func() bool {
+			r := must(am.Allocate(t.Context(), &pb.AllocateRequestProto{ResponseId: &response, Ask: ask}))(t)
+			response, ask = r.GetResponseId(), nil
+			for _, c := range r.GetAllocatedContainers() {
+				say("a container of %v", pb.ToResource(c.GetResource()))
+			}
+			return len(r.GetAllocatedContainers()) > 0
+		})
 		slices.Sort(said[i])
-		if len(said[i]) != 10 {
+		if len(said[i]) != 17 {
 			t.Errorf("%s said %d things", s.name, len(said[i]))
 		}
 	}
@@ -64,4 +93,30 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 		t.Errorf("a real ResourceManager says\n%s\nours\n%s", strings.Join(said[0], "\n"), strings.Join(said[1], "\n"))
 	}
 	t.Log(strings.Join(said[1], "\n"))
+}
+
+// readsFrom tells what a browser is told of a page of another origin that asks for the
+// cluster's description, or whether it may use a method.
+func (s *configured) readsFrom(origin, method string) map[string]string {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.Web+"/ws/v1/cluster/info", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Origin", origin)
+	if method != "" {
+		req.Header.Set("Access-Control-Request-Method", method)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res.Body.Close()
+	out := map[string]string{"Status": res.Status}
+	for name := range res.Header {
+		if strings.HasPrefix(name, "Access-Control-") {
+			out[name] = res.Header.Get(name)
+		}
+	}
+	return out
 }

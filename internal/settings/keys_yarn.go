@@ -247,6 +247,18 @@ var httpKeys = []Setting{
 		Default: "false",
 		Doc:     "Whether pages of other origins may read the REST APIs.",
 	},
+	{
+		Key:     "yarn.resourcemanager.webapp.cross-origin.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "The same of the ResourceManager.",
+	},
+	{
+		Key:     "yarn.router.webapp.cross-origin.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "The same of the router.",
+	},
 	{Key: "hadoop.http.cross-origin.allowed-origins", Type: List, Default: "*", Doc: "Origins that may."},
 	{
 		Key:     "hadoop.http.cross-origin.allowed-methods",
@@ -553,7 +565,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.resource-tracker.nm.ip-hostname-check",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a node's address must resolve to its name.",
+		Doc:     "Whether a node may register whose name does not resolve: true refuses it.",
 	},
 	{
 		Key:     "yarn.resourcemanager.opportunistic-container-allocation.enabled",

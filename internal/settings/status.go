@@ -27,11 +27,10 @@ type inactive struct {
 }
 
 const (
-	client    = "read by Hadoop's clients; creel's daemons have no use for it"
-	hadoopNM  = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
-	anyOrigin = "no page of another origin may read the web ports"
-	steady    = "nodes send heartbeats at one interval, which grows only under load"
-	twoKeys   = "its key changes at the interval of AMRM tokens, " +
+	client   = "read by Hadoop's clients; creel's daemons have no use for it"
+	hadoopNM = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
+	steady   = "nodes send heartbeats at one interval, which grows only under load"
+	twoKeys  = "its key changes at the interval of AMRM tokens, " +
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
 
@@ -138,13 +137,6 @@ var notInForce = []inactive{
 	{WithoutEffect, "an agent speaks for all of a pair, and creel's own ResourceManagers have none", []string{
 		"yarn.resourcemanager.ha.id",
 	}},
-	{NotYet, anyOrigin, []string{
-		"hadoop.http.cross-origin.enabled",
-		"hadoop.http.cross-origin.allowed-origins",
-		"hadoop.http.cross-origin.allowed-methods",
-		"hadoop.http.cross-origin.allowed-headers",
-		"hadoop.http.cross-origin.max-age",
-	}},
 	{NotYet, steady, []string{
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable",
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms",
@@ -173,7 +165,6 @@ var notInForce = []inactive{
 	{NotYet, "how long a node that is in no list is shown is not bounded", []string{
 		"yarn.resourcemanager.node-removal-untracked.timeout-ms",
 	}},
-	{NotYet, "a node's name is believed", []string{"yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"}},
 	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
 	}},
@@ -204,7 +195,6 @@ var notInForce = []inactive{
 	{NotYet, "logs stay where the nodes keep them", []string{"yarn.log-aggregation-enable", "yarn.log.server.url"}},
 	{NotYet, "asks name nodes by host", []string{"yarn.scheduler.include-port-in-node-name"}},
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
-	{NotYet, "a container may get none of it", []string{"yarn.resource-types.**.minimum-allocation"}},
 	{NotYet, "a UAM without its home's report is listed", []string{"yarn.router.partial-result.enabled"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",
@@ -213,9 +203,6 @@ var notInForce = []inactive{
 	{NotYet, "a change is on disk before it is acted on, and one write carries all that waits", []string{
 		"creel.rm.journal.sync",
 		"creel.rm.journal.batch",
-	}},
-	{NotYet, "containers spread over nodes, but for queues with creel.scheduler.QUEUE.node-order", []string{
-		"creel.rm.node-order",
 	}},
 }
 

@@ -28,6 +28,10 @@ type Config struct {
 
 	Tags codec.TagLimits // of applications; zero: Hadoop's
 
+	// NodesResolve refuses a node whose name does not resolve,
+	// yarn.resourcemanager.resource-tracker.nm.ip-hostname-check.
+	NodesResolve bool
+
 	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
 	Traces trace.TracerProvider
 

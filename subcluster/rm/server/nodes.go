@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -57,21 +58,22 @@ func (n *nodes) pace(cfg Config, count int) {
 	n.interval.Store(int64(min(interval, 10*cfg.HeartbeatInterval)))
 }
 
-// service returns a node's ip:port, as tokens name it.
-func (n *nodes) service(ctx context.Context, id creel.NodeID) string {
+// service returns a node's ip:port, as tokens name it; and whether its name resolves, for
+// else it is host:port.
+func (n *nodes) service(ctx context.Context, id creel.NodeID) (service string, resolves bool) {
 	port := strconv.Itoa(int(id.Port))
 	if net.ParseIP(id.Host) != nil {
-		return net.JoinHostPort(id.Host, port)
+		return net.JoinHostPort(id.Host, port), true
 	}
 	if ip, ok := n.addresses.Load(id.Host); ok {
-		return net.JoinHostPort(ip.(string), port)
+		return net.JoinHostPort(ip.(string), port), true
 	}
 	found, err := net.DefaultResolver.LookupIP(ctx, "ip4", id.Host)
 	if err != nil || len(found) == 0 {
-		return net.JoinHostPort(id.Host, port)
+		return net.JoinHostPort(id.Host, port), false
 	}
 	n.addresses.Store(id.Host, found[0].String())
-	return net.JoinHostPort(found[0].String(), port)
+	return net.JoinHostPort(found[0].String(), port), true
 }
 
 // HeartbeatInterval returns how long nodes shall wait between heartbeats.
@@ -91,8 +93,17 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 		s.Audit(who, name, r.ID.String(), err)
 		return Op[rm.NodeRegistered]{}, err
 	}
+	service, resolves := s.nodes.service(ctx, r.ID)
+	if !resolves && s.cfg.NodesResolve {
+		err := &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: fmt.Sprintf("hostname cannot be resolved (ip=%s, hostname=%s)", who.Remote.Addr().Unmap(), r.ID.Host),
+		}
+		s.Audit(who, name, r.ID.String(), err)
+		return Op[rm.NodeRegistered]{}, err
+	}
 	r.Rack = s.cfg.Rack(r.ID.Host)
-	s.secrets.setService(r.ID, s.nodes.service(ctx, r.ID))
+	s.secrets.setService(r.ID, service)
 	return Op[rm.NodeRegistered]{
 		name:   name,
 		target: r.ID.String(),

@@ -109,6 +109,15 @@ var refusals = []refusal{
 		refused: is("hadoop.http.authentication.type", "kerberos"),
 	},
 	{
+		key: "hadoop.http.cross-origin.allowed-origins", roles: onWeb, example: "regex:(",
+		why: "which origins it means cannot be told",
+		try: "write a regular expression after regex:, or an origin as browsers do, https://host:port",
+		refused: func(s *settings.Settings) (bool, string) {
+			_, err := originsOf(s)
+			return err != nil, ""
+		},
+	},
+	{
 		key: "yarn.webapp.filter-entity-list-by-user", roles: []settings.Role{settings.RM, settings.Router},
 		example: "true",
 		why:     "lists are not filtered: every user would see the names of all applications",

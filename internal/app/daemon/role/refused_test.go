@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/refused-starts.md")
@@ -129,6 +130,16 @@ func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
 	for _, p := range properties(s) {
 		if p.Name == "yarn.app.attempt.diagnostics.limit.kc" && !strings.Contains(p.Source, "not in force yet") {
 			t.Errorf("/conf says %q of it", p.Source)
+		}
+	}
+}
+
+// Queues that say nothing of it take nodes in the order of creel.rm.node-order.
+func TestNodesInTheOrderAskedFor(t *testing.T) {
+	for text, want := range map[string]queues.NodeOrder{"spread": queues.NodeOrderDefault, "pack": queues.Pack} {
+		q, err := QueueConfig(minimal(t, "creel.rm.node-order="+text), false)
+		if err != nil || q.Queues.Root.NodeOrder != want {
+			t.Errorf("%s: %v %v", text, q.Queues.Root.NodeOrder, err)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},
-		WebServer: webSettings(s),
+		WebServer: webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled"),
 		Log:       slog.Default(),
 	}
 	for _, t := range conf.Machine.ResourceTypes {

@@ -135,13 +135,17 @@ func victimsOf(s *settings.Settings, file []settings.Property, q *queues.Queue, 
 	}
 }
 
-// withPreemption adds to what a queue file says how containers are taken back.
-func withPreemption(
+// withSettings adds to what a queue file says what other settings do: how containers are
+// taken back, and which nodes come first.
+func withSettings(
 	s *settings.Settings, file []settings.Property,
 ) func(queueconf.Config, error) (queueconf.Config, error) {
 	return func(q queueconf.Config, err error) (queueconf.Config, error) {
 		if err != nil {
 			return q, err
+		}
+		if root := &q.Queues.Root; root.NodeOrder == queues.NodeOrderDefault && s.String("creel.rm.node-order") == "pack" {
+			root.NodeOrder = queues.Pack
 		}
 		victimsOf(s, file, &q.Queues.Root, "root")
 		q.Queues.Preemption, err = preemptionConfig(s, file)

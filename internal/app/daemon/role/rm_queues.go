@@ -84,7 +84,7 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 		if err != nil {
 			return queueconf.Config{}, err
 		}
-		return withPreemption(s, nil)(queueconf.ReadFair(path, data, queueOptions(s)))
+		return withSettings(s, nil)(queueconf.ReadFair(path, data, queueOptions(s)))
 	}
 	read := s.CapacityScheduler
 	if reload {
@@ -114,7 +114,7 @@ func capacityQueues(s *settings.Settings, found []settings.Property) (queueconf.
 			}
 		}
 	}
-	return withPreemption(s, found)(queueconf.ReadCapacity(props, opt))
+	return withSettings(s, found)(queueconf.ReadCapacity(props, opt))
 }
 
 // mutationPolicy is the last part of the class that says who may change queues.

@@ -48,6 +48,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 		Mailbox:           s.Int("creel.rm.inbox"),
+		NodesResolve:      s.Bool("yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"),
 		Logger:            slog.Default(),
 	}
 	c.Hosts = func() (server.Hosts, error) {
@@ -116,6 +117,15 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 			m.MaxAllocation = m.MaxAllocation.With(t.Name, n)
 		} else {
 			m.MaxAllocation = m.MaxAllocation.With(t.Name, 1<<62)
+		}
+	}
+	for _, t := range m.ResourceTypes {
+		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".minimum-allocation"); ok {
+			n, err := settings.ParseBytes(v.Text)
+			if err != nil {
+				return m, s.Problem(v.Key, err.Error(), "give a whole number")
+			}
+			m.MinAllocation = m.MinAllocation.With(t.Name, n)
 		}
 	}
 	if fairScheduler(s) {

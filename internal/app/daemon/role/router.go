@@ -136,7 +136,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		},
 		Pages:     daemonPages(s),
-		WebServer: webSettings(s),
+		WebServer: webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
 		Log:       slog.Default(),
 		Traces:    tracing.Provider(s),
 		Remote: remote.Config{

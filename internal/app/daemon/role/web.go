@@ -5,6 +5,7 @@ package role
 import (
 	"net/http"
 
+	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
@@ -15,16 +16,43 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// webSettings is what all web ports take from settings.
-func webSettings(s *settings.Settings) webserver.Config {
+// webSettings is what all web ports take from settings. crossOrigin are settings of the
+// daemon's own that let pages of other origins read it.
+func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	return webserver.Config{
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
 		MaxConnections:    s.Int("creel.http.max-connections"),
 		MaxPerAddress:     s.Int("creel.http.max-connections-per-address"),
-		Wrap:              tracing.Handler(s),
+		Wrap:              wrapped(s, crossOrigin),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
+}
+
+// wrapped is what goes around the handlers of all web ports.
+func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http.Handler {
+	traced := tracing.Handler(s)
+	on := s.Bool("hadoop.http.cross-origin.enabled")
+	for _, key := range crossOrigin {
+		on = s.Bool(key) || on
+	}
+	origins, err := originsOf(s)
+	if !on || err != nil { // a wrong one stops the start
+		return traced
+	}
+	return func(h http.Handler) http.Handler {
+		if traced != nil {
+			h = traced(h)
+		}
+		return origins.Wrap(h)
+	}
+}
+
+// originsOf are the origins whose pages may read a daemon's web ports, where any may.
+func originsOf(s *settings.Settings) (*allow.Origins, error) {
+	const key = "hadoop.http.cross-origin."
+	return allow.NewOrigins(s.List(key+"allowed-origins"), s.List(key+"allowed-methods"),
+		s.List(key+"allowed-headers"), s.Duration(key+"max-age"))
 }
 
 // addWeb binds a web port and adds the task that serves it. name is what the

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package allow
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Origins are the pages of other servers that may read the answers in their visitors'
+// browsers, as Hadoop's cross-origin filter has it (hadoop.http.cross-origin.*). The zero
+// value lets none.
+type Origins struct {
+	all              bool
+	exact            []string
+	patterns         []*regexp.Regexp
+	methods, headers []string
+	age              string
+}
+
+// NewOrigins reads the lists. An origin is one as browsers write it (https://host:port), has
+// a * for anything, is * for all, or is a regular expression after "regex:". An expression
+// that is none is an error which names it.
+func NewOrigins(origins, methods, headers []string, age time.Duration) (*Origins, error) {
+	o := &Origins{methods: methods, headers: headers, age: strconv.Itoa(int(age / time.Second))}
+	for _, origin := range origins {
+		text, isPattern := strings.CutPrefix(origin, "regex:")
+		switch {
+		case origin == "*":
+			o.all = true
+			continue
+		case isPattern:
+		case strings.Contains(origin, "*"):
+			text = strings.ReplaceAll(regexp.QuoteMeta(origin), `\*`, ".*")
+		default:
+			o.exact = append(o.exact, origin)
+			continue
+		}
+		p, err := regexp.Compile("^(?:" + text + ")$")
+		if err != nil {
+			return nil, fmt.Errorf("%q is no regular expression", text)
+		}
+		o.patterns = append(o.patterns, p)
+	}
+	return o, nil
+}
+
+// Wrap tells browsers what pages of other origins may do. A call is served in any case: it
+// is the browser that keeps the answer from a page that may not read it.
+func (o *Origins) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Origin")
+		if origin := r.Header.Get("Origin"); origin != "" && o.allows(origin, r) {
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Allow-Credentials", "true")
+			h.Set("Access-Control-Allow-Methods", strings.Join(o.methods, ","))
+			h.Set("Access-Control-Allow-Headers", strings.Join(o.headers, ","))
+			h.Set("Access-Control-Max-Age", o.age)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (o *Origins) allows(origins string, r *http.Request) bool {
+	if !o.all && !slices.ContainsFunc(strings.Fields(origins), o.knows) {
+		return false
+	}
+	if m := r.Header.Get("Access-Control-Request-Method"); m != "" && !slices.Contains(o.methods, m) {
+		return false
+	}
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		// Browsers write names small, and names of headers have no case.
+		of := func(x string) bool { return strings.EqualFold(x, strings.TrimSpace(name)) }
+		if strings.TrimSpace(name) != "" && !slices.ContainsFunc(o.headers, of) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *Origins) knows(origin string) bool {
+	return slices.Contains(o.exact, origin) ||
+		slices.ContainsFunc(o.patterns, func(p *regexp.Regexp) bool { return p.MatchString(origin) })
+}
