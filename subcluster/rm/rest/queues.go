@@ -376,6 +376,27 @@ func usesOf(q *rm.QueueView) []sched.PartitionView {
 	})
 }
 
+// userUse is what a user of a leaf has of one partition.
+type userUse struct {
+	label string
+	of    *sched.UserView
+}
+
+// usesOfUser are the rows of a user's use: the nodes without a label, then those of the
+// labels that the user's applications asked in or were lent something of.
+func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
+	out := []userUse{{"", u}}
+	for i := range q.Partitions {
+		p := &q.Partitions[i]
+		for k := range p.Users {
+			if p.Users[k].Name == u.Name {
+				out = append(out, userUse{p.Label, &p.Users[k]})
+			}
+		}
+	}
+	return out
+}
+
 func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	w.Text("queuePath", string(q.Path))
 	percent(w, "capacity", share(&q.QueueView))
@@ -457,13 +478,18 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 			h.resource(w, "AMResourceUsed", u.AMUsed)
 			h.resource(w, "userResourceLimit", computed(&q.QueueView, limit))
 			w.Object("resources", func(w *writer) {
-				w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
-					w.Text("partitionName", "")
-					h.resource(w, "used", u.Here)
+				rows := usesOfUser(q, u)
+				w.List("resourceUsagesByPartition", len(rows), func(w *writer, i int) {
+					r, limit := &rows[i], ofAMs
+					if i > 0 {
+						limit = r.of.AMLimit
+					}
+					w.Text("partitionName", r.label)
+					h.resource(w, "used", r.of.Here)
 					h.resource(w, "reserved", creel.Resource{})
 					h.resource(w, "pending", creel.Resource{})
-					h.resource(w, "amUsed", u.AMUsed)
-					h.resource(w, "amLimit", computed(&q.QueueView, ofAMs))
+					h.resource(w, "amUsed", r.of.AMUsed)
+					h.resource(w, "amLimit", computed(&q.QueueView, limit))
 					h.resource(w, "userAmLimit", creel.Resource{})
 				})
 			})
