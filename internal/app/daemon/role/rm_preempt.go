@@ -144,7 +144,8 @@ func withSettings(
 		if err != nil {
 			return q, err
 		}
-		if root := &q.Queues.Root; root.NodeOrder == queues.NodeOrderDefault && s.String("creel.rm.node-order") == "pack" {
+		pack, root := s.String("creel.rm.node-order") == "pack", &q.Queues.Root
+		if pack && root.NodeOrder == queues.NodeOrderDefault {
 			root.NodeOrder = queues.Pack
 		}
 		victimsOf(s, file, &q.Queues.Root, "root")
