@@ -56,13 +56,24 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 		return nil, nil, s.Problem("creel.store.url", err.Error(), "")
 	}
 	store := countedStore{opened, figures}
-	check, cancel := context.WithTimeout(ctx, 10*time.Second)
+	check, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	if err := store.CheckSchema(check); err != nil {
+	waits := time.AfterFunc(storeSilence, func() {
+		slog.Warn("the state store does not answer yet", "store", shownStore(s), "waits_for", (storePatience - storeSilence).String())
+	})
+	err = store.CheckSchema(check)
+	waits.Stop()
+	if err != nil {
 		return nil, nil, errors.Join(storeError(s, err), store.Close())
 	}
 	return store, store.Close, nil
 }
+
+// A daemon that starts beside its store waits for it so long, and says so after a time.
+const (
+	storePatience = 10 * time.Second
+	storeSilence  = 2 * time.Second
+)
 
 // storeConfig is what the settings say about the store; memory is one of this
 // process.
@@ -87,16 +98,19 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 	}, false, nil
 }
 
+// shownStore is the store's URL without passwords.
+func shownStore(s *settings.Settings) string {
+	u, err := url.Parse(s.String("creel.store.url"))
+	if err != nil {
+		return "(a URL that is not shown: it may hold a password)"
+	}
+	u.RawQuery = "" // may hold a Sentinel's password
+	return u.Redacted()
+}
+
 // storeError tells of a store that could not be used at the start: which, by
 // what setting, and the store's own reason.
 func storeError(s *settings.Settings, err error) error {
-	shown := s.String("creel.store.url")
-	if u, parseErr := url.Parse(shown); parseErr == nil {
-		u.RawQuery = "" // may hold a Sentinel's password
-		shown = u.Redacted()
-	} else {
-		shown = "(a URL that is not shown: it may hold a password)"
-	}
 	reason := err
 	var told *creel.Error
 	if errors.As(err, &told) && told.Why != "" {
@@ -104,7 +118,7 @@ func storeError(s *settings.Settings, err error) error {
 	}
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: "the state store " + shown + " cannot be used",
+		What: "the state store " + shownStore(s) + " cannot be used",
 		Why:  reason.Error(),
 		Try:  "start it, or correct creel.store.url (--store)",
 	}
