@@ -59,7 +59,8 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	check, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	waits := time.AfterFunc(storeSilence, func() {
-		slog.Warn("the state store does not answer yet", "store", shownStore(s), "waits_for", (storePatience - storeSilence).String())
+		slog.Warn("the state store does not answer yet",
+			"store", shownStore(s), "waits_for", (storePatience - storeSilence).String())
 	})
 	err = store.CheckSchema(check)
 	waits.Stop()
