@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // auditor watches from outside what must never happen, and counts. It decides
@@ -34,6 +35,7 @@ type auditor struct {
 	checked  int64
 	breaches []string
 	faults   map[string]int64
+	kept     int                            // looks at queues that lost containers to others
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	grants   []granted
@@ -334,6 +336,31 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	q, ok := c.m.Queue(string(app.Queue))
 	a.check(ok && c.counted(q.Used).Fits(q.Max),
 		"queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
+}
+
+// takenBack looks at what a turn took back for other queues: CapacityScheduler leaves each
+// loser its guaranteed share of the member. A turn in which something else ends, as what an
+// AM had that is taken, tells nothing of it.
+func (a *auditor) takenBack(c *cluster) {
+	lost := map[creel.QueuePath]creel.Resource{}
+	for _, t := range c.taken {
+		if !c.alone || t.AM || c.conf.Queues.Scheduler != queues.CapacityScheduler {
+			return
+		}
+		if t.Queue != t.ForQueue {
+			lost[t.Queue] = lost[t.Queue].Add(t.Resource)
+		}
+	}
+	total := c.counted(c.m.Cluster().Total)
+	for path, amount := range lost {
+		q, ok := c.m.Queue(string(path))
+		due, used := c.counted(q.Guaranteed).Dominant(total), q.Used.Add(creel.NewResource(1, 1)) // as guarantees are rounded
+		has, had := c.counted(used).Dominant(total), c.counted(used.Add(amount)).Dominant(total)
+		a.check(ok && had > due && has >= due,
+			"%s of %s had %.4f of it and is guaranteed %.4f: with %s taken back it has %.4f",
+			path, c.id, had, due, amount, has)
+		a.kept++
+	}
 }
 
 // grantTold: an AM is told of each container once, and of those of a member in the order

@@ -67,8 +67,10 @@ type cluster struct {
 	users      map[creel.ApplicationID]string // of the applications it knows
 	report     rm.NodeReport
 	use        rm.NodeUse
-	read       time.Time // when its time was made last
-	passing    passing   // of its time
+	read       time.Time      // when its time was made last
+	passing    passing        // of its time
+	alone      bool           // this turn has come by time alone, with no event
+	taken      []rm.Preempted // by this turn
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
@@ -301,6 +303,7 @@ func (c *cluster) turn(paused time.Duration) {
 	}
 	c.w.audit.timePasses(c, now)
 	c.held, c.box = true, nil // what performing posts comes after this
+	c.taken, c.alone = nil, len(events) == 0
 	c.owner.Begin(now, paused, c.durable)
 	for first := true; first || len(events) > 0; first = false {
 		n := min(len(events), turn.MaxEvents)
@@ -313,6 +316,7 @@ func (c *cluster) turn(paused time.Duration) {
 			c.w.audit.breach("%s cannot write a record: %v", c.id, ended.Err)
 		}
 		c.w.audit.changed(c)
+		c.w.audit.takenBack(c)
 		c.commit(ended.Commit)
 		for _, answer := range ended.Answers {
 			answer()
@@ -339,6 +343,10 @@ func (c *cluster) perform(action rm.Action) {
 		c.stopAM(a)
 	case rm.AppEnded:
 		c.w.audit.appEnded(c, a)
+	case rm.Preempted:
+		if a.What == rm.TakenBack {
+			c.taken = append(c.taken, a)
+		}
 	}
 }
 

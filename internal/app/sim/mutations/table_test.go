@@ -724,5 +724,11 @@ var table = []mutation{
 		old:      "	if from != uint32(to) {\n",
 		wrong:    "	if MUTANT {\n		p.active.Store(uint32(to))\n	} else if from != uint32(to) {\n",
 		caughtBy: "subcluster/failover TestALateAnswerOfTheOldHostTurnsNothing",
+		name: "preemption takes from a queue below its guarantee",
+		file: "subcluster/rm/sched/preempt_capacity.go",
+		old:  "		return nil\n	}\n	zone := *g\n",
+		wrong: "		return nil\n	}\n	if MUTANT {\n		g, x.share = &amounts.Vec{}, amounts.Vec{}\n	}\n" +
+			"	zone := *g\n",
+		caughtBy: "internal/app/sim TestACrowdedMorningWithPreemption",
 	},
 }
