@@ -724,6 +724,8 @@ var table = []mutation{
 		old:      "	if from != uint32(to) {\n",
 		wrong:    "	if MUTANT {\n		p.active.Store(uint32(to))\n	} else if from != uint32(to) {\n",
 		caughtBy: "subcluster/failover TestALateAnswerOfTheOldHostTurnsNothing",
+	},
+	{
 		name: "preemption takes from a queue below its guarantee",
 		file: "subcluster/rm/sched/preempt_capacity.go",
 		old:  "		return nil\n	}\n	zone := *g\n",
