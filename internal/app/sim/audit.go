@@ -354,7 +354,8 @@ func (a *auditor) takenBack(c *cluster) {
 	total := c.counted(c.m.Cluster().Total)
 	for path, amount := range lost {
 		q, ok := c.m.Queue(string(path))
-		due, used := c.counted(q.Guaranteed).Dominant(total), q.Used.Add(creel.NewResource(1, 1)) // as guarantees are rounded
+		due := c.counted(q.Guaranteed).Dominant(total)
+		used := q.Used.Add(creel.NewResource(1, 1)) // as guarantees are rounded
 		has, had := c.counted(used).Dominant(total), c.counted(used.Add(amount)).Dominant(total)
 		a.check(ok && had > due && has >= due,
 			"%s of %s had %.4f of it and is guaranteed %.4f: with %s taken back it has %.4f",
