@@ -95,6 +95,7 @@ var features = []feature{
 	{"ResourceManager", "preemption, of both schedulers and within a queue", partial,
 		"Hadoop's members take no part in the federation's budgets",
 		[]string{"e2e/rm.TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs", "e2e/federation.TestSparkGivesWayBehindTheProxy",
+			"internal/app/sim.TestPreemptionShortensTheWaitsOfShortJobs",
 			"subcluster/rm.TestPreemptionKeepsItsPromises",
 			"e2e/scheduler.TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager",
 			"policies/rebalancer/server.TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice"}},

@@ -212,6 +212,34 @@ func capacityFile(keys map[string]string) string {
 	return b.String() + "</configuration>"
 }
 
+// The command of docs/bench/preemption.md, over an hour of its day: its configuration has
+// the two queues, and preemption makes the difference that the page tells of.
+func TestTheFiguresOfPreemptionAreRepeated(t *testing.T) {
+	page, err := os.ReadFile("../../docs/bench/preemption.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(page), "    creel sim ")
+	command, _, _ = strings.Cut(command, "\n\n")
+	args := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
+	if i := slices.Index(args, "docs/bench/preemption"); i > 0 {
+		args[i] = "../../docs/bench/preemption"
+	}
+	doc := simulator{t, t.TempDir()}.json(append(args, "--hours", "9-10")...)
+	if len(doc.Runs) != 2 || len(doc.Runs[0].Queues) != 2 || len(doc.Runs[1].Members) != 3 || doc.Runs[1].Members[0].Nodes != 50 {
+		t.Fatalf("creel sim %v: %v", args, doc.Notes)
+	}
+	off, on := doc.Runs[0], doc.Runs[1]
+	short, sooner := off.Queues[1], on.Queues[1]
+	if short.Queue != "root.short" || sooner.WaitS.P99 >= short.WaitS.P99 || sooner.StartS.P99 >= short.StartS.P99 {
+		t.Errorf("short jobs wait for %+v and start after %+v; with preemption %+v and %+v",
+			short.WaitS, short.StartS, sooner.WaitS, sooner.StartS)
+	}
+	if off.WorkLost != (compare.Lost{}) || on.WorkLost.Containers < 20 || on.WorkLost.CoreHours < 0.1 || on.WorkLost.MemoryGiBHours < 0.1 {
+		t.Errorf("%+v is lost, %+v without preemption", on.WorkLost, off.WorkLost)
+	}
+}
+
 // What policies and queues refuse is counted, and is no broken promise.
 func TestRefusalsAreCounted(t *testing.T) {
 	s := simulator{t, t.TempDir()}
