@@ -262,6 +262,11 @@ func (s *configured) give(c *configuration) (int, string) {
 	}
 	maps.Copy(next, c.keys)
 	code, body := s.update(next)
+	// Hadoop's scheduler hears of the end of applications a little later.
+	for until := time.Now().Add(10 * time.Second); strings.Contains(body, "not yet in stopped") && time.Now().Before(until); {
+		time.Sleep(50 * time.Millisecond)
+		code, body = s.update(next)
+	}
 	if code == http.StatusOK {
 		s.now = c
 	}

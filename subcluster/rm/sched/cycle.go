@@ -151,8 +151,8 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 		s.stopped(w, v)
 		return false
 	}
-	if v := s.capRefusal(w.app, w.size); v.limit != LimitNone {
-		s.stopped(w, v)
+	if !s.underUserCap(w.app.user, &w.size.V) {
+		s.stopped(w, s.capRefusal(w.app, w.size))
 		return false
 	}
 	s.unlimit(w.app.user)

@@ -106,6 +106,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
 		s.unreserve(h)
 	}
+	rare := w.rare(n, at)
 	s.grants = append(s.grants, Grant{
 		App:                 a,
 		Node:                n,
@@ -116,11 +117,11 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 		Reason:              reason,
 		Waited:              time.Duration(s.now - w.asked),
 		AM:                  w.am,
-		Rare:                w.rare(n, at),
+		Rare:                rare,
 	})
 	n.free.Sub(&size.V)
 	s.reindex(n)
-	if w.want != nil {
+	if rare != nil && w.want != nil {
 		s.Tag(a, n, w.want.Tags, 1)
 	}
 	s.charge(a, size, 1)
