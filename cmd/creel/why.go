@@ -143,6 +143,16 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		}
 		fmt.Fprintln(w)
 	}
+	if m := d.Moving; m != nil {
+		fmt.Fprintf(w, "it is being moved from %s to %s: %s\n", m.From, m.To, m.Why)
+	}
+	for _, m := range d.Moved {
+		if m.Moved {
+			fmt.Fprintf(w, "moved from %s to %s at %s: %s\n", m.From, m.To, m.At.Format(time.RFC3339), m.Why)
+		} else {
+			fmt.Fprintf(w, "not moved from %s to %s at %s: %s\n", m.From, m.To, m.At.Format(time.RFC3339), m.Because)
+		}
+	}
 	for _, a := range d.Asked {
 		at := cmp.Or(a.Member, d.Home)
 		if a.Refused != "" {

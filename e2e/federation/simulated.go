@@ -13,14 +13,15 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// startSimulated starts a node of a member whose containers run for an hour and cost nothing.
+// startSimulated starts a node of a member, with a core for each 512 MB, whose containers run
+// for an hour and cost nothing.
 func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
 	t.Helper()
 	start(t, "nm-"+s.ID, "nm", hadoop.Conf{
 		"yarn.resourcemanager.resource-tracker.address": s.Addresses.Tracker,
 		"creel.nm.simulate":                             "1",
 		"creel.nm.simulate.memory-mb":                   strconv.Itoa(memoryMB),
-		"creel.nm.simulate.vcores":                      "64",
+		"creel.nm.simulate.vcores":                      strconv.Itoa(memoryMB / 512),
 		"creel.nm.simulate.run-time":                    "1h",
 	})
 }

@@ -3,6 +3,8 @@
 package dash
 
 import (
+	"slices"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/operator"
@@ -20,6 +22,8 @@ type plans struct {
 	Sentence string
 	Queues   []planRow
 	Next     bool // the rows are of what the next plan would be
+	Moves    operator.Moves
+	Held     []operator.Escrow // of maxima and of user limits
 }
 
 // planRow is one queue of a plan, in percent of the federation.
@@ -32,11 +36,19 @@ type planRow struct {
 	Members               []subcluster.MemberPlan
 }
 
+// shownMoves bounds how many moves that are over the page lists.
+const shownMoves = 50
+
 func loadRebalancer(c *pages.Call) (any, error) {
 	var p plans
 	if err := c.Get("/api/v1/rebalancer", &p.Rebalancer); err != nil {
 		return nil, err
 	}
+	if err := c.Get("/api/v1/moves", &p.Moves); err != nil {
+		return nil, err
+	}
+	p.Moves.Last = p.Moves.Last[:min(len(p.Moves.Last), shownMoves)]
+	p.Held = slices.Concat(p.Escrow, p.UserLimits)
 	plan := p.Plan
 	switch {
 	case p.Paused != nil:

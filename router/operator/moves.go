@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -44,13 +45,8 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 		return out, err
 	}
 	out.Under, out.Next = []MoveUnder{}, []rebalancer.ChosenMove{}
-	for _, r := range under {
-		out.Under = append(out.Under, MoveUnder{
-			ChosenMove: rebalancer.ChosenMove{
-				Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, Why: r.Why,
-			},
-			By: r.By, AgeS: r.Age.Seconds(), Arrived: r.Arrived > 0, GiveUp: r.GiveUp,
-		})
+	for i := range under {
+		out.Under = append(out.Under, moveUnder(&under[i]))
 	}
 	if out.Last, err = moves.Last(ctx, o.conf.Store); err != nil {
 		return out, err
@@ -66,6 +62,36 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 		out.Next, out.Notes = append(out.Next, next...), notes
 	}
 	return out, nil
+}
+
+// MovesOf are the moves of one application: the one under way, nil for none, and those that
+// are over, newest first.
+func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveUnder, []moves.Done, error) {
+	all, _, err := moves.All(ctx, o.conf.Store)
+	if err != nil {
+		return nil, nil, err
+	}
+	last, err := moves.Last(ctx, o.conf.Store)
+	if err != nil {
+		return nil, nil, err
+	}
+	last = slices.DeleteFunc(last, func(d moves.Done) bool { return d.Application != app })
+	for i := range all {
+		if all[i].Application == app {
+			under := moveUnder(&all[i])
+			return &under, last, nil
+		}
+	}
+	return nil, last, nil
+}
+
+func moveUnder(r *moves.Record) MoveUnder {
+	return MoveUnder{
+		ChosenMove: rebalancer.ChosenMove{
+			Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, Why: r.Why,
+		},
+		By: r.By, AgeS: r.Age.Seconds(), Arrived: r.Arrived > 0, GiveUp: r.GiveUp,
+	}
 }
 
 // Undone is what was undone of one application's move.

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router/moves"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -170,8 +171,11 @@ type WhyDoc struct {
 	Claimed    time.Time       `json:"claimed,omitzero"`
 	Tries      []TryDoc        `json:"tries"`
 	Rebalancer *RebalancerWord `json:"rebalancer,omitempty"`
-	Asked      []AskedDoc      `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
-	Note       string          `json:"note,omitempty"`
+	// Moving is its move under way, Moved those that are over, newest first.
+	Moving *operator.MoveUnder `json:"moving,omitempty"`
+	Moved  []moves.Done        `json:"moved,omitempty"`
+	Asked  []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
+	Note   string              `json:"note,omitempty"`
 }
 
 // RebalancerWord is what the rebalancer's plan says of an application's queue. Parts are

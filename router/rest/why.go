@@ -99,6 +99,11 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.Home)
+	if h.conf.Operator != nil {
+		if doc.Moving, doc.Moved, err = h.conf.Operator.MovesOf(r.Context(), app); err != nil {
+			doc.Note = cmp.Or(doc.Note, "whether it was moved is not known now: "+err.Error())
+		}
+	}
 	answer(w, doc)
 }
 

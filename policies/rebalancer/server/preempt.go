@@ -29,7 +29,7 @@ type Budgets struct {
 	ID    creel.SubclusterID
 	Store BudgetStore
 	Turn  Turn
-	Every time.Duration // between looks
+	Every time.Duration // between looks, or a sixth of a plan's lease if that is shorter
 	Log   *slog.Logger
 
 	Clock awake.Held // in which leases run out; the zero value will do
@@ -58,10 +58,15 @@ func (k *Budgets) Run(ctx context.Context) error {
 	}); err != nil {
 		return nil // it is stopping
 	}
-	tick := time.NewTicker(k.Every)
-	defer tick.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	told := ""
 	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
 		now := ""
 		if err := k.round(ctx); err != nil && ctx.Err() == nil {
 			k.Counts.Failed.Add(1)
@@ -71,12 +76,17 @@ func (k *Budgets) Run(ctx context.Context) error {
 			k.Log.Warn("preemption budgets are not read", "subcluster", k.ID, "error", now)
 		}
 		told = now
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+		timer.Reset(k.wait())
 	}
+}
+
+// wait is until the next look: a plan of a short lease is to be followed by the next one
+// before it is over, as without a plan nothing bounds what is taken.
+func (k *Budgets) wait() time.Duration {
+	if k.plan == nil || k.plan.LeaseMS <= 0 {
+		return k.Every
+	}
+	return min(k.Every, max(time.Duration(k.plan.LeaseMS)*time.Millisecond/6, 100*time.Millisecond))
 }
 
 // round reads the plan, if the queue tree has budgets, and tells the machine.

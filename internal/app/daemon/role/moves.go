@@ -157,23 +157,55 @@ func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bo
 	return m.leadAs(ctx, "moves", moveLease)
 }
 
-// leadAs takes a lease for as long as the work under it may take.
+// leadAs takes a lease and renews it until the work under it is done. The context ends
+// where another has the lease, or it could not be renewed while it lasted.
 func (m *mover) leadAs(
 	ctx context.Context,
 	name string,
 	ttl time.Duration,
 ) (_ context.Context, done func(), ok bool) {
+	until := time.Now().Add(ttl)
 	lease, err := m.store.Acquire(ctx, name, m.name, ttl)
 	if err != nil {
 		return nil, nil, false // another does, or the store is away
 	}
-	bounded, cancel := context.WithTimeout(ctx, ttl)
-	return bounded, func() {
+	under, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer cancel()
+		m.renew(under, lease, until, ttl)
+	}()
+	return under, func() {
 		cancel()
+		<-ended
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = m.store.Release(bye, lease) // it runs out by itself otherwise
 	}, true
+}
+
+// renew renews a lease that lasts until then, and returns when it is over.
+func (m *mover) renew(ctx context.Context, lease statestore.Lease, until time.Time, ttl time.Duration) {
+	tick := time.NewTicker(ttl / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		limit, cancel := context.WithDeadline(ctx, until)
+		_, err := m.store.Renew(limit, lease, ttl)
+		cancel()
+		switch {
+		case err == nil:
+			until = now.Add(ttl)
+		case errors.Is(err, creel.ErrStale) || !time.Now().Before(until):
+			return
+		}
+	}
 }
 
 func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Held, error) {
