@@ -23,6 +23,9 @@ type Moves struct {
 	Notes []string                `json:"notes,omitempty"` // what keeps others where they are
 }
 
+// MoveDone is a move that is over.
+type MoveDone = moves.Done
+
 // MoveUnder is a move under way.
 type MoveUnder struct {
 	rebalancer.ChosenMove

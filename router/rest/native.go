@@ -13,7 +13,6 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
-	"github.com/creelrm/creel/router/moves"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -173,7 +172,7 @@ type WhyDoc struct {
 	Rebalancer *RebalancerWord `json:"rebalancer,omitempty"`
 	// Moving is its move under way, Moved those that are over, newest first.
 	Moving *operator.MoveUnder `json:"moving,omitempty"`
-	Moved  []moves.Done        `json:"moved,omitempty"`
+	Moved  []operator.MoveDone `json:"moved,omitempty"`
 	Asked  []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
 	Note   string              `json:"note,omitempty"`
 }
