@@ -70,6 +70,17 @@ type inPartition struct {
 	label string
 }
 
+// servedNow reports whether an application was just given a container: what a round kills
+// for others may leave room for its last ask, which the round has made a claim for. The
+// next round pardons who was told.
+func (k *sentences) servedNow(id creel.ApplicationID) bool {
+	return slices.ContainsFunc(k.r.w.m.apps[id].attempts, func(a *attempt) bool {
+		return slices.ContainsFunc(k.r.w.m.Containers(a.id), func(c ContainerView) bool {
+			return c.Created.Equal(k.r.w.now.Truncate(time.Millisecond))
+		})
+	})
+}
+
 // label is that of a victim's node.
 func (k *sentences) label(p Preempted) string {
 	if n := k.r.w.m.nodes[p.Node]; n != nil {
@@ -153,7 +164,7 @@ func (k *sentences) see(actions []Action) {
 	}
 	for _, p := range fresh {
 		_, still := k.open[p.Container]
-		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() {
+		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() && !k.servedNow(p.For) {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
 		if l := k.label(p); still && l != "" && !slices.ContainsFunc(m.sched.UseByPartition(&m.apps[p.For].App),
