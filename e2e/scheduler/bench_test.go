@@ -51,7 +51,6 @@ func rate(b *testing.B, spent time.Duration) {
 }
 
 func benchHadoop(b *testing.B, nodes int, scheduler string) time.Duration {
-	jars := hadoop.Jars(b, hadoop.V342)
 	dir := b.TempDir()
 	conf := queueConf(`
 root.queues = a,b
@@ -70,8 +69,26 @@ yarn.scheduler.fair.dynamic.max.assign = false
 yarn.scheduler.fair.max.assign = -1`)
 	file := filepath.Join(dir, "fair-scheduler.xml")
 	conf = conf.With(hadoop.Conf{
-		"yarn.resourcemanager.scheduler.class":                            map[string]string{"capacity": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler", "fair": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"}[scheduler],
-		"yarn.scheduler.fair.allocation.file":                             file,
+		"yarn.resourcemanager.scheduler.class": map[string]string{"capacity": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler", "fair": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"}[scheduler],
+		"yarn.scheduler.fair.allocation.file":  file,
+	})
+	if err := os.WriteFile(file, []byte(`<allocations><queue name="a"/><queue name="b"/>`+
+		`<defaultQueueSchedulingPolicy>drf</defaultQueueSchedulingPolicy></allocations>`), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	last := inProcess(b, dir, conf, "java/SchedulerBench.java", nodes, benchAsks, benchWarm, benchRounds)
+	var n, ns int64
+	if _, err := fmt.Sscanf(last, "allocations %d nanoseconds %d", &n, &ns); err != nil || n != benchAsks*benchRounds {
+		b.Fatalf("%v: %s", err, last)
+	}
+	return time.Duration(ns)
+}
+
+// inProcess runs a Java program that has a ResourceManager of Hadoop's within it, with
+// logs off, and gives the last line that it prints.
+func inProcess(b *testing.B, dir string, conf hadoop.Conf, program string, args ...any) string {
+	b.Helper()
+	conf = conf.With(hadoop.Conf{
 		"yarn.scheduler.maximum-allocation-mb":                            "131072",
 		"yarn.resourcemanager.placement-constraints.handler":              "disabled",
 		"yarn.nm.liveness-monitor.expiry-interval-ms":                     "3600000",
@@ -82,43 +99,24 @@ yarn.scheduler.fair.max.assign = -1`)
 		conf["yarn.resourcemanager."+service] = "127.0.0.1:0"
 	}
 	conf.Write(b, dir)
-	for name, text := range map[string]string{
-		"log4j.properties":   "log4j.rootLogger=OFF\n",
-		"fair-scheduler.xml": `<allocations><queue name="a"/><queue name="b"/><defaultQueueSchedulingPolicy>drf</defaultQueueSchedulingPolicy></allocations>`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "log4j.properties"), []byte("log4j.rootLogger=OFF\n"), 0o600); err != nil {
+		b.Fatal(err)
 	}
-	cmd := exec.CommandContext(
-		b.Context(),
-		hadoop.Java(b),
-		"-XX:+UseSerialGC",
-		"-Xmx1500m",
-		"-Djava.net.preferIPv4Stack=true",
-		"--add-opens=java.base/java.lang=ALL-UNNAMED",
-		"-cp",
-		dir+":"+jars+"/*",
-		"java/SchedulerBench.java",
-		fmt.Sprint(nodes),
-		fmt.Sprint(benchAsks),
-		fmt.Sprint(benchWarm),
-		fmt.Sprint(benchRounds),
-	)
+	line := []string{
+		"-XX:+UseSerialGC", "-Xmx1500m", "-Djava.net.preferIPv4Stack=true", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"-cp", dir + ":" + hadoop.Jars(b, hadoop.V342) + "/*", program,
+	}
+	for _, a := range args {
+		line = append(line, fmt.Sprint(a))
+	}
+	cmd := exec.CommandContext(b.Context(), hadoop.Java(b), line...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	var n, ns int64
-	if _, scanned := fmt.Sscanf(
-		lastLine(string(out)),
-		"allocations %d nanoseconds %d",
-		&n,
-		&ns,
-	); err != nil || scanned != nil ||
-		n != benchAsks*benchRounds {
-		b.Fatalf("%v %v\n%s\n%s", err, scanned, out, stderr.String())
+	if err != nil {
+		b.Fatalf("%v\n%s\n%s", err, out, stderr.String())
 	}
-	return time.Duration(ns)
+	return lastLine(string(out))
 }
 
 func lastLine(s string) string {
