@@ -353,8 +353,11 @@ func (c *Audit) leaf(q *Queue) {
 			inLine++
 		}
 		limit, has := c.s.policy.userLimit(c.s, u)
-		limit.Add(&c.s.sizes.Least) // what rounding may take
 		more := func(a, b *amounts.Vec) bool { return c.s.sizes.Compare(a, b, &c.s.total) > 0 }
+		if has && u.weight == 1 && c.s.wellWithin(u, l) && more(&u.used, &limit) {
+			c.fail("user %s of %s: %v is well within, and above the limit of %v", u.name, q.path, u.used, limit)
+		}
+		limit.Add(&c.s.sizes.Least) // what rounding may take
 		if assured := q.sized().leaf.assured; has && u.weight == 1 && more(&assured, &limit) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}

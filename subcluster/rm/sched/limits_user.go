@@ -12,11 +12,23 @@ import (
 // userAdmits: a user may get one container more as long as what they use is not above
 // their limit, by the share that dominates, as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
-	if u.weight == 1 && s.sizes.Fits(&u.used, &u.q.sized().leaf.assured) {
-		return true // whatever the others use
+	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || s.wellWithin(u, l)) {
+		return true
 	}
 	limit := s.limitOfUser(u)
 	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
+}
+
+// wellWithin reports whether a user of weight 1 is below their limit for certain: below an
+// equal part of what those who want something use, and below the bound, by dominant shares
+// alone. It spares the whole limit where a queue is beyond its guarantee.
+func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
+	if u.waitingApps == 0 {
+		return false
+	}
+	have, shared := s.sizes.Dominant(&u.used, &s.total), l.usedByActive
+	shared.Add(&s.sizes.Least)
+	return have < l.bound && have < s.sizes.Dominant(&shared, &s.total)/max(l.weights, 1)
 }
 
 // userLimit is what one user of a leaf may use now.

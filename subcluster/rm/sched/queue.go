@@ -116,6 +116,7 @@ type leafState struct {
 	usedByActive         amounts.Vec
 	shares               shareSum    // of all users, but for those not measured; see usedByUsers
 	unmeasured           []*user     // whose use changed since
+	bound                float64     // dominant share that limits do not cut, rounding apart; see wellWithin
 	assured              amounts.Vec // what a user of weight 1 may use at least; see userAdmits
 	active               int         // users with applications that wait for containers
 	weights              float64     // sum of their weights

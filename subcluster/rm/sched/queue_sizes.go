@@ -140,6 +140,12 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	l.measureUsers()
 	l.assured = *s.larger(&q.guaranteed, &s.sizes.Least)
 	l.percent, l.factor = q.minUserPercent()/100, q.factor()
+	if l.bound = s.sizes.Dominant(&l.assured, &s.total) * l.factor; l.factor < 0 || q.guaranteed.IsZero() {
+		l.bound = s.sizes.Dominant(&q.max, &s.total)
+	}
+	step := s.sizes.Step
+	step.Max(&amounts.Vec{Memory: 1, VCores: 1})
+	l.bound -= s.sizes.Dominant(&step, &s.total)
 	part := l.percent
 	if l.factor >= 0 {
 		part = min(part, l.factor)
