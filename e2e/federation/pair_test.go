@@ -16,10 +16,20 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// A member whose ResourceManagers are an HA pair of Hadoop's, beside a member of ours. The
-// active one steps down while applications run, then its successor is killed: whoever
-// reaches the member through us, users, administrators, REST clients and AMs, goes on.
-func TestPairOfHadoop(t *testing.T) {
+// paired is a federation of a member of ours and of one whose ResourceManagers are an HA
+// pair of Hadoop's.
+type paired struct {
+	*Federation
+	pair   *hadoop.Pair
+	theirs *Subcluster
+	web    string // of the router
+	client hadoop.Client
+}
+
+// startPaired starts them, with the pair's state in files, or in a ZooKeeper, where they elect
+// the active one. What is submitted to queue other is at home in the pair.
+func startPaired(t *testing.T, zookeeper string) *paired {
+	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
 	for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-pair"} {
@@ -30,7 +40,7 @@ func TestPairOfHadoop(t *testing.T) {
 	pair := hadoop.StartPair(t, hadoop.RM{Name: "pair", Conf: hadoop.Conf{
 		"yarn.resourcemanager.epoch":                  "2000",
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
-	}})
+	}}, zookeeper)
 	ours := f.StartSubcluster(t, 1, nil)
 	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
 	theirs := &Subcluster{ID: "sc-pair", Addresses: pair.RMs[0].Addresses, address: "127.0.0.3"}
@@ -46,123 +56,144 @@ func TestPairOfHadoop(t *testing.T) {
 	f.Await(t, 2)
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 2)
-	client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+	return &paired{f, pair, theirs, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
+}
 
-	// verbs are one of each kind, through the router.
-	verbs := func(t *testing.T, running string) {
-		t.Helper()
-		f.Await(t, 2)
-		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", running).OK(t).Stdout; !strings.Contains(
-			out, "State : RUNNING") || !strings.Contains(out, "Queue : root.other") {
-			t.Errorf("status:\n%s", out)
-		}
-		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout; !strings.Contains(
-			out, running) {
-			t.Errorf("list:\n%s", out)
-		}
-		if out := client.Run(t, hadoop.NodeCLI, "-list").OK(t).Stdout; !strings.Contains(out, theirs.Node.ID) {
-			t.Errorf("nodes:\n%s", out)
-		}
-		for _, verb := range []string{"-refreshQueues", "-refreshAdminAcls"} {
-			client.Run(t, hadoop.RMAdminCLI, verb).OK(t)
-		}
-		for _, path := range []string{"apps", "nodes", "scheduler", "metrics", "apps/" + running, "apps/" + running + "/appattempts"} {
-			var doc map[string]any
-			if code, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/"+path, nil, &doc); err != nil ||
-				code != http.StatusOK || len(doc) == 0 {
-				t.Errorf("%s answers %d, %v: %v", path, code, doc, err)
-			}
-		}
-		id, err := NewApplication(t, web) // a change by REST, at the pair
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Submit(t, web, id, "other"); err != nil {
-			t.Fatal(err)
-		}
-		if at := f.Home(t, id); at != theirs {
-			t.Errorf("%s lives at %s", id, at.ID)
-		}
-		KillApp(t, web, id)
-		// The page of the AM, by the web proxy of the active one.
-		if code, err := Call(t, http.MethodGet, web, "/proxy/"+running+"/ws/v1/mapreduce/info", nil, nil); code != http.StatusOK {
-			t.Errorf("the AM's page answers %d, %v", code, err)
+// verbs are one of each kind, through the router.
+func (f *paired) verbs(t *testing.T, running string) {
+	t.Helper()
+	f.Await(t, 2)
+	if out := f.client.Run(t, hadoop.ApplicationCLI, "application", "-status", running).OK(t).Stdout; !strings.Contains(
+		out, "State : RUNNING") || !strings.Contains(out, "Queue : root.other") {
+		t.Errorf("status:\n%s", out)
+	}
+	if out := f.client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout; !strings.Contains(
+		out, running) {
+		t.Errorf("list:\n%s", out)
+	}
+	if out := f.client.Run(t, hadoop.NodeCLI, "-list").OK(t).Stdout; !strings.Contains(out, f.theirs.Node.ID) {
+		t.Errorf("nodes:\n%s", out)
+	}
+	for _, verb := range []string{"-refreshQueues", "-refreshAdminAcls"} {
+		f.client.Run(t, hadoop.RMAdminCLI, verb).OK(t)
+	}
+	for _, path := range []string{"apps", "nodes", "scheduler", "metrics", "apps/" + running, "apps/" + running + "/appattempts"} {
+		var doc map[string]any
+		if code, err := Call(t, http.MethodGet, f.web, "/ws/v1/cluster/"+path, nil, &doc); err != nil ||
+			code != http.StatusOK || len(doc) == 0 {
+			t.Errorf("%s answers %d, %v: %v", path, code, doc, err)
 		}
 	}
+	id, err := NewApplication(t, f.web) // a change by REST, at the pair
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Submit(t, f.web, id, "other"); err != nil {
+		t.Fatal(err)
+	}
+	if at := f.Home(t, id); at != f.theirs {
+		t.Errorf("%s lives at %s", id, at.ID)
+	}
+	KillApp(t, f.web, id)
+	// The page of the AM, by the web proxy of the active one.
+	if code, err := Call(t, http.MethodGet, f.web, "/proxy/"+running+"/ws/v1/mapreduce/info", nil, nil); code != http.StatusOK {
+		t.Errorf("the AM's page answers %d, %v", code, err)
+	}
+}
 
-	// job is a MapReduce at home in the pair, with maps of so many milliseconds.
-	job := func(t *testing.T, maps, ms int) (string, *process.Process) {
-		t.Helper()
-		p := client.Start(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", strconv.Itoa(maps),
-			"-mt", strconv.Itoa(ms), "-r", "1", "-rt", "1000")
-		p.WaitLine(t, "Submitted application application_")
-		id := regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output())
-		if at := f.Home(t, id); at != theirs {
-			t.Fatalf("%s lives at %s", id, at.ID)
-		}
-		return id, p
+// job is a MapReduce at home in the pair, with maps of so many milliseconds.
+func (f *paired) job(t *testing.T, maps, ms int) (string, *process.Process) {
+	t.Helper()
+	p := f.client.Start(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", strconv.Itoa(maps),
+		"-mt", strconv.Itoa(ms), "-r", "1", "-rt", "1000")
+	p.WaitLine(t, "Submitted application application_")
+	id := regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output())
+	if at := f.Home(t, id); at != f.theirs {
+		t.Fatalf("%s lives at %s", id, at.ID)
 	}
-	runs := func(t *testing.T, id string, p *process.Process) {
-		t.Helper()
-		p.Await(t, "running maps", func() bool {
-			app, _, err := Report(t, web, id)
-			return err == nil && app.State == "RUNNING" && app.Containers >= 3
-		})
-	}
-	succeeded := func(t *testing.T, id string, p *process.Process) {
-		t.Helper()
-		if err := p.Exit(); err != nil {
-			t.Fatalf("the job: %v\n%s", err, p.Tail(60))
-		}
-		AwaitState(t, web, id, "FINISHED")
-		app, _, err := Report(t, web, id)
-		if err != nil || app.FinalStatus != "SUCCEEDED" {
-			t.Errorf("%+v, %v", app, err)
-		}
-		// Its AM was not started again: it registered anew with whoever was active.
-		var attempts struct{ AppAttempts json.RawMessage }
-		if _, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/apps/"+id+"/appattempts", nil, &attempts); err != nil ||
-			strings.Count(string(attempts.AppAttempts), `"appAttemptId"`) != 1 {
-			t.Errorf("its attempts: %s, %v", attempts.AppAttempts, err)
-		}
-	}
+	return id, p
+}
 
+// runs waits for its maps.
+func (f *paired) runs(t *testing.T, id string, p *process.Process) {
+	t.Helper()
+	p.Await(t, "running maps", func() bool {
+		app, _, err := Report(t, f.web, id)
+		return err == nil && app.State == "RUNNING" && app.Containers >= 3
+	})
+}
+
+// succeeded waits for its end.
+func (f *paired) succeeded(t *testing.T, id string, p *process.Process) {
+	t.Helper()
+	if err := p.Exit(); err != nil {
+		t.Fatalf("the job: %v\n%s", err, p.Tail(60))
+	}
+	AwaitState(t, f.web, id, "FINISHED")
+	app, _, err := Report(t, f.web, id)
+	if err != nil || app.FinalStatus != "SUCCEEDED" {
+		t.Errorf("%+v, %v", app, err)
+	}
+	// Its AM was not started again: it registered anew with whoever was active.
+	var attempts struct{ AppAttempts json.RawMessage }
+	if _, err := Call(t, http.MethodGet, f.web, "/ws/v1/cluster/apps/"+id+"/appattempts", nil, &attempts); err != nil ||
+		strings.Count(string(attempts.AppAttempts), `"appAttemptId"`) != 1 {
+		t.Errorf("its attempts: %s, %v", attempts.AppAttempts, err)
+	}
+}
+
+// The active one steps down while applications run, then its successor is killed: whoever
+// reaches the member through us, users, administrators, REST clients and AMs, goes on.
+func TestPairOfHadoop(t *testing.T) {
+	f := startPaired(t, "")
 	t.Run("the_active_one_steps_down", func(t *testing.T) {
 		dir := t.TempDir()
 		_, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; sleep 60")
-		id, p := job(t, 8, 80000) // long enough for all verbs, twice
-		runs(t, id, p)
+		id, p := f.job(t, 8, 80000) // long enough for all verbs, twice
+		f.runs(t, id, p)
 		shell.Await(t, "its containers", func() bool {
 			ran, err := os.ReadDir(dir)
 			return err == nil && len(ran) == 4
 		})
-		verbs(t, id)
-		pair.Retire(t, 0)
-		pair.Activate(t, 1)
-		verbs(t, id)
-		succeeded(t, id, p)
+		f.verbs(t, id)
+		f.pair.Retire(t, 0)
+		f.pair.Activate(t, 1)
+		f.verbs(t, id)
+		f.succeeded(t, id, p)
 		if err := shell.Exit(); err != nil {
 			t.Errorf("the shell that is at home with us: %v\n%s", err, shell.Tail(60))
 		}
-		if there, err := filepath.Glob(dir + "/" + theirs.address + ".*"); err != nil || len(there) != 2 {
+		if there, err := filepath.Glob(dir + "/" + f.theirs.address + ".*"); err != nil || len(there) != 2 {
 			t.Errorf("%d of its 4 containers ran in the pair's cluster, want 2", len(there))
 		}
 	})
 
 	t.Run("the_active_one_is_killed", func(t *testing.T) {
-		id, p := job(t, 8, 40000)
-		runs(t, id, p)
-		pair.RMs[1].Kill()
-		pair.Activate(t, 0)
-		verbs(t, id)
-		succeeded(t, id, p)
-		pair.RMs[1].Restart(t)
+		id, p := f.job(t, 8, 40000)
+		f.runs(t, id, p)
+		f.pair.RMs[1].Kill()
+		f.pair.Activate(t, 0)
+		f.verbs(t, id)
+		f.succeeded(t, id, p)
+		f.pair.RMs[1].Restart(t)
 	})
 
 	// The first one is active again, the second one standby.
 	t.Run("new_work", func(t *testing.T) {
-		AwaitActive(t, web, 2)
-		id, p := job(t, 3, 1000)
-		succeeded(t, id, p)
+		AwaitActive(t, f.web, 2)
+		id, p := f.job(t, 3, 1000)
+		f.succeeded(t, id, p)
 	})
+}
+
+// The same with a pair that elects by ZooKeeper: nobody is told.
+func TestPairThatElects(t *testing.T) {
+	_, zookeeper := hadoop.StartZooKeeper(t)
+	f := startPaired(t, zookeeper)
+	id, p := f.job(t, 8, 60000)
+	f.runs(t, id, p)
+	f.pair.RMs[f.pair.Active(t)].Kill()
+	f.pair.Active(t)
+	f.verbs(t, id)
+	f.succeeded(t, id, p)
 }

@@ -4,12 +4,15 @@ package hadoop
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/e2e/process"
 )
 
-// Pair is two ResourceManagers, of which one is active: an HA pair without automatic
-// failover. They share a store of files, so that the other one goes on where one ended.
+// Pair is two ResourceManagers, of which one is active: an HA pair. They share a store, so
+// that the other one goes on where one ended.
 type Pair struct {
 	RMs  [2]*ResourceManager
 	conf Conf
@@ -18,18 +21,31 @@ type Pair struct {
 // ids are those of yarn.resourcemanager.ha.rm-ids.
 var ids = [2]string{"rm1", "rm2"}
 
-const fileStore = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
+const recovery = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
 
-// StartPair starts an HA pair and makes the first one active.
-func StartPair(t testing.TB, o RM) *Pair {
+// StartPair starts an HA pair and waits until one is active. With the address of a ZooKeeper
+// they elect it there and keep their state in it; without, their state is files, the first
+// one is made active, and Activate and Retire do the rest.
+func StartPair(t testing.TB, o RM, zookeeper string) *Pair {
 	t.Helper()
 	shared := tempDir(t, o.Name+"-state")
 	p := &Pair{conf: Conf{
 		"yarn.resourcemanager.ha.enabled":                    "true",
 		"yarn.resourcemanager.ha.rm-ids":                     strings.Join(ids[:], ","),
-		"yarn.resourcemanager.ha.automatic-failover.enabled": "false",
+		"yarn.resourcemanager.ha.automatic-failover.enabled": strconv.FormatBool(zookeeper != ""),
 		"yarn.resourcemanager.cluster-id":                    o.Name,
 	}}
+	store := Conf{
+		"yarn.resourcemanager.store.class":        recovery + "FileSystemRMStateStore",
+		"yarn.resourcemanager.fs.state-store.uri": "file://" + filepath.Join(shared, "applications"),
+	}
+	if zookeeper != "" {
+		store = Conf{
+			"yarn.resourcemanager.store.class": recovery + "ZKRMStateStore",
+			"hadoop.zk.address":                zookeeper,
+			"hadoop.zk.timeout-ms":             "5000",
+		}
+	}
 	var addresses [2]Addresses
 	for i, id := range ids {
 		a := freeAddresses(t)
@@ -40,21 +56,42 @@ func StartPair(t testing.TB, o RM) *Pair {
 	}
 	for i, id := range ids {
 		dir := tempDir(t, o.Name+"-"+id)
-		conf := rmConf(t, dir).With(p.conf, Conf{
-			"yarn.resourcemanager.ha.id":              id,
-			"yarn.resourcemanager.recovery.enabled":   "true",
-			"yarn.resourcemanager.store.class":        fileStore,
-			"yarn.resourcemanager.fs.state-store.uri": "file://" + filepath.Join(shared, "applications"),
-			"yarn.node-labels.fs-store.root-dir":      "file://" + filepath.Join(shared, "labels"),
-			"yarn.node-attribute.fs-store.root-dir":   "file://" + filepath.Join(shared, "attributes"),
+		conf := rmConf(t, dir).With(p.conf, store, Conf{
+			"yarn.resourcemanager.ha.id":            id,
+			"yarn.resourcemanager.recovery.enabled": "true",
+			"yarn.node-labels.fs-store.root-dir":    "file://" + filepath.Join(shared, "labels"),
+			"yarn.node-attribute.fs-store.root-dir": "file://" + filepath.Join(shared, "attributes"),
 		}, o.Conf)
 		conf["yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms"] = "1000"
 		d := launch(t, o.Name+"-"+id, dir, conf, []string{heap(o.HeapMB, 384), AddOpens},
 			resourceManager, "IPC Server Responder: starting")
 		p.RMs[i] = &ResourceManager{Daemon: d, Addresses: addresses[i]}
 	}
-	p.Activate(t, 0)
+	if zookeeper == "" {
+		p.Activate(t, 0)
+	}
+	p.Active(t)
 	return p
+}
+
+// Active waits until one of those that run is active, and returns which.
+func (p *Pair) Active(t testing.TB) (which int) {
+	t.Helper()
+	if process.Poll(nil, func() bool {
+		for i, id := range ids {
+			if !p.RMs[i].Ended() {
+				state := Client{Conf: p.conf}.Run(t, RMAdminCLI, "-getServiceState", id)
+				if strings.HasPrefix(state.Stdout, "active") {
+					which = i
+					return true
+				}
+			}
+		}
+		return false
+	}) != nil {
+		t.Fatal("none of the pair becomes active")
+	}
+	return which
 }
 
 // Conf is where the pair is, as clients, nodes and agents read it.
