@@ -63,6 +63,7 @@ func startPaired(t *testing.T, zookeeper string) *paired {
 func (f *paired) verbs(t *testing.T, running string) {
 	t.Helper()
 	f.Await(t, 2)
+	AwaitState(t, f.web, running, "RUNNING") // after a change it waits until its AM has registered anew
 	if out := f.client.Run(t, hadoop.ApplicationCLI, "application", "-status", running).OK(t).Stdout; !strings.Contains(
 		out, "State : RUNNING") || !strings.Contains(out, "Queue : root.other") {
 		t.Errorf("status:\n%s", out)
