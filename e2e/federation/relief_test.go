@@ -43,9 +43,8 @@ func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
 	web, loaded, free := f.RouterAddresses[0].Web, f.Subclusters[0], f.Subclusters[1]
 	f.operate(t, "subcluster", "drain", free.ID)
 	AwaitActive(t, web, 1)
-	var apps []string
 	for range 20 { // the queue may use the whole member: eight run
-		apps = append(apps, submitSleep(t, web, "default", each))
+		submitSleep(t, web, "default", each)
 	}
 	running := func(s *Subcluster) int {
 		var m struct {
