@@ -98,7 +98,7 @@ func TestSparkGivesWayToAnotherQueue(t *testing.T) {
 	}
 }
 
-var victim = regexp.MustCompile(`"operation":"Preempt Container","target":"(container_\w+)","what":"(\w+)"`)
+var victim = regexp.MustCompile(`"operation":"Preempt Container","target":"(container_\w+)","result":"\w+","what":"(\w+)"`)
 
 // victims gives where in the log a container was given notice, or killed.
 func victims(log, what string) map[string]int {

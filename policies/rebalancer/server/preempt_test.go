@@ -156,7 +156,9 @@ func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 		if sum := noticed[0] + noticed[1]; sum != 6 {
 			t.Fatalf("%v are taken of a budget of 6", noticed)
 		}
+		f.members[0].mu.Lock()
 		why, _ := f.members[0].m.Why(f.members[0].app.Application)
+		f.members[0].mu.Unlock()
 		if !strings.Contains(why.Text, "The federation lets ") {
 			t.Errorf("why says %q", why.Text)
 		}
