@@ -289,6 +289,14 @@ func checkPackage(t *testing.T, first, next string) {
 			t.Errorf("%s: %v, %v", path, info, err)
 		}
 	}
+	// The agent's unit reads the configuration of the Hadoop beside it, which its package brings.
+	hadoop := h.root + "/etc/hadoop/conf"
+	if err := os.MkdirAll(hadoop, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hadoop+"/yarn-site.xml", []byte("<configuration/>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	// Each unit starts a program that is there, with a configuration with which it would start.
 	units, err := filepath.Glob(h.root + "/usr/lib/systemd/system/creel-*.service")
 	if err != nil || len(units) != 5 {
