@@ -389,6 +389,10 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	b.typeInto("#apply input", "to the west")
 	b.confirm("#apply")
 	b.until("the draft is in force", func() bool { p := newest(); return p.Author == "root" && p.Home == "priority" })
+	// The page loads itself anew when its change has succeeded; what is opened meanwhile would be broken off.
+	b.until("the page is loaded anew", func() bool {
+		return b.eval(`String(document.readyState === "complete" && !document.querySelector("dialog[open]"))`) == "true"
+	})
 	if p := newest(); p.Comment != "to the west" {
 		t.Errorf("the comment is %q", p.Comment)
 	}
