@@ -105,7 +105,9 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 			apps[s.ID] = append(apps[s.ID], submitSleep(t, s.Addresses.Web, "other", each))
 		}
 	}
-	// comes samples until each member uses what it should, within 5 % of the maximum.
+	// comes samples until each member uses what it should, within 5 % of the maximum. What
+	// Hadoop's ResourceManager has in force when its agent starts counts for
+	// creel.escrow.recovery, a minute: that can be all, if its node came before the tree did.
 	comes := func(order []*Subcluster, want map[string]int) {
 		t.Helper()
 		began := time.Now()
@@ -120,7 +122,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 				t.Logf("after %s: %v, in %d samples none above", took.Round(100*time.Millisecond), by, samples)
 				return
 			}
-			if took > time.Minute {
+			if took > 2*time.Minute {
 				t.Fatalf("after %s it is %v, want %v\n%s", took, by, want, f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
 			}
 			time.Sleep(50 * time.Millisecond)
