@@ -114,7 +114,7 @@ func TestQueueTreeSchema(t *testing.T) {
 		queue := map[string]any{}
 		for key, values := range map[string][]any{
 			"guarantee": amounts, "maximum": amounts, "preemption": amounts, "preemption_seconds": {60, -1, 1.5},
-			"weight": {1, 0, -1, 2.5, "1"}, "optout": {true, false, "yes"},
+			"weight": {1, 0, -1, 2.5, "1"}, "optout": {true, false, "yes"}, "user_limit": amounts,
 		} {
 			maybe(t, queue, key, values...)
 		}

@@ -28,6 +28,10 @@ const Schema = `{
             "maximum": 1e9
           },
           "maximum": {"description": "What the queue may use at most, kept by escrow.", "$ref": "#/$defs/amounts"},
+          "user_limit": {
+            "description": "What each user of the queue may use in all subclusters together, kept by escrow.",
+            "$ref": "#/$defs/amounts"
+          },
           "preemption": {
             "description": "The most that is taken back from others for the queue in preemption_seconds.",
             "$ref": "#/$defs/amounts"
