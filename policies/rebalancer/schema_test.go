@@ -15,7 +15,9 @@ import (
 func TestTheSchemaNamesWhatParseTreeReads(t *testing.T) {
 	var schema struct {
 		Properties struct {
-			Queues struct{ Items struct{ Properties map[string]any } }
+			Queues struct {
+				Items struct{ Properties map[string]any }
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(Schema), &schema); err != nil {
