@@ -15,12 +15,13 @@ var headers = sync.Pool{New: func() any { return new([longHeaders]byte) }}
 
 // WaitForRequest is Wait for a server of HTTP/1: it returns when all headers of a
 // request are here, or what is here cannot be one, so that whoever sends a part of
-// them costs no more than who sends nothing.
-func WaitForRequest(raw syscall.RawConn) error {
+// them costs no more than who sends nothing. begun reports whether anything came: clients keep
+// connections in reserve on which they say nothing.
+func WaitForRequest(raw syscall.RawConn) (begun bool, err error) {
 	if err := Wait(raw); err != nil { // the stack of those that say nothing stays small
-		return err
+		return false, err
 	}
-	return raw.Read(peekHeaders)
+	return true, raw.Read(peekHeaders)
 }
 
 // peekHeaders reports whether there is no use in waiting for more.

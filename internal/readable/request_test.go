@@ -24,6 +24,7 @@ func TestHeadersAreWaitedForToTheirEnd(t *testing.T) {
 		{"TLS", nil, "\x16\x03\x01"},
 		{"long", []string{"GET /" + strings.Repeat("x", longHeaders-10)}, "xxxxxxxxxx"},
 		{"the end", []string{"GET /"}, ""},
+		{"nothing", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +47,13 @@ func TestHeadersAreWaitedForToTheirEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
-			go func() { done <- WaitForRequest(raw) }()
+			go func() {
+				begun, err := WaitForRequest(raw)
+				if says := len(c.before) > 0 || c.then != ""; begun != says {
+					t.Errorf("it says that a request has begun: %v", begun)
+				}
+				done <- err
+			}()
 			for _, part := range c.before {
 				client.Write([]byte(part))
 				select {
@@ -56,7 +63,9 @@ func TestHeadersAreWaitedForToTheirEnd(t *testing.T) {
 				}
 			}
 			if c.then == "" {
-				client.(*net.TCPConn).CloseWrite()
+				if len(c.before) > 0 {
+					client.(*net.TCPConn).CloseWrite()
+				}
 				// What was sent before is here for ever: the end shows in no peek.
 				server.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 			} else {

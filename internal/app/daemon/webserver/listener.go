@@ -236,8 +236,8 @@ func addressOf(c net.Conn) netip.Addr {
 // await hands a connection over when the headers of its first request are here.
 func (l *listener) await(c *conn) {
 	c.Conn.SetReadDeadline(time.Now().Add(l.wait))
-	err := awaitRequest(c.Conn)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	begun, err := awaitRequest(c.Conn)
+	if begun && errors.Is(err, os.ErrDeadlineExceeded) {
 		l.told.tooSlow(c, "its headers took too long")
 	}
 	if err != nil || !l.handOver(c) {
@@ -246,15 +246,15 @@ func (l *listener) await(c *conn) {
 }
 
 // awaitRequest keeps the stack flat while it waits: nothing that needs more is called
-// before.
-func awaitRequest(nc net.Conn) error {
+// before. begun see readable.WaitForRequest.
+func awaitRequest(nc net.Conn) (begun bool, err error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return nil
+		return false, nil
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return err
+		return false, err
 	}
 	return readable.WaitForRequest(raw)
 }

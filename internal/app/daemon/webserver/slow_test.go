@@ -47,13 +47,15 @@ func dial(t *testing.T, address, says string) net.Conn {
 }
 
 // Whoever sends nothing, half of its headers or half of its body is hung up on when
-// the time for headers is over; the handler that waits for the body learns it.
+// the time for headers is over; the handler that waits for the body learns it. Who sent nothing is not
+// told of as slow: clients keep connections in reserve.
 func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 	read := make(chan error, 1)
+	figures := NewFigures()
 	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(io.Discard, r.Body)
 		read <- err
-	}, Config{ReadHeaderTimeout: 300 * time.Millisecond})
+	}, Config{ReadHeaderTimeout: 300 * time.Millisecond, Figures: figures})
 	for name, says := range map[string]string{
 		"nothing":      "",
 		"half headers": "GET / HTTP/1.1\r\nHost: x\r\nX-",
@@ -71,6 +73,9 @@ func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 	}
 	if err := <-read; err == nil {
 		t.Error("the handler did not learn that the body ended early")
+	}
+	if n := figures.slowCount.Load(); n != 2 {
+		t.Errorf("%d connections were told of as slow, not the two that had begun something", n)
 	}
 }
 
