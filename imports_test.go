@@ -88,7 +88,7 @@ var rules = map[string]rule{
 	"subcluster/nm":                 {pure: true, imports: []string{".", "internal/token", data}, others: protobuf},
 	"policies":                      {pure: true, imports: []string{".", "subcluster"}},
 	"statestore":                    {pure: true, imports: []string{".", "subcluster"}},
-	"router":                        {pure: true, imports: []string{".", "subcluster", "policies"}},
+	"router":                        {pure: true, imports: []string{".", "subcluster", "policies", "internal/waits"}},
 	"amrmproxy": {
 		pure:    true,
 		imports: []string{".", "subcluster", "policies", "internal/waits", data},

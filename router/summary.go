@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -170,7 +171,9 @@ type History struct {
 	began       time.Time // of the step that is being observed
 	containers  float64   // summed over its observations
 	observed    int
-	submissions int64 // at its begin
+	waits       waits.Histogram // of what was granted within it
+	submissions int64           // at its begin
+	waited      map[creel.SubclusterID][]uint64
 	states      map[creel.SubclusterID]string
 	open        map[creel.SubclusterID]string
 	frozen      bool
@@ -183,6 +186,9 @@ type Point struct {
 	At          time.Time // the end of the step
 	Containers  float64   // granted a second, as members told it
 	Submissions float64   // received a second, by this router
+	// GrantP50 and GrantP99 are seconds from an ask to the grant of a container, of those that were granted
+	// within the step, as members counted them; -1 where none was.
+	GrantP50, GrantP99 float64
 }
 
 // Observation is what a History is told of a moment.
@@ -203,6 +209,7 @@ func (h *History) Observe(o Observation) {
 		if o.View.Freeze == nil {
 			h.containers += float64(Summarize(o.View).Sum.ContainersPerSecond)
 			h.observed++
+			h.countWaits(o.View)
 		}
 	}
 	took := o.Now.Sub(h.began)
@@ -210,13 +217,53 @@ func (h *History) Observe(o Observation) {
 		return
 	}
 	p := Point{At: o.Now, Containers: unknown, Submissions: float64(o.Submissions-h.submissions) / took.Seconds()}
+	p.GrantP50, p.GrantP99 = quantile(&h.waits, 0.5), quantile(&h.waits, 0.99)
 	if h.observed > 0 {
 		p.Containers = h.containers / float64(h.observed)
 	}
 	if h.points = append(h.points, p); len(h.points) > historyPoints {
 		h.points = slices.Delete(h.points, 0, len(h.points)-historyPoints)
 	}
-	h.began, h.submissions, h.containers, h.observed = o.Now, o.Submissions, 0, 0
+	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waits.Histogram{}
+}
+
+// countWaits adds what members have granted since they were last seen. Of one that is seen for the first time, or that
+// has started anew and so counts less than before, nobody knows when its grants were.
+func (h *History) countWaits(view *subcluster.View) {
+	now := make(map[creel.SubclusterID][]uint64, len(view.Members))
+	for i := range view.Members {
+		m := &view.Members[i]
+		counts := m.Load.Waits
+		if !Counted(m) || len(counts) != len(h.waits.Counts) {
+			continue
+		}
+		now[m.ID] = counts
+		before := h.waited[m.ID]
+		if before == nil || fewer(counts, before) {
+			continue
+		}
+		for i, n := range counts {
+			h.waits.Counts[i] += n - before[i]
+		}
+	}
+	h.waited = now
+}
+
+// fewer reports whether any bucket has less than before.
+func fewer(counts, before []uint64) bool {
+	for i, n := range counts {
+		if n < before[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func quantile(h *waits.Histogram, q float64) float64 {
+	if d, ok := h.Quantile(q); ok {
+		return d.Seconds()
+	}
+	return unknown
 }
 
 // compare takes note of what is other than at the last moment.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -91,5 +92,45 @@ func TestHistoryKeepsTenMinutesOfRatesAndWhatChanged(t *testing.T) {
 	}
 	if len(texts) != 8 || !strings.HasPrefix(texts[len(texts)-1], "member a is active") {
 		t.Errorf("events, newest first:\n%s", all)
+	}
+}
+
+// Of how long containers were asked for, a point tells those that were granted within its step: not what a member had
+// granted before it was seen, or before it started anew.
+func TestHistoryTellsHowLongContainersWereAskedFor(t *testing.T) {
+	var h router.History
+	at := time.Unix(1_800_000_000, 0)
+	pass := func(counts ...[]uint64) router.Point {
+		view := viewOf(make([]subcluster.State, len(counts))...)
+		for i, c := range counts {
+			m := &view.Members[i]
+			m.State, m.Load.Waits = subcluster.StateActive, c
+		}
+		for n := len(h.Points()); len(h.Points()) == n; at = at.Add(time.Second) {
+			h.Observe(router.Observation{Now: at, View: view})
+		}
+		p := h.Points()
+		return p[len(p)-1]
+	}
+	with := func(bucket int, n uint64) []uint64 {
+		counts := make([]uint64, len(waits.Bounds)+1)
+		counts[bucket] = n
+		return counts
+	}
+	if p := pass(with(9, 1000), nil); p.GrantP50 != -1 || p.GrantP99 != -1 {
+		t.Errorf("at the first look: %+v", p)
+	}
+	late := with(9, 1000)
+	late[0], late[5] = 99, 2
+	if p := pass(late, with(0, 5)); p.GrantP50 >= 0.001 || p.GrantP99 <= 0.1 || p.GrantP99 > 0.5 {
+		t.Errorf("of 99 at once and two of a tenth to half a second: %+v", p)
+	}
+	if p := pass(late, with(0, 5)); p.GrantP99 != -1 {
+		t.Errorf("nothing was granted: %+v", p)
+	}
+	more := with(0, 5)
+	more[1] = 10
+	if p := pass(with(9, 7), more); p.GrantP99 < 0.001 || p.GrantP99 > 0.005 {
+		t.Errorf("one started anew, the other granted: %+v", p)
 	}
 }

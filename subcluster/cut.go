@@ -79,6 +79,7 @@ func Cut(load []byte) ([]Part, error) {
 	}
 	head := map[string]any{"clusterMetrics": few}
 	if len(own) > 0 {
+		delete(own, "waits") // no split asks how long others waited
 		if delete(own, "queues"); len(most) > 0 {
 			if own["queues"], err = json.Marshal(labelRows(most)); err != nil {
 				return nil, err

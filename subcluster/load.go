@@ -47,6 +47,9 @@ type Load struct {
 	BeginsAgain bool
 	// Labels are its node labels.
 	Labels Labels
+	// Waits counts containers by how long they were asked for before they were granted, since
+	// the member's start, in the buckets of internal/waits; nil where it does not count them.
+	Waits []uint64
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -162,6 +165,9 @@ func compareQueue(e QueueLoad, q creel.QueuePath, label string) int {
 // maxLoad bounds a report: 10,000 queues fit.
 const maxLoad = 4 << 20
 
+// maxWaitBuckets bounds the buckets of a report's Waits.
+const maxWaitBuckets = 64
+
 // loadJSON and the types below are the wire shape; numbers may be quoted or
 // fractional, as Hadoop 3.4 and 3.5 differ in that.
 type loadJSON struct {
@@ -175,6 +181,7 @@ type creelJSON struct {
 	Nodes       string      `json:"nodes,omitempty"`
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
 	Labels      *labelsJSON `json:"labels,omitempty"`
+	Waits       []uint64    `json:"waits,omitempty"`
 	Queues      []queueJSON `json:"queues,omitempty"`
 }
 
@@ -217,8 +224,10 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known {
-		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form()}
+	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil {
+		c = &creelJSON{
+			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
+		}
 		for _, q := range l.Queues {
 			c.Queues = append(
 				c.Queues,
@@ -283,7 +292,7 @@ func ParseLoad(data []byte) (Load, error) {
 		return l, nil
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
-	l.BeginsAgain = j.Creel.BeginsAgain
+	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {
 		return bad(err.Error())

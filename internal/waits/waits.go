@@ -42,6 +42,28 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Sum += o.Sum
 }
 
+// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, as Prometheus'
+// histogram_quantile reckons it: within a bucket evenly from its lower bound to its upper
+// one. What is above all bounds is told as the last bound; ok is false where nothing was counted.
+func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
+	var all uint64
+	for _, n := range h.Counts {
+		all += n
+	}
+	if all == 0 {
+		return 0, false
+	}
+	rank, below, lower := q*float64(all), 0.0, time.Duration(0)
+	for i, upper := range Bounds {
+		n := float64(h.Counts[i])
+		if n > 0 && below+n >= rank {
+			return lower + time.Duration(float64(upper-lower)*max(rank-below, 0)/n), true
+		}
+		below, lower = below+n, upper
+	}
+	return lower, true
+}
+
 // Buckets are the counts as Prometheus has them: by upper bound in seconds, each with those
 // below it; and all.
 func (h *Histogram) Buckets() (count uint64, sum float64, by map[float64]uint64) {

@@ -3,6 +3,8 @@
 package waits
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,4 +51,33 @@ func TestBuckets(t *testing.T) {
 	if count != 12 || sum != 2*(0.003+1+3*3600) || by[0.001] != 6 || by[0.005] != 8 || by[1] != 10 || by[7200] != 10 {
 		t.Errorf("%d, %v, %v", count, sum, by)
 	}
+}
+
+// Quantiles are within the bucket of the wait that they stand for, whatever was counted.
+func TestAQuantileIsInTheBucketOfItsWait(t *testing.T) {
+	if d, ok := new(Histogram).Quantile(0.5); ok {
+		t.Errorf("half of nothing waited %v", d)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		each := rapid.SliceOfN(rapid.Int64Range(0, int64(3*time.Hour)), 1, 200).Draw(t, "waits")
+		slices.Sort(each)
+		var h Histogram
+		for _, d := range each {
+			h.Add(time.Duration(d))
+		}
+		for _, q := range []float64{0, 0.5, 0.99, 1} {
+			exact := time.Duration(each[max(int(math.Ceil(q*float64(len(each))))-1, 0)])
+			lower, upper := time.Duration(0), Bounds[len(Bounds)-1]
+			for i, bound := range Bounds {
+				if exact <= bound {
+					upper = bound
+					break
+				}
+				lower = Bounds[min(i, len(Bounds)-1)]
+			}
+			if d, ok := h.Quantile(q); !ok || d < lower || d > upper {
+				t.Fatalf("quantile %v is %v, not from %v to %v, where %v is", q, d, lower, upper, exact)
+			}
+		}
+	})
 }

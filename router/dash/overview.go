@@ -19,11 +19,12 @@ var overviewPage = pages.Page{
 // overview is the federation at a glance.
 type overview struct {
 	rest.OverviewDoc
-	Containers, Submissions pages.Chart
-	Queues                  []queueBar
-	MoreQueues              int
-	Members                 []rest.SubclusterDoc
-	Frozen                  string
+	// Grants is from ask to grant.
+	Containers, Submissions, Grants pages.Chart
+	Queues                          []queueBar
+	MoreQueues                      int
+	Members                         []rest.SubclusterDoc
+	Frozen                          string
 }
 
 // queueBar is a queue's use against its guarantee.
@@ -65,6 +66,8 @@ func loadOverview(c *pages.Call) (any, error) {
 	o.Submissions = pages.NewChart(
 		"Submissions a second", "a second", rates(func(r rest.RateDoc) float64 { return r.Submissions }),
 	)
+	o.Grants = pages.NewChart("Ask to grant, ms within which 99 of 100 containers came", "ms",
+		rates(func(r rest.RateDoc) float64 { return max(1000*r.GrantP99, -1) }))
 	var tree rest.QueueTreeDoc
 	if err := c.Get("/api/v1/queues", &tree); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err

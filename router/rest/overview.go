@@ -36,6 +36,8 @@ type RateDoc struct {
 	At          time.Time `json:"at"`
 	Containers  float64   `json:"containers_per_s"`
 	Submissions float64   `json:"submissions_per_s"`
+	GrantP50    float64   `json:"ask_to_grant_p50_s"`
+	GrantP99    float64   `json:"ask_to_grant_p99_s"`
 }
 
 // EventDoc is something that happened.
@@ -60,7 +62,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		doc.Without = append(doc.Without, LeftDoc{l.Member, l.Age.Seconds()})
 	}
 	for _, p := range h.server.History() {
-		doc.Rates = append(doc.Rates, RateDoc{p.At.UTC(), p.Containers, p.Submissions})
+		doc.Rates = append(doc.Rates, RateDoc{p.At.UTC(), p.Containers, p.Submissions, p.GrantP50, p.GrantP99})
 	}
 	for _, e := range h.server.Events() {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})

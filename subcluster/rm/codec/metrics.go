@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -74,7 +75,7 @@ type Loads struct {
 // the first.
 func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	v := m.Cluster()
-	load := subcluster.Load{Metrics: Metrics(&v), BeginsAgain: true}
+	load := subcluster.Load{Metrics: Metrics(&v), BeginsAgain: true, Waits: slices.Clone(v.Waits.Counts[:])}
 	if s := now.Sub(l.at).Seconds(); s > 0 && !l.at.IsZero() {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}
