@@ -5,6 +5,7 @@ package subcluster
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -123,13 +124,42 @@ func WithoutQueues(load []byte) []byte {
 	return short
 }
 
-// objectOf reads the fields of a JSON object; none of nothing.
+// cutNames are the names that are looked for in the objects of a load.
+var cutNames = append([]string{"clusterMetrics", "creel", "queues", "waits"}, headMetrics...)
+
+// objectOf reads the fields of a JSON object; none of nothing. A name of cutNames that is there twice or in other
+// letters (ParseLoad, as encoding/json, minds neither) is an error: what it says would be in no part, or in another.
 func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
-	err = json.Unmarshal(data, &fields)
-	return fields, err
+	if err = json.Unmarshal(data, &fields); err != nil || fields == nil {
+		return fields, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	seen := 0
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		for i, known := range cutNames {
+			if text, _ := name.(string); strings.EqualFold(text, known) {
+				if text != known || seen&(1<<i) != 0 {
+					return nil, fmt.Errorf("%q is there twice, or not written as %q", text, known)
+				}
+				seen |= 1 << i
+			}
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
 }
 
 // rowsJSON is the shape of a part that is no head.

@@ -187,6 +187,8 @@ func FuzzCut(f *testing.F) {
 	f.Add([]byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a","label":"x"}]}}`))
 	f.Add([]byte(`{"totalMB":"9"}`))
 	f.Add([]byte("\x1e{}\x1e{}"))
+	f.Add([]byte(`{"cLusterMetrics":{"totalMB":9},"crEel":{"queues":[{"queue":"root.a"}]}}`))
+	f.Add([]byte(`{"creel":{"queues":[{"queue":"root.a"}]},"creel":{"nodes":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		whole, err := subcluster.ParseLoad(data)
 		parts, err2 := subcluster.Cut(data)
