@@ -133,8 +133,8 @@ func (f *clientFlags) call(
 	return resp.Header, nil
 }
 
-// javaName is the class that ResourceManagers write before the text of some errors.
-var javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
+// javaName is the class that ResourceManagers write before the text of some errors, also within them.
+var javaName = regexp.MustCompile(`\b(?:[a-z]\w*\.)+(?:[A-Z]\w*)?(?:Exception|Error): `)
 
 // answerError turns an answer over HTTP into an error with its exit code.
 func answerError(status int, body []byte) error {

@@ -125,3 +125,23 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 	editor("exit 3")
 	s.shows(exitUsage, "policy edit root.prod --user root", "exit status 3")
 }
+
+// What is not there is said without a Java name, whichever verb asks, and exits with 3.
+func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
+	fed := smallWith(t, nil)
+	for what, server := range map[string]string{
+		"a router": "http://" + fed.Routers[0].Address("web"), "a ResourceManager": "http://" + fed.RMs[0].Address("web"),
+	} {
+		s := typed{t, server}
+		for _, verb := range []string{
+			"app status application_1_1", "app attempts application_1_1", "app containers application_1_1",
+			"app kill application_1_1", "app move application_1_1 prod", "app priority application_1_1 3",
+			"app logs application_1_1", "app status application_1_1 -o json", "node show nosuch:1", "queue show nosuch",
+		} {
+			if out := s.run(exitNotFound, strings.Fields(verb)...); strings.Contains(out, "java.") ||
+				strings.Contains(out, "Exception") {
+				t.Errorf("%s of %s: %s", verb, what, out)
+			}
+		}
+	}
+}
