@@ -69,6 +69,8 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 type Loads struct {
 	granted int64     // containers, when it was asked before,
 	at      time.Time // which was then
+
+	free map[creel.QueuePath]creel.Resource // of queues that may have others below them
 }
 
 // Next returns the load now. The rate of grants is that since the last call, 0 at
@@ -85,16 +87,27 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	if len(labels) > 0 {
 		load.Labels.AMs = m.Config().AMLabel
 	}
-	for q := range m.Queues {
+	clear(l.free)
+	for q := range m.Queues { // parents first
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
+		}
+		free := q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{})
+		if above, has := l.free[q.Parent]; has {
+			free = free.Min(above)
+		}
+		if !q.Leaf {
+			if l.free == nil {
+				l.free = map[creel.QueuePath]creel.Resource{}
+			}
+			l.free[q.Path] = free
 		}
 		load.Queues = append(load.Queues, subcluster.QueueLoad{
 			Queue:       q.Path,
 			Capacity:    q.Guaranteed,
 			Used:        q.Used,
 			Pending:     q.Pending,
-			Free:        q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}),
+			Free:        free,
 			AppsPending: int64(q.PendingApps),
 			AppsRunning: int64(q.ActiveApps),
 		})
