@@ -118,9 +118,15 @@ var rules = map[string]rule{
 		pure:    true,
 		imports: []string{".", "subcluster", "policies/rebalancer/escrow"},
 	},
+	// What is promised of queues, for the demo, the simulator and the leading rebalancer.
+	"policies/rebalancer/invariants": {
+		pure:    true,
+		imports: []string{".", "subcluster", "policies/rebalancer", "policies/rebalancer/escrow"},
+	},
 	"policies/rebalancer/server": {
 		imports: []string{
 			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
+			"policies/rebalancer/invariants",
 			"internal/awake",
 			"subcluster/remote", // the queues of a Hadoop ResourceManager
 		},
@@ -275,6 +281,8 @@ var rules = map[string]rule{
 			"subcluster/nm",
 			"policies",
 			"policies/rebalancer",
+			"policies/rebalancer/escrow",
+			"policies/rebalancer/invariants",
 			"statestore",
 			"router",
 			"router/moves",

@@ -136,6 +136,10 @@ var features = []feature{
 	{"rebalancer", "drift of members' queues from the document, shown, mended and undone (`creel queue mend`)", works, "",
 		[]string{"e2e/federation.TestDriftIsMendedInHadoopsResourceManagerToo", "cmd/creel.TestDriftIsMended",
 			"policies/rebalancer.TestAMendEndsTheDrift"}},
+	{"rebalancer", "the federation's invariants, held against what members report (`creel rebalancer audit`, metrics, alerts)", partial,
+		"what AMs were told, what each user was granted and locality are not in reports",
+		[]string{"policies/rebalancer/server.TestTheLeaderFindsWhatIsBroken",
+			"policies/rebalancer/invariants.TestReportsTellWhichInvariantIsBroken"}},
 	{"rebalancer", "its queue tree as a document: apply, diff, history, rollback", works, "", []string{"cmd/creel.TestQueueTreeCommands"}},
 
 	{"operation", "the store dies, stalls, fails over, comes back empty", works, "",

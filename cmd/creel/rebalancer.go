@@ -43,7 +43,7 @@ func rebalancerCommand() *cobra.Command {
 		})
 	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
 	c.AddCommand(rebalancerPlan(), rebalancerEscrow(), rebalancerWhy(), rebalancerHistory(), rebalancerPause(true),
-		rebalancerPause(false), rebalancerMoves(), rebalancerRollback())
+		rebalancerPause(false), rebalancerMoves(), rebalancerAudit(), rebalancerRollback())
 	return c
 }
 
@@ -267,6 +267,45 @@ func rebalancerHistory() *cobra.Command {
 		)
 	}
 	return c
+}
+
+var auditColumns = []column[rebalancer.AuditedInvariant]{
+	{"INVARIANT", false, func(i rebalancer.AuditedInvariant) string { return i.Name }},
+	{"CHECKED", false, func(i rebalancer.AuditedInvariant) string { return strconv.FormatInt(i.Checked, 10) }},
+	{"BROKEN", false, func(i rebalancer.AuditedInvariant) string { return strconv.FormatInt(i.Broken, 10) }},
+}
+
+func rebalancerAudit() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: "audit", Short: "show how the federation's invariants held against what members report", Args: noArguments,
+	}
+	f.register(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		state, err := f.rebalancer(c.Context())
+		if err != nil {
+			return err
+		}
+		a := state.Audited
+		if a == nil {
+			return errNoAudit
+		}
+		err = printList(c.OutOrStdout(), f.printer, a.Invariants, auditColumns)
+		if err != nil || f.printer.format != "table" {
+			return err
+		}
+		text := c.OutOrStdout()
+		fmt.Fprintf(text, "%d looks of %s, the last at %s\n", a.Looks, a.Leader, a.At.Format(time.RFC3339))
+		for _, b := range a.Breaches {
+			fmt.Fprintf(text, "%s %s of %s: %s\n", b.At.Format(time.RFC3339), b.Invariant, b.Of, b.Breach)
+		}
+		return nil
+	}
+	return c
+}
+
+var errNoAudit = &coded{
+	exitNotFound, errors.New("no rebalancer has audited: set creel.rebalancer.audit.interval where one runs"),
 }
 
 func rebalancerPause(pause bool) *cobra.Command {

@@ -338,6 +338,21 @@ var creelRebalancerKeys = []Setting{
 		Default: "10m",
 		Doc:     "In what time an application is not moved a second time.",
 	},
+	{
+		Key:     "creel.rebalancer.audit.interval",
+		Type:    Duration,
+		Default: "0",
+		Doc: "The time between two looks at which the leading rebalancer holds the federation's invariants against what " +
+			"members report: the metrics creel_invariant_checked_total and creel_invariant_broken_total, a line in the " +
+			"log for each breach, and `creel rebalancer audit`; 0: it does not look.",
+	},
+	{
+		Key:     "creel.rebalancer.audit.within",
+		Type:    Duration,
+		Default: "5m",
+		Doc: "How long a queue may be short of its guarantee or entitlement, or room be idle that it waits for, " +
+			"before an audit counts that as a breach.",
+	},
 	{Key: "creel.rebalancer.dry-run", Type: Bool, Default: "false", Doc: "Whether plans are only shown."},
 }
 

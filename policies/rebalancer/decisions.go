@@ -17,6 +17,7 @@ const (
 	ControlClass  = "rebalancer"
 	PauseName     = "pause"     // Pause, while plans are paused
 	DecisionsName = "decisions" // Decisions
+	AuditName     = "audit"     // Audited
 )
 
 // Pause says that no plan is to be published. The last one holds until its lease is

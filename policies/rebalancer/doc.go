@@ -30,6 +30,7 @@
 //  3. GivePreemption adds what members may take back from others for queues that have a
 //     preemption budget; ResourceManagers follow it (server.Budgets) while its lease lasts.
 //  4. A plan is written under that lease: a deposed leader's is refused.
+//  5. By setting it holds the invariants (package invariants) against what members report.
 //
 // Which waiting applications move to another member is decided by ChooseMoves, which
 // routers ask: they can list and move them (router/moves), and drains need it where no
@@ -55,8 +56,8 @@
 // maxima in creel's ResourceManagers and, by their agents, in Hadoop's, of user limits in
 // creel's alone, plans over the tree, shares of maxima by plan, homes and splits by plan,
 // one leader and its successor, waiting applications moved out of drained and loaded
-// members, drift of the members' queues mended when somebody asks for it or a setting says
-// so (Mend).
+// members, invariants held against members' reports, drift of the members' queues mended
+// when somebody asks for it or a setting says so (Mend).
 //
 // Not yet: queue capacities in members do not follow the plan from round to round. Amounts
 // are of the default partition, and of several resource types the dominant one

@@ -20,15 +20,26 @@ type Shaping struct {
 	SlowStart time.Duration
 }
 
+// Band is DeadBand or its default.
+func (s Shaping) Band() float64 {
+	if s.DeadBand > 0 {
+		return s.DeadBand
+	}
+	return 0.01
+}
+
+// MostStep is Step or its default.
+func (s Shaping) MostStep() float64 {
+	if s.Step > 0 {
+		return s.Step
+	}
+	return 0.1
+}
+
 // Publish makes what is published of a plan, shaped by the one before, which may
 // be nil. Queues that want nothing have no parts in members.
 func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster.Plan {
-	if s.DeadBand <= 0 {
-		s.DeadBand = 0.01
-	}
-	if s.Step <= 0 {
-		s.Step = 0.1
-	}
+	s.DeadBand, s.Step = s.Band(), s.MostStep()
 	out := &subcluster.Plan{
 		Tree: r.Tree.Version, Total: r.Total, Starts: r.Starts, SlowStartMS: r.slowStart.Milliseconds(),
 		Began: r.began,
@@ -111,13 +122,15 @@ func Changed(r *Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// shape keeps weights near those of the plan before, if it had some.
+// shape keeps weights near those of the plan before, if it had some: all stay where none
+// differs by the dead band, and else all move by the same part of their ways, so that none
+// changes by more than the step and their sum stays.
 func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s Shaping) {
 	if before == nil || len(before.Members) == 0 {
 		return
 	}
+	was, farthest := make([]float64, len(weights)), 0.0
 	for m, id := range members {
-		was := 0.0
 		i, ok := slices.BinarySearchFunc(
 			before.Members,
 			id,
@@ -126,14 +139,19 @@ func shape(weights []float64, before *subcluster.QueuePlan, members []creel.Subc
 			},
 		)
 		if ok {
-			was = before.Members[i].Weight
+			was[m] = before.Members[i].Weight
 		}
-		switch d := weights[m] - was; {
-		case math.Abs(d) < s.DeadBand:
-			weights[m] = was
-		case math.Abs(d) > s.Step:
-			weights[m] = was + math.Copysign(s.Step, d)
-		}
+		farthest = max(farthest, math.Abs(weights[m]-was[m]))
+	}
+	part := 1.0
+	switch {
+	case farthest < s.DeadBand:
+		part = 0
+	case farthest > s.Step:
+		part = s.Step / farthest
+	}
+	for m := range weights {
+		weights[m] = was[m] + part*(weights[m]-was[m])
 	}
 }
 

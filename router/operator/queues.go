@@ -169,6 +169,8 @@ type Rebalancer struct {
 	Escrow    []Escrow              `json:"escrow,omitempty"`
 	// UserLimits is the same of users, of queues with a user limit.
 	UserLimits []Escrow `json:"user_limits,omitempty"`
+	// Audited is what the leader found, where creel.rebalancer.audit.interval has it look.
+	Audited *rebalancer.Audited `json:"audited,omitempty"`
 }
 
 // Escrow is what one member holds of a queue's federation-wide maximum, or of what a user
@@ -265,6 +267,12 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 			return nil, err
 		}
 		out.Decisions = log.Decisions
+	}
+	if d, ok := control.Find(rebalancer.AuditName); ok {
+		out.Audited = &rebalancer.Audited{}
+		if err := json.Unmarshal(d.Data, out.Audited); err != nil {
+			return nil, err
+		}
 	}
 	if out.Escrow, err = o.escrow(ctx); err != nil {
 		return nil, err

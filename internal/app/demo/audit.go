@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
 )
@@ -34,13 +35,16 @@ type auditor struct {
 	maxima    int64                // moments at which maxima were held against it
 	fullest   float64              // the most that was used of one
 	also      func() error         // asked at each look if it is not nil
+	tally     invariants.Tally     // of the federation's invariants
 }
 
 // fullShare is the share of all room in use from which a look counts as full.
 const fullShare = 0.98
 
 func newAuditor(fed *federation.Federation, documents statestore.Documents) *auditor {
-	return &auditor{fed: fed, documents: documents, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
+	a := &auditor{fed: fed, documents: documents, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
+	a.tally.Tell = func(i invariants.Invariant, of string, breach error) { a.broke("%s of %s: %v", i, of, breach) }
+	return a
 }
 
 func (a *auditor) broke(format string, args ...any) {
@@ -63,6 +67,8 @@ func (a *auditor) look(ctx context.Context) {
 		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var broken error
 		var ended, running int64
+		sums := map[creel.QueuePath]creel.Resource{} // of what the queues below each use
+		var parents []rm.QueueView
 		err := daemon.Service.Server.Query(ask, func(m *rm.Machine, _ time.Time) {
 			broken = m.Audit()
 			for v := range m.Apps {
@@ -77,7 +83,9 @@ func (a *auditor) look(ctx context.Context) {
 			cluster := m.Cluster()
 			total, used = total.Add(cluster.Total), used.Add(cluster.Used)
 			for q := range m.Queues {
+				sums[q.Parent] = sums[q.Parent].Add(q.Used)
 				if !q.Leaf {
+					parents = append(parents, q)
 					continue
 				}
 				u := queues[q.Path]
@@ -98,6 +106,10 @@ func (a *auditor) look(ctx context.Context) {
 		a.checked++
 		if broken != nil {
 			a.broke("sc-%d: %v", i+1, broken)
+		}
+		for _, q := range parents {
+			of := fmt.Sprintf("%s in sc-%d", q.Path, i+1)
+			a.tally.Check(invariants.ParentConsistency, of, invariants.Children(q.Used, sums[q.Path]))
 		}
 	}
 	a.maximum(ctx)
@@ -127,7 +139,7 @@ func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.R
 	before := a.owed
 	a.owed = make(map[creel.QueuePath]float64, len(queues))
 	for path, u := range queues {
-		a.owed[path] = u.guaranteed.Min(u.demand).Dominant(total)
+		a.owed[path], _ = invariants.Owed(u.guaranteed, u.demand, u.used, total)
 		if owed := min(before[path], a.owed[path]); owed > 0 {
 			a.errors = append(a.errors, max(0, owed-u.used.Dominant(total))/owed)
 		}
@@ -136,7 +148,8 @@ func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.R
 
 // fill writes what was seen into a summary.
 func (a *auditor) fill(s *Summary, out io.Writer) {
-	s.Invariants.Checked, s.Invariants.Broken = a.checked, a.broken
+	checked, _ := a.tally.All() // the broken ones are told, and counted so
+	s.Invariants.Checked, s.Invariants.Broken = a.checked+checked, a.broken
 	s.Maximum.Checked, s.Maximum.Fullest = a.maxima, a.fullest
 	for _, text := range a.texts {
 		fmt.Fprintln(out, "broken:", text)

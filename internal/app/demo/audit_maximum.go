@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -94,13 +95,9 @@ func (a *auditor) maximum(ctx context.Context) {
 		for _, g := range a.granted {
 			sum = sum.Add(g[q.Path].all)
 		}
-		a.checked++
 		a.maxima++
 		a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.Maximum.MemoryMB))
-		if !sum.Fits(q.Maximum) {
-			a.broke("queue %s: all ResourceManagers together granted %s, above the federation's maximum %s",
-				q.Path, sum, q.Maximum)
-		}
+		a.tally.Check(invariants.GlobalMaximum, string(q.Path), invariants.Within(sum, q.Maximum))
 	}
 }
 
@@ -132,12 +129,9 @@ func (a *auditor) userLimit(q *rebalancer.Queue) {
 		}
 	}
 	for user, sum := range sums {
-		a.checked++
 		a.maxima++
 		a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.UserLimit.MemoryMB))
-		if !sum.Fits(q.UserLimit) {
-			a.broke("queue %s: all ResourceManagers together granted user %s %s, above the federation's user limit %s",
-				q.Path, user, sum, q.UserLimit)
-		}
+		of := string(q.Path) + ", user " + user
+		a.tally.Check(invariants.UserLimits, of, invariants.Within(sum, q.UserLimit))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -797,10 +798,10 @@ func (a *auditor) entitlements() {
 	}
 	for _, p := range paths {
 		u := queues[p]
-		s := Sample{Used: u.used.Dominant(total), Entitled: u.guaranteed.Min(u.demand).Dominant(total)}
-		a.sample(p, s)
-		if s.Entitled > 0 {
-			a.short = append(a.short, max(0, s.Entitled-s.Used)/s.Entitled)
+		owed, lacks := invariants.Owed(u.guaranteed, u.demand, u.used, total)
+		a.sample(p, Sample{Used: u.used.Dominant(total), Entitled: owed})
+		if owed > 0 {
+			a.short = append(a.short, lacks/owed)
 		}
 	}
 	a.sampleMembers()

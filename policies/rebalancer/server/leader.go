@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Leader struct {
 	Lease   time.Duration
 	Terms   escrow.Terms
 	Shaping rebalancer.Shaping
+	Audit   Audit
 	DryRun  bool // plans are published for people, and nothing follows them
 	Log     *slog.Logger
 
@@ -52,6 +54,11 @@ type Leader struct {
 	view    *subcluster.View
 	planner rebalancer.Planner
 	before  *subcluster.Plan
+	known   *rebalancer.Tree // the federation's queue tree as it was read last
+	lapsed  bool             // when this process began to lead no plan was in force, and nobody has looked since
+
+	auditor auditor
+	audited atomic.Pointer[rebalancer.Audited]
 }
 
 // LeaderCounts are for metrics.
@@ -97,6 +104,7 @@ const lookEvery = time.Second
 
 // Run leads whenever it can, until ctx ends; then it gives the lease back.
 func (l *Leader) Run(ctx context.Context) error {
+	l.beginAudit()
 	tick := time.NewTicker(min(l.Every, l.Lease/3, lookEvery))
 	defer tick.Stop()
 	var planned time.Time
@@ -107,6 +115,12 @@ func (l *Leader) Run(ctx context.Context) error {
 			made, err := l.plan(ctx, time.Since(planned) >= l.Every)
 			if made || err != nil {
 				planned = time.Now()
+			}
+			if err == nil && l.Audit.Every > 0 && time.Since(l.auditor.looked) >= l.Audit.Every {
+				l.auditor.looked = time.Now()
+				if err = l.audit(ctx); err != nil {
+					err = fmt.Errorf("the federation is not audited: %w", err)
+				}
 			}
 			if err != nil && ctx.Err() == nil {
 				l.Counts.Failed.Add(1)
@@ -181,11 +195,13 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	l.known = tree
 	r := rebalancer.Read(l.view, tree)
 	if l.before == nil { // we have just begun to lead
 		if l.before, err = l.inherited(ctx); err != nil {
 			return false, err
 		}
+		l.lapsed = l.before == nil || !records.Now.Before(l.before.Ends())
 	}
 	r.SlowStart(l.view, l.before, l.Shaping.SlowStart)
 	if len(r.Members) == 0 || !due && !rebalancer.Changed(r, l.before) {
@@ -220,11 +236,14 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	out.At = written.Time
+	out.Version, out.At = written.Version, written.Time
 	l.Counts.Plans.Add(1)
 	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
 	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
 	l.last.Store(out)
+	if l.Audit.Every > 0 {
+		l.auditor.reports.Planned(l.before, out)
+	}
 	err = l.log(ctx, &control, out)
 	l.before = out
 	if err != nil || l.DryRun {

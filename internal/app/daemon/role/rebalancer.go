@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
@@ -30,6 +31,8 @@ type RebalancerConfig struct {
 	MaxChange float64       // of a weight in one plan
 	SlowStart time.Duration // from nothing to all of a member's size
 	DryRun    bool
+	Audit     rebalance.Audit
+	Escrow    escrow.Terms
 	Signer    *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
 	Web       string             // address to listen on
 	WebServer webserver.Config
@@ -57,6 +60,11 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		MaxChange: s.Float("creel.rebalancer.max-change") / 100,
 		SlowStart: s.Duration("creel.rebalancer.slow-start"),
 		DryRun:    s.Bool("creel.rebalancer.dry-run"),
+		Audit: rebalance.Audit{
+			Every:  s.Duration("creel.rebalancer.audit.interval"),
+			Within: s.Duration("creel.rebalancer.audit.within"),
+		},
+		Escrow:    EscrowSettings(s).Terms,
 		Web:       s.Address("creel.health.address"),
 		WebServer: webSettings(s),
 		Log:       slog.Default(),
@@ -86,6 +94,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	r.Leader = &rebalance.Leader{
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.Shaping{Step: c.MaxChange, SlowStart: c.SlowStart},
+		Audit:   c.Audit, Terms: c.Escrow,
 	}
 	n := &r.Leader.Counts
 	r.Health.Counter("creel_rebalancer_plans_total", "Plans published.", n.Plans.Load)
@@ -102,6 +111,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		part(&n.ErrorWorst),
 	)
 	r.Health.Register(queueShares{r.Leader})
+	r.Health.Register(audited{r.Leader})
 	web, err := addHealthWeb(&r.Service, "web", c.Web, c.WebServer)
 	if err != nil {
 		return nil, err
@@ -151,5 +161,32 @@ func (q queueShares) Collect(out chan<- prometheus.Metric) {
 	for _, e := range q.leader.Escrow() {
 		gauge(queueHeld, float64(e.Held.MemoryMB)*(1<<20), e.Queue)
 		gauge(queueAsked, float64(e.Needs.MemoryMB)*(1<<20), e.Queue)
+	}
+}
+
+// audited are the metrics of invariants that were held against members' reports.
+type audited struct{ leader *rebalance.Leader }
+
+var (
+	invariantChecked = prometheus.NewDesc("creel_invariant_checked_total",
+		"Checks of an invariant of the federation's queues against what members report, by this process while it led.",
+		[]string{"invariant"}, nil)
+	invariantBroken = prometheus.NewDesc("creel_invariant_broken_total",
+		"Of these, checks that found it broken.", []string{"invariant"}, nil)
+)
+
+func (a audited) Describe(out chan<- *prometheus.Desc) {
+	out <- invariantChecked
+	out <- invariantBroken
+}
+
+func (a audited) Collect(out chan<- prometheus.Metric) {
+	x := a.leader.Audited()
+	if x == nil {
+		return
+	}
+	for _, i := range x.Invariants {
+		out <- prometheus.MustNewConstMetric(invariantChecked, prometheus.CounterValue, float64(i.Checked), i.Name)
+		out <- prometheus.MustNewConstMetric(invariantBroken, prometheus.CounterValue, float64(i.Broken), i.Name)
 	}
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import "time"
+
+// KeptBreaches is how many of the last breaches Audited has.
+const KeptBreaches = 20
+
+// Audited is what the leading rebalancer found when it held the invariants against what
+// members report, as the store has it for people.
+type Audited struct {
+	Leader     string             `json:"leader"`
+	At         time.Time          `json:"at"`        // of the last look, store's clock
+	WithinMS   int64              `json:"within_ms"` // how long what may last for a while may last
+	Looks      int64              `json:"looks"`     // since this leader began
+	Invariants []AuditedInvariant `json:"invariants"`
+	Breaches   []AuditedBreach    `json:"breaches,omitempty"` // the last, the newest at the end
+}
+
+// AuditedInvariant counts since the leader began.
+type AuditedInvariant struct {
+	Name    string `json:"name"`
+	Checked int64  `json:"checked"`
+	Broken  int64  `json:"broken"`
+}
+
+// AuditedBreach is one, in numbers.
+type AuditedBreach struct {
+	At        time.Time `json:"at"`
+	Invariant string    `json:"invariant"`
+	Of        string    `json:"of"` // queue, member
+	Breach    string    `json:"breach"`
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+// Invariant is one of the twelve.
+type Invariant string
+
+// The twelve.
+const (
+	GlobalMaximum     Invariant = "global_maximum"     // all members together use no more of a queue than its maximum
+	Guarantee         Invariant = "guarantee"          // who wants it comes to have what is guaranteed
+	UserLimits        Invariant = "user_limits"        // as GlobalMaximum, of each user of a queue
+	WorkConservation  Invariant = "work_conservation"  // nothing is idle that somebody waits for and may have
+	NoStarvation      Invariant = "no_starvation"      // who stays below an entitlement is given something
+	ParentConsistency Invariant = "parent_consistency" // queues sum to the queue above them
+	Locality          Invariant = "locality"           // who insists on a place is given it there
+	TrueHeadroom      Invariant = "true_headroom"      // nobody is told of room that there is not
+	Stability         Invariant = "stability"          // weights change by steps, and not at all when nothing does
+	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact ones hold without a plan
+	MemberLoss        Invariant = "member_loss"        // what a member holds is its own until its lease is over
+	Rounding          Invariant = "rounding"           // whole parts sum to the whole, and none is nothing
+)
+
+// Reported are those that Reports judges.
+var Reported = []Invariant{
+	GlobalMaximum, Guarantee, UserLimits, WorkConservation, NoStarvation, ParentConsistency, TrueHeadroom, Stability,
+	RebalancerLoss, MemberLoss, Rounding,
+}
+
+// Tally counts what was checked. It has one owner.
+type Tally struct {
+	Checked, Broken map[Invariant]int64
+	// Tell is given each breach, with the queue or member that it is about; may be nil.
+	Tell func(i Invariant, of string, breach error)
+}
+
+// Check counts a check, and a breach where there is one.
+func (t *Tally) Check(i Invariant, of string, breach error) {
+	if t.Checked == nil {
+		t.Checked, t.Broken = map[Invariant]int64{}, map[Invariant]int64{}
+	}
+	t.Checked[i]++
+	if breach == nil {
+		return
+	}
+	t.Broken[i]++
+	if t.Tell != nil {
+		t.Tell(i, of, breach)
+	}
+}
+
+// All sums both counts.
+func (t *Tally) All() (checked, broken int64) {
+	for i, n := range t.Checked {
+		checked, broken = checked+n, broken+t.Broken[i]
+	}
+	return checked, broken
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/subcluster"
+)
+
+var began = time.Unix(1_700_000_000, 0)
+
+const (
+	queueA = creel.QueuePath("root.a")
+	queueB = creel.QueuePath("root.b")
+)
+
+func gb(n int64) creel.Resource { return creel.NewResource(n<<10, n) }
+
+// scene is a federation of two members of 100 GB with two queues each, in which all is well.
+type scene struct {
+	at      time.Time
+	used    [2][2]int64 // GB, of members and queues
+	pending [2][2]int64
+	free    int64 // that root.a says to have in the first member, beyond the truth
+	parent  int64 // that root says to use in the first member, beyond the truth
+	maximum int64
+	caps    []escrow.Holder
+	source  string
+	users   []escrow.Holder
+	weights [2]float64 // of root.a
+	plan    int64      // its version
+	taken   bool       // something may be taken back for root.a
+	noPlan  bool
+	before  *subcluster.Plan
+}
+
+func well() *scene {
+	return &scene{
+		used: [2][2]int64{{45, 50}, {15, 50}}, pending: [2][2]int64{{10, 0}, {0, 0}}, maximum: 60,
+		caps: []escrow.Holder{
+			{Member: "sc-1", Epoch: 1, Cap: gb(45), Ends: began.Add(time.Hour), Version: 3},
+			{Member: "sc-2", Epoch: 1, Cap: gb(15), Ends: began.Add(time.Hour), Version: 7},
+		},
+		users: []escrow.Holder{
+			{Member: "sc-1", Epoch: 1, Cap: gb(5), Ends: began.Add(time.Hour), Version: 1},
+			{Member: "sc-2", Epoch: 1, Cap: gb(5), Ends: began.Add(time.Hour), Version: 1},
+		},
+		source: "s", weights: [2]float64{0.8, 0.2},
+	}
+}
+
+func (s *scene) look() *Look {
+	var members []subcluster.Status
+	for m := range 2 {
+		id := creel.SubclusterID(fmt.Sprintf("sc-%d", m+1))
+		sum := s.used[m][0] + s.used[m][1]
+		root := subcluster.QueueLoad{Queue: "root", Capacity: gb(100), Used: gb(sum), Free: gb(100 - sum)}
+		load := subcluster.Load{Metrics: subcluster.ClusterMetrics{
+			TotalMB: 100 << 10, TotalVirtualCores: 100, AvailableMB: (100 - sum) << 10, AvailableVirtualCores: 100 - sum,
+		}}
+		if m == 0 {
+			root.Used = root.Used.Add(gb(s.parent))
+		}
+		load.Queues = append(load.Queues, root)
+		for q, path := range []creel.QueuePath{queueA, queueB} {
+			free := 100 - sum
+			if m+q == 0 {
+				free += s.free
+			}
+			load.Queues = append(load.Queues, subcluster.QueueLoad{
+				Queue: path, Capacity: gb(50), Used: gb(s.used[m][q]), Pending: gb(s.pending[m][q]), Free: gb(free),
+			})
+		}
+		members = append(members, subcluster.Status{
+			Member: subcluster.Member{ID: id, Version: "creel"}, State: subcluster.StateActive, Load: load,
+			Age: time.Duration(m) * 300 * time.Millisecond,
+		})
+	}
+	tree := &rebalancer.Tree{Version: 1, Queues: []rebalancer.Queue{
+		{Path: queueA, Maximum: gb(s.maximum), Preemption: gb(10), PreemptionEvery: time.Minute},
+	}}
+	plan := &subcluster.Plan{
+		Version: s.plan, At: s.at, LeaseMS: 30_000, Tree: 1, Total: gb(200),
+		Members: []subcluster.MemberSize{{Member: "sc-1", Share: 0.5}, {Member: "sc-2", Share: 0.5}},
+		Starts: []subcluster.MemberStart{
+			{Member: "sc-1", Size: gb(100), Counts: 1}, {Member: "sc-2", Size: gb(100), Counts: 1},
+		},
+		Queues: []subcluster.QueuePlan{
+			{
+				Queue: queueA, Wants: 0.3, Entitled: 0.3, Uses: float64(s.used[0][0]+s.used[1][0]) / 200,
+				Members: []subcluster.MemberPlan{{Member: "sc-1", Weight: s.weights[0]}, {Member: "sc-2", Weight: s.weights[1]}},
+			},
+			{Queue: queueB, Wants: 0.5, Entitled: 0.5, Uses: 0.5},
+		},
+	}
+	if s.taken {
+		plan.Preemption = []subcluster.PreemptionBudget{{
+			Queue: queueA, Members: []subcluster.PreemptionMember{{Member: "sc-1", Share: gb(10)}},
+		}}
+	}
+	record := &escrow.Record{Queue: queueA, Maximum: gb(s.maximum), Source: s.source, Holders: slices.Clone(s.caps)}
+	each := &escrow.Record{Queue: queueA, Maximum: gb(10), Source: s.source, Holders: slices.Clone(s.users)}
+	return &Look{
+		View: subcluster.NewView(s.at, members, nil), Tree: tree, Plan: plan, At: s.at,
+		Caps: []*escrow.Record{record}, Users: []*escrow.UsersRecord{{Each: each}}, InForce: !s.noPlan,
+	}
+}
+
+// looks plays a scene for so long, a look each ten seconds, and says what was found broken.
+func (s *scene) looks(r *Reports, n int) {
+	if s.at.IsZero() {
+		s.at = began
+	}
+	for range n {
+		s.plan++
+		l := s.look()
+		if l.InForce {
+			r.Planned(s.before, l.Plan)
+			s.before = l.Plan
+		}
+		r.Look(l)
+		s.at = s.at.Add(10 * time.Second)
+	}
+}
+
+// Where all is well everything that reports can tell is judged, and nothing is broken.
+// Each wrong turn is found, by the invariant that it breaks and no other.
+func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
+	for name, x := range map[string]struct {
+		turn  func(s *scene)
+		looks int
+		is    []Invariant
+	}{
+		"nothing is wrong": {func(*scene) {}, 100, nil},
+		"a queue uses more than its maximum in all members": {
+			func(s *scene) { s.used[1][0] = 21; s.used[1][1] = 40 }, 4, []Invariant{GlobalMaximum},
+		},
+		"it does so between two reports alone": {
+			func(s *scene) { s.used[1][0] = 21; s.used[1][1] = 40 }, 2, nil,
+		},
+		"what ran when the maximum was lowered runs on": {
+			func(s *scene) { s.maximum, s.pending = 40, [2][2]int64{} }, 10, nil,
+		},
+		"a member's part rises above what is left": {
+			func(s *scene) { s.caps[0].Cap = gb(46); s.caps[0].Version++ }, 1, []Invariant{GlobalMaximum},
+		},
+		"a part is taken from a member before its lease is over": {
+			func(s *scene) { s.caps = s.caps[:1] }, 1, []Invariant{MemberLoss},
+		},
+		"a part changes without a word of its member": {
+			func(s *scene) { s.caps[1].Cap = gb(10) }, 1, []Invariant{MemberLoss},
+		},
+		"a part of another store": {func(s *scene) { s.source, s.caps = "t", nil; s.users = nil }, 1, nil},
+		"parts of a user's limit sum above it": {
+			func(s *scene) { s.users[0].Cap = gb(6); s.users[0].Version++ }, 1, []Invariant{UserLimits},
+		},
+		"a queue is short of its guarantee": {
+			func(s *scene) { s.used = [2][2]int64{{20, 79}, {15, 85}} }, 40, []Invariant{Guarantee, NoStarvation},
+		},
+		"it is so for a minute": {func(s *scene) { s.used[0] = [2]int64{20, 79} }, 6, nil},
+		"it is, and is given a budget": {
+			func(s *scene) { s.used, s.taken = [2][2]int64{{20, 79}, {15, 85}}, true }, 40, []Invariant{Guarantee},
+		},
+		"a queue waits beside what is idle": {
+			func(s *scene) { s.used[0], s.taken = [2]int64{30, 20}, true }, 40, []Invariant{Guarantee, WorkConservation},
+		},
+		"children do not sum to their parent": {func(s *scene) { s.parent = 1 }, 1, []Invariant{ParentConsistency}},
+		"room is told that there is not":      {func(s *scene) { s.free = 1 }, 1, []Invariant{TrueHeadroom}},
+		"a weight jumps":                      {func(s *scene) { s.weights = [2]float64{0.65, 0.35} }, 1, []Invariant{Stability}},
+		"a weight goes a step":                {func(s *scene) { s.weights, s.used[0][0] = [2]float64{0.71, 0.29}, 43 }, 1, nil},
+		"without a plan room is told that is not": {
+			func(s *scene) { s.free, s.noPlan = 1, true }, 1, []Invariant{TrueHeadroom, RebalancerLoss},
+		},
+		"without a plan all is well": {func(s *scene) { s.noPlan = true }, 50, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, found := well(), map[Invariant]error{}
+			r := &Reports{Within: 5 * time.Minute, Step: 0.1, Band: 0.01, Linger: 10 * time.Minute}
+			s.looks(r, 15) // more than steps: weights are where they go
+			if _, broken := r.Tally.All(); broken > 0 {
+				t.Fatalf("broken before anything was: %v", r.Tally.Broken)
+			}
+			for _, i := range Reported {
+				if i != RebalancerLoss && r.Tally.Checked[i] == 0 {
+					t.Errorf("%s was not judged", i)
+				}
+			}
+			r.Tally.Tell = func(i Invariant, of string, breach error) { found[i] = fmt.Errorf("%s: %w", of, breach) }
+			x.turn(s)
+			s.looks(r, x.looks)
+			for _, i := range x.is {
+				if found[i] == nil {
+					t.Errorf("%s is not found broken", i)
+				}
+			}
+			for i, breach := range found {
+				if t.Log(i, breach); !slices.Contains(x.is, i) {
+					t.Errorf("%s is found broken", i)
+				}
+			}
+		})
+	}
+}
+
+// Weights that change by less than a step each time, and of nothing, are found.
+func TestWeightsThatChangeOfNothingAreFound(t *testing.T) {
+	s := well()
+	r := &Reports{Within: time.Hour, Step: 0.1, Band: 0.01, Linger: time.Minute}
+	for n := range 20 {
+		s.weights = [2]float64{0.8, 0.2}
+		if n%2 == 0 {
+			s.weights = [2]float64{0.75, 0.25}
+		}
+		s.looks(r, 1)
+		if broken := r.Tally.Broken[Stability]; (broken > 0) != (n > 11) {
+			t.Fatalf("after %d plans %d are broken", n, broken)
+		}
+	}
+}
+
+func TestWholePartsAreHeldAgainstTheWhole(t *testing.T) {
+	parts := map[creel.SubclusterID]creel.Resource{"sc-1": gb(3), "sc-2": gb(4)}
+	for _, x := range []struct {
+		whole creel.Resource
+		well  bool
+	}{
+		{gb(7), true},
+		{creel.NewResource(gb(7).MemoryMB-2, 7), true}, // two parts of nothing may be one each
+		{creel.NewResource(gb(7).MemoryMB-3, 7), false},
+		{gb(7).Add(creel.NewResource(1, 0)), false},
+		{creel.NewResource(gb(7).MemoryMB, rebalancer.Unbounded), true},
+	} {
+		if err := SharesExact(x.whole, parts); (err == nil) != x.well {
+			t.Errorf("of %s: %v", x.whole, err)
+		}
+	}
+	parts["sc-2"] = creel.Resource{VCores: 4}
+	if SharesExact(gb(3), parts) == nil {
+		t.Error("a part of nothing is not found")
+	}
+}

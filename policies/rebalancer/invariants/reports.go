@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Look is what is read of the federation at one time.
+type Look struct {
+	View  *subcluster.View
+	Tree  *rebalancer.Tree
+	Plan  *subcluster.Plan // the last that was published, nil for none
+	At    time.Time        // store's clock
+	Caps  []*escrow.Record
+	Users []*escrow.UsersRecord
+	// InForce: the plan is followed.
+	InForce bool
+}
+
+// Reports holds the invariants against what members report and the store knows, look
+// after look. It has one owner; the zero value of what is not exported is ready.
+type Reports struct {
+	// Within is how long what can last for a while by right may last: see the package.
+	Within time.Duration
+	Step   float64       // the most by which a weight changes in one plan
+	Band   float64       // weights that differ by less stay
+	Linger time.Duration // of escrow
+	Tally  Tally
+
+	now    *Look
+	exact  error // the first breach of an exact one in this look
+	since  map[string]time.Time
+	caps   map[string]*escrow.Record // at the look before, by queue, or queue and user
+	calm   *subcluster.Plan          // the first of plans that were made of the same
+	plans  int                       // since
+	seen   map[creel.SubclusterID]*reported
+	over   map[creel.QueuePath]*Over
+	sums   []sum // by leaf queue, of this look
+	active []*subcluster.Status
+}
+
+// reported is what a member said twice, of bounded queues.
+type reported struct{ before, last report }
+
+type report struct {
+	at   time.Time
+	used map[creel.QueuePath]creel.Resource
+}
+
+// sum is a leaf queue in all active members.
+type sum struct {
+	queue                     creel.QueuePath
+	guaranteed, used, pending creel.Resource
+	rows                      []row
+}
+
+type row struct {
+	in   *subcluster.Status
+	load *subcluster.QueueLoad
+}
+
+// idlePart is the part of a member that is idle, at least, where somebody is said to wait
+// for nothing; lackPart how much of what is owed may be lacking: a container is no fraction.
+const idlePart, lackPart = 0.1, 0.05
+
+// Look judges one look.
+func (r *Reports) Look(l *Look) {
+	if r.since == nil {
+		r.since, r.caps = map[string]time.Time{}, map[string]*escrow.Record{}
+		r.seen, r.over = map[creel.SubclusterID]*reported{}, map[creel.QueuePath]*Over{}
+	}
+	r.now, r.exact = l, nil
+	r.active = r.active[:0]
+	for i := range l.View.Members {
+		if m := &l.View.Members[i]; m.State == subcluster.StateActive && len(m.Load.Queues) > 0 {
+			r.active = append(r.active, m)
+		}
+	}
+	r.records()
+	r.maxima()
+	for _, m := range r.active {
+		if !m.ByAgent() { // an agent reads Hadoop's figures one after the other
+			r.report(m)
+		}
+	}
+	r.sum()
+	total := rebalancer.Total(l.View)
+	for i := range r.sums {
+		r.guarantee(&r.sums[i], total)
+		r.conserves(&r.sums[i])
+	}
+	r.judgePlan()
+	if !l.InForce {
+		r.Tally.Check(RebalancerLoss, "", r.exact)
+	}
+}
+
+// must counts a check of what holds without a plan too.
+func (r *Reports) must(i Invariant, of string, breach error) {
+	if breach != nil && r.exact == nil {
+		r.exact = fmt.Errorf("no plan is in force, and %s of %s: %w", i, of, breach)
+	}
+	r.Tally.Check(i, of, breach)
+}
+
+// lasts counts a check of what may last for a while: breach is one when it has lasted for
+// Within.
+func (r *Reports) lasts(i Invariant, of string, breach error) {
+	key := string(i) + " " + of
+	if breach == nil {
+		delete(r.since, key)
+		r.Tally.Check(i, of, nil)
+		return
+	}
+	began, known := r.since[key]
+	if !known {
+		began, r.since[key] = r.now.At, r.now.At
+	}
+	if lasted := r.now.At.Sub(began); lasted >= r.Within {
+		breach = fmt.Errorf("%w, for %s", breach, lasted.Round(time.Second))
+	} else {
+		breach = nil
+	}
+	r.Tally.Check(i, of, breach)
+}
+
+// records judges those of escrow.
+func (r *Reports) records() {
+	next := map[string]*escrow.Record{}
+	judge := func(i Invariant, key string, now *escrow.Record) {
+		before := r.caps[key]
+		r.must(i, key, CapsHeld(before, now))
+		r.Tally.Check(MemberLoss, key, LeaseKept(before, now, r.now.At, r.Linger))
+		next[key] = now
+	}
+	for _, c := range r.now.Caps {
+		judge(GlobalMaximum, string(c.Queue), c)
+	}
+	for _, u := range r.now.Users {
+		for user, c := range u.All {
+			judge(UserLimits, string(c.Queue)+", user "+user, c)
+		}
+	}
+	r.caps = next
+}
+
+// maxima judges what members report to use of queues with a maximum. Their reports are of
+// different moments: of each member the lesser of its last two counts, and the sum must be
+// above in two looks.
+func (r *Reports) maxima() {
+	bounded := map[creel.QueuePath]creel.Resource{}
+	for i := range r.now.Tree.Queues {
+		if q := &r.now.Tree.Queues[i]; q.Bounded() {
+			bounded[q.Path] = q.Maximum
+		}
+	}
+	begun, ended := time.Time{}, r.now.At
+	alive := map[creel.SubclusterID]bool{}
+	for _, m := range r.active {
+		alive[m.ID] = true
+		s, at := r.seen[m.ID], r.now.View.At.Add(-m.Age)
+		if s == nil {
+			s = &reported{}
+			r.seen[m.ID] = s
+		}
+		if at.After(s.last.at) {
+			s.before, s.last = s.last, report{at, map[creel.QueuePath]creel.Resource{}}
+			for path := range bounded {
+				if load := m.Load.Find(path); load != nil {
+					s.last.used[path] = load.Used
+				}
+			}
+		}
+		if s.before.at.After(begun) {
+			begun = s.before.at
+		}
+		if s.last.at.Before(ended) {
+			ended = s.last.at
+		}
+	}
+	maps.DeleteFunc(r.seen, func(id creel.SubclusterID, s *reported) bool { return !alive[id] })
+	maps.DeleteFunc(r.over, func(path creel.QueuePath, _ *Over) bool { return bounded[path].IsZero() })
+	if begun.After(ended) || len(alive) == 0 {
+		return // there is no moment that all reports are about
+	}
+	for _, path := range slices.Sorted(maps.Keys(bounded)) {
+		var used creel.Resource
+		for _, s := range r.seen {
+			used = used.Add(s.before.used[path].Min(s.last.used[path]))
+		}
+		o := r.over[path]
+		if o == nil {
+			o = &Over{}
+			r.over[path] = o
+		}
+		key := "use of " + string(path)
+		breach := Within(used, o.Limit(used, bounded[path]))
+		if breach == nil {
+			delete(r.since, key)
+		} else if _, again := r.since[key]; !again {
+			r.since[key], breach = r.now.At, nil
+		}
+		r.must(GlobalMaximum, string(path), breach)
+	}
+}
+
+// report judges what is exact in one member's.
+func (r *Reports) report(m *subcluster.Status) {
+	sums, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
+	for i := range m.Load.Queues {
+		if q := &m.Load.Queues[i]; q.Label == "" && q.Queue != creel.RootQueue {
+			above := q.Queue.Parent()
+			parents[above], sums[above] = true, sums[above].Add(q.Used)
+		}
+	}
+	free := m.Load.Metrics.Available()
+	for i := range m.Load.Queues {
+		q := &m.Load.Queues[i]
+		if q.Label != "" {
+			continue
+		}
+		of := fmt.Sprintf("%s in %s", q.Queue, m.ID)
+		if parents[q.Queue] {
+			r.must(ParentConsistency, of, Children(q.Used, sums[q.Queue]))
+		}
+		breach := Room(memoryAndCores(q.Free), free)
+		if above := m.Load.Find(q.Queue.Parent()); breach == nil && above != nil && q.Queue != creel.RootQueue {
+			breach = Room(q.Free, above.Free)
+		}
+		r.must(TrueHeadroom, of, breach)
+	}
+}
+
+// memoryAndCores are the types that a member's metrics have.
+func memoryAndCores(r creel.Resource) creel.Resource { return creel.NewResource(r.MemoryMB, r.VCores) }
+
+// sum adds leaf queues up.
+func (r *Reports) sum() {
+	parents, at := map[creel.QueuePath]bool{creel.RootQueue: true}, map[creel.QueuePath]int{}
+	for _, m := range r.active {
+		for i := range m.Load.Queues {
+			if q := &m.Load.Queues[i]; q.Queue != creel.RootQueue {
+				parents[q.Queue.Parent()] = true
+			}
+		}
+	}
+	r.sums = r.sums[:0]
+	for _, m := range r.active {
+		for i := range m.Load.Queues {
+			q := &m.Load.Queues[i]
+			if q.Label != "" || parents[q.Queue] {
+				continue
+			}
+			n, known := at[q.Queue]
+			if !known {
+				n = len(r.sums)
+				at[q.Queue] = n
+				r.sums = append(r.sums, sum{queue: q.Queue})
+			}
+			s := &r.sums[n]
+			s.guaranteed, s.used = s.guaranteed.Add(q.Capacity), s.used.Add(q.Used)
+			s.pending, s.rows = s.pending.Add(q.Pending), append(s.rows, row{m, q})
+		}
+	}
+}
+
+// guarantee: who waits has what is guaranteed, as the tree or the members' files say.
+func (r *Reports) guarantee(s *sum, total creel.Resource) {
+	guaranteed := s.guaranteed
+	if q := r.now.Tree.Find(s.queue); q != nil {
+		if !q.Guarantee.IsZero() {
+			guaranteed = q.Guarantee
+		}
+		if q.Bounded() {
+			guaranteed = guaranteed.Min(q.Maximum)
+		}
+	}
+	owed, lacks := Owed(guaranteed, s.used.Add(s.pending), s.used, total)
+	var breach error
+	if lacks > lackPart*owed {
+		breach = fmt.Errorf("it is guaranteed %s, waits for %s and uses %s", guaranteed, s.pending, s.used)
+	}
+	r.lasts(Guarantee, string(s.queue), breach)
+}
+
+// conserves: no member has much idle that a queue may have there, of what is its own, while
+// the queue waits for something.
+func (r *Reports) conserves(s *sum) {
+	var breach error
+	q := r.now.Tree.Find(s.queue)
+	full := q != nil && (q.UserLimited() || q.Bounded() && !s.used.Add(s.pending).Fits(q.Maximum))
+	if !s.pending.IsZero() && !full {
+		for _, w := range s.rows {
+			total := w.in.Load.Metrics.Total()
+			least := creel.NewResource(int64(idlePart*float64(total.MemoryMB)), int64(idlePart*float64(total.VCores)))
+			own := w.load.Capacity.Sub(w.load.Used)
+			if !total.IsZero() && least.Fits(memoryAndCores(w.load.Free)) && least.Fits(memoryAndCores(own)) {
+				breach = fmt.Errorf("it waits for %s, and could get %s in %s, within its capacity there", s.pending,
+					w.load.Free, w.in.ID)
+				break
+			}
+		}
+	}
+	r.lasts(WorkConservation, string(s.queue), breach)
+}
+
+// judgePlan judges the plan in force.
+func (r *Reports) judgePlan() {
+	p := r.now.Plan
+	if p == nil || !r.now.InForce {
+		return
+	}
+	for i := range p.Queues {
+		q := &p.Queues[i]
+		r.starves(q)
+		if t := r.now.Tree.Find(q.Queue); t != nil && t.Bounded() && !q.Optout {
+			r.Tally.Check(Rounding, string(q.Queue), SharesExact(t.Maximum, rebalancer.EscrowShares(p, q, t.Maximum)))
+		}
+	}
+}
+
+// Planned judges a plan that was published after another, which may be nil.
+func (r *Reports) Planned(before, p *subcluster.Plan) {
+	r.plans++
+	if r.calm == nil || !same(r.calm, p) {
+		r.calm, r.plans = p, 0
+	}
+	if before == nil {
+		return
+	}
+	// After as many plans as there are steps, of the same, weights are where they go.
+	settled := r.plans > int(math.Ceil(1/r.Step))+1
+	for i := range p.Queues {
+		q := &p.Queues[i]
+		breach := Steps(before, p, q, r.Step)
+		if was := before.Queue(q.Queue); breach == nil && settled && was != nil {
+			if id, d := farthest(was, q); d > r.Band+1e-6 {
+				breach = fmt.Errorf("nothing has changed in %d plans, and its weight in %s did by %.4f", r.plans, id, d)
+			}
+		}
+		r.Tally.Check(Stability, string(q.Queue), breach)
+	}
+}
+
+// starves: who lacks much of an entitlement is given something, and what may be taken back
+// for it is given out.
+func (r *Reports) starves(q *subcluster.QueuePlan) {
+	var breach error
+	if q.Entitled > 0.01 && q.Entitled-q.Uses > lackPart*q.Entitled {
+		t := r.now.Tree.Find(q.Queue)
+		budget := r.now.Plan.PreemptionOf(q.Queue)
+		switch {
+		case q.Uses == 0:
+			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and has nothing", 100*q.Entitled)
+		case t != nil && t.PreemptionBounded() && !t.Optout && (budget == nil || len(budget.Members) == 0):
+			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and has %.1f%%, and nothing may be taken back",
+				100*q.Entitled, 100*q.Uses)
+		}
+	}
+	r.lasts(NoStarvation, string(q.Queue), breach)
+}
+
+// same reports whether two plans were made of the same demand in the same members.
+func same(a, b *subcluster.Plan) bool {
+	if !sameMembers(a, b) || len(a.Queues) != len(b.Queues) || a.Tree != b.Tree {
+		return false
+	}
+	for i := range b.Starts {
+		if b.Starts[i].Slow() || a.Starts[i].Slow() {
+			return false
+		}
+	}
+	near := func(x, y float64) bool { return math.Abs(x-y) <= 0.01*max(x, y) }
+	for i := range a.Queues {
+		x, y := &a.Queues[i], &b.Queues[i]
+		if x.Queue != y.Queue || !near(x.Wants, y.Wants) || !near(x.Uses, y.Uses) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Within is the rule of maxima and user limits: what all members together granted of a
+// queue, or to a user, is at most the limit.
+func Within(granted, limit creel.Resource) error {
+	if granted.Fits(limit) {
+		return nil
+	}
+	return fmt.Errorf("all members together granted %s, above the federation's %s", granted, limit)
+}
+
+// Over follows what of a queue is in use where that may be above the maximum for a time:
+// what runs when a maximum comes, or is lowered, goes on running. From then on use may
+// only fall until it is below.
+type Over struct{ maximum, allowed creel.Resource }
+
+// Limit is what may be in use, after a look that found some.
+func (o *Over) Limit(used, maximum creel.Resource) creel.Resource {
+	if !o.maximum.Equal(maximum) {
+		o.maximum, o.allowed = maximum, used.Max(maximum)
+	}
+	limit := o.allowed
+	o.allowed = maximum.Max(o.allowed.Min(used))
+	return limit
+}
+
+// Children: what the queues below one use sums to its use.
+func Children(used, children creel.Resource) error {
+	if used.Equal(children) {
+		return nil
+	}
+	return fmt.Errorf("it uses %s, and the queues below it sum to %s", used, children)
+}
+
+// Room: what somebody is told of as headroom is not below nothing, and not above what a
+// queue, or the whole, still has.
+func Room(told, has creel.Resource) error {
+	if (creel.Resource{}).Fits(told) && told.Fits(has.Max(creel.Resource{})) {
+		return nil
+	}
+	return fmt.Errorf("%s are told as headroom, where there are %s", told, has)
+}
+
+// Owed is what a queue is guaranteed of the whole, as far as it wants it, and what it
+// lacks of that: parts of the whole by dominant share.
+func Owed(guaranteed, wants, used, total creel.Resource) (owed, lacks float64) {
+	owed = guaranteed.Min(wants).Dominant(total)
+	return owed, max(0, owed-used.Dominant(total))
+}
+
+// CapsHeld: what counts against a maximum in its record is at most the maximum. Where it
+// is more, since the maximum was lowered, or more was in use when it came, nobody's part
+// rises. Before is the record as it was at an earlier time, nil if that is not known.
+func CapsHeld(before, now *escrow.Record) error {
+	counted := now.Counted()
+	if counted.Fits(now.Maximum) {
+		return nil
+	}
+	// Without an earlier look, of the same store and maximum, more may be by right.
+	if before == nil || before.Source != now.Source || !before.Maximum.Equal(now.Maximum) {
+		return nil
+	}
+	for i := range now.Holders {
+		h := &now.Holders[i]
+		b := holder(before, h.Member)
+		if b == nil || b.Epoch != h.Epoch || h.Cap.Fits(b.Cap) {
+			continue // it came with what it uses; or it holds no more than before
+		}
+		return fmt.Errorf("members hold %s of a maximum of %s, and the part of %s rose from %s to %s",
+			counted, now.Maximum, h.Member, b.Cap, h.Cap)
+	}
+	return nil
+}
+
+// LeaseKept: a member's part is taken from it when its lease is over and linger later, or
+// by its own word, with each of which its version rises. At is the store's clock.
+func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration) error {
+	if before == nil || before.Source != now.Source {
+		return nil
+	}
+	for i := range before.Holders {
+		b := &before.Holders[i]
+		over := b.Standing || !at.Before(b.Ends.Add(linger)) || b.Cap.IsZero() && b.Over.IsZero()
+		h := holder(now, b.Member)
+		switch {
+		case over || h != nil && (h.Version != b.Version || h.Epoch != b.Epoch):
+		case h == nil:
+			return fmt.Errorf("the part of %s, %s, went %s before its lease and %s were over", b.Member, b.Cap,
+				b.Ends.Add(linger).Sub(at).Round(time.Millisecond), linger)
+		case !h.Cap.Equal(b.Cap):
+			return fmt.Errorf("the part of %s became %s from %s, and it has not asked", b.Member, h.Cap, b.Cap)
+		}
+	}
+	return nil
+}
+
+func holder(r *escrow.Record, id creel.SubclusterID) *escrow.Holder {
+	for i := range r.Holders {
+		if r.Holders[i].Member == id {
+			return &r.Holders[i]
+		}
+	}
+	return nil
+}
+
+// SharesExact: the whole parts of a maximum sum to it, and none is nothing. Each of n may be
+// one above its exact part, for a part of nothing is one.
+func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Resource) error {
+	var sum creel.Resource
+	for id, s := range shares {
+		if s.MemoryMB < 1 {
+			return fmt.Errorf("the part of %s is nothing", id)
+		}
+		sum = sum.Add(s)
+	}
+	off := func(sum, whole int64) bool {
+		return whole < rebalancer.Unbounded && (sum < whole || sum > whole+int64(len(shares)))
+	}
+	if off(sum.MemoryMB, maximum.MemoryMB) || off(sum.VCores, maximum.VCores) {
+		return fmt.Errorf("the parts of %s sum to %s", maximum, sum)
+	}
+	return nil
+}
+
+// Steps: no weight of a queue differs from that of the plan before by more than the step.
+// Plans whose members differ, or have much fewer nodes, are not compared.
+func Steps(before, now *subcluster.Plan, queue *subcluster.QueuePlan, step float64) error {
+	was := before.Queue(queue.Queue)
+	if was == nil || len(was.Members) == 0 || len(queue.Members) == 0 || !sameMembers(before, now) {
+		return nil
+	}
+	if id, d := farthest(was, queue); d > step+1e-6 {
+		return fmt.Errorf("its weight in %s changed by %.4f in one plan, more than the step %.4f", id, d, step)
+	}
+	return nil
+}
+
+// farthest is the member in which a queue's weight differs most between two plans.
+func farthest(a, b *subcluster.QueuePlan) (id creel.SubclusterID, most float64) {
+	weights := map[creel.SubclusterID]float64{}
+	for _, m := range a.Members {
+		weights[m.Member] = m.Weight
+	}
+	for _, m := range b.Members {
+		weights[m.Member] -= m.Weight
+	}
+	for at, w := range weights {
+		if d := math.Abs(w); d > most || d == most && at < id {
+			id, most = at, d
+		}
+	}
+	return id, most
+}
+
+// sameMembers reports whether two plans count with the same members, of about one size.
+func sameMembers(a, b *subcluster.Plan) bool {
+	if len(a.Members) != len(b.Members) || len(a.Starts) != len(b.Starts) {
+		return false
+	}
+	for i := range a.Members {
+		if a.Members[i].Member != b.Members[i].Member {
+			return false
+		}
+	}
+	for i := range a.Starts {
+		x, y := &a.Starts[i], &b.Starts[i]
+		if x.Member != y.Member || x.Away != y.Away || y.Size.Dominant(x.Size) < 0.8 || x.Size.Dominant(y.Size) < 0.8 {
+			return false
+		}
+	}
+	return true
+}

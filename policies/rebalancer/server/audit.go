@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Audit says how the leader holds the federation's invariants against what members report.
+type Audit struct {
+	Every  time.Duration // between looks; 0: it does not look
+	Within time.Duration // how long what may last for a while may last
+}
+
+// tellAgain is how long a breach that is told is not told again.
+const tellAgain = 10 * time.Minute
+
+// auditor is the state of the leader's looks.
+type auditor struct {
+	reports invariants.Reports
+	looked  time.Time            // our clock
+	told    map[string]time.Time // breaches in the log, by invariant and what they are about
+	audited rebalancer.Audited
+}
+
+// Audited is what the looks of this process found, for metrics; nil before the first.
+func (l *Leader) Audited() *rebalancer.Audited { return l.audited.Load() }
+
+// beginAudit begins to count.
+func (l *Leader) beginAudit() {
+	a := &l.auditor
+	a.told = map[string]time.Time{}
+	a.reports = invariants.Reports{
+		Within: l.Audit.Within, Step: l.Shaping.MostStep(), Band: l.Shaping.Band(), Linger: l.Terms.Linger,
+	}
+	a.reports.Tally.Tell = l.breach
+	a.audited = rebalancer.Audited{Leader: l.Name, WithinMS: l.Audit.Within.Milliseconds()}
+}
+
+// audit looks once.
+func (l *Leader) audit(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
+	defer cancel()
+	a := &l.auditor
+	look := &invariants.Look{View: l.view, Tree: l.known, Plan: l.before}
+	caps, err := l.Store.Documents(limit, rebalancer.EscrowClass)
+	if err != nil {
+		return err
+	}
+	users, err := l.Store.Documents(limit, rebalancer.UsersClass)
+	if err != nil {
+		return err
+	}
+	look.At = users.Now
+	look.InForce = !l.lapsed && l.before != nil && look.At.Before(l.before.Ends())
+	for i := range caps.Documents {
+		r := &escrow.Record{}
+		if err := json.Unmarshal(caps.Documents[i].Data, r); err != nil {
+			return err
+		}
+		look.Caps = append(look.Caps, r)
+	}
+	for i := range users.Documents {
+		r := &escrow.UsersRecord{}
+		if err := json.Unmarshal(users.Documents[i].Data, r); err != nil {
+			return err
+		}
+		look.Users = append(look.Users, r)
+	}
+	a.reports.Look(look)
+	l.lapsed = false
+	a.audited.At, a.audited.Looks = look.At, a.audited.Looks+1
+	a.audited.Invariants = a.audited.Invariants[:0:0]
+	for _, i := range invariants.Reported {
+		a.audited.Invariants = append(a.audited.Invariants, rebalancer.AuditedInvariant{
+			Name: string(i), Checked: a.reports.Tally.Checked[i], Broken: a.reports.Tally.Broken[i],
+		})
+	}
+	out := a.audited
+	out.Breaches = slices.Clone(out.Breaches)
+	l.audited.Store(&out)
+	return l.writeAudit(limit, &out)
+}
+
+// breach logs one, and keeps it among the last.
+func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
+	at := l.view.At
+	key := string(i) + " " + of
+	if last, told := l.auditor.told[key]; told && at.Sub(last) < tellAgain {
+		return
+	}
+	if len(l.auditor.told) > 10_000 {
+		clear(l.auditor.told)
+	}
+	l.auditor.told[key] = at
+	l.Log.Warn("an invariant of the federation's queues is broken",
+		"invariant", string(i), "of", of, "breach", breach.Error(), "runbook", "docs/operations/alerts.md")
+	b := append(l.auditor.audited.Breaches, rebalancer.AuditedBreach{
+		At: at, Invariant: string(i), Of: of, Breach: breach.Error(),
+	})
+	l.auditor.audited.Breaches = b[max(0, len(b)-rebalancer.KeptBreaches):]
+}
+
+// writeAudit puts what was found into the store, for people.
+func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.Audited) error {
+	set, err := l.Store.Documents(ctx, rebalancer.ControlClass)
+	if err != nil {
+		return err
+	}
+	is, _ := set.Find(rebalancer.AuditName)
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.ControlClass, Name: rebalancer.AuditName, Expect: is.Version, Data: data, Author: l.Name,
+		Quiet: true,
+	})
+	return err
+}
