@@ -95,9 +95,10 @@ func runSpark(t *testing.T, c *Cluster, mode string) {
 	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	submit := SparkSubmit(t, client, mode, pi, result) // on a fresh machine it fetches Spark first, for minutes
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
-	_, all, code := process.Run(ctx, t, SparkSubmit(t, client, mode, pi, result))
+	_, all, code := process.Run(ctx, t, submit)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, all)
 	}
