@@ -103,6 +103,7 @@ var rules = map[string]rule{
 	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/allow":          {},
+	"internal/groups":         {},
 	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/readable":       {},
@@ -150,7 +151,9 @@ var rules = map[string]rule{
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
 		imports: []string{
+			"internal/allow",
 			"internal/awake",
+			"internal/groups",
 			".",
 			"subcluster/rm",
 			"subcluster/rm/queues",

@@ -23,6 +23,7 @@ import (
 	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
 	"github.com/creelrm/creel/amrmproxy/server"
 	"github.com/creelrm/creel/amrmproxy/stored"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -102,7 +103,7 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 					i+1,
 				) * 1000,
 				HeartbeatInterval: 20 * time.Millisecond,
-				Groups:            func(user string) []string { return []string{user} },
+				Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 			},
 		}
 		f.ids = append(f.ids, id)

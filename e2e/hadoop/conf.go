@@ -46,12 +46,14 @@ func fileOf(name string) string {
 		return "mapred-site.xml"
 	case strings.HasPrefix(name, "yarn."), strings.HasPrefix(name, "creel."):
 		return "yarn-site.xml"
+	case strings.HasPrefix(name, "security."):
+		return "hadoop-policy.xml"
 	default:
 		return "core-site.xml"
 	}
 }
 
-// Write writes the configuration directory: the four XML files and a log4j
+// Write writes the configuration directory: the five XML files and a log4j
 // configuration that sends INFO to standard error.
 func (c Conf) Write(t testing.TB, dir string) {
 	t.Helper()
@@ -64,6 +66,7 @@ func (c Conf) Write(t testing.TB, dir string) {
 	}
 	all := map[string][]property{
 		"core-site.xml": nil, "yarn-site.xml": nil, "mapred-site.xml": nil, "capacity-scheduler.xml": nil,
+		"hadoop-policy.xml": nil,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		all[fileOf(name)] = append(all[fileOf(name)], property{name, c[name]})

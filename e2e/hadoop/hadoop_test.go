@@ -134,11 +134,12 @@ func TestConfGoesIntoTheFileThatHadoopReadsItFrom(t *testing.T) {
 	dir := t.TempDir()
 	Conf{
 		"fs.defaultFS": "file:///", "yarn.resourcemanager.address": "127.0.0.1:1", "mapreduce.shuffle.port": "7",
-		"yarn.scheduler.capacity.root.queues": "a,<b>",
+		"yarn.scheduler.capacity.root.queues": "a,<b>", "security.applicationclient.protocol.acl": " ops",
 	}.Write(t, dir)
 	for file, want := range map[string]string{
 		"core-site.xml": "<name>fs.defaultFS</name>", "yarn-site.xml": "<value>127.0.0.1:1</value>",
 		"mapred-site.xml": "<name>mapreduce.shuffle.port</name>", "capacity-scheduler.xml": "<value>a,&lt;b&gt;</value>",
+		"hadoop-policy.xml": "<value> ops</value>",
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil || !strings.Contains(string(b), want) || strings.Count(string(b), "<property>") != 1 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allow is what the REST servers of routers and ResourceManagers permit: it
-// answers OPTIONS (what a path can do), and refuses names of hosts that are not ours.
+// Package allow is what the servers of routers and ResourceManagers permit: it answers
+// OPTIONS (what a path can do), refuses names of hosts that are not ours, tells which
+// pages of other servers may read, and which machines a list has.
 package allow
 
 import (

@@ -4,9 +4,9 @@
 // port: /conf, /jmx, /stacks, /logLevel and /isActive. Routers and
 // ResourceManagers have them from here.
 //
-// Who may read them is Hadoop's rule without hadoop.security.authorization:
-// everybody, unless hadoop.security.instrumentation.requires.admin says that only
-// administrators may. The level of the log is changed by administrators alone.
+// Who may read them is Hadoop's rule: everybody, unless
+// hadoop.security.instrumentation.requires.admin says that only administrators
+// may. The level of the log is changed by administrators alone.
 package servlets
 
 import (

@@ -73,7 +73,52 @@ var hadoopKeys = []Setting{
 		Key:     "hadoop.security.authorization",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether the access lists of protocols are checked; true stops the start.",
+		Doc:     "Whether the access lists of protocols (hadoop-policy.xml) are checked.",
+	},
+	{
+		Key:     "security.service.authorization.default.acl",
+		Type:    ACL,
+		Default: "*",
+		Doc:     "Who may speak a protocol that has no list of its own.",
+	},
+	{
+		Key:     "security.service.authorization.default.acl.blocked",
+		Type:    ACL,
+		Default: "",
+		Doc:     "Who may not, where a protocol has no such list of its own.",
+	},
+	{
+		Key:     "security.service.authorization.default.hosts",
+		Type:    List,
+		Default: "*",
+		Doc:     "From where: addresses, networks in CIDR form, host names; * is anywhere.",
+	},
+	{
+		Key:     "security.service.authorization.default.hosts.blocked",
+		Type:    List,
+		Default: "",
+		Doc:     "From where not.",
+	},
+	{
+		Key:  "security.**.protocol.acl",
+		Type: ACL,
+		Doc: "Who may speak a protocol: applicationclient, applicationmaster, resourcetracker, " +
+			"resourcemanager-administration, ha.service, and applicationmaster-nodemanager.applicationmaster at the proxy.",
+	},
+	{
+		Key:  "security.**.protocol.acl.blocked",
+		Type: ACL,
+		Doc:  "Who may not, though the list before allows it.",
+	},
+	{
+		Key:  "security.**.protocol.hosts",
+		Type: List,
+		Doc:  "From where it may be spoken.",
+	},
+	{
+		Key:  "security.**.protocol.hosts.blocked",
+		Type: List,
+		Doc:  "From where not, though the list before allows it.",
 	},
 	{
 		Key:     "hadoop.security.instrumentation.requires.admin",
@@ -669,7 +714,7 @@ var rmSecurityKeys = []Setting{
 	},
 	{
 		Key:     "yarn.admin.acl",
-		Type:    String,
+		Type:    ACL,
 		Default: "*",
 		Doc:     "Users and groups that administer: users, a space, groups.",
 	},

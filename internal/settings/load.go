@@ -122,8 +122,9 @@ func Load(src Sources) (*Settings, error) {
 			errs = append(errs, fmt.Errorf("configuration directory: %s is not a directory", s.dir))
 		} else {
 			for _, name := range []string{"core-site.xml", "yarn-site.xml"} {
-				errs = append(errs, s.readSite(filepath.Join(s.dir, name)))
+				errs = append(errs, s.readSite(filepath.Join(s.dir, name), ""))
 			}
+			errs = append(errs, s.readSite(filepath.Join(s.dir, "hadoop-policy.xml"), "security."))
 			props, err := readOptional(filepath.Join(s.dir, "capacity-scheduler.xml"))
 			s.capacity = props
 			errs = append(errs, err)
@@ -161,12 +162,16 @@ func isFileError(err error) bool {
 	return errors.As(err, &fe)
 }
 
-func (s *Settings) readSite(path string) error {
+// readSite puts the properties of a file in force whose names begin with a prefix.
+func (s *Settings) readSite(path, prefix string) error {
 	props, err := readOptional(path)
 	if err != nil {
 		return err
 	}
 	for _, p := range props {
+		if !strings.HasPrefix(p.Name, prefix) {
+			continue
+		}
 		s.set(p.Name, p.Value, Origin{Source: "file", File: p.File, Line: p.Line}, p.Final)
 	}
 	return nil
@@ -211,7 +216,10 @@ func (s *Settings) check() error {
 			continue
 		}
 		text, err := s.expand(v.Raw)
-		v.Text = strings.TrimSpace(text)
+		v.Text = text
+		if row.Type != ACL { // one of groups alone begins with a space
+			v.Text = strings.TrimSpace(text)
+		}
 		if err == nil {
 			err = row.check(v.Text)
 		}
@@ -458,6 +466,13 @@ func (s *Settings) String(key string) string {
 			return c
 		}
 	}
+	return text
+}
+
+// ACL returns an access list as written: one that begins with a space names groups
+// alone.
+func (s *Settings) ACL(key string) string {
+	text, _ := s.typed(key, ACL)
 	return text
 }
 

@@ -150,8 +150,6 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
 	}},
 	{NotYet, "a token names its service by address", []string{"hadoop.security.token.service.use_ip"}},
-	{NotYet, "groups are those of this machine", []string{"hadoop.security.group.mapping"}},
-	{NotYet, "groups are remembered for five minutes", []string{"hadoop.security.groups.cache.secs"}},
 	{NotYet, "web ports speak HTTP, at their own address", []string{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
@@ -260,7 +258,8 @@ var families = []struct {
 	{"yarn.router.", []Role{Router}},
 	{"yarn.nodemanager.", []Role{NM}},
 	{"net.", []Role{RM}},
-	{"hadoop.security.group", []Role{RM}},
+	{"hadoop.security.group", []Role{RM, Router, Proxy}},
+	{"security.", []Role{RM, Router, Proxy}},
 	{"hadoop.http.", []Role{RM, Router, Proxy, Rebalancer, NM}},
 	{"creel.rm.", []Role{RM}},
 	{"creel.scheduler.", []Role{RM}},

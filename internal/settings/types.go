@@ -30,6 +30,7 @@ const (
 	Class         // the name of a Java class
 	Path          // a file or directory
 	URL           // a store, an endpoint
+	ACL           // users, a space, groups; * is everybody
 )
 
 var typeNames = [...]string{
@@ -47,6 +48,7 @@ var typeNames = [...]string{
 	"class",
 	"path",
 	"url",
+	"access list",
 }
 
 func (t Type) String() string { return typeNames[t] }

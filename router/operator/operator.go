@@ -69,9 +69,15 @@ func (o *Operator) Refresh() error {
 	return err
 }
 
+// Permits reports whether a user is an administrator of the federation.
+func (o *Operator) Permits(user string) bool {
+	admin := *o.admin.Load()
+	return admin == nil || admin(user)
+}
+
 // allow refuses users who are no administrators, with creel.ErrNotPermitted.
 func (o *Operator) allow(user, what string) error {
-	if admin := *o.admin.Load(); admin == nil || admin(user) {
+	if o.Permits(user) {
 		return nil
 	}
 	if user == "" {

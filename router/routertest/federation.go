@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -35,6 +36,7 @@ import (
 // routers.
 type Options struct {
 	Members, Routers, Nodes int
+	ConfDir                 string // of Hadoop's files; may be empty
 	// Settings are added, as "key=value".
 	Settings []string
 	// Change changes a member's configuration before it starts.
@@ -78,7 +80,8 @@ func Start(t testing.TB, o Options) *Federation {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	conf, err := settings.Load(settings.Sources{
-		Env: func(string) (string, bool) { return "", false },
+		ConfDir: o.ConfDir,
+		Env:     func(string) (string, bool) { return "", false },
 		Defines: append([]string{
 			"yarn.scheduler.minimum-allocation-mb=128",
 			"yarn.scheduler.maximum-allocation-mb=8192",
@@ -182,7 +185,7 @@ func Start(t testing.TB, o Options) *Federation {
 // change what it wants.
 func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 	m := f.Members[i]
-	c.RM.Groups = func(user string) []string { return []string{user} }
+	c.RM.Groups = groups.New(func(user string) []string { return []string{user} }, time.Minute)
 	c.Membership.Announce = func(a subcluster.Addresses) subcluster.Addresses {
 		m.Client, m.Admin, m.Web = relay(f.t, a.Client), relay(f.t, a.Admin), relay(f.t, a.Web)
 		a.Client, a.Admin, a.Web = m.Client.Address, m.Admin.Address, m.Web.Address

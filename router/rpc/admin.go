@@ -29,11 +29,13 @@ type AdminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
 	server   *server.Server
 	operator *operator.Operator
+	own      map[string]func() error
 }
 
-// AdminService is the protocol's table for an hrpc server.
-func AdminService(s *server.Server, o *operator.Operator) hrpc.Service {
-	h := &AdminHandler{server: s, operator: o}
+// AdminService is the protocol's table for an hrpc server. own is what the router itself
+// reads anew when its administrators put a refresh to all members, by the calls' names.
+func AdminService(s *server.Server, o *operator.Operator, own map[string]func() error) hrpc.Service {
+	h := &AdminHandler{server: s, operator: o, own: own}
 	table := yarnrpc.ResourceManagerAdministrationProtocolService(h)
 	for name, named := range broadcasts {
 		table.Methods[name] = hrpc.Method{Raw: h.broadcast(name, named)}
@@ -130,6 +132,12 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 		member, err := only(request)
 		if err != nil {
 			return nil, err
+		}
+		// Whatever the members answer: the router's lists are its own.
+		if own := h.own[method]; own != nil && member == "" && h.operator.Permits(user(ctx)) {
+			if err := own(); err != nil {
+				return nil, err
+			}
 		}
 		parts, err := h.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
 		if err != nil {

@@ -21,7 +21,7 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 	for _, c := range changes {
 		changed[c.method] = true
 	}
-	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil, nil), "RPC admin": AdminService(nil, nil)} {
+	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil, nil), "RPC admin": AdminService(nil, nil, nil)} {
 		documented := map[string]router.Route{}
 		for _, d := range router.Documents {
 			if d.Protocol != protocol {

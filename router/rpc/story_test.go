@@ -5,6 +5,8 @@ package rpc_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -490,4 +492,54 @@ func TestAdministration(t *testing.T) {
 	); err != nil {
 		t.Errorf("of the one that is there: %v", err)
 	}
+}
+
+// Who may speak to routers and members is told by hadoop-policy.xml; a refresh put to a
+// router takes another file over in all of them, by an administrator's word alone.
+func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
+	dir := t.TempDir()
+	allow := func(users string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "hadoop-policy.xml"), []byte("<configuration><property>"+
+			"<name>security.applicationclient.protocol.acl</name><value>"+users+"</value></property></configuration>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow("alice,bob")
+	f := routertest.Start(t, routertest.Options{
+		ConfDir:  dir,
+		Settings: []string{"hadoop.security.authorization=true", "yarn.admin.acl=root"},
+	})
+	ctx := t.Context()
+	speaks := func(user string) error {
+		_, err := f.As(f.Routers[0], user).GetApplications(ctx, &pb.GetApplicationsRequestProto{})
+		return err
+	}
+	refused := func(user string) {
+		t.Helper()
+		var remote *hrpc.RemoteError
+		if err := speaks(user); !errors.As(err, &remote) || remote.Class != hrpc.ClassAuthorization ||
+			!strings.HasPrefix(remote.Message, "User "+user+" (auth:SIMPLE) is not authorized for protocol interface ") {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+	if err := speaks("alice"); err != nil {
+		t.Error(err)
+	}
+	refused("eve")
+	allow("eve,dan")
+	refresh := func(user string) error {
+		return second(f.AdminOf(f.Routers[0], user).RefreshServiceAcls(ctx, &pb.RefreshServiceAclsRequestProto{}))
+	}
+	if err := refresh("mallory"); err == nil {
+		t.Error("a stranger has the lists read anew")
+	}
+	refused("eve")
+	if err := refresh("root"); err != nil {
+		t.Fatal(err)
+	}
+	if err := speaks("dan"); err != nil { // eve's refused connection may be about to end
+		t.Error(err)
+	}
+	refused("bob")
 }

@@ -584,7 +584,8 @@ creel.scheduler.root.nowhere.node-order = pack
 func TestACLsAsHadoopWritesThem(t *testing.T) {
 	for text, want := range map[string]queues.ACL{
 		"*": {All: true}, " ": {}, "": {}, "a,b": {Users: []string{"a", "b"}}, "a b": {Users: []string{"a"}, Groups: []string{"b"}},
-		" b,c": {Groups: []string{"b", "c"}}, "a, b": {Users: []string{"a"}, Groups: []string{"b"}}, "*,a b": {All: true, Users: []string{"*", "a"}, Groups: []string{"b"}},
+		" b,c": {Groups: []string{"b", "c"}}, "a, b": {Users: []string{"a"}, Groups: []string{"b"}}, "*,a b": {Users: []string{"*", "a"}, Groups: []string{"b"}},
+		"a *": {All: true}, "* b": {All: true},
 	} {
 		if got := queues.ParseACL(text); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q is %+v", text, got)

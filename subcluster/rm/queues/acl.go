@@ -39,18 +39,14 @@ func (a ACL) String() string {
 }
 
 // ParseACL reads Hadoop's form of an access list: users, a space, groups, each
-// separated by commas; * allows everybody, a lone space nobody. A list that
+// separated by commas; * alone on a side allows everybody, a lone space nobody. A list that
 // begins with a space names groups only.
 func ParseACL(text string) ACL {
-	if strings.TrimSpace(text) == "*" {
+	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
+	if strings.TrimSpace(users) == "*" || strings.TrimSpace(groups) == "*" {
 		return ACL{All: true}
 	}
-	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
-	a := ACL{Users: splitList(users), Groups: splitList(groups)}
-	if slices.Contains(a.Users, "*") || slices.Contains(a.Groups, "*") {
-		a.All = true
-	}
-	return a
+	return ACL{Users: splitList(users), Groups: splitList(groups)}
 }
 
 func splitList(text string) []string {

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -21,7 +23,7 @@ import (
 func TestARouterIsToldWhatChanged(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.ACLs, cfg.AdminACL = true, queues.ACL{Users: []string{"root"}}
-		cfg.Groups = func(user string) []string { return map[string][]string{"gail": {"ops"}}[user] }
+		cfg.Groups = groups.New(func(user string) []string { return map[string][]string{"gail": {"ops"}}[user] }, time.Minute)
 		cfg.Machine.Queues.Root.Admin = queues.ACL{Users: []string{"chief"}, Groups: []string{"ops"}}
 		for i := range cfg.Machine.Queues.Root.Children {
 			cfg.Machine.Queues.Root.Children[i].Admin = queues.ACL{}

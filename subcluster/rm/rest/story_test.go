@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/token"
@@ -84,7 +85,7 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 		Machine:           m,
 		HeartbeatInterval: 50 * time.Millisecond,
 		AdminACL:          queues.ACL{Users: []string{"root"}},
-		Groups:            func(user string) []string { return []string{user} },
+		Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 		Proxies:           map[string]server.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
 	}
 	if change != nil {

@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -88,13 +89,11 @@ func (p *adminHandler) RefreshServiceAcls(
 	_ *pb.RefreshServiceAclsRequestProto,
 ) (*pb.RefreshServiceAclsResponseProto, error) {
 	return admin(ctx, p.s, "refreshServiceAcls", func() (*pb.RefreshServiceAclsResponseProto, error) {
-		return nil, yarnrpc.Throw(
-			yarnrpc.ClassYarn,
-			&creel.Error{
-				Kind: creel.ErrNotEnabled,
-				What: "Service Authorization (hadoop.security.authorization) not enabled.",
-			},
-		)
+		err := p.s.RefreshServiceACLs()
+		if errors.Is(err, creel.ErrNotEnabled) {
+			err = yarnrpc.Throw(yarnrpc.ClassYarn, err)
+		}
+		return &pb.RefreshServiceAclsResponseProto{}, err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -54,7 +55,7 @@ func config() conf {
 			Machine:           m,
 			HeartbeatInterval: 50 * time.Millisecond,
 			AdminACL:          queues.ACL{Users: []string{"root"}},
-			Groups:            func(user string) []string { return []string{user} },
+			Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 		},
 		rpc: rpc.Config{
 			Client:    "127.0.0.1:0",

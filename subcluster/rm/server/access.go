@@ -5,12 +5,12 @@ package server
 import (
 	"fmt"
 	"net/netip"
-	"os/user"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/groups"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -18,10 +18,9 @@ import (
 )
 
 // ProxyRule says whom a user may act for, and from where: hadoop.proxyuser.U.*.
-// "*" in a list stands for all. A host is an address, a network in CIDR form or
-// a name's address resolved by whoever made the rule.
+// "*" among users or groups stands for all.
 type ProxyRule struct {
-	Hosts  []string
+	Hosts  allow.Machines
 	Users  []string
 	Groups []string
 }
@@ -33,7 +32,7 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	a.mu.RUnlock()
 	if !ok ||
 		(!listed(rule.Users, effective) && !slices.ContainsFunc(
-			a.groupsOf(effective),
+			a.groups.Of(effective),
 			func(g string) bool { return listed(rule.Groups, g) },
 		) && !listed(rule.Groups, "*")) {
 		return &creel.Error{
@@ -41,16 +40,8 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 			What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective),
 		}
 	}
-	for _, h := range rule.Hosts {
-		if h == "*" || h == remote.String() {
-			return nil
-		}
-		if net, err := netip.ParsePrefix(h); err == nil && net.Contains(remote) {
-			return nil
-		}
-		if h == "localhost" && remote.IsLoopback() {
-			return nil
-		}
+	if rule.Hosts.Includes(remote) {
+		return nil
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted,
@@ -68,13 +59,7 @@ type access struct {
 	proxies  map[string]ProxyRule
 	adminACL queues.ACL
 	acls     bool // yarn.acl.enable
-	lookup   func(user string) []string
-	cache    map[string]cachedGroups
-}
-
-type cachedGroups struct {
-	groups []string
-	until  time.Time
+	groups   *groups.Groups
 }
 
 func newAccess(cfg Config) *access {
@@ -82,58 +67,8 @@ func newAccess(cfg Config) *access {
 		proxies:  cfg.Proxies,
 		adminACL: cfg.AdminACL,
 		acls:     cfg.ACLs,
-		lookup:   cfg.Groups,
-		cache:    map[string]cachedGroups{},
+		groups:   cfg.Groups,
 	}
-}
-
-const (
-	groupsCached    = 300 * time.Second // hadoop.security.groups.cache.secs
-	maxCachedGroups = 100_000
-)
-
-// SystemGroups finds a user's groups on this machine, primary first; a user
-// that the machine does not know has none.
-func SystemGroups(name string) []string {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return nil
-	}
-	ids, err := u.GroupIds()
-	if err != nil {
-		return nil
-	}
-	var groups []string
-	for _, id := range append([]string{u.Gid}, ids...) {
-		if g, err := user.LookupGroupId(id); err == nil && !slices.Contains(groups, g.Name) {
-			groups = append(groups, g.Name)
-		}
-	}
-	return groups
-}
-
-func (a *access) groupsOf(name string) []string {
-	now := time.Now()
-	a.mu.RLock()
-	c, ok := a.cache[name]
-	a.mu.RUnlock()
-	if ok && now.Before(c.until) {
-		return c.groups
-	}
-	groups := a.lookup(name)
-	a.mu.Lock()
-	if len(a.cache) >= maxCachedGroups {
-		clear(a.cache)
-	}
-	a.cache[name] = cachedGroups{groups: groups, until: now.Add(groupsCached)}
-	a.mu.Unlock()
-	return groups
-}
-
-func (a *access) forgetGroups() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.cache)
 }
 
 func (a *access) setAdmin(acl queues.ACL) {
@@ -153,7 +88,7 @@ func (a *access) isAdmin(name string) bool {
 	a.mu.RLock()
 	acl := a.adminACL
 	a.mu.RUnlock()
-	return acl.All || acl.Allows(name, a.groupsOf(name))
+	return acl.All || acl.Allows(name, a.groups.Of(name))
 }
 
 // isRouter reports whether a user may speak as a router of the federation: one
@@ -176,7 +111,7 @@ func (a *access) appAccess(
 	if !a.acls || caller == owner || a.isAdmin(caller) {
 		return true
 	}
-	groups := a.groupsOf(caller)
+	groups := a.groups.Of(caller)
 	for _, entry := range c.GetAmContainerSpec().GetApplication_ACLs() {
 		if entry.GetAccessType() == kind && queues.ParseACL(entry.GetAcl()).Allows(caller, groups) {
 			return true
@@ -198,7 +133,7 @@ func (s *Server) IsAdmin(user string) bool { return s.access.isAdmin(user) }
 func (s *Server) ACLs() bool { return s.access.acls }
 
 // Groups returns a user's groups, primary first.
-func (s *Server) Groups(user string) []string { return s.access.groupsOf(user) }
+func (s *Server) Groups(user string) []string { return s.access.groups.Of(user) }
 
 const (
 	viewApp   = pb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP

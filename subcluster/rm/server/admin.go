@@ -92,7 +92,22 @@ func (s *Server) RefreshProxyUsers() error {
 }
 
 // RefreshGroups forgets whose groups are known.
-func (s *Server) RefreshGroups() { s.access.forgetGroups() }
+func (s *Server) RefreshGroups() { s.access.groups.Forget() }
+
+// RefreshServiceACLs reads again who may speak which protocol, for connections that are
+// opened from then on.
+func (s *Server) RefreshServiceACLs() error {
+	if s.cfg.ReloadServiceACLs == nil {
+		return &creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Service Authorization (hadoop.security.authorization) not enabled.",
+		}
+	}
+	if err := s.cfg.ReloadServiceACLs(); err != nil {
+		return codec.Invalid("the access lists of protocols could not be read: %v", err)
+	}
+	return nil
+}
 
 // RefreshAdmins reads the administrators' ACL again.
 func (s *Server) RefreshAdmins() error {

@@ -61,7 +61,7 @@ type Forwarded struct {
 // changes nothing, but for a UAM that is begun again; on a full disk only what changes
 // nothing is taken.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarded) Op[struct{}] {
-	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
+	sub, err := codec.Submission(c, who.User, s.access.groups.Of(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
 		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, most)
@@ -241,7 +241,7 @@ func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struc
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
 			_, err := s.modifiable(m, who, id)
 			if err == nil && s.cfg.ACLs && !s.access.isAdmin(who.User) &&
-				!m.MaySubmit(queue, who.User, s.access.groupsOf(who.User)) {
+				!m.MaySubmit(queue, who.User, s.access.groups.Of(who.User)) {
 				err = denied("User %s cannot submit applications to queue %s", who.User, queue)
 			}
 			if err == nil {
@@ -266,7 +266,7 @@ func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32)
 		Run: func(m *rm.Machine, now time.Time) func() (int32, error) {
 			a, err := s.modifiable(m, who, id)
 			if err == nil && !a.State.Ended() {
-				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groupsOf(who.User), priority)
+				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groups.Of(who.User), priority)
 			}
 			if err == nil && !a.State.Ended() { // of an ended application it changes nothing
 				_, err = m.SetPriority(now, id, priority)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -29,7 +30,7 @@ func TestAClockThatIsSetBackHoldsNoDeadlineUp(t *testing.T) {
 			ClusterID:         "test",
 			Machine:           conf,
 			HeartbeatInterval: time.Second,
-			Groups:            func(user string) []string { return []string{user} },
+			Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 			Logger:            slog.New(slog.NewTextHandler(&told, nil)),
 		})
 		if err != nil {

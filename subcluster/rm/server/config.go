@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -41,16 +42,19 @@ type Config struct {
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
 
 	// Who may do what.
-	ACLs     bool                       // yarn.acl.enable
-	AdminACL queues.ACL                 // yarn.admin.acl
-	Proxies  map[string]ProxyRule       // hadoop.proxyuser.*
-	Groups   func(user string) []string // primary first; nil: SystemGroups
+	ACLs     bool                 // yarn.acl.enable
+	AdminACL queues.ACL           // yarn.admin.acl
+	Proxies  map[string]ProxyRule // hadoop.proxyuser.*
+	Groups   *groups.Groups       // nil: those of this machine, for five minutes
 
 	// The Reload functions are called by the administrator's refresh calls. A nil
 	// function leaves what it would reload as it is.
 	ReloadQueues  func() (Queues, error)
 	ReloadAdmin   func() (queues.ACL, error)
 	ReloadProxies func() (map[string]ProxyRule, error)
+	// ReloadServiceACLs reads who may speak which protocol; nil: it is not asked,
+	// hadoop.security.authorization is off.
+	ReloadServiceACLs func() error
 	// Mutable lets calls change the queues; nil: they are those of the files.
 	Mutable *MutableQueues
 	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
@@ -97,7 +101,7 @@ func (c Config) withDefaults() Config {
 	c.LaunchThreads = cmp.Or(c.LaunchThreads, 50)
 	c.Mailbox = cmp.Or(c.Mailbox, 65_536)
 	if c.Groups == nil {
-		c.Groups = SystemGroups
+		c.Groups = groups.New(groups.OfMachine, 5*time.Minute)
 	}
 	if c.Rack == nil {
 		c.Rack = func(string) string { return "/default-rack" }

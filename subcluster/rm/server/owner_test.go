@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -19,7 +20,7 @@ func unowned(t *testing.T) *Server {
 		ClusterID:         "test",
 		Machine:           rm.Defaults(),
 		HeartbeatInterval: time.Second,
-		Groups:            func(user string) []string { return []string{user} },
+		Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -290,7 +290,7 @@ func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutatio
 			return err
 		}
 	}
-	groups := s.access.groupsOf(who.User)
+	groups := s.access.groups.Of(who.User)
 	may := true
 	err := s.Query(ctx, func(machine *rm.Machine, _ time.Time) {
 		for _, path := range m.Queues() {

@@ -71,6 +71,14 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
+	acls, err := newServiceACLs(s, proxyProtocols, groupsOf(s))
+	if err != nil {
+		return ProxyConfig{}, err
+	}
+	limits := RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count")
+	if acls != nil {
+		limits.Authorize = acls.authorize
+	}
 	return ProxyConfig{
 		Machines: machines,
 		Name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
@@ -90,7 +98,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		},
 		Poll:         s.Duration("creel.store.poll-interval"),
 		SecretFile:   s.String("creel.cluster.secret-file"),
-		RPC:          RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"),
+		RPC:          limits,
 		WebServer:    webSettings(s),
 		Interceptors: tracing.ClientInterceptors(s),
 		Traces:       tracing.Provider(s),

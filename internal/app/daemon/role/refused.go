@@ -66,10 +66,14 @@ var refusals = []refusal{
 		refused: is("hadoop.security.authentication", "kerberos"),
 	},
 	{
-		key: "hadoop.security.authorization", roles: onServers, example: "true",
-		why:     "hadoop-policy.xml is not read: the access lists of protocols would not be checked",
-		try:     "set false, and keep strangers off the ports by other means",
-		refused: is("hadoop.security.authorization", "true"),
+		key: "hadoop.security.group.mapping", roles: onServers, example: "org.apache.hadoop.security.LdapGroupsMapping",
+		why: "creel knows no such class: access lists would be held against other groups",
+		try: "set org.apache.hadoop.security.ShellBasedUnixGroupsMapping and have this machine know the groups (sssd), " +
+			"or name them in hadoop.user.group.static.mapping.overrides",
+		refused: func(s *settings.Settings) (bool, string) {
+			_, ok := groupMapping(s)
+			return !ok, ""
+		},
 	},
 	{
 		key: "hadoop.rpc.protection", roles: onServers, example: "privacy",

@@ -82,7 +82,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 			ProxyTimeout: proxyTimeout(s),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
-			Pages:        daemonPages(s),
+			Pages:        daemonPages(s, conf.Groups),
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},

@@ -3,11 +3,11 @@
 package role
 
 import (
-	"log/slog"
-	"net"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -23,7 +23,7 @@ func proxyRules(s *settings.Settings) map[string]server.ProxyRule {
 			list := settings.SplitList(v.Text)
 			switch kind {
 			case "hosts":
-				r.Hosts = resolveHosts(list)
+				r.Hosts = list
 			case "users":
 				r.Users = list
 			case "groups":
@@ -35,54 +35,52 @@ func proxyRules(s *settings.Settings) map[string]server.ProxyRule {
 	return rules
 }
 
-// resolveHosts turns names into addresses; what is none stays as written.
-func resolveHosts(list []string) []string {
-	var out []string
-	for _, h := range list {
-		if h == "*" || strings.Contains(h, "/") || net.ParseIP(h) != nil {
-			out = append(out, h)
-			continue
-		}
-		found, err := net.LookupHost(h)
-		if err != nil {
-			slog.Warn("proxy-user host does not resolve", "host", h, "error", err)
-			continue
-		}
-		out = append(out, found...)
-	}
-	return out
+// machineGroups are the ends of the names of Hadoop's classes that find groups as this
+// machine has them.
+var machineGroups = []string{
+	"JniBasedUnixGroupsMapping", "JniBasedUnixGroupsMappingWithFallback", "ShellBasedUnixGroupsMapping",
 }
 
-// groupsOf finds a user's groups: those of
-// hadoop.user.group.static.mapping.overrides (user=group1,group2;user2=…), of
-// this machine for everybody else.
-func groupsOf(s *settings.Settings) func(user string) []string {
+// groupMapping finds how groups are looked up; ok is false for a class that creel does not
+// have the like of.
+func groupMapping(s *settings.Settings) (lookup func(user string) []string, ok bool) {
+	class := s.String("hadoop.security.group.mapping")
+	switch name := class[strings.LastIndex(class, ".")+1:]; {
+	case name == "NullGroupsMapping":
+		return func(string) []string { return nil }, true
+	default:
+		return groups.OfMachine, slices.Contains(machineGroups, name)
+	}
+}
+
+// groupsOf finds users' groups: those of hadoop.user.group.static.mapping.overrides
+// (user=group1,group2;user2=…), for everybody else as hadoop.security.group.mapping says.
+func groupsOf(s *settings.Settings) *groups.Groups {
 	static := map[string][]string{}
 	for entry := range strings.SplitSeq(s.String("hadoop.user.group.static.mapping.overrides"), ";") {
 		if user, groups, ok := strings.Cut(entry, "="); ok {
 			static[strings.TrimSpace(user)] = settings.SplitList(groups)
 		}
 	}
-	return func(user string) []string {
+	mapped, _ := groupMapping(s)
+	return groups.New(func(user string) []string {
 		if groups, ok := static[user]; ok {
 			return groups
 		}
-		return server.SystemGroups(user)
-	}
+		return mapped(user)
+	}, s.Duration("hadoop.security.groups.cache.secs"))
 }
 
-// administrators reads yarn.admin.acl, with groups as groupsOf finds them.
-func administrators(s *settings.Settings) func(user string) bool {
-	acl, groups := queues.ParseACL(s.String("yarn.admin.acl")), groupsOf(s)
-	return func(user string) bool { return acl.All || acl.Allows(user, groups(user)) }
+// administrators reads yarn.admin.acl.
+func administrators(s *settings.Settings, g *groups.Groups) func(user string) bool {
+	acl := queues.ParseACL(s.ACL("yarn.admin.acl"))
+	return func(user string) bool { return acl.All || acl.Allows(user, g.Of(user)) }
 }
 
-// allows tells whom access lists in Hadoop's form allow, with groups as groupsOf finds
-// them.
-func allows(s *settings.Settings) func(user string) func(acl string) bool {
-	groupsOf := groupsOf(s)
+// allows tells whom access lists in Hadoop's form allow.
+func allows(g *groups.Groups) func(user string) func(acl string) bool {
 	return func(user string) func(string) bool {
-		groups := sync.OnceValue(func() []string { return groupsOf(user) })
+		groups := sync.OnceValue(func() []string { return g.Of(user) })
 		return func(text string) bool {
 			acl := queues.ParseACL(text)
 			return acl.Allows(user, nil) || len(acl.Groups) > 0 && acl.Allows(user, groups())

@@ -19,6 +19,11 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	if err != nil {
 		return server.Config{}, rmrpc.Config{}, err
 	}
+	known := groupsOf(s)
+	acls, err := newServiceACLs(s, rmProtocols, known)
+	if err != nil {
+		return server.Config{}, rmrpc.Config{}, err
+	}
 	ports := rmrpc.Config{
 		Client:    s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
 		Scheduler: s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
@@ -36,9 +41,9 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Machine:   machine,
 		ACLs:      s.Bool("yarn.acl.enable"),
-		AdminACL:  queues.ParseACL(s.String("yarn.admin.acl")),
+		AdminACL:  queues.ParseACL(s.ACL("yarn.admin.acl")),
 		Proxies:   proxyRules(s),
-		Groups:    groupsOf(s),
+		Groups:    known,
 
 		HeartbeatInterval: s.Duration("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"),
 		KeyRoll:           s.Duration("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
@@ -75,7 +80,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		if err != nil {
 			return queues.ACL{}, err
 		}
-		return queues.ParseACL(fresh.String("yarn.admin.acl")), nil
+		return queues.ParseACL(fresh.ACL("yarn.admin.acl")), nil
 	}
 	c.ReloadProxies = func() (map[string]server.ProxyRule, error) {
 		fresh, err := again()
@@ -83,6 +88,9 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 			return nil, err
 		}
 		return proxyRules(fresh), nil
+	}
+	if acls != nil {
+		ports.RPC.Authorize, c.ReloadServiceACLs = acls.authorize, acls.refresh
 	}
 	return c, ports, nil
 }
@@ -156,7 +164,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		"scheduler": rm.ConstraintsKept, "placement-processor": rm.ConstraintsTried,
 	}[s.String("yarn.resourcemanager.placement-constraints.handler")]
 	m.PlacementTries = s.Int("yarn.resourcemanager.placement-constraints.retry-attempts")
-	m.AdminACL = queues.ParseACL(s.String("yarn.admin.acl"))
+	m.AdminACL = queues.ParseACL(s.ACL("yarn.admin.acl"))
 	m.Labels, m.AMLabel = labelSource(s), s.String("yarn.resourcemanager.node-labels.am.default-node-label-expression")
 	q, err := QueueConfig(s, false)
 	if err != nil {

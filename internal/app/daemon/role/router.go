@@ -81,9 +81,11 @@ type RouterConfig struct {
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
-	Moves       rebalancer.MoveTerms  // what is moved of that which waits
-	Mend        bool                  // drift of the members' queues is mended unasked
-	Machines    *resolver.MachineList // overrules what members publish of their nodes
+	// Refreshes are what the router itself reads anew at refresh calls, by their names.
+	Refreshes map[string]func() error
+	Moves     rebalancer.MoveTerms  // what is moved of that which waits
+	Mend      bool                  // drift of the members' queues is mended unasked
+	Machines  *resolver.MachineList // overrules what members publish of their nodes
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
 	Wrap func(server.Homes) server.Homes
@@ -103,6 +105,11 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		return RouterConfig{}, err
 	}
 	machines, err := machineList(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
+	known := groupsOf(s)
+	acls, err := newServiceACLs(s, routerProtocols, known)
 	if err != nil {
 		return RouterConfig{}, err
 	}
@@ -135,7 +142,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
 			Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		},
-		Pages:     daemonPages(s),
+		Pages:     daemonPages(s, known),
 		WebServer: webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
 		Log:       slog.Default(),
 		Traces:    tracing.Provider(s),
@@ -147,15 +154,21 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
 	}
-	c.StaticUser, c.Allows = s.String("hadoop.http.staticuser.user"), allows(s)
+	c.StaticUser, c.Allows = s.String("hadoop.http.staticuser.user"), allows(known)
 	c.Settings = func() []rest.SettingDoc { return settingsInForce(s) }
-	c.MayAdmin = administrators(s)
+	c.MayAdmin = administrators(s, known)
 	c.ReloadAdmin = func() (func(string) bool, error) {
 		fresh, err := s.Reload()
 		if err != nil {
 			return nil, err
 		}
-		return administrators(fresh), nil
+		return administrators(fresh, known), nil
+	}
+	c.Refreshes = map[string]func() error{
+		"refreshUserToGroupsMappings": func() error { known.Forget(); return nil },
+	}
+	if acls != nil {
+		c.RPC.Authorize, c.Refreshes["refreshServiceAcls"] = acls.authorize, acls.refresh
 	}
 	if c.RPC.MaxCalls == 0 { // nobody set Hadoop's keys
 		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
@@ -281,7 +294,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		"yarn.router.rmadmin.address",
 		c.Admin,
 		c,
-		routerrpc.AdminService(r.Server, changes),
+		routerrpc.AdminService(r.Server, changes, c.Refreshes),
 		nil,
 	)
 	if err != nil {

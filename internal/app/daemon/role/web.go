@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
@@ -113,10 +114,10 @@ func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 }
 
 // daemonPages are the pages of every daemon of Hadoop's, as far as settings say.
-func daemonPages(s *settings.Settings) servlets.Config {
+func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 	return servlets.Config{
 		Properties:  func() []servlets.Property { return properties(s) },
-		Administers: administrators(s),
+		Administers: administrators(s, g),
 		AdminsOnly:  s.Bool("hadoop.security.instrumentation.requires.admin"),
 		Level:       logs.Level,
 		SetLevel:    logs.SetLevel,

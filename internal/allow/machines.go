@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package allow
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Machines is a list of machines as Hadoop writes it: addresses, networks in CIDR form
+// and host names, or "*" alone for all.
+type Machines []string
+
+// lookupTime bounds how long a client waits for the names of a list to be resolved.
+const lookupTime = 5 * time.Second
+
+// Check returns an error for what can match no machine.
+func (m Machines) Check() error {
+	for _, entry := range m {
+		if strings.Contains(entry, "/") {
+			if _, err := netip.ParsePrefix(entry); err != nil {
+				return fmt.Errorf("%q is no network; write it as 10.1.0.0/16", entry)
+			}
+		}
+	}
+	return nil
+}
+
+// Includes reports whether an address is that of a machine of the list. Names are
+// resolved when they are asked about, so that a machine may change its address; one that
+// does not resolve is nobody's.
+func (m Machines) Includes(address netip.Addr) bool {
+	if len(m) == 1 && m[0] == "*" {
+		return true
+	}
+	var names []string
+	for _, entry := range m {
+		if network, err := netip.ParsePrefix(entry); err == nil {
+			if network.Contains(address) {
+				return true
+			}
+		} else if one, err := netip.ParseAddr(entry); err == nil {
+			if one.Unmap() == address {
+				return true
+			}
+		} else {
+			names = append(names, entry)
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	return slices.ContainsFunc(names, func(name string) bool {
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		return err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return a.Unmap() == address })
+	})
+}

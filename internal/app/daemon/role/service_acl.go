@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/groups"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// The protocols that a daemon serves, with the key of the list of who may speak each,
+// without its end.
+var (
+	rmProtocols = map[string]string{
+		yarnrpc.ApplicationClientProtocolName:             "security.applicationclient.protocol",
+		yarnrpc.ApplicationMasterProtocolName:             "security.applicationmaster.protocol",
+		yarnrpc.ResourceTrackerName:                       "security.resourcetracker.protocol",
+		yarnrpc.ResourceManagerAdministrationProtocolName: "security.resourcemanager-administration.protocol",
+		yarnrpc.HAServiceProtocolName:                     "security.ha.service.protocol",
+	}
+	routerProtocols = map[string]string{
+		yarnrpc.ApplicationClientProtocolName:             "security.applicationclient.protocol",
+		yarnrpc.ResourceManagerAdministrationProtocolName: "security.resourcemanager-administration.protocol",
+	}
+	proxyProtocols = map[string]string{
+		yarnrpc.ApplicationMasterProtocolName: "security.applicationmaster-nodemanager.applicationmaster.protocol",
+	}
+)
+
+// serviceACLs are Hadoop's service-level authorisation: who may speak a protocol, and from
+// which machines, whatever the calls are (hadoop-policy.xml).
+type serviceACLs struct {
+	settings  *settings.Settings
+	protocols map[string]string
+	groups    *groups.Groups
+	lists     atomic.Pointer[map[string]serviceACL]
+}
+
+// serviceACL is about one protocol. Who or what is in a blocked list may not, though it is
+// in the other.
+type serviceACL struct {
+	users, blocked          queues.ACL
+	machines, blockedAround allow.Machines
+}
+
+// newServiceACLs reads the lists, also those that are not in force: a mistake in them is told
+// before somebody relies on them. It returns nil while hadoop.security.authorization is off.
+func newServiceACLs(s *settings.Settings, protocols map[string]string, g *groups.Groups) (*serviceACLs, error) {
+	a := &serviceACLs{settings: s, protocols: protocols, groups: g}
+	lists, err := a.read(s)
+	if err != nil || !s.Bool("hadoop.security.authorization") {
+		return nil, err
+	}
+	a.lists.Store(&lists)
+	return a, nil
+}
+
+// refresh reads the files again.
+func (a *serviceACLs) refresh() error {
+	s, err := a.settings.Reload()
+	if err != nil {
+		return err
+	}
+	lists, err := a.read(s)
+	if err == nil {
+		a.lists.Store(&lists)
+	}
+	return err
+}
+
+func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) {
+	const byDefault = "security.service.authorization.default"
+	// its is the key of a protocol's own list where there is one; one that is there and
+	// empty allows nobody.
+	its := func(service, end string) string {
+		if _, ok := s.Lookup(service + end); ok {
+			return service + end
+		}
+		return byDefault + end
+	}
+	users := func(service, end string) queues.ACL { return queues.ParseACL(s.ACL(its(service, end))) }
+	out := map[string]serviceACL{}
+	for protocol, service := range a.protocols {
+		acl := serviceACL{users: users(service, ".acl"), blocked: users(service, ".acl.blocked")}
+		for end, machines := range map[string]*allow.Machines{
+			".hosts": &acl.machines, ".hosts.blocked": &acl.blockedAround,
+		} {
+			key := its(service, end)
+			*machines = s.List(key)
+			if err := machines.Check(); err != nil {
+				return nil, s.Problem(key, err.Error(), "give addresses, networks and host names, or *")
+			}
+		}
+		out[protocol] = acl
+	}
+	return out, nil
+}
+
+// authorize refuses a client that may not speak a protocol, with what Hadoop says.
+func (a *serviceACLs) authorize(who *hrpc.Identity, protocol string, remote netip.Addr) error {
+	acl, ok := (*a.lists.Load())[protocol]
+	switch {
+	case protocol == "":
+		return fmt.Errorf("Null protocol not authorized")
+	case !ok:
+		return fmt.Errorf("Unknown protocol: %s", protocol)
+	case !a.named(acl.users, who) || a.named(acl.blocked, who):
+		return fmt.Errorf("User %s is not authorized for protocol interface %s: denied by configured ACL",
+			described(who), protocol)
+	case !acl.machines.Includes(remote) || acl.blockedAround.Includes(remote):
+		return fmt.Errorf("Host %s is not authorized for protocol interface %s", remote, protocol)
+	}
+	return nil
+}
+
+// named reports whether a list has a client: the user, one of his groups, or ~ and the name
+// of the user who acts for him.
+func (a *serviceACLs) named(acl queues.ACL, who *hrpc.Identity) bool {
+	return acl.Allows(who.User, nil) || who.RealUser != "" && acl.Allows("~"+who.RealUser, nil) ||
+		len(acl.Groups) > 0 && acl.Allows(who.User, a.groups.Of(who.User))
+}
+
+// described is a client as Hadoop writes him.
+func described(who *hrpc.Identity) string {
+	switch {
+	case who.RealUser != "":
+		return fmt.Sprintf("%s (auth:PROXY) via %s (auth:SIMPLE)", who.User, who.RealUser)
+	case who.Method == hrpc.Token:
+		return who.User + " (auth:TOKEN)"
+	}
+	return who.User + " (auth:SIMPLE)"
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package groups finds the groups of users, as access lists and placement rules ask for
+// them, and remembers them for a while: a lookup may ask a directory over the network.
+package groups
+
+import (
+	"os/user"
+	"slices"
+	"sync"
+	"time"
+)
+
+// most bounds how many users are remembered.
+const most = 100_000
+
+// Groups finds a user's groups and remembers them. Its methods may be called at any time.
+type Groups struct {
+	lookup func(user string) []string
+	keep   time.Duration
+
+	mu    sync.RWMutex
+	known map[string]answer
+}
+
+type answer struct {
+	groups []string
+	until  time.Time
+}
+
+// New makes one over a lookup, whose answers hold for a while.
+func New(lookup func(user string) []string, keep time.Duration) *Groups {
+	return &Groups{lookup: lookup, keep: keep, known: map[string]answer{}}
+}
+
+// Of returns a user's groups, primary first.
+func (g *Groups) Of(user string) []string {
+	now := time.Now()
+	g.mu.RLock()
+	a, ok := g.known[user]
+	g.mu.RUnlock()
+	if ok && now.Before(a.until) {
+		return a.groups
+	}
+	found := g.lookup(user)
+	g.mu.Lock()
+	if len(g.known) >= most {
+		clear(g.known)
+	}
+	g.known[user] = answer{groups: found, until: now.Add(g.keep)}
+	g.mu.Unlock()
+	return found
+}
+
+// Forget makes the next question about each user a lookup.
+func (g *Groups) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.known)
+}
+
+// OfMachine finds a user's groups on this machine, primary first; a user that the machine
+// does not know has none.
+func OfMachine(name string) []string {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil
+	}
+	var groups []string
+	for _, id := range append([]string{u.Gid}, ids...) {
+		if g, err := user.LookupGroupId(id); err == nil && !slices.Contains(groups, g.Name) {
+			groups = append(groups, g.Name)
+		}
+	}
+	return groups
+}
