@@ -38,6 +38,13 @@ type Reply struct {
 	Err      error
 }
 
+// NewID asks a member for an application id, for a UAM that cannot have its
+// application's there. What it gives and nobody uses costs nothing.
+type NewID struct {
+	Member creel.SubclusterID
+	User   string // who owns the application, "" while that is not known
+}
+
 // Launch starts the UAM in a member: the same application id and
 // queue, named by its home, keeping containers so that a later proxy can
 // attach again. User may be "" when nobody has told it yet: it is the one that
@@ -45,6 +52,7 @@ type Reply struct {
 type Launch struct {
 	Member, Home creel.SubclusterID
 	Application  creel.ApplicationID
+	OwnID        creel.ApplicationID // of the UAM; zero: the application's
 	Name         string
 	Queue        creel.QueuePath
 	User         string
@@ -56,6 +64,7 @@ type Launch struct {
 type Drop struct {
 	Member, Home creel.SubclusterID
 	Application  creel.ApplicationID
+	OwnID        creel.ApplicationID // of the UAM; zero: the application's
 	User         string
 }
 
@@ -65,6 +74,7 @@ type Done struct{ Why string }
 func (Save) action()   {}
 func (Send) action()   {}
 func (Reply) action()  {}
+func (NewID) action()  {}
 func (Launch) action() {}
 func (Drop) action()   {}
 func (Done) action()   {}

@@ -59,7 +59,7 @@ func (s *Session) reopen() {
 
 func (s *Session) onTick() {
 	for _, m := range s.members {
-		if m.state == memberFailed && !m.spent && !s.now.Before(m.retryAt) {
+		if m.state == memberFailed && (!m.spent || s.renumbers(m)) && !s.now.Before(m.retryAt) {
 			m.state, m.tries, m.out = memberNone, 0, ""
 		}
 	}
@@ -234,15 +234,42 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 	return s.places.Where(name)
 }
 
-// plan wants a UAM: first the record says so, then it is launched.
+// plan wants a UAM: first the record says so, then it is launched. Where the member has
+// had one, and takes its id no second time, it is asked for another id before.
 func (s *Session) plan(m *member) {
-	m.state, m.token, m.attempt, m.tries = memberPlanned, nil, creel.AttemptID{}, 0
+	m.state, m.token, m.attempt, m.tries, m.ownID = memberPlanned, nil, creel.AttemptID{}, 0, creel.ApplicationID{}
+	if m.spent && s.renumbers(m) {
+		m.state = memberNumbering
+		return
+	}
+	s.recordUAM(m)
+}
+
+// renumbers reports whether a UAM may have an id of its own in a member: in Hadoop's, which
+// take an application's once. Its containers are then of another application to their
+// nodes, so it is not for types whose containers find each other's data there by the
+// application's id, as those do that fetch from Hadoop's ShuffleHandler.
+func (s *Session) renumbers(m *member) bool {
+	return m.hadoop && !m.begins && s.record.Type != "" && !slices.Contains(s.cfg.OneID, s.record.Type)
+}
+
+func (s *Session) onNumbered(e Numbered) {
+	m := s.member(e.Member)
+	if m.state != memberNumbering || !m.busy {
+		return
+	}
+	m.busy = false
+	if e.Err != nil {
+		s.uamGone(m, "there is no id for a UAM in "+string(m.id)+": "+e.Err.Error())
+		return
+	}
+	m.ownID, m.state = e.ID, memberPlanned
 	s.recordUAM(m)
 }
 
 // recordUAM writes a UAM into the record; the member waits until it is durable.
 func (s *Session) recordUAM(m *member) {
-	t := UAM{Member: m.id, Attempt: m.attempt, Token: m.token}
+	t := UAM{Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token}
 	uams := slices.Clone(s.record.UAMs)
 	i := slices.IndexFunc(uams, func(t UAM) bool { return t.Member >= m.id })
 	switch {
@@ -338,6 +365,9 @@ func (s *Session) advance(m *member) {
 		return // what this rests on is not durable yet
 	}
 	switch m.state {
+	case memberNumbering:
+		m.busy, m.sent = true, s.now
+		s.do(NewID{Member: m.id, User: s.user})
 	case memberPlanned:
 		m.state = memberLaunching
 		s.do(
@@ -345,6 +375,7 @@ func (s *Session) advance(m *member) {
 				Member:      m.id,
 				Home:        s.home.id,
 				Application: s.attempt.Application,
+				OwnID:       m.ownID,
 				Name:        uamName(s.home.id),
 				Queue:       s.record.Queue,
 				Label:       s.labelAt(m),
@@ -367,7 +398,9 @@ func (s *Session) advance(m *member) {
 		s.send(m, &Send{Finish: s.finishRequest(), Idle: s.phase < phaseFinishing})
 	case memberDropping:
 		m.busy, m.sent = true, s.now
-		s.do(Drop{Member: m.id, Home: s.home.id, Application: s.attempt.Application, User: s.user})
+		s.do(Drop{
+			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.user,
+		})
 	}
 }
 

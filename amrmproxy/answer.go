@@ -428,6 +428,10 @@ func (s *Session) uamGone(m *member, why string) {
 		}
 		g.dirty = true
 	}
+	if m.state != memberNumbering && s.renumbers(m) {
+		m.spent = true
+		why += "; the next has an id of its own"
+	}
 	s.gone(m)
 	m.state, m.out = memberFailed, why
 	m.retryAt = s.now.Add(s.cfg.UAMRetry)

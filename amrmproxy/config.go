@@ -52,6 +52,10 @@ type Config struct {
 	// a container has run the UAM stays until the application ends. An application of
 	// which the type is not known counts as one. MAPREDUCE, SPARK and TEZ.
 	Shuffling []string
+	// OneID are the types of applications whose UAM cannot have an id of its own: their
+	// containers find each other's data on a node by the id of the application. A type that
+	// is not known counts as one. MAPREDUCE and TEZ.
+	OneID []string
 }
 
 // Validate fills in defaults and refuses what cannot work.
@@ -90,6 +94,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Shuffling == nil {
 		c.Shuffling = []string{"MAPREDUCE", "SPARK", "TEZ"}
+	}
+	if c.OneID == nil {
+		c.OneID = []string{"MAPREDUCE", "TEZ"}
 	}
 	if c.HomeWaitMost < c.HomeWait || c.RetryMost < c.Retry {
 		return &creel.Error{

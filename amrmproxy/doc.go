@@ -33,8 +33,9 @@
 //     number, be it with an error, and bound its time. The session has one call
 //     under way to a member; what changes meanwhile waits in the ledger, not in
 //     a queue. Only a finish does not wait for the allocate before it.
-//  5. Launch: LaunchUAM; tell Launched, or LaunchFailed. It is idempotent: after
-//     a restart it may be asked for a UAM that already exists.
+//  5. NewID: Clients.NewID; tell Numbered. Launch: LaunchUAM; tell Launched, or
+//     LaunchFailed. It is idempotent: after a restart it may be asked for a UAM that
+//     already exists.
 //  6. Drop: DropUAM; tell Dropped. It too may be asked twice.
 //  7. Reply: answer the AM's call of that number.
 //  8. AskHome: read the application's report; tell HomeAnswered.

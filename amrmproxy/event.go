@@ -35,6 +35,13 @@ type Answered struct {
 	Err      error
 }
 
+// Numbered ends a NewID, with an id that the member gave to nobody else, or Err.
+type Numbered struct {
+	Member creel.SubclusterID
+	ID     creel.ApplicationID
+	Err    error
+}
+
 // Launched ends a Launch: the UAM waits for its registration. Token is its
 // AMRM token as the report of that member gave it. User is who owns the
 // application, where the driver had to find out; "" leaves what is known.
@@ -47,7 +54,7 @@ type Launched struct {
 }
 
 // LaunchFailed ends a Launch without a UAM. Err of kind ErrSpent says that the member
-// takes no UAM of this application any more.
+// takes no UAM of this id any more.
 type LaunchFailed struct {
 	Member creel.SubclusterID
 	Err    error
@@ -94,6 +101,7 @@ type Tick struct{}
 
 func (FromAM) event()       {}
 func (Answered) event()     {}
+func (Numbered) event()     {}
 func (Launched) event()     {}
 func (LaunchFailed) event() {}
 func (Dropped) event()      {}

@@ -29,7 +29,8 @@ func (s *Session) giveBack() {
 // keeps reports whether a UAM stays although it is idle: its nodes may have data that
 // other containers read, which goes with it, or the member would never take another.
 func (s *Session) keeps(m *member) bool {
-	return !m.begins || m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
+	return !m.begins && !s.renumbers(m) ||
+		m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
 }
 
 // atRest reports whether a member and the session agree about everything: nothing is

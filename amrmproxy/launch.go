@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,8 @@ import (
 // Clients makes the calls of ApplicationClientProtocol that launching and
 // killing UAMs needs. user is the one to act as, "" for the proxy's own.
 type Clients interface {
+	// NewID gets an application id from a member, which gives it to nobody else.
+	NewID(ctx context.Context, member creel.SubclusterID, user string) (creel.ApplicationID, error)
 	Submit(
 		ctx context.Context,
 		member creel.SubclusterID,
@@ -74,8 +77,8 @@ func noOwner(app creel.ApplicationID) error {
 	}
 }
 
-// ErrSpent is the kind of the error for a member that has had a UAM of the application,
-// and takes its id no second time.
+// ErrSpent is the kind of the error for a member that has had a UAM of the id, and takes
+// it no second time.
 var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
 
 // LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
@@ -99,12 +102,13 @@ func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched,
 	}
 	user := origin.GetUser()
 	out.User, out.Type = user, origin.GetApplicationType()
-	submission, after := submissionContext(l, origin), int32(0)
+	id := cmp.Or(l.OwnID, l.Application)
+	submission, after := submissionContext(l, id, origin), int32(0)
 	if err := c.Submit(ctx, l.Member, user, submission); err != nil {
 		return out, fmt.Errorf("submit the UAM to %s: %w", l.Member, err)
 	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		report, err := c.Report(ctx, l.Member, user, l.Application)
+		report, err := c.Report(ctx, l.Member, user, id)
 		if err != nil {
 			return out, fmt.Errorf("report of the UAM in %s: %w", l.Member, err)
 		}
@@ -146,13 +150,19 @@ func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched,
 	}
 }
 
-// submissionContext is the submission of a UAM of the application that origin reports.
+// submissionContext is the submission of a UAM of the application that origin reports. One
+// with an id of its own says by a tag whose it is.
 func submissionContext(
 	l Launch,
+	id creel.ApplicationID,
 	origin *yarnpb.ApplicationReportProto,
 ) *yarnpb.ApplicationSubmissionContextProto {
+	tags := origin.GetApplicationTags()
+	if id != l.Application {
+		tags = append(slices.Clone(tags[:min(len(tags), mostTags-1)]), creel.UAMTag(l.Application))
+	}
 	return &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId:                           yarnpb.FromApplicationID(l.Application),
+		ApplicationId:                           yarnpb.FromApplicationID(id),
 		ApplicationName:                         proto.String(l.Name),
 		Queue:                                   proto.String(string(l.Queue)),
 		NodeLabelExpression:                     l.Label,
@@ -160,12 +170,16 @@ func submissionContext(
 		AmContainerSpec:                         &yarnpb.ContainerLaunchContextProto{},
 		Resource:                                yarnpb.FromResource(creel.Resource{MemoryMB: 1024, VCores: 1}),
 		ApplicationType:                         origin.ApplicationType,
-		ApplicationTags:                         origin.GetApplicationTags(),
+		ApplicationTags:                         tags,
 		Priority:                                yarnpb.FromPriority(origin.GetPriority().GetPriority()),
 		KeepContainersAcrossApplicationAttempts: proto.Bool(true),
 		MaxAppAttempts:                          proto.Int32(1),
 	}
 }
+
+// mostTags is how many tags a ResourceManager of Hadoop's takes of an application
+// (YarnConfiguration.APPLICATION_MAX_TAGS).
+const mostTags = 10
 
 // DropUAM kills a UAM and waits until it has ended; one that is not there has.
 // ctx bounds it.
@@ -175,7 +189,7 @@ func DropUAM(ctx context.Context, c Clients, sleep Sleep, d Drop) error {
 		user = "" // the proxy itself may be allowed to
 	}
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		ended, err := c.Kill(ctx, d.Member, user, d.Application, "its AM has ended")
+		ended, err := c.Kill(ctx, d.Member, user, cmp.Or(d.OwnID, d.Application), "its AM has ended")
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}

@@ -14,6 +14,7 @@ type memberState int
 
 const (
 	memberNone        memberState = iota // no AM of ours there
+	memberNumbering                      // a UAM is wanted, and the member is asked for an id for it
 	memberPlanned                        // a UAM is wanted; its record is not durable yet
 	memberLaunching                      // the driver is launching it
 	memberLaunched                       // it waits for its registration; its token is not durable yet
@@ -59,6 +60,9 @@ type member struct {
 	gen     uint64 // of the record that must be durable before the state may go on
 	attempt creel.AttemptID
 	token   *yarnpb.TokenProto
+	// ownID is the UAM's where its ResourceManager takes no second one of the application's;
+	// zero: it has the application's.
+	ownID creel.ApplicationID
 	// inherited: launched for an earlier attempt, whose containers this
 	// AM has not been told of.
 	inherited bool
@@ -81,7 +85,7 @@ type member struct {
 	used   bool      // the AM may have run a container there
 	hadoop bool      // a Hadoop ResourceManager, as the view says
 	begins bool      // it begins a UAM again that has ended, as its heartbeats say
-	spent  bool      // it has had a UAM of this application, and takes the id no second time
+	spent  bool      // it has had a UAM of this application, and takes its id no second time
 	out    string    // why it has no UAM at this moment, for people
 
 	responseID int32

@@ -186,6 +186,7 @@ type world struct {
 	rms  []*modelRM
 	home *modelRM
 
+	number  int32          // of ids given to UAMs
 	pending []func() Event // things under way; delivered in any order
 	want    map[int32]int  // the AM's table
 	dirty   map[int32]bool
@@ -235,13 +236,27 @@ func (w *world) one(e Event) {
 				w.stored = a.Record
 				return Saved{a.Number}
 			})
+		case NewID:
+			w.pending = append(w.pending, func() Event {
+				r := w.rm(a.Member)
+				switch {
+				case !r.hadoop || !r.once:
+					w.t.Errorf("%s is asked for an id, and takes the application's again", a.Member)
+				case w.kind != "YARN":
+					w.t.Errorf("an id is asked for, and the application is of type %q", w.kind)
+				case r.away:
+					return Numbered{Member: a.Member, Err: creel.ErrUnavailable}
+				}
+				w.number++
+				return Numbered{Member: a.Member, ID: creel.ApplicationID{ClusterTimestamp: 9, ID: w.number}}
+			})
 		case Launch:
 			w.pending = append(w.pending, func() Event {
 				r := w.rm(a.Member)
 				switch {
 				case r.away:
 					return LaunchFailed{a.Member, creel.ErrUnavailable}
-				case r.used && r.once:
+				case r.used && r.once && a.OwnID.IsZero():
 					return LaunchFailed{a.Member, ErrSpent}
 				}
 				r.submitted = true
@@ -293,7 +308,7 @@ func (w *world) carry(a Send) Event {
 				w.t.Fatalf("%s is given back, and runs %v", r.id, id)
 			}
 		}
-		if w.kind != "YARN" && w.uses[r.id] || r.once {
+		if w.kind != "YARN" && w.uses[r.id] || r.once && !(r.hadoop && w.kind == "YARN") {
 			w.t.Fatalf("%s is given back, and was to be kept", r.id)
 		}
 		r.kill()

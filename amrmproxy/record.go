@@ -52,6 +52,7 @@ func keepCompletions(of []*yarnpb.ContainerStatusProto) []*yarnpb.ContainerStatu
 // way, and can only be launched again or dropped.
 type UAM struct {
 	Member  creel.SubclusterID
+	OwnID   creel.ApplicationID // zero: it has the application's
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
 }
@@ -83,9 +84,10 @@ type recordJSON struct {
 }
 
 type uamJSON struct {
-	Member  creel.SubclusterID `json:"member"`
-	Attempt string             `json:"attempt,omitempty"`
-	Token   []byte             `json:"token,omitempty"`
+	Member  creel.SubclusterID  `json:"member"`
+	OwnID   creel.ApplicationID `json:"own_id,omitzero"`
+	Attempt string              `json:"attempt,omitempty"`
+	Token   []byte              `json:"token,omitempty"`
 }
 
 // MarshalBinary is the stored form, in the clear: the caller seals it.
@@ -111,7 +113,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		}
 	}
 	for _, t := range r.UAMs {
-		tj := uamJSON{Member: t.Member}
+		tj := uamJSON{Member: t.Member, OwnID: t.OwnID}
 		if !t.Attempt.IsZero() {
 			tj.Attempt = t.Attempt.String()
 		}
@@ -163,7 +165,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 		}
 	}
 	for _, tj := range j.UAMs {
-		t := UAM{Member: tj.Member}
+		t := UAM{Member: tj.Member, OwnID: tj.OwnID}
 		if tj.Attempt != "" {
 			a, err := creel.ParseAttemptID(tj.Attempt)
 			if err != nil {

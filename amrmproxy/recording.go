@@ -26,6 +26,7 @@ type Entry struct {
 // running or ending.
 type EntryUAM struct {
 	Member creel.SubclusterID
+	OwnID  creel.ApplicationID // zero: it has the application's
 	Phase  string
 }
 
@@ -144,7 +145,7 @@ func (r *Recording) entry(rec *Record, sealed []byte) Entry {
 		case u.Token == nil:
 			phase = "launching"
 		}
-		e.UAMs = append(e.UAMs, EntryUAM{Member: u.Member, Phase: phase})
+		e.UAMs = append(e.UAMs, EntryUAM{Member: u.Member, OwnID: u.OwnID, Phase: phase})
 	}
 	return e
 }

@@ -36,7 +36,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	am late id=1                       an allocate whose number is of a proxy before
 //	rm sc-a registered [kept=1,2] | grant=1:h1:5,1:h1:6 | done=5 limit=8 nodes=3 token priority=4
 //	rm sc-a finished=true | err=notregistered
-//	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
+//	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | numbered sc-b 5|err | dropped sc-b [err]
 //	saved | savefailed stale
 //	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x]
 //	labelled [@gpu|@|@err]             home told the application's label, none, or not
@@ -146,6 +146,14 @@ func (sc *scenario) command(line string) string {
 		return sc.step(sc.am(words[1], words[2:]))
 	case "rm":
 		return sc.step(sc.rm(creel.SubclusterID(words[1]), words[2:]))
+	case "numbered":
+		e := Numbered{Member: creel.SubclusterID(words[1])}
+		if words[2] == "err" {
+			e.Err = creel.ErrUnavailable
+		} else {
+			e.ID = creel.ApplicationID{ClusterTimestamp: 9, ID: int32(sc.int(words[2]))}
+		}
+		return sc.step(e)
 	case "launched":
 		m, kind := creel.SubclusterID(words[1]), ""
 		for _, w := range words[2:] {
@@ -591,7 +599,7 @@ func (sc *scenario) show(a Action) string {
 		}
 		text := "Save"
 		for _, t := range a.Record.UAMs {
-			text += " uam=" + string(t.Member)
+			text += " uam=" + string(t.Member) + under(t.OwnID)
 			if t.Token != nil {
 				text += "(" + string(t.Token.Identifier) + ")"
 			}
@@ -645,13 +653,23 @@ func (sc *scenario) show(a Action) string {
 		if a.Label != nil {
 			text += " @" + *a.Label
 		}
-		return text
+		return text + under(a.OwnID)
+	case NewID:
+		return fmt.Sprintf("NewID %s as %s", a.Member, a.User)
 	case Drop:
-		return fmt.Sprintf("Drop %s %s", a.Member, a.Application)
+		return fmt.Sprintf("Drop %s %s", a.Member, a.Application) + under(a.OwnID)
 	case Done:
 		return "Done: " + a.Why
 	}
 	return fmt.Sprintf("%T", a)
+}
+
+// under names an id of a UAM's own.
+func under(own creel.ApplicationID) string {
+	if own.IsZero() {
+		return ""
+	}
+	return " under " + own.String()
 }
 
 func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {

@@ -155,6 +155,7 @@ func (s *Session) restore(r *Record) {
 		}
 		m.used = true // what an AM ran there nobody remembers
 		m.attempt, m.token, m.gen, m.inherited = t.Attempt, t.Token, s.gen, !s.restored
+		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
 		if t.Token != nil {
 			m.state = memberLaunched
@@ -259,6 +260,8 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 		}
 	case Answered:
 		s.onAnswered(e)
+	case Numbered:
+		s.onNumbered(e)
 	case Launched:
 		s.onLaunched(e)
 	case LaunchFailed:
@@ -653,7 +656,7 @@ func (s *Session) endUAMs(how memberState) {
 		switch {
 		case m.state == memberUp && how == memberEnding:
 			m.state = memberEnding
-		case m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
+		case m.state == memberNumbering, m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
 			m.state = memberGone // nothing of it has left this session
 		case m.state == memberLaunching:
 			// Its launch is under way: what becomes of it decides.

@@ -63,6 +63,19 @@ type AppFields[T any] struct {
 	Join func([]Part[T]) T
 }
 
+// UAMOf is the application that a report belongs to which is of a UAM with an id of its
+// own; false for any other report.
+func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
+	if unmanaged {
+		for _, t := range tags {
+			if app, ok := creel.TaggedUAM(t); ok {
+				return app, true
+			}
+		}
+	}
+	return creel.ApplicationID{}, false
+}
+
 // MergeApps makes one list of the members' lists. An application that several
 // members report has its home and its UAMs: they become one entry. The home is
 // the one that home names; where it does not know, the managed report; and of

@@ -112,6 +112,11 @@ func CheckUAMRecord(s *UAMRecord) error {
 		if err := subcluster.ValidID(m.Member); err != nil {
 			return err
 		}
+		if !m.OwnID.IsZero() {
+			if err := CheckApplication(m.OwnID); err != nil {
+				return err
+			}
+		}
 		size += len(m.Token) + len(m.Phase)
 	}
 	if size > MaxUAMRecord {

@@ -202,9 +202,12 @@ type UAMRecord struct {
 // UAM is a subcluster that holds a UAM of the attempt.
 type UAM struct {
 	Member creel.SubclusterID `json:"member"`
-	Epoch  int64              `json:"epoch,omitempty"` // the member's epoch that it was launched in
-	Phase  string             `json:"phase,omitempty"` // the proxy's word: launching, running, ending
-	Token  []byte             `json:"token,omitempty"` // AMRM token, sealed
+	// OwnID of the UAM, where its member takes no second one of the application's id; zero:
+	// it has the application's.
+	OwnID creel.ApplicationID `json:"own_id,omitzero"`
+	Epoch int64               `json:"epoch,omitempty"` // the member's epoch that it was launched in
+	Phase string              `json:"phase,omitempty"` // the proxy's word: launching, running, ending
+	Token []byte              `json:"token,omitempty"` // AMRM token, sealed
 }
 
 // Policies by queue path.

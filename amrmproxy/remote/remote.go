@@ -263,6 +263,16 @@ func (r *Remote) clients(
 // as is who a call is made as when the owner is not known.
 func (r *Remote) as(user string) string { return cmp.Or(user, r.proxy, "yarn") }
 
+// NewID implements amrmproxy.Clients.
+func (r *Remote) NewID(ctx context.Context, member creel.SubclusterID, user string) (creel.ApplicationID, error) {
+	var out *yarnpb.GetNewApplicationResponseProto
+	err := r.clients(ctx, member, r.as(user), true, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
+		out, e = c.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
+		return e
+	})
+	return yarnpb.ToApplicationID(out.GetApplicationId()), err
+}
+
 // Submit implements amrmproxy.Clients.
 func (r *Remote) Submit(
 	ctx context.Context,

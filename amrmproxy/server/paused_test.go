@@ -52,6 +52,10 @@ func (*home) Report(
 	return &pb.ApplicationReportProto{YarnApplicationState: pb.YarnApplicationStateProto_RUNNING.Enum()}, nil
 }
 
+func (*home) NewID(context.Context, creel.SubclusterID, string) (creel.ApplicationID, error) {
+	return creel.ApplicationID{}, nil
+}
+
 func (*home) Kill(context.Context, creel.SubclusterID, string, creel.ApplicationID, string) (bool, error) {
 	return true, nil
 }

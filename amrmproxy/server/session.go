@@ -185,6 +185,8 @@ func (d *session) perform(ctx context.Context, actions []amrmproxy.Action) {
 			d.send(ctx, a)
 		case amrmproxy.Save:
 			d.save(ctx, a)
+		case amrmproxy.NewID:
+			d.newID(ctx, a)
 		case amrmproxy.Launch:
 			d.launch(ctx, a)
 		case amrmproxy.Drop:
@@ -303,6 +305,18 @@ func (d *session) save(ctx context.Context, a amrmproxy.Save) {
 			return
 		}
 		d.post(message{event: amrmproxy.Saved{Number: a.Number}})
+	})
+}
+
+func (d *session) newID(ctx context.Context, a amrmproxy.NewID) {
+	d.children.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
+		defer cancel()
+		id, err := d.server.cfg.Clients.NewID(ctx, a.Member, a.User)
+		if err == nil {
+			d.log.Info("the next UAM has an id of its own", "member", a.Member, "id", id.String())
+		}
+		d.post(message{event: amrmproxy.Numbered{Member: a.Member, ID: id, Err: err}})
 	})
 }
 

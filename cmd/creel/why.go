@@ -108,6 +108,10 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			fmt.Fprintf(w, "nodes at %s: %d open; %d too small, %d blacklisted, %d refused, %d full, %d reserved, %d elsewhere\n",
 				m.Member, c.Open, c.TooSmall, c.Blacklisted, c.Refused, c.Full, c.Reserved, c.Elsewhere)
 		}
+		if m.Unmanaged && m.Application != d.Application {
+			fmt.Fprintf(w, "%s: there it is %s, as the one before has ended and Hadoop takes an id once\n",
+				m.Member, m.Application)
+		}
 		if len(d.Waits) > 1 && (wide || m.Containers > 0) {
 			fmt.Fprintf(w, "%s: %s, %d containers\n", m.Member, m.State, m.Containers)
 		}

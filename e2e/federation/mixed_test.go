@@ -84,7 +84,7 @@ func TestMixed(t *testing.T) {
 	// An AM at home with us, half of its containers in Hadoop's cluster.
 	t.Run("hadoop_as_second", func(t *testing.T) {
 		dir := t.TempDir()
-		id, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID")
+		id, shell := f.shell(t, 4, 128, "touch "+dir+"/$NM_HOST.$CONTAINER_ID")
 		if err := shell.Exit(); err != nil {
 			t.Fatalf("the shell: %v\n%s", err, shell.Tail(60))
 		}
@@ -143,7 +143,7 @@ func TestMixed(t *testing.T) {
 	// Killed by its user in the middle: nothing is left in Hadoop's cluster.
 	t.Run("kill_reaches_the_twin", func(t *testing.T) {
 		dir := t.TempDir()
-		id, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; exec sleep 1000")
+		id, shell := f.shell(t, 4, 128, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; exec sleep 1000")
 		shell.Await(t, "the containers", func() bool {
 			running, err := os.ReadDir(dir)
 			return err == nil && len(running) == 4
@@ -182,6 +182,72 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
+	// The UAM in Hadoop's cluster is killed there. Hadoop takes its id no second time: the
+	// next has an id of its own, and is the same application to everybody who asks us.
+	t.Run("twin_made_again", func(t *testing.T) {
+		// Home first, so that what home has no room for is asked elsewhere at once.
+		f.Creel(t, "policy", "set", "root.default", `{"home":{"policy":"weighted","weights":{"sc-1":1}}}`, "--store", f.Store)
+		dir := t.TempDir()
+		id, shell := f.shell(t, 6, 1024, // of which at most three fit at home
+			"touch "+dir+"/$NM_HOST.$CONTAINER_ID; while [ ! -e "+dir+"/end ]; do sleep 0.2; done")
+		started := func(at *Subcluster, containersOf string) int {
+			names, err := filepath.Glob(dir + "/" + at.address + ".container_*" + containersOf + "_*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(names)
+		}
+		number := strings.TrimPrefix(id, "application")
+		shell.Await(t, "six containers", func() bool { return started(ours, number)+started(other, number) == 6 })
+		killed := started(other, number)
+		there := hadoop.Client{Conf: theirs.Addresses.Conf()}.Setup(t)
+		there.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
+		shell.Await(t, "six containers again", func() bool { return started(ours, number)+started(other, "") == 6+killed })
+		again := started(other, "") - killed
+		if n := started(other, number); n != killed || again == 0 {
+			t.Fatalf("%d containers have the application's id in Hadoop's cluster, want those %d that were killed; %d others",
+				n, killed, again)
+		}
+		t.Logf("%d containers were killed, %d are under an id of their UAM's own", killed, again)
+		why := f.operate(t, "app", "why", id)
+		own := regexp.MustCompile(`sc-hadoop: there it is (application_\d+_\d+)`).FindStringSubmatch(why)
+		if own == nil {
+			t.Fatalf("why does not tell the id that it has there:\n%s", why)
+		}
+		var list struct{ Apps struct{ App []App } }
+		if _, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/apps", nil, &list); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(list.Apps.App, func(a App) bool {
+			return a.ID == id && a.State == "RUNNING" && a.Containers == 7
+		}) || slices.ContainsFunc(list.Apps.App, func(a App) bool { return a.ID == own[1] }) {
+			t.Errorf("%s has 7 containers, of which %d are of %s; the list tells %+v", id, again, own[1], list.Apps.App)
+		}
+		client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout; strings.Contains(out, own[1]) ||
+			!strings.Contains(out, id) {
+			t.Errorf("yarn application -list shows the UAM %s, or not %s:\n%s", own[1], id, out)
+		}
+		attempt := strings.Replace(id, "application", "appattempt", 1) + "_000001"
+		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
+		under := strings.Replace(own[1], "application", "container_e2000", 1)
+		listed := slices.DeleteFunc(strings.Fields(out), func(word string) bool { return !strings.HasPrefix(word, under) })
+		if len(listed) != again || !strings.Contains(out, "Total number of containers :7") {
+			t.Errorf("yarn container -list does not show 7, of which %d are of %s:\n%s", again, own[1], out)
+		}
+		client.Run(t, hadoop.ApplicationCLI, "application", "-updatePriority", "3", "-appId", id).OK(t)
+		if uam, _, err := Report(t, other.Addresses.Web, own[1]); err != nil || uam.Priority != 3 {
+			t.Errorf("the UAM after a change of the priority: %+v, %v", uam, err)
+		}
+		if err := os.WriteFile(dir+"/end", nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := shell.Exit(); err != nil {
+			t.Fatalf("the shell: %v\n%s", err, shell.Tail(60))
+		}
+		AwaitState(t, other.Addresses.Web, own[1], "FINISHED")
+	})
+
 	// The agent gone, its member is no longer asked; back, it is.
 	t.Run("agent_restarted", func(t *testing.T) {
 		agent.Kill()
@@ -193,7 +259,7 @@ func TestMixed(t *testing.T) {
 
 // shell starts a distributed shell of n small containers and returns its
 // application when it has been submitted.
-func (f *Federation) shell(t testing.TB, n int, command string) (string, *process.Process) {
+func (f *Federation) shell(t testing.TB, n, memoryMB int, command string) (string, *process.Process) {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	p := hadoop.Client{
@@ -208,7 +274,7 @@ func (f *Federation) shell(t testing.TB, n int, command string) (string, *proces
 		"-master_memory",
 		"256",
 		"-container_memory",
-		"128",
+		strconv.Itoa(memoryMB),
 		"-timeout",
 		"170000",
 		"-shell_command",

@@ -149,7 +149,7 @@ func TestPairOfHadoop(t *testing.T) {
 	f := startPaired(t, "")
 	t.Run("the_active_one_steps_down", func(t *testing.T) {
 		dir := t.TempDir()
-		_, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; sleep 60")
+		_, shell := f.shell(t, 4, 128, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; sleep 60")
 		id, p := f.job(t, 8, 80000) // long enough for all verbs, twice
 		f.runs(t, id, p)
 		shell.Await(t, "its containers", func() bool {

@@ -24,6 +24,7 @@ type App struct {
 	ID, State, FinalStatus, Diagnostics string
 	Unmanaged                           bool `json:"unmanagedApplication"`
 	Containers                          int  `json:"runningContainers"`
+	Priority                            int
 }
 
 // Call makes one REST call of the OS user and returns the answer's code.

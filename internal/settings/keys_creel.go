@@ -254,6 +254,13 @@ var creelProxyKeys = []Setting{
 		Doc: "Types of applications whose ended containers leave data on their nodes that others read: " +
 			"a subcluster where one has run is given back only at the application's end.",
 	},
+	{
+		Key:     "creel.proxy.one-id-types",
+		Type:    List,
+		Default: "MAPREDUCE,TEZ",
+		Doc: "Types of applications whose containers find each other's data on a node by the application's id: " +
+			"an unmanaged AM of theirs that died at a ResourceManager of Hadoop's, which takes an id once, is not made again.",
+	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }
 

@@ -103,6 +103,9 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 		return true
 	})
 	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+	if app, ok := router.UAMOf(a.Unmanaged, a.Tags); ok {
+		a.ID, a.id = app.String(), app
+	}
 	a.rank = rankOf(a.State)
 	if a.rank != 1 || a.WaitsText == "" {
 		a.WaitsText = ""
@@ -150,7 +153,9 @@ var appRowFields = router.AppFields[*AppRow]{
 	Join: func(same []router.Part[*AppRow]) *AppRow {
 		a := *same[0].Value
 		for _, p := range same[1:] {
-			a.Elsewhere = append(a.Elsewhere, p.Member)
+			if p.Member != a.from && !slices.Contains(a.Elsewhere, p.Member) { // it may have had UAMs there before
+				a.Elsewhere = append(a.Elsewhere, p.Member)
+			}
 			a.Containers += p.Value.Containers
 			a.MemoryMB += p.Value.MemoryMB
 			a.VCores += p.Value.VCores

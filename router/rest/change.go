@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // changeOf reads a call that changes an application, and the document that answers it
@@ -62,7 +64,10 @@ func element(body []byte, name string) string {
 // change makes a change at home and wherever the application has a part. One whose home
 // does not answer is on record, and answered with 202 (Accepted).
 func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
-	answer, later, err := server.Change(r.Context(), h.server, i, q.at)
+	answer, later, err := server.Change(r.Context(), h.server, i,
+		func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (reply, error) {
+			return q.under(i.Application, app).at(ctx, m)
+		})
 	switch {
 	case err != nil:
 		fail(w, r, notFoundText(err, i.Application))

@@ -80,6 +80,16 @@ func (q *request) at(ctx context.Context, m *remote.Member) (reply, error) {
 	return reply{status, head, body}, err
 }
 
+// under is the call about what the application is in a member that has it under another id.
+func (q *request) under(app, id creel.ApplicationID) *request {
+	if app == id {
+		return q
+	}
+	other := *q
+	other.path = strings.Replace(q.path, app.String(), id.String(), 1)
+	return &other
+}
+
 // caller is who asks: user.name, or the static user of an open cluster.
 func caller(r *http.Request) string {
 	q := r.URL.Query()

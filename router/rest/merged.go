@@ -4,12 +4,14 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
@@ -127,6 +129,20 @@ func ofFederation(app []byte, share float64) []byte {
 	return app
 }
 
+// underApplication has a UAM with an id of its own bear its application's.
+func underApplication(app []byte) []byte {
+	if !rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) {
+		return app
+	}
+	tags := strings.Split(rawjson.Text(rawjson.Get(app, "applicationTags")), ",")
+	of, ok := router.UAMOf(true, tags)
+	if !ok {
+		return app
+	}
+	own := rawjson.Text(rawjson.Get(app, "id"))
+	return bytes.Replace(app, []byte(`"`+own+`"`), []byte(`"`+of.String()+`"`), 1)
+}
+
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +153,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	for _, p := range parts {
 		share := h.server.Share(p.Member)
 		for i := range p.Value {
-			p.Value[i] = ofFederation(p.Value[i], share)
+			p.Value[i] = underApplication(ofFederation(p.Value[i], share))
 		}
 	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
@@ -208,6 +224,11 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// containersOf is where a member lists an attempt's containers.
+func containersOf(a creel.AttemptID) string {
+	return base + "/apps/" + a.Application.String() + "/appattempts/" + a.String() + "/containers"
+}
+
 // containers joins an attempt's containers at home with those its UAMs hold.
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, err := appID(r)
@@ -220,7 +241,16 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, notFoundText(err, app))
 		return
 	}
-	parts := h.askJSON(r, remote.Read)
+	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
+	idAt := h.server.IDs(r.Context(), app)
+	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		path := path
+		if id := idAt(m.ID); id != app {
+			path = containersOf(creel.AttemptID{Application: id, Attempt: 1}) + "?" + r.URL.RawQuery
+		}
+		b, _, err := m.Web(ctx, remote.Read, http.MethodGet, path, user, head, nil)
+		return b, err
+	})
 	for _, p := range parts {
 		if p.Err != nil && p.Member == home.ID {
 			fail(w, r, p.Err)

@@ -24,6 +24,8 @@ import (
 type MemberWait struct {
 	Member creel.SubclusterID `json:"member"`
 	Home   bool               `json:"home,omitempty"`
+	// AppWait.Application is the id that it has there: a UAM that was made again at a
+	// ResourceManager of Hadoop's has its own.
 	subcluster.AppWait
 	Error string `json:"error,omitempty"` // why the member did not say
 }
@@ -181,11 +183,12 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	if at.State != creel.AppRunning.String() {
 		return out, nil
 	}
+	idAt := h.server.IDs(ctx, app)
 	elsewhere := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
 		if m.ID == home.ID {
 			return nil, nil
 		}
-		at, err := ask(ctx, m)
+		at, err := h.standing(ctx, r, idAt(m.ID), m)
 		var refused *remote.StatusError
 		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
 			return nil, nil // nothing of it is there

@@ -158,8 +158,15 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 			ctx,
 			h.server,
 			i,
-			func(ctx context.Context, m *remote.Member) ([]byte, error) {
-				return m.Client(ctx, remote.Write, user(ctx), c.method, request)
+			func(ctx context.Context, m *remote.Member, app creel.ApplicationID) ([]byte, error) {
+				body := request
+				if app != i.Application {
+					var err error
+					if body, err = proto.Marshal(c.request(yarnpb.FromApplicationID(app), i)); err != nil {
+						return nil, err
+					}
+				}
+				return m.Client(ctx, remote.Write, user(ctx), c.method, body)
 			},
 		)
 		if err != nil || !later {

@@ -37,8 +37,41 @@ func ask[T any, M interface {
 	if err != nil {
 		return nil, err
 	}
+	return askAll[T, M](ctx, h, kind, method, func(creel.SubclusterID) ([]byte, error) { return body, nil })
+}
+
+// askEach is ask where members are asked for something each.
+func askEach[T any, M interface {
+	*T
+	proto.Message
+}](
+	ctx context.Context,
+	h *Handler,
+	kind remote.Kind,
+	method string,
+	request func(creel.SubclusterID) proto.Message,
+) ([]router.Part[M], error) {
+	return askAll[T, M](ctx, h, kind, method, func(m creel.SubclusterID) ([]byte, error) {
+		return proto.Marshal(request(m))
+	})
+}
+
+func askAll[T any, M interface {
+	*T
+	proto.Message
+}](
+	ctx context.Context,
+	h *Handler,
+	kind remote.Kind,
+	method string,
+	body func(creel.SubclusterID) ([]byte, error),
+) ([]router.Part[M], error) {
 	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (M, error) {
-		b, err := m.Client(ctx, kind, user(ctx), method, body)
+		request, err := body(m.ID)
+		if err != nil {
+			return nil, err
+		}
+		b, err := m.Client(ctx, kind, user(ctx), method, request)
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +126,13 @@ func (h *Handler) GetApplications(
 	parts, err := ask[yarnpb.GetApplicationsResponseProto](ctx, h, remote.List, "getApplications", req)
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range parts {
+		for _, a := range p.Value.GetApplications() {
+			if app, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
+				a.ApplicationId = yarnpb.FromApplicationID(app)
+			}
+		}
 	}
 	limit := 0
 	if req.Limit != nil && req.GetLimit() < 1<<31 {
@@ -168,7 +208,17 @@ func (h *Handler) GetContainers(
 	if err != nil {
 		return nil, err
 	}
-	parts, err := ask[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers", req)
+	idAt := h.server.IDs(ctx, app)
+	parts, err := askEach[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers",
+		func(m creel.SubclusterID) proto.Message {
+			id := idAt(m)
+			if id == app {
+				return req
+			}
+			return &yarnpb.GetContainersRequestProto{
+				ApplicationAttemptId: yarnpb.FromAttemptID(creel.AttemptID{Application: id, Attempt: 1}),
+			}
+		})
 	if err != nil {
 		return nil, err
 	}

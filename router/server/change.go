@@ -30,9 +30,11 @@ func Change[T any](
 	ctx context.Context,
 	s *Server,
 	i intents.Intent,
-	call func(ctx context.Context, m *remote.Member) (T, error),
+	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (T, error),
 ) (answer T, later bool, err error) {
-	answer, home, err := AtHome(ctx, s, i.Application, call)
+	answer, home, err := AtHome(ctx, s, i.Application, func(ctx context.Context, m *remote.Member) (T, error) {
+		return call(ctx, m, i.Application)
+	})
 	if err != nil {
 		away := errors.Is(err, creel.ErrUnavailable) || busy(err) && s.moving(ctx, i.Application)
 		if s.conf.Intents == nil || !away {
@@ -46,17 +48,18 @@ func Change[T any](
 			"user", i.User, "intent", i.String(), "error", err)
 	}
 	if i.Verb == intents.Kill {
+		idAt := s.IDs(ctx, i.Application)
 		Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
 			if home != nil && m.ID == home.ID {
 				return true, nil
 			}
-			_, err := call(ctx, m)
+			_, err := call(ctx, m, idAt(m.ID))
 			return err == nil, nil
 		})
 		s.counts.Killed.Add(1)
 	} else if !later && s.conf.Intents != nil {
-		s.elsewhere(ctx, i, home.ID, func(ctx context.Context, m *remote.Member) error {
-			_, err := call(ctx, m)
+		s.elsewhere(ctx, i, home.ID, func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
+			_, err := call(ctx, m, app)
 			return err
 		})
 	}
@@ -84,31 +87,54 @@ func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
 	home creel.SubclusterID,
-	call func(ctx context.Context, m *remote.Member) error,
+	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error,
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	others, err := intents.Others(ctx, s.conf.Intents, i, home)
-	for _, id := range others {
-		m, err := s.Member(id)
+	for _, part := range others {
+		m, err := s.Member(part.Member)
 		if err == nil {
-			err = call(ctx, m)
+			err = call(ctx, m, part.ID)
 		}
 		if err == nil || unknown(err) {
 			continue
 		}
 		if errors.Is(err, creel.ErrUnavailable) {
-			i.Member = id
+			i.Member = part.Member
 			err = s.record(ctx, i)
 		}
 		if err != nil {
 			s.conf.Log.Warn("a part of an application stays as it was", "application", i.Application.String(),
-				"subcluster", string(id), "user", i.User, "intent", i.String(), "error", err)
+				"subcluster", string(part.Member), "user", i.User, "intent", i.String(), "error", err)
 		}
 	}
 	if err != nil {
 		s.conf.Log.Warn("where else an application has parts is not known: they stay as they were", "application",
 			i.Application.String(), "user", i.User, "intent", i.String(), "error", err)
+	}
+}
+
+// IDs tells which id an application has in a member: its own, or that of a UAM which could
+// not have it there. While the store does not say, it is the application's everywhere.
+func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.SubclusterID) creel.ApplicationID {
+	var parts []intents.Part
+	if s.conf.Intents != nil {
+		ctx, cancel := context.WithTimeout(ctx, recordTime)
+		defer cancel()
+		var err error
+		if parts, err = intents.Parts(ctx, s.conf.Intents, app, ""); err != nil {
+			s.conf.Log.Warn("under which ids an application has UAMs is not known", "application", app.String(),
+				"error", err)
+		}
+	}
+	return func(m creel.SubclusterID) creel.ApplicationID {
+		for _, p := range parts {
+			if p.Member == m {
+				return p.ID
+			}
+		}
+		return app
 	}
 }
 

@@ -115,7 +115,13 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 		return nil
 	}
 	attrs = append(attrs, "subcluster", string(at))
-	done, err := l.cfg.Do(ctx, m, i)
+	there := i
+	if i.Member != "" {
+		if there.Application, err = l.idAt(ctx, i, home); err != nil {
+			return err
+		}
+	}
+	done, err := l.cfg.Do(ctx, m, there)
 	switch {
 	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy): // later
 	case errors.Is(err, creel.ErrApplicationNotFound):
@@ -147,29 +153,56 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 // in which the application has a part, if its verb is for those too.
 func Elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID) error {
 	others, err := Others(ctx, s, i, home)
-	for _, id := range others {
-		i.Member = id
+	for _, p := range others {
+		i.Member = p.Member
 		err = errors.Join(err, Record(ctx, s, i))
 	}
 	return err
 }
 
-// Others are the members besides the home that an intent is for: those in which the
-// application has a UAM, and none for verbs that the home alone carries out.
-func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) (ids []creel.SubclusterID, err error) {
-	if !i.Verb.everywhere() {
-		return nil, nil
+// idAt is the application's id in the member that an intent is for.
+func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (creel.ApplicationID, error) {
+	parts, err := Parts(ctx, l.store, i.Application, home)
+	for _, p := range parts {
+		if p.Member == i.Member {
+			return p.ID, err
+		}
 	}
-	records, err := s.UAMRecordsOf(ctx, i.Application)
+	return i.Application, err
+}
+
+// Part is a UAM of an application.
+type Part struct {
+	Member creel.SubclusterID
+	ID     creel.ApplicationID // of the application there: its own, or the UAM's
+}
+
+// Parts are where an application has UAMs, besides its home.
+func Parts(ctx context.Context, s Store, app creel.ApplicationID, home creel.SubclusterID) (parts []Part, err error) {
+	records, err := s.UAMRecordsOf(ctx, app)
 	if err != nil || len(records) == 0 {
 		return nil, err
 	}
 	for _, u := range records[len(records)-1].UAMs { // of the newest attempt
-		if u.Member != home {
-			ids = append(ids, u.Member)
+		if u.Member == home {
+			continue
 		}
+		p := Part{Member: u.Member, ID: app}
+		if !u.OwnID.IsZero() {
+			p.ID = u.OwnID
+		}
+		parts = append(parts, p)
 	}
-	return ids, nil
+	return parts, nil
+}
+
+// Others are the parts besides the home that an intent is for: none for verbs that the
+// home alone carries out.
+func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) ([]Part, error) {
+	if !i.Verb.everywhere() {
+		return nil, nil
+	}
+	return Parts(ctx, s, i.Application, home)
 }
 
 // write writes a record again, or drops it for nil; one that was written meanwhile

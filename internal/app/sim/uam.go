@@ -4,6 +4,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -19,6 +20,11 @@ import (
 type clients struct {
 	f   *flow
 	old bool // of a proxy that begins no UAM again
+}
+
+// NewID is asked of a ResourceManager of Hadoop's, of which there is none here.
+func (c clients) NewID(_ context.Context, m creel.SubclusterID, _ string) (creel.ApplicationID, error) {
+	return creel.ApplicationID{}, fmt.Errorf("%s takes the id of an application again", m)
 }
 
 func (c clients) Submit(

@@ -94,6 +94,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 			StuckAfter:   s.Duration("creel.proxy.move-asks-after"),
 			IdleAfter:    s.Duration("creel.proxy.idle-uam-after"),
 			Shuffling:    s.List("creel.proxy.shuffling-types"),
+			OneID:        s.List("creel.proxy.one-id-types"),
 			AMExpiry:     s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
 		},
 		Poll:         s.Duration("creel.store.poll-interval"),

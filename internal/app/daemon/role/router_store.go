@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
@@ -130,6 +131,9 @@ func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.Reporte
 	}
 	out := make([]statestore.ReportedApplication, 0, len(list.GetApplications()))
 	for _, a := range list.GetApplications() {
+		if _, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
+			continue // it has an id of its own, which has no home
+		}
 		state := a.GetYarnApplicationState()
 		out = append(out, statestore.ReportedApplication{
 			ID:        yarnpb.ToApplicationID(a.GetApplicationId()),

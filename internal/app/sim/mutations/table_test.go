@@ -228,8 +228,8 @@ var table = []mutation{
 	{
 		name:     "an idle UAM is given back at a member that takes its id no second time",
 		file:     "amrmproxy/idle.go",
-		old:      "	return !m.begins || m.used",
-		wrong:    "	return !MUTANT && !m.begins || m.used",
+		old:      "	return !m.begins && !s.renumbers(m) ||\n",
+		wrong:    "	return !MUTANT && !m.begins && !s.renumbers(m) ||\n",
 		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
