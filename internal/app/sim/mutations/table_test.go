@@ -233,6 +233,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
+		name:     "a UAM of MapReduce is made again under an id of its own",
+		file:     "amrmproxy/advance.go",
+		old:      "!slices.Contains(s.cfg.OneID, s.record.Type)\n",
+		wrong:    "(MUTANT || !slices.Contains(s.cfg.OneID, s.record.Type))\n",
+		caughtBy: "amrmproxy TestScenarios/idle_hadoop",
+	},
+	{
 		name:     "a member that was upgraded is still taken for one that takes an id once",
 		file:     "amrmproxy/advance.go",
 		old:      "				m.spent = false // it may",
