@@ -102,6 +102,8 @@ type AppLine struct {
 	// Viewers says who may view it besides its user, as Hadoop writes access lists: users,
 	// a space, groups; "*" is everybody. It is told to routers only.
 	Viewers string `json:"viewers,omitempty"`
+	// Hidden says that it is in nobody else's list; told to routers, too.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // AppChanges are the applications of a ResourceManager of ours that changed since a

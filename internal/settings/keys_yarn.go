@@ -334,7 +334,7 @@ var httpKeys = []Setting{
 		Key:     "yarn.webapp.filter-entity-list-by-user",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether lists show a user only what he may see.",
+		Doc:     "Whether lists of applications have only those that the user may view (yarn.acl.enable), routers' too.",
 	},
 	{
 		Key:     "yarn.webapp.filter-invalid-xml-chars",

@@ -41,6 +41,7 @@ type AppRow struct {
 
 	id      creel.ApplicationID
 	viewers string // who may view it besides its user, where a list is for all (see feed.go)
+	hidden  bool   // from the lists of others
 	rank    int    // of its state
 	from    creel.SubclusterID
 	at      time.Time // when its home gave it, if that was not now
@@ -406,6 +407,9 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		seen := who.sees(a)
+		if !who.lists(a) {
+			continue
+		}
 		doc.Matching.add(a, seen)
 		if f.wantsGroups {
 			for _, key := range f.group(a) {
@@ -514,14 +518,15 @@ type WaitGroup struct {
 	Code         string `json:"code"`           // as /api/v1/apps/ID/why has it; "" where a home does not say
 	In           string `json:"in,omitempty"`   // the queue whose limit it is
 	Text         string `json:"text,omitempty"` // of one of them, where there is no code for it (diagnostics)
-	Example      string `json:"example"`        // which
+	Example      string `json:"example"`        // one that the viewer may know of, "" where there is none
 }
 
 // digits are what differs between two sentences of one reason.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// topWaits counts what applications wait for before they run, the most frequent first.
-func topWaits(rows []*AppRow, most int) []WaitGroup {
+// topWaits counts what applications wait for before they run, the most frequent first. The
+// example is one that the viewer may know of; "" where there is none.
+func topWaits(rows []*AppRow, who *viewer, most int) []WaitGroup {
 	type reason struct{ queue, code, in, text string }
 	by := map[reason]*WaitGroup{}
 	for _, a := range rows {
@@ -530,9 +535,12 @@ func topWaits(rows []*AppRow, most int) []WaitGroup {
 		}
 		key := reason{a.Queue, a.Waits, a.WaitsIn, digits.ReplaceAllString(a.WaitsText, "#")}
 		if by[key] == nil {
-			by[key] = &WaitGroup{Queue: a.Queue, Code: a.Waits, In: a.WaitsIn, Text: a.WaitsText, Example: a.ID}
+			by[key] = &WaitGroup{Queue: a.Queue, Code: a.Waits, In: a.WaitsIn, Text: a.WaitsText}
 		}
 		by[key].Applications++
+		if by[key].Example == "" && who.lists(a) {
+			by[key].Example = a.ID
+		}
 	}
 	out := []WaitGroup{}
 	for _, g := range by {

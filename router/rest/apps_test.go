@@ -110,7 +110,8 @@ func TestViewersShareWhatMembersToldChanged(t *testing.T) {
 			io.WriteString(w, `{"at":"l-1","whole":true,"apps":[
 				{"id":"application_1_0001","user":"alice","queue":"root.a","state":"RUNNING","started":5,"containers":3,"viewers":"ann"},
 				{"id":"application_1_0002","user":"bob","queue":"root.b","state":"RUNNING","started":6,"containers":4,"viewers":""},
-				{"id":"application_1_0003","user":"bob","queue":"root.b","state":"FINISHED","started":2,"viewers":"*"}]}`)
+				{"id":"application_1_0003","user":"bob","queue":"root.b","state":"FINISHED","started":2,"viewers":"*"},
+				{"id":"application_1_0004","user":"zoe","queue":"root.z","state":"ACCEPTED","started":1,"viewers":"yan","hidden":true}]}`)
 			return
 		}
 		io.WriteString(w, `{"at":"l-2","whole":false,"gone":["application_1_0003"],"apps":[
@@ -144,6 +145,17 @@ func TestViewersShareWhatMembersToldChanged(t *testing.T) {
 		if len(rows) != 3 || doc.Matching.Running != 2 || doc.Matching.Containers != want.containers ||
 			shown != want.shown && user != "bob" || rows[0].ID != "application_1_0002" {
 			t.Errorf("%s sees %+v, counts %+v", user, rows, doc.Matching)
+		}
+	}
+	for user, wants := range map[string]bool{"zoe": true, "yan": true, "mallory": false, "": false} {
+		doc, rows := list(user)
+		listed := slices.ContainsFunc(rows, func(a rest.AppRow) bool { return a.ID == "application_1_0004" })
+		var over rest.OverviewDoc
+		fetch(t, web.URL+"/api/v1/overview?user.name="+user, &over)
+		if listed != wants || doc.Matching.Waiting == 1 != wants || len(over.Waiting) != 1 ||
+			over.Waiting[0].Example == "application_1_0004" != wants {
+			t.Errorf("%q: an application that is hidden from others is listed %t: %+v, waiting %+v", user, listed, doc.Matching,
+				over.Waiting)
 		}
 	}
 	// A page is found by its cursor though the viewer may not know when it began.

@@ -128,6 +128,7 @@ func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 		*text = unique.Make(*text).Value()
 	}
 	a.viewers, a.Viewers = a.Viewers, ""
+	a.hidden, a.Hidden = a.Hidden, false
 	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
 	a.rank = rankOf(a.State)
 	return a
@@ -153,6 +154,9 @@ func (v *viewer) sees(a *AppRow) bool {
 	}
 	return ok
 }
+
+// lists reports whether an application is in the viewer's lists.
+func (v *viewer) lists(a *AppRow) bool { return !a.hidden || v.sees(a) }
 
 // guarded is an application without what only those see who may view it.
 func guarded(a *AppRow) *AppRow {

@@ -67,8 +67,8 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	for _, e := range h.server.Events() {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
-	if rows, parts, _, err := h.applications(r); err == nil {
-		doc.Waiting, doc.Missing = topWaits(rows, maxWaits), missingOf(parts, time.Now())
+	if rows, parts, who, err := h.applications(r); err == nil {
+		doc.Waiting, doc.Missing = topWaits(rows, who, maxWaits), missingOf(parts, time.Now())
 	}
 	answer(w, doc)
 }

@@ -176,7 +176,10 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 			if f.limit > 0 && len(found) == f.limit {
 				break
 			}
-			if f.keeps(a) {
+			if !f.keeps(a) {
+				continue
+			}
+			if listed, _ := h.s.Lists(m, who, a); listed {
 				found = append(found, h.show(m, who, *a, f.deselect))
 			}
 		}

@@ -115,7 +115,7 @@ func (h *Handler) number(m *rm.Machine) {
 			continue
 		}
 		line := h.line(m, a, &look, true)
-		line.Viewers = may
+		line.Viewers, line.Hidden = may, h.s.HidesApps()
 		b, err := json.Marshal(&line)
 		if err != nil {
 			continue // texts and numbers: there is none

@@ -39,11 +39,16 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 		var look sched.Look
 		if f.limit == 0 {
 			for a := range m.Apps {
-				doc.Apps = append(doc.Apps, h.line(m, a, &look, h.s.MayView(m, who, a)))
+				if listed, viewable := h.s.Lists(m, who, a); listed {
+					doc.Apps = append(doc.Apps, h.line(m, a, &look, viewable))
+				}
 			}
 			return
 		}
-		found, next := f.page(m, &doc)
+		found, next := f.page(m, &doc, func(a *rm.AppView) bool {
+			listed, _ := h.s.Lists(m, who, a)
+			return listed
+		})
 		for _, a := range found {
 			doc.Apps = append(doc.Apps, h.line(m, a, &look, h.s.MayView(m, who, a)))
 		}
@@ -158,14 +163,16 @@ func (f *lineFilter) keeps(a *rm.AppView) bool {
 }
 
 // page returns the applications of a page, the newest first, and the cursor of the next
-// page; and counts all that match.
-func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc) (found []*rm.AppView, next string) {
+// page; and counts all that match, among those that are listed at all.
+func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc, listed func(*rm.AppView) bool) (
+	found []*rm.AppView, next string,
+) {
 	newest := func(a, b *rm.AppView) int {
 		return cmp.Or(b.Submitted.Compare(a.Submitted), b.ID.Compare(a.ID))
 	}
 	doc.Matching = map[string]int64{}
 	for a := range m.Apps {
-		if !f.keeps(a) {
+		if !f.keeps(a) || !listed(a) {
 			continue
 		}
 		doc.Matching[a.State.String()]++

@@ -48,8 +48,8 @@ func (c *clientHandler) GetApplications(
 			if !keep(a) {
 				continue
 			}
-			viewable := s.MayView(m, who, a)
-			if !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
+			listed, viewable := s.Lists(m, who, a)
+			if !listed || !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
 				continue
 			}
 			found = append(found, server.Listed{View: a, Viewable: viewable})

@@ -155,6 +155,17 @@ func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 	return s.may(m, who, a, viewApp)
 }
 
+// HidesApps reports whether applications are left out of the lists of those who may not view
+// them.
+func (s *Server) HidesApps() bool { return s.cfg.HideApps && s.access.acls }
+
+// Lists reports whether an application is in a caller's lists, and whether he may see its
+// inside.
+func (s *Server) Lists(m *rm.Machine, who Caller, a *rm.AppView) (listed, viewable bool) {
+	viewable = s.MayView(m, who, a)
+	return viewable || !s.cfg.HideApps, viewable
+}
+
 // IsRouter reports whether a user may speak as a router of the federation.
 func (s *Server) IsRouter(user string) bool { return s.access.isRouter(user) }
 

@@ -42,7 +42,10 @@ type Config struct {
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
 
 	// Who may do what.
-	ACLs     bool                 // yarn.acl.enable
+	ACLs bool // yarn.acl.enable
+	// HideApps leaves applications out of the lists of those who may not view them,
+	// yarn.webapp.filter-entity-list-by-user.
+	HideApps bool
 	AdminACL queues.ACL           // yarn.admin.acl
 	Proxies  map[string]ProxyRule // hadoop.proxyuser.*
 	Groups   *groups.Groups       // nil: those of this machine, for five minutes

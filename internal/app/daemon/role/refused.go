@@ -122,13 +122,6 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "yarn.webapp.filter-entity-list-by-user", roles: []settings.Role{settings.RM, settings.Router},
-		example: "true",
-		why:     "lists are not filtered: every user would see the names of all applications",
-		try:     "set false",
-		refused: is("yarn.webapp.filter-entity-list-by-user", "true"),
-	},
-	{
 		key: "yarn.resourcemanager.ha.enabled", roles: onRM, example: "true",
 		why:     "creel's ResourceManagers elect no leader: two of them would be two clusters with the same nodes",
 		try:     "set false and start one; its journal (--data) brings it back after a crash",

@@ -41,6 +41,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Machine:   machine,
 		ACLs:      s.Bool("yarn.acl.enable"),
+		HideApps:  s.Bool("yarn.webapp.filter-entity-list-by-user"),
 		AdminACL:  queues.ParseACL(s.ACL("yarn.admin.acl")),
 		Proxies:   proxyRules(s),
 		Groups:    known,
