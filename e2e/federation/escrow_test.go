@@ -41,31 +41,6 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	AwaitActive(t, web, 4)
 	f.applyTree(t, fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum))
 
-	use := func(s *Subcluster) int {
-		t.Helper()
-		var doc struct {
-			Scheduler struct {
-				SchedulerInfo struct {
-					Queues struct {
-						Queue []struct {
-							QueueName     string
-							ResourcesUsed struct{ Memory int }
-						}
-					}
-				}
-			}
-		}
-		if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
-			t.Fatal(err)
-		}
-		for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
-			if q.QueueName == "other" {
-				return q.ResourcesUsed.Memory
-			}
-		}
-		t.Fatalf("%s has no queue other", s.ID)
-		return 0
-	}
 	samples := 0
 	// sample reads what is used. Members whose use falls are read last, so that the sum is at
 	// most what was in use at one moment.
@@ -73,7 +48,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 		t.Helper()
 		by = map[string]int{}
 		for _, s := range order {
-			by[s.ID] = use(s)
+			by[s.ID] = queueUse(t, s, "other")
 			sum += by[s.ID]
 		}
 		samples++
@@ -140,7 +115,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	for _, id := range append(apps[far.ID][20:], apps[far.ID][:10]...) {
 		KillApp(t, far.Addresses.Web, id)
 	}
-	left := use(far)
+	left := queueUse(t, far, "other")
 	load(two, 30)
 	comes([]*Subcluster{two, one, three, far},
 		map[string]int{one.ID: 6144, far.ID: left, two.ID: maximum - 6144 - left})

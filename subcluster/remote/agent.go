@@ -34,7 +34,10 @@ type Agent struct {
 	Store  Membership
 	Probe  Probe
 	Every  time.Duration // between heartbeats; 0 is a third of the lease
-	Logger *slog.Logger  // nil: silent
+	// Changed, if given, is asked between heartbeats whether what the last one said is so far
+	// from what is now that the next is not to wait for its time.
+	Changed func(ctx context.Context) bool
+	Logger  *slog.Logger // nil: silent
 	// Previous is the epoch of the process whose successor this one is, 0 if it
 	// knows of none; Keep makes the new one durable before it is used (nil: it is
 	// not kept). TakeOver takes the name of a member that is alive.
@@ -62,6 +65,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var look <-chan time.Time
+	if a.Changed != nil {
+		between := time.NewTicker(every / looks)
+		defer between.Stop()
+		look = between.C
+	}
 	var trouble string
 	var is membership
 	for {
@@ -75,8 +84,17 @@ func (a *Agent) Run(ctx context.Context) error {
 		if ctx.Err() == nil {
 			trouble = a.tell(trouble, err)
 		}
-		select {
-		case <-ctx.Done():
+		for waits := true; waits; {
+			select {
+			case <-look:
+				waits = !a.Changed(ctx)
+				continue
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+			waits = false
+		}
+		if ctx.Err() != nil {
 			if a.Leave && is.registered {
 				bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
@@ -85,10 +103,12 @@ func (a *Agent) Run(ctx context.Context) error {
 				}
 			}
 			return nil
-		case <-tick.C:
 		}
 	}
 }
+
+// looks is how often Changed is asked from one heartbeat to the next.
+const looks = 4
 
 // membership is how far an agent has come.
 type membership struct {

@@ -47,8 +47,9 @@ type QueueNow struct {
 	Most creel.Resource
 }
 
-// forAM is what an application that waits for its AM is taken to need: Hadoop does not say.
-// Without it a queue whose maximum lets no AM begin would never be given more.
+// forAM is what an application that waits for its AM is taken to need where Hadoop tells of
+// nothing that is waited for: a queue whose maximum lets no AM begin would never be given
+// more. What it tells has AMs that wait in it.
 var forAM = creel.NewResource(2048, 1)
 
 // confEvery is how often it is asked for the configuration that calls change.
@@ -74,7 +75,10 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, 
 	for i := range loads {
 		q := &loads[i]
 		h.maxima[q.Queue] = times(most[q.Queue], h.factor)
-		needs := q.Used.Add(q.Pending).Add(forAM.Scale(q.AppsPending, 1))
+		needs := q.Used.Add(q.Pending)
+		if q.Pending.IsZero() {
+			needs = needs.Add(forAM.Scale(q.AppsPending, 1))
+		}
 		out[q.Queue] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[q.Queue]}
 	}
 	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {

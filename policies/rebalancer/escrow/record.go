@@ -128,6 +128,19 @@ func (r *Record) settled(now time.Time) bool {
 	return len(r.AwaitedStanding) == 0 && (len(r.Awaited) == 0 || !now.Before(r.Settled))
 }
 
+// Members gives those that hold a part, or may, and whether that is without a lease.
+func (r *Record) Members(yield func(id creel.SubclusterID, standing bool)) {
+	for _, id := range r.Awaited {
+		yield(id, false)
+	}
+	for _, id := range r.AwaitedStanding {
+		yield(id, true)
+	}
+	for i := range r.Holders {
+		yield(r.Holders[i].Member, r.Holders[i].Standing)
+	}
+}
+
 // Leave drops what members held without a lease that are in the federation no more:
 // members are those that are.
 func (r *Record) Leave(members []creel.SubclusterID) {

@@ -5,9 +5,11 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
@@ -124,5 +126,8 @@ func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.Audited) error {
 		Class: rebalancer.ControlClass, Name: rebalancer.AuditName, Expect: is.Version, Data: data, Author: l.Name,
 		Quiet: true,
 	})
+	if errors.Is(err, creel.ErrConflict) {
+		return nil // an answer of ours was lost; the next look writes it again
+	}
 	return err
 }

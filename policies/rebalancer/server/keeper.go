@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,13 @@ type Keeper struct {
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
 	recovers bool            // it began with applications of the epoch before
+
+	// A store that comes back empty knows neither the queue tree nor who holds parts of it.
+	tree    statestore.Document         // the last that was read
+	source  string                      // of the store that it was read in
+	holders map[creel.SubclusterID]bool // of parts, in that store; true: without a lease
+	lost    map[creel.SubclusterID]bool // those of the store before
+	adopted time.Time                   // our clock, when another store was seen
 }
 
 // KeeperCounts are for metrics.
@@ -77,18 +85,25 @@ type kept struct {
 	seen    bool // still in the tree
 }
 
+// Begin prepares for rounds. The turns of rounds are made under ctx.
+func (k *Keeper) Begin(ctx context.Context) error {
+	k.queues, k.users = map[creel.QueuePath]*kept{}, map[creel.QueuePath]*keptUsers{}
+	k.holders, k.lost = map[creel.SubclusterID]bool{}, map[creel.SubclusterID]bool{}
+	k.started, k.ctx = k.Clock.Now(), ctx
+	if k.Settings != nil {
+		return nil
+	}
+	return k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
+		for a := range m.Apps {
+			k.recovers = k.recovers || !a.State.Ended()
+		}
+	})
+}
+
 // Run holds and renews until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	k.queues, k.users = map[creel.QueuePath]*kept{}, map[creel.QueuePath]*keptUsers{}
-	k.started, k.ctx = k.Clock.Now(), ctx
-	if k.Settings == nil {
-		if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
-			for a := range m.Apps {
-				k.recovers = k.recovers || !a.State.Ended()
-			}
-		}); err != nil {
-			return nil // it is stopping
-		}
+	if err := k.Begin(ctx); err != nil {
+		return nil // it is stopping
 	}
 	tick := time.NewTicker(k.Every)
 	defer tick.Stop()
@@ -96,7 +111,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		k.Counts.Rounds.Add(1)
 		now := ""
-		if err := k.round(ctx); err != nil && ctx.Err() == nil {
+		if err := k.Round(ctx); err != nil && ctx.Err() == nil {
 			k.Counts.Failed.Add(1)
 			now = err.Error()
 		}
@@ -115,8 +130,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// round brings every queue with a maximum or a user limit up to date, in seven steps.
-func (k *Keeper) round(ctx context.Context) error {
+// Round brings every queue with a maximum or a user limit up to date, in seven steps.
+func (k *Keeper) Round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Terms.Lease/3, time.Second))
 	defer cancel()
 	// 1. Which queues have a maximum, or a user limit.
@@ -165,7 +180,18 @@ func (k *Keeper) readTree(ctx context.Context) error {
 		return err
 	}
 	var tree rebalancer.Tree
-	if d, ok := set.Find(rebalancer.TreeName); ok {
+	d, ok := set.Find(rebalancer.TreeName)
+	if set.Source != k.source && k.source != "" {
+		k.lost, k.holders, k.adopted = k.holders, map[creel.SubclusterID]bool{}, k.Clock.Now()
+	}
+	if !ok && k.tree.Version > 0 && set.Source != k.source {
+		if d, err = k.restoreTree(ctx, &set); err != nil {
+			return err // what was in force stays in force
+		}
+		ok = true
+	}
+	k.tree, k.source = d, set.Source
+	if ok {
 		t, err := rebalancer.ParseTree(d.Data, d.Version)
 		if err != nil {
 			return err // what was in force stays in force
@@ -229,6 +255,20 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	})
 }
 
+// restoreTree writes the federation's queue tree into a store that came back without it. Who
+// takes a maximum away does so in the store in which we read it; there it is gone.
+func (k *Keeper) restoreTree(ctx context.Context, set *statestore.DocumentSet) (statestore.Document, error) {
+	d, err := k.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: k.tree.Data, Author: string(k.ID),
+		Comment: "the state store came back without it", Keep: statestore.KeptVersions, Source: set.Source,
+	})
+	if err == nil {
+		k.Log.Warn("the state store came back without the federation's queue tree; it is written back",
+			"subcluster", k.ID, "version", k.tree.Version, "is", d.Version)
+	}
+	return d, err
+}
+
 // ask makes the requests.
 func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	if k.Settings != nil {
@@ -249,6 +289,7 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 // write puts the requests into the records. again says that another wrote one first.
 func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (again bool, err error) {
 	var members, standing []creel.SubclusterID
+	holders := map[creel.SubclusterID]bool{}
 	paths := make([]creel.QueuePath, 0, len(k.queues))
 	for path := range k.queues {
 		paths = append(paths, path)
@@ -272,6 +313,7 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 			record.Adopt(set.Now, set.Source, members, standing, k.Terms)
 			record.Leave(members)
 		}
+		record.Members(func(id creel.SubclusterID, standing bool) { holders[id] = standing })
 		record.Limit(q.maximum, q.tree)
 		grant, err := record.Ask(set.Now, q.request, k.Terms)
 		if err != nil {
@@ -300,6 +342,11 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 		q.granted(sent, grant)
 		q.renewed, q.told = sent, q.request
 	}
+	maps.Copy(k.holders, holders)
+	maps.DeleteFunc(k.holders, func(id creel.SubclusterID, _ bool) bool {
+		_, holds := holders[id]
+		return !holds && len(paths) > 0
+	})
 	return again, nil
 }
 
@@ -326,16 +373,18 @@ func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterI
 	if err != nil {
 		return nil, nil, err
 	}
-	ids = []creel.SubclusterID{k.ID}
+	known := map[creel.SubclusterID]bool{k.ID: k.Settings != nil}
+	if k.Clock.Now().Sub(k.adopted) < k.Terms.Lease {
+		maps.Copy(known, k.lost) // they are still to register in this store
+	}
 	for _, m := range records.Members {
-		if m.Deregistered {
-			continue
+		if !m.Deregistered {
+			known[m.ID] = m.ByAgent()
 		}
-		if m.ID != k.ID {
-			ids = append(ids, m.ID)
-		}
-		if m.ByAgent() {
-			standing = append(standing, m.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		if ids = append(ids, id); known[id] {
+			standing = append(standing, id)
 		}
 	}
 	return ids, standing, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -331,4 +332,65 @@ func TestALoweredMaximumIsReachedAsContainersEnd(t *testing.T) {
 			t.Fatalf("members use %v GiB of 4", each)
 		}
 	})
+}
+
+// A store that comes back with nothing knows neither the queue tree, nor members, nor what
+// they hold: the maximum holds all the same, and the tree is written back.
+func TestAStoreThatComesBackWithNothingLiftsNoMaximum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 3, 8*1024, quick)
+		defer f.close()
+		nothing, err := statestore.NewState("memory", nil).Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.pass(time.Second, 8)
+		f.members[0].want(t, 6)
+		f.pass(2*time.Second, 8)
+		f.members[1].want(t, 40)
+		f.members[2].want(t, 40)
+		f.pass(time.Second, 8)
+		before, _ := f.uses()
+		f.members[2].cutOff(true) // it cannot say in the new store what it holds
+		if err := f.store.Restore(nothing); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(3*time.Second, 8)
+		f.members[2].cutOff(false)
+		f.pass(5*time.Second, 8)
+		after, sum := f.uses()
+		if before[0] != 6 || sum != 8 {
+			t.Fatalf("members use %v GiB, before %v", after, before)
+		}
+		set, err := f.store.Documents(t.Context(), rebalancer.TreeClass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, ok := set.Find(rebalancer.TreeName)
+		if !ok || !strings.Contains(string(d.Data), `"memory":8192`) {
+			t.Fatalf("the tree in the new store: %s", d.Data)
+		}
+		// Who takes the maximum away there does so.
+		f.remove(d.Version)
+		f.pass(2*time.Second, 200)
+		if _, sum := f.uses(); sum <= 8 {
+			t.Fatalf("without a maximum members use %d GiB", sum)
+		}
+	})
+}
+
+func (x *member) cutOff(cut bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.cut = cut
+}
+
+// remove deletes the federation's queue tree.
+func (f *federation) remove(version int64) {
+	f.t.Helper()
+	if _, err := f.store.PutDocument(f.t.Context(), statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: version,
+	}); err != nil {
+		f.t.Fatal(err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,8 +76,8 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 	if err != nil {
 		return false, err
 	}
-	for path, x := range k.users {
-		more, err := k.writeUsersOf(ctx, sent, &set, path, x)
+	for _, path := range slices.Sorted(maps.Keys(k.users)) {
+		more, err := k.writeUsersOf(ctx, sent, &set, path, k.users[path])
 		if again = again || more; err != nil {
 			return again, err
 		}
@@ -102,6 +103,7 @@ func (k *Keeper) writeUsersOf(
 		members = slices.DeleteFunc(members, func(id creel.SubclusterID) bool { return slices.Contains(standing, id) })
 		record.Adopt(set.Now, set.Source, members, k.Terms)
 	}
+	record.Each.Members(func(id creel.SubclusterID, standing bool) { k.holders[id] = standing })
 	record.Limit(x.limit, x.tree)
 	strange := record.Strange(x.users)
 	grant, err := record.Ask(set.Now, x.request, k.Terms)

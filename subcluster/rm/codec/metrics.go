@@ -106,7 +106,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 			Queue:       q.Path,
 			Capacity:    q.Guaranteed,
 			Used:        q.Used,
-			Pending:     q.Pending,
+			Pending:     q.Pending.Add(q.InLine), // as PendingMB of Metrics
 			Free:        free,
 			AppsPending: int64(q.PendingApps),
 			AppsRunning: int64(q.ActiveApps),

@@ -170,9 +170,11 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		},
 	}
 	r.Add("published nodes", nodes.Run)
+	load := &probe{server: r.Server, nodes: nodes.Digest}
 	agent := &remote.Agent{
 		Store:    m.Store,
-		Probe:    probe(r.Server, nodes.Digest),
+		Probe:    load.tell,
+		Changed:  load.changed,
 		Every:    m.Heartbeat,
 		Logger:   log,
 		Previous: r.Server.MemberEpoch(),
@@ -268,16 +270,45 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 	}
 }
 
-// probe tells how a ResourceManager of this process is.
-func probe(d *server.Server, nodes func() string) remote.Probe {
-	var loads codec.Loads
-	return func(ctx context.Context) ([]byte, error) {
-		var load subcluster.Load
-		err := d.Query(ctx, func(m *rm.Machine, now time.Time) { load = loads.Next(m, now) })
-		if err != nil {
-			return nil, fmt.Errorf("its state cannot be read: %w", err)
-		}
-		load.Refusing, load.Nodes = d.Refusing(), nodes()
-		return load.JSON()
+// probe tells how a ResourceManager of this process is, for one agent.
+type probe struct {
+	server *server.Server
+	nodes  func() string
+	loads  codec.Loads
+	wants  creel.Resource // what it said last to use and to wait for
+}
+
+func wants(m *rm.Machine) (wants, total creel.Resource) {
+	c := m.Cluster()
+	return c.Used.Add(c.Pending).Add(c.InLine), c.Total
+}
+
+func (p *probe) tell(ctx context.Context) ([]byte, error) {
+	var load subcluster.Load
+	err := p.server.Query(ctx, func(m *rm.Machine, now time.Time) {
+		load = p.loads.Next(m, now)
+		p.wants, _ = wants(m)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("its state cannot be read: %w", err)
 	}
+	load.Refusing, load.Nodes = p.server.Refusing(), p.nodes()
+	return load.JSON()
+}
+
+// farWants is the part of a cluster by which what it wants must have changed for a
+// heartbeat before its time.
+const farWants = 0.1
+
+// changed reports whether the cluster wants much more or less than it said last: the
+// rebalancer's plan, and homes, are not to wait for that.
+func (p *probe) changed(ctx context.Context) (far bool) {
+	limit, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := p.server.Query(limit, func(m *rm.Machine, _ time.Time) {
+		now, total := wants(m)
+		d := now.Sub(p.wants).Max(p.wants.Sub(now))
+		far = !total.IsZero() && d.Dominant(total) > farWants
+	})
+	return err == nil && far
 }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// From a change of what a queue waits for in one member to the view of 1,000 proxies and
+// routers with the plan that follows from it: 100 members' agents, a rebalancer and watchers
+// as their daemons have them, over a real Redis, each with connections of its own, and all in
+// this process. Of 100 queues each is in five members. A proxy wants figures of two queues,
+// one watcher of ten is a router and wants all.
+func BenchmarkFromDemandToWeights(b *testing.B) {
+	const members, queues, each = 100, 100, 5
+	n := 1000
+	if s := os.Getenv("CREEL_BENCH_PROXIES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	server := redistest.Start(b, "--maxclients", strconv.Itoa(2*n+1000))
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	open := func() *redis.Store {
+		s, err := redis.Open(redis.Config{URL: server.URL(), MaxWait: time.Minute, Timeout: 10 * time.Second})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { s.Close() })
+		return s
+	}
+	path := func(q int) creel.QueuePath { return creel.QueuePath(fmt.Sprintf("root.team%d", q)) }
+	var pending [members]atomic.Int64 // GB, of the member's first queue
+	for i := range members {
+		told := int64(0)
+		load := func() []byte {
+			told = pending[i].Load()
+			l := subcluster.Load{BeginsAgain: true, Metrics: subcluster.ClusterMetrics{
+				TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: 50 << 10, AllocatedVirtualCores: 50,
+				AvailableMB: 50 << 10, AvailableVirtualCores: 50,
+			}}
+			for k := range each {
+				q := subcluster.QueueLoad{
+					Queue: path((i + k*20) % queues), Capacity: creel.NewResource(20<<10, 20), Used: creel.NewResource(10<<10, 10),
+				}
+				if k == 0 {
+					q.Pending = creel.NewResource(told<<10, told)
+				}
+				l.Queues = append(l.Queues, q)
+			}
+			text, err := l.JSON()
+			if err != nil {
+				panic(err)
+			}
+			return text
+		}
+		a := &remote.Agent{
+			Store: open(), Every: time.Second, Logger: slog.New(slog.DiscardHandler),
+			Probe:   func(context.Context) ([]byte, error) { return load(), nil },
+			Changed: func(context.Context) bool { return pending[i].Load() != told },
+			Member: subcluster.Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%03d", i)), Version: "creel", Lease: 10 * time.Second,
+				Addresses: subcluster.Addresses{Client: "h:1", Scheduler: "h:2", Admin: "h:3", Tracker: "h:4", Web: "h:5"}},
+		}
+		wg.Go(func() { _ = a.Run(ctx) })
+	}
+	store := open()
+	for {
+		if r, err := store.Records(ctx); err != nil {
+			b.Fatal(err)
+		} else if len(r.Members) == members {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	leader := &rebalance.Leader{
+		Name: "a", Store: store, Every: 10 * time.Second, Lease: 15 * time.Second, Log: slog.New(slog.DiscardHandler),
+	}
+	wg.Go(func() { _ = leader.Run(ctx) })
+
+	var mu sync.Mutex
+	var queue creel.QueuePath // whose change is awaited
+	var least float64
+	var took []time.Time
+	seen := make([]bool, n)
+	all := make(chan struct{}, 1)
+	for i := range n {
+		store := open()
+		conf := watch.Config{Poll: 2 * time.Second, Plan: store, Timeout: 10 * time.Second}
+		if i%10 != 0 {
+			mine := []string{path(i % queues).Leaf(), path((7*i + 1) % queues).Leaf()}
+			conf.Queues = func() []string { return mine }
+		}
+		conf.OnView = func(v *subcluster.View) {
+			mu.Lock()
+			defer mu.Unlock()
+			if q := v.Plan.Queue(queue); q != nil && q.Wants > least && !seen[i] {
+				seen[i] = true
+				if took = append(took, time.Now()); len(took) == n {
+					all <- struct{}{}
+				}
+			}
+		}
+		w := watch.New(store, conf)
+		wg.Go(func() { _ = w.Run(ctx) })
+	}
+	// change has a member want so much more in its first queue, and waits until all know.
+	change := func(member int, gb int64) (out []time.Duration) {
+		mu.Lock()
+		queue, least, took = path(member%queues), float64(50+gb-1)/(members*100), nil
+		clear(seen)
+		mu.Unlock()
+		began := time.Now()
+		pending[member].Store(gb)
+		select {
+		case <-all:
+		case <-time.After(2 * time.Minute):
+			b.Fatalf("%d of %d know after two minutes", len(took), n)
+		}
+		for _, t := range took {
+			out = append(out, t.Sub(began))
+		}
+		return out
+	}
+	change(0, 300) // all have begun
+	busy, used := ownCPU(), redisCPU(server)
+	var waits []time.Duration
+	for b.Loop() {
+		for i := range 20 {
+			time.Sleep(time.Second + time.Duration(i*37)*time.Millisecond)
+			waits = append(waits, change(1+i*4, 300)...)
+		}
+	}
+	changes := float64(len(waits) / n)
+	b.ReportMetric((ownCPU()-busy)/changes/float64(n)*1000, "ms-own-cpu/proxy")
+	b.ReportMetric((redisCPU(server)-used)/changes*1000, "ms-redis-cpu/change")
+	slices.Sort(waits)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	b.ReportMetric(ms(waits[len(waits)/2]), "ms-p50")
+	b.ReportMetric(ms(waits[len(waits)*99/100]), "ms-p99")
+	b.ReportMetric(ms(waits[len(waits)-1]), "ms-last")
+	b.ReportMetric(0, "ns/op")
+}
+
+// ownCPU is the processor time of this process, in seconds.
+func ownCPU() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// redisCPU is that of a Redis server.
+func redisCPU(server *redistest.Server) (sum float64) {
+	text, _ := server.Do("INFO", "cpu").(string)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			v, _ := strconv.ParseFloat(value, 64)
+			sum += v
+		}
+	}
+	return sum
+}
