@@ -51,7 +51,8 @@ var preemptionKeys = []Setting{
 	{
 		Key: preemption + "intra-queue-preemption.preemption-order-policy", Type: Enum, Default: "userlimit_first",
 		Choices: []string{"userlimit_first", "priority_first"},
-		Doc:     "What decides first within a leaf.",
+		Doc: "What decides first within a leaf. With userlimit_first no user falls below their limit for an application of a " +
+			"higher priority.",
 	},
 	{
 		Key: preemption + "intra-queue-preemption.minimum-threshold", Type: Float, Default: "0.5",

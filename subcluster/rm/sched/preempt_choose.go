@@ -17,6 +17,7 @@ type candidate struct {
 	app    *App
 	budget *budget
 	choice choice
+	rank   int32 // its place in the order
 }
 
 // candidates gives the containers of all applications that have a budget, in the
@@ -135,6 +136,9 @@ func (r *round) chooser(list []candidate) *chooser {
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
 		heaps: map[heapOf]*bundles{}, lent: r.lent,
 	}
+	for i := range list {
+		list[i].rank = int32(i)
+	}
 	ch.exchanges = r.leastWork && !slices.ContainsFunc(r.over, func(b *budget) bool { return !b.queue.losesLeast() })
 	if ch.exchanges && len(list) > 0 {
 		ch.one, ch.chosen = list[0].Size, map[*claim][]*candidate{}
@@ -246,7 +250,7 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 }
 
 // cost is what clearing a node for an ask costs. In Hadoop's order it is the number of
-// containers and the age of the oldest; by LeastWork the work that is lost. Containers
+// containers and the place of the last of them in the order; by LeastWork the work that is lost. Containers
 // that are not lent are dearer than any that are.
 type cost struct {
 	own    int
@@ -271,7 +275,7 @@ func (ch *chooser) with(c cost, k *candidate) cost {
 		return c
 	}
 	c.number++
-	c.loss = max(c.loss, float64(ch.r.s.ms()-k.Created))
+	c.loss = max(c.loss, float64(k.rank))
 	return c
 }
 

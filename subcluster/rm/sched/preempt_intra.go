@@ -116,16 +116,14 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 	s := r.s
 	b := &budget{queue: x.queue}
-	switch rule {
-	case RuleAppPriority:
-		if x.priority >= a.priority || x.user != a.user && !s.userMayHave(a.user, nil) {
-			return nil
-		}
+	switch {
+	case rule == RuleUserLimit && x.user == a.user,
+		rule == RuleAppPriority && x.priority >= a.priority,
+		x.user != a.user && !s.userMayHave(a.user, nil):
+		return nil
+	case rule == RuleAppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
 		b.hard = above(s, &x.used, sumOf(r.loss, x))
-	case RuleUserLimit:
-		if x.user == a.user || !s.userMayHave(a.user, nil) {
-			return nil
-		}
+	default: // where user limits come first, no user falls below it for a priority either
 		if of := byUser[x.user]; of != nil {
 			return of
 		}

@@ -13,7 +13,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-const monitor = "yarn.resourcemanager.monitor.capacity.preemption."
+// Prefixes of CapacityScheduler's keys, which its queue file may have too.
+const (
+	monitor  = "yarn.resourcemanager.monitor.capacity.preemption."
+	monitors = "yarn.resourcemanager.scheduler.monitor."
+)
 
 // fairInterval is how often FairScheduler looks at who is short: Hadoop's default of
 // yarn.scheduler.fair.update-interval-ms.
@@ -23,32 +27,32 @@ const fairInterval = 500 * time.Millisecond
 func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Preemption, error) {
 	f := overrides{s: s, file: map[string]settings.Property{}}
 	for _, p := range file {
-		if strings.HasPrefix(p.Name, monitor) {
+		if strings.HasPrefix(p.Name, monitor) || strings.HasPrefix(p.Name, monitors) {
 			f.file[p.Name] = p
 		}
 	}
-	policies := s.String("yarn.resourcemanager.scheduler.monitor.policies")
+	policies := f.text(monitors + "policies")
 	p := queues.Preemption{
-		On: s.Bool("yarn.resourcemanager.scheduler.monitor.enable") &&
+		On: f.flag(monitors+"enable") &&
 			strings.Contains(policies, "ProportionalCapacityPreemptionPolicy"),
-		ObserveOnly:          f.flag("observe_only"),
-		Interval:             f.time("monitoring_interval"),
-		Wait:                 f.time("max_wait_before_kill"),
-		PerRound:             f.number("total_preemption_per_round"),
-		IgnoredOver:          f.number("max_ignored_over_capacity"),
-		Termination:          f.number("natural_termination_factor"),
-		ConservativeDRF:      f.flag("conservative-drf"),
-		IntraQueue:           f.flag("intra-queue-preemption.enabled"),
-		IntraFrom:            f.number("intra-queue-preemption.minimum-threshold"),
-		IntraMost:            f.number("intra-queue-preemption.max-allowable-limit"),
-		IntraConservativeDRF: f.flag("intra-queue-preemption.conservative-drf"),
-		ReservedFirst:        f.flag("select_based_on_reserved_containers"),
-		ReservedTwice:        f.flag("additional_res_balance_based_on_reserved_containers"),
-		Balance:              f.flag("preemption-to-balance-queue-after-satisfied.enabled"),
-		BalanceWait:          f.time("preemption-to-balance-queue-after-satisfied.max-wait-before-kill"),
+		ObserveOnly:          f.flag(monitor + "observe_only"),
+		Interval:             f.time(monitor + "monitoring_interval"),
+		Wait:                 f.time(monitor + "max_wait_before_kill"),
+		PerRound:             f.number(monitor + "total_preemption_per_round"),
+		IgnoredOver:          f.number(monitor + "max_ignored_over_capacity"),
+		Termination:          f.number(monitor + "natural_termination_factor"),
+		ConservativeDRF:      f.flag(monitor + "conservative-drf"),
+		IntraQueue:           f.flag(monitor + "intra-queue-preemption.enabled"),
+		IntraFrom:            f.number(monitor + "intra-queue-preemption.minimum-threshold"),
+		IntraMost:            f.number(monitor + "intra-queue-preemption.max-allowable-limit"),
+		IntraConservativeDRF: f.flag(monitor + "intra-queue-preemption.conservative-drf"),
+		ReservedFirst:        f.flag(monitor + "select_based_on_reserved_containers"),
+		ReservedTwice:        f.flag(monitor + "additional_res_balance_based_on_reserved_containers"),
+		Balance:              f.flag(monitor + "preemption-to-balance-queue-after-satisfied.enabled"),
+		BalanceWait:          f.time(monitor + "preemption-to-balance-queue-after-satisfied.max-wait-before-kill"),
 		Utilization:          s.Float("yarn.scheduler.fair.preemption.cluster-utilization-threshold"),
 	}
-	if f.text("intra-queue-preemption.preemption-order-policy") == "priority_first" {
+	if f.text(monitor+"intra-queue-preemption.preemption-order-policy") == "priority_first" {
 		p.IntraFirst = queues.IntraPriorityFirst
 	}
 	fairOn, fairWait := s.Bool("yarn.scheduler.fair.preemption"), s.Duration("yarn.scheduler.fair.waitTimeBeforeKill")
@@ -68,7 +72,7 @@ type overrides struct {
 }
 
 func (f *overrides) read(key string, parse func(string) error) {
-	p, ok := f.file[monitor+key]
+	p, ok := f.file[key]
 	if !ok {
 		return
 	}
@@ -82,19 +86,19 @@ func (f *overrides) read(key string, parse func(string) error) {
 }
 
 func (f *overrides) flag(key string) bool {
-	v := f.s.Bool(monitor + key)
+	v := f.s.Bool(key)
 	f.read(key, func(text string) (err error) { v, err = strconv.ParseBool(text); return err })
 	return v
 }
 
 func (f *overrides) number(key string) float64 {
-	v := f.s.Float(monitor + key)
+	v := f.s.Float(key)
 	f.read(key, func(text string) (err error) { v, err = strconv.ParseFloat(text, 64); return err })
 	return v
 }
 
 func (f *overrides) time(key string) time.Duration {
-	v := f.s.Duration(monitor + key)
+	v := f.s.Duration(key)
 	f.read(key, func(text string) error {
 		ms, err := strconv.ParseInt(text, 10, 64)
 		v = time.Duration(ms) * time.Millisecond
@@ -104,7 +108,7 @@ func (f *overrides) time(key string) time.Duration {
 }
 
 func (f *overrides) text(key string) string {
-	v := f.s.String(monitor + key)
+	v := f.s.String(key)
 	f.read(key, func(text string) error { v = text; return nil })
 	return v
 }
