@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/creelrm/creel"
 )
@@ -50,6 +51,9 @@ type Load struct {
 	// Waits counts containers by how long they were asked for before they were granted, since
 	// the member's start, in the buckets of internal/waits; nil where it does not count them.
 	Waits []uint64
+	// Preempted is what was taken back in intervals of preemption budgets, from members
+	// that count it so.
+	Preempted []PreemptionSpent
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -183,6 +187,14 @@ type creelJSON struct {
 	Labels      *labelsJSON `json:"labels,omitempty"`
 	Waits       []uint64    `json:"waits,omitempty"`
 	Queues      []queueJSON `json:"queues,omitempty"`
+	Preempted   []spentJSON `json:"preempted,omitempty"`
+}
+
+type spentJSON struct {
+	Queue   string       `json:"queue"`
+	Begins  time.Time    `json:"begins"`
+	Taken   resourceJSON `json:"taken"`
+	Unbound bool         `json:"unbound,omitempty"`
 }
 
 type queueJSON struct {
@@ -224,7 +236,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil {
+	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil ||
+		len(l.Preempted) > 0 {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 		}
@@ -243,6 +256,9 @@ func (l *Load) JSON() ([]byte, error) {
 				},
 			)
 		}
+	}
+	for _, p := range l.Preempted {
+		c.Preempted = append(c.Preempted, spentJSON{string(p.Queue), p.Begins, toJSON(p.Taken), p.Unbound})
 	}
 	return json.Marshal(struct {
 		ClusterMetrics ClusterMetrics `json:"clusterMetrics"`
@@ -315,6 +331,13 @@ func ParseLoad(data []byte) (Load, error) {
 				q.AppsRunning,
 			},
 		)
+	}
+	for _, p := range j.Creel.Preempted {
+		path, err := creel.ParseQueuePath(p.Queue)
+		if err != nil {
+			return bad(err.Error())
+		}
+		l.Preempted = append(l.Preempted, PreemptionSpent{path, p.Begins, p.Taken.resource(), p.Unbound})
 	}
 	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
 	return l, nil

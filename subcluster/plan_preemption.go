@@ -14,7 +14,8 @@ import (
 
 // PreemptionBudget is what may be taken back from others for one queue, and those
 // below it, in one interval of the store's clock. Members may do it up to their shares,
-// which sum to no more than Most; a member without one takes nothing.
+// which sum to no more than Most; a member without one takes nothing. What members took that
+// the budget does not bind counts first, and may be more.
 type PreemptionBudget struct {
 	Queue creel.QueuePath `json:"queue"`
 	// Most is the queue's in the document; types that it does not name have no bound.
@@ -31,6 +32,18 @@ type PreemptionBudget struct {
 type PreemptionMember struct {
 	Member creel.SubclusterID `json:"member"`
 	Share  creel.Resource     `json:"share"`
+	// Unbound: the member takes back by its own settings, and Share is what it took.
+	Unbound bool `json:"unbound,omitempty"`
+}
+
+// PreemptionSpent is what a member took back in the interval of a budget, as an agent
+// counts what a ResourceManager of Hadoop's did. That one does not tell for whom: it is
+// all that was taken while the queue was short there.
+type PreemptionSpent struct {
+	Queue   creel.QueuePath
+	Begins  time.Time // of the interval
+	Taken   creel.Resource
+	Unbound bool // the budget does not bind the member
 }
 
 // Share is what a member may take back; zero without a share.
@@ -61,7 +74,11 @@ func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
 func (b *PreemptionBudget) String() string {
 	var parts []string
 	for _, m := range b.Members {
-		parts = append(parts, fmt.Sprintf("%s %s", m.Member, m.Share))
+		part := fmt.Sprintf("%s %s", m.Member, m.Share)
+		if m.Unbound {
+			part += " taken by its own settings"
+		}
+		parts = append(parts, part)
 	}
 	shares := strings.Join(parts, ", ")
 	if shares == "" {

@@ -53,7 +53,8 @@ func (q *Queue) PreemptionBounded() bool { return !q.Preemption.IsZero() || q.Pr
 // Intervals are those of the store's clock, counted from its epoch. Within one, shares
 // only rise and their sum stays within the budget, whichever leader gives them, as long
 // as it has the plan before; and what was given counts against what is short until the
-// interval is over. now is the store's clock.
+// interval is over. What a member has taken beyond its share counts as given; one that the
+// budget does not bind has what it took. now is the store's clock.
 func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.Time) {
 	out.Preemption = nil
 	for i := range r.Tree.Queues {
@@ -65,15 +66,26 @@ func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.T
 		b := subcluster.PreemptionBudget{
 			Queue: q.Path, Most: q.Preemption, Begins: begins, Ends: begins.Add(q.PreemptionEvery),
 		}
-		was := map[creel.SubclusterID]creel.Resource{}
+		was, unbound := map[creel.SubclusterID]creel.Resource{}, map[creel.SubclusterID]bool{}
 		if x := before.PreemptionOf(q.Path); x != nil && x.Begins.Equal(b.Begins) && x.Ends.Equal(b.Ends) {
 			for _, m := range x.Members {
-				was[m.Member] = m.Share
+				was[m.Member], unbound[m.Member] = m.Share, m.Unbound
+			}
+		}
+		for id, all := range r.Preempted {
+			for _, x := range all {
+				switch {
+				case x.Queue != q.Path || !x.Begins.Equal(begins):
+				case x.Unbound:
+					was[id], unbound[id] = named(x.Taken, b.Most), true
+				default:
+					was[id], unbound[id] = was[id].Max(named(x.Taken, b.Most)), false
+				}
 			}
 		}
 		lacks, by := r.lacks(p, q.Path)
 		b.Lacks = portion(r.Total, lacks)
-		b.Members = r.preemptionShares(&b, by, was)
+		b.Members = r.preemptionShares(&b, by, was, unbound)
 		out.Preemption = append(out.Preemption, b)
 	}
 }
@@ -114,6 +126,7 @@ func portion(total creel.Resource, share float64) creel.Resource {
 // that lacks most first, as far as the budget and what is short go.
 func (r *Reading) preemptionShares(
 	b *subcluster.PreemptionBudget, by []float64, was map[creel.SubclusterID]creel.Resource,
+	unbound map[creel.SubclusterID]bool,
 ) (out []subcluster.PreemptionMember) {
 	left, short := named(b.Most, b.Most), named(b.Lacks, b.Most)
 	for _, given := range was {
@@ -140,14 +153,14 @@ func (r *Reading) preemptionShares(
 	for _, m := range order {
 		id := r.Members[m]
 		more := named(portion(r.Total, by[m]), b.Most).Sub(was[id]).Min(left).Max(creel.Resource{})
-		if by[m] <= 0 || more.IsZero() {
+		if by[m] <= 0 || more.IsZero() || unbound[id] {
 			continue
 		}
 		shares[id] = was[id].Add(more)
 		left = left.Sub(more)
 	}
 	for id, share := range shares {
-		out = append(out, subcluster.PreemptionMember{Member: id, Share: share})
+		out = append(out, subcluster.PreemptionMember{Member: id, Share: share, Unbound: unbound[id]})
 	}
 	slices.SortFunc(out, func(x, y subcluster.PreemptionMember) int {
 		return strings.Compare(string(x.Member), string(y.Member))

@@ -20,6 +20,8 @@ type Reading struct {
 	Sizes   []float64            // of Input.Members, as parts of Total: with SlowStart they count with less
 	Total   creel.Resource       // what shares are parts of
 	Tree    *Tree
+	// Preempted is what members took back in intervals of budgets, where they tell.
+	Preempted map[creel.SubclusterID][]subcluster.PreemptionSpent
 
 	Starts    []subcluster.MemberStart // of SlowStart, by id
 	slowStart time.Duration
@@ -32,7 +34,7 @@ type Reading struct {
 // counted once and may run in any of its members: proxies ask elsewhere for what
 // waits, and routers choose homes for what comes.
 func Read(view *subcluster.View, tree *Tree) *Reading {
-	r := &Reading{Tree: tree}
+	r := &Reading{Tree: tree, Preempted: map[creel.SubclusterID][]subcluster.PreemptionSpent{}}
 	var status []*subcluster.Status
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -40,6 +42,7 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 			status = append(status, m)
 			r.Members = append(r.Members, m.ID)
 			r.Total = r.Total.Add(m.Load.Metrics.Total())
+			r.Preempted[m.ID] = m.Load.Preempted
 		}
 	}
 	for _, m := range status {

@@ -82,7 +82,7 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, 
 		out[q.Queue] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[q.Queue]}
 	}
 	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {
-		if err := h.readConf(ctx); err != nil {
+		if h.conf, err = readConf(ctx, h.Web, h.User); err != nil {
 			return nil, false, err
 		}
 		h.asked = now
@@ -106,24 +106,20 @@ func times(r creel.Resource, by float64) creel.Resource {
 	return creel.NewResource(int64(math.Ceil(float64(r.MemoryMB)*by)), int64(math.Ceil(float64(r.VCores)*by)))
 }
 
-// readConf reads the configuration; nil where calls cannot change it.
-func (h *HadoopQueues) readConf(ctx context.Context) error {
-	code, body, err := h.call(ctx, http.MethodGet, nil)
-	switch {
-	case err != nil:
-		return err
-	case code != http.StatusOK:
-		h.conf = nil
-		return nil
+// readConf reads a ResourceManager's configuration, as a user; nil where calls cannot
+// change it.
+func readConf(ctx context.Context, web *WebPort, user string) (map[string]string, error) {
+	code, body, err := callConf(ctx, web, http.MethodGet, user, nil)
+	if err != nil || code != http.StatusOK {
+		return nil, err
 	}
-	h.conf, err = ParseSchedulerConf(body)
-	return err
+	return ParseSchedulerConf(body)
 }
 
-func (h *HadoopQueues) call(ctx context.Context, method string, body any) (int, []byte, error) {
+func callConf(ctx context.Context, web *WebPort, method, user string, body any) (int, []byte, error) {
 	path := SchedulerConfPath
-	if h.User != "" {
-		path += "?" + url.Values{"user.name": {h.User}}.Encode()
+	if user != "" {
+		path += "?" + url.Values{"user.name": {user}}.Encode()
 	}
 	var data []byte
 	if body != nil {
@@ -132,7 +128,7 @@ func (h *HadoopQueues) call(ctx context.Context, method string, body any) (int, 
 			return 0, nil, err
 		}
 	}
-	return h.Web.call(ctx, method, path, http.Header{"Content-Type": {"application/json"}}, data)
+	return web.call(ctx, method, path, http.Header{"Content-Type": {"application/json"}}, data)
 }
 
 // Limit has queues use at most so much, or what they are guaranteed where that is more. It
@@ -163,7 +159,7 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 		return false, nil
 	}
 	h.asked = time.Time{} // the configuration is another from now on
-	code, answer, err := h.call(ctx, http.MethodPut, order)
+	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, order)
 	switch {
 	case err != nil:
 		return true, err

@@ -40,14 +40,18 @@ type SchedulerConfChange struct {
 	Remove []string      `json:"remove-queue,omitempty"`
 	Add    []QueueParams `json:"add-queue,omitempty"`
 	Update []QueueParams `json:"update-queue,omitempty"`
+	Global *Params       `json:"global-updates,omitempty"` // by their full names
 }
 
 // QueueParams are settings of one queue.
 type QueueParams struct {
 	Queue  string `json:"queue-name"`
-	Params struct {
-		Entry []QueueParam `json:"entry"`
-	} `json:"params"`
+	Params Params `json:"params"`
+}
+
+// Params are settings.
+type Params struct {
+	Entry []QueueParam `json:"entry"`
 }
 
 // QueueParam is one setting.

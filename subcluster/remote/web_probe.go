@@ -27,7 +27,9 @@ type WebMember struct {
 	Web *WebPort
 	// Nodes, if given, is the digest of its nodes as they are published.
 	Nodes func() string
-	Log   *slog.Logger // nil: silent
+	// Preempted, if given, is what it took back in intervals of preemption budgets.
+	Preempted func() []subcluster.PreemptionSpent
+	Log       *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
 	labels  subcluster.Labels
@@ -106,6 +108,9 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	for i := range load.Queues {
 		q := &load.Queues[i].Free
 		q.MemoryMB, q.VCores = min(q.MemoryMB, free.MemoryMB), min(q.VCores, free.VCores)
+	}
+	if w.Preempted != nil {
+		load.Preempted = w.Preempted()
 	}
 	if w.Nodes != nil {
 		load.Nodes = w.Nodes()

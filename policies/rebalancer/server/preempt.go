@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -29,14 +30,19 @@ type Budgets struct {
 	ID    creel.SubclusterID
 	Store BudgetStore
 	Turn  Turn
-	Every time.Duration // between looks, or a sixth of a plan's lease if that is shorter
-	Log   *slog.Logger
+	// Settings, if given, is a ResourceManager of Hadoop's for which this process speaks;
+	// Turn is not used then.
+	Settings PreemptionSettings
+	Every    time.Duration // between looks, or a sixth of a plan's lease if that is shorter
+	Log      *slog.Logger
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
 	Counts BudgetCounts
 
 	plan *subcluster.Plan // last told
+	list []rm.PreemptionBudget
+	pace paced // with Settings
 	// first is the store's clock when the plan was first looked at. What this
 	// subcluster took in the interval before is not known to a machine that recovered.
 	first    time.Time
@@ -51,7 +57,10 @@ type BudgetCounts struct {
 
 // Run keeps budgets in force until ctx ends.
 func (k *Budgets) Run(ctx context.Context) error {
-	if err := k.Turn(ctx, func(m *rm.Machine, _ time.Time) {
+	if k.Settings != nil {
+		k.recovers = true
+		defer k.release(ctx)
+	} else if err := k.Turn(ctx, func(m *rm.Machine, _ time.Time) {
 		for a := range m.Apps {
 			k.recovers = k.recovers || !a.State.Ended()
 		}
@@ -89,41 +98,54 @@ func (k *Budgets) wait() time.Duration {
 	return min(k.Every, max(time.Duration(k.plan.LeaseMS)*time.Millisecond/6, 100*time.Millisecond))
 }
 
-// round reads the plan, if the queue tree has budgets, and tells the machine.
+// round reads the plan, if the queue tree has budgets, and tells the ResourceManager.
 func (k *Budgets) round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Every, time.Second))
 	defer cancel()
 	sent := k.Clock.Now() // leases count from before the read
-	has, err := k.bounded(limit)
-	if err != nil || !has && k.plan == nil {
+	plan, now, err := k.read(limit)
+	switch {
+	case k.Settings != nil:
+		if plan != nil {
+			k.list = k.budgets(plan, now, sent)
+		}
+		return errors.Join(err, k.steer(limit)) // leases end all the same
+	case err != nil || plan == nil:
 		return err
-	}
-	plan := &subcluster.Plan{}
-	var now time.Time
-	if has {
-		set, err := k.Store.Documents(limit, rebalancer.PlanClass)
-		if err != nil {
-			return err
-		}
-		now = set.Now
-		if k.first.IsZero() {
-			k.first = now
-		}
-		d, ok := set.Find(rebalancer.PlanName)
-		if !ok || k.plan != nil && k.plan.Version == d.Version {
-			return nil // told already
-		}
-		if plan, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
-			return err
-		}
-	}
-	k.plan = plan
-	if !has {
-		k.plan = nil
 	}
 	return k.Turn(ctx, func(m *rm.Machine, machine time.Time) {
 		m.SetPreemptionBudgets(machine, k.budgets(plan, now, machine.Add(sent.Sub(k.Clock.Now()))))
 	})
+}
+
+// read gives the plan to be told and the store's clock: one without budgets if the queue
+// tree has none any more, nil if there is nothing new.
+func (k *Budgets) read(ctx context.Context) (*subcluster.Plan, time.Time, error) {
+	has, err := k.bounded(ctx)
+	if err != nil || !has && k.plan == nil {
+		return nil, time.Time{}, err
+	}
+	if !has {
+		k.plan = nil
+		return &subcluster.Plan{}, time.Time{}, nil
+	}
+	set, err := k.Store.Documents(ctx, rebalancer.PlanClass)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	if k.first.IsZero() {
+		k.first = set.Now
+	}
+	d, ok := set.Find(rebalancer.PlanName)
+	if !ok || k.plan != nil && k.plan.Version == d.Version {
+		return nil, set.Now, nil // told already
+	}
+	plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
+	if err != nil {
+		return nil, set.Now, err
+	}
+	k.plan = plan
+	return plan, set.Now, nil
 }
 
 // bounded reports whether the queue tree has a budget.

@@ -120,8 +120,12 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes costs it much
 		Read: func(ctx context.Context) (places.Nodes, error) { return web().Racks(ctx) },
 	}
+	budgets := &rebalance.Budgets{
+		ID: c.Member.ID, Store: store, Every: hadoopBudgetPoll, Log: c.Log,
+		Settings: &remote.HadoopPreemption{Web: port, User: c.User},
+	}
 	member := web()
-	member.Nodes = nodes.Digest
+	member.Nodes, member.Preempted = nodes.Digest, budgets.Spent
 	agent := &remote.Agent{
 		Store:    store,
 		Probe:    member.Probe,
@@ -131,8 +135,12 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		TakeOver: c.TakeOver,
 		Signer:   c.Signer,
 	}
-	epochs := make(chan int64, 1)
-	agent.Keep = func(_ context.Context, epoch int64) error { epochs <- epoch; return nil }
+	epochs, speaks := make(chan int64, 1), make(chan struct{})
+	agent.Keep = func(_ context.Context, epoch int64) error {
+		epochs <- epoch
+		close(speaks)
+		return nil
+	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)
@@ -144,8 +152,20 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 			return c.keeper(epoch, store, port).Run(ctx)
 		}
 	})
+	s.Add("preemption budgets", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-speaks:
+			return budgets.Run(ctx)
+		}
+	})
 	return s
 }
+
+// hadoopBudgetPoll is how often what was taken back is looked at while a queue has a
+// preemption budget: more often than rounds of preemption come, three seconds by default.
+const hadoopBudgetPoll = time.Second
 
 // keeper holds the member's parts of federation-wide maxima by its ResourceManager's own
 // settings.

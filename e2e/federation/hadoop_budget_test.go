@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// preempted is what a ResourceManager of Hadoop's has taken back, in MB, as it says itself.
+func preempted(t testing.TB, web string) int {
+	t.Helper()
+	resp, err := httpClient.Get("http://" + web + "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var doc struct {
+		Beans []struct{ AggregateMemoryMBPreempted int }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil || len(doc.Beans) != 1 {
+		t.Fatalf("%s: %v: %+v", resp.Status, err, doc)
+	}
+	return doc.Beans[0].AggregateMemoryMBPreempted
+}
+
+// A member of ours and one with Hadoop's ResourceManager are full of one queue, and another
+// is owed most of both. Its agent holds Hadoop's policy to the budget that the queue has in
+// the federation: what both take back together is within it from interval to interval, as
+// long as there is one; without it Hadoop's settings give the queue all that it is owed.
+func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
+	const each, budget, interval = 512, 2048, 15 * time.Second
+	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
+	conf := hadoop.Conf{
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+		"yarn.resourcemanager.scheduler.monitor.enable":       "true",
+		prefix + "monitoring_interval":                        "3000",
+		prefix + "max_wait_before_kill":                       "3000",
+		prefix + "total_preemption_per_round":                 "1",
+		prefix + "natural_termination_factor":                 "1",
+	}
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
+	ours := f.StartSubcluster(t, 1, conf)
+	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: changeable.With(conf, hadoop.Conf{
+		"yarn.am.liveness-monitor.expiry-interval-ms":         "900000",
+		"yarn.scheduler.capacity.root.other.maximum-capacity": "100",
+	})})
+	far := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses}
+	f.Subclusters = []*Subcluster{ours, far}
+	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", far.ID)
+	for _, s := range f.Subclusters {
+		startSimulated(t, s, 8192)
+	}
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 2)
+	AwaitActive(t, f.RouterAddresses[0].Web, 2)
+	f.startRebalancer(t)
+	f.applyTree(t, "queues:\n- {queue: root.default, preemption: {memory: 2048}, preemption_seconds: 15}\n")
+
+	load := func(queue string, n int) {
+		t.Helper()
+		for _, s := range f.Subclusters {
+			for range n {
+				submitSleep(t, s.Addresses.Web, queue, each)
+			}
+		}
+	}
+	load("other", 16)
+	for _, s := range f.Subclusters {
+		if process.Poll(nil, func() bool {
+			var m struct{ ClusterMetrics struct{ AllocatedMB int } }
+			_, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/metrics", nil, &m)
+			return err == nil && m.ClusterMetrics.AllocatedMB == 8192
+		}) != nil {
+			t.Fatalf("%s is not full", s.ID)
+		}
+	}
+	perRound := func() string { // as the configuration that calls change has it; "" without
+		t.Helper()
+		var doc struct {
+			Property []struct{ Name, Value string }
+		}
+		if _, err := Call(t, http.MethodGet, theirs.Web, "/ws/v1/cluster/scheduler-conf", nil, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range doc.Property {
+			if p.Name == prefix+"total_preemption_per_round" {
+				return p.Value
+			}
+		}
+		return ""
+	}
+	taken := func() (here, there int) {
+		t.Helper()
+		return each * int(metric(t, ours.Addresses.Web, "creel_rm_preempted_containers_total")), preempted(t, theirs.Web)
+	}
+	if here, there := taken(); here+there != 0 || perRound() != "" {
+		t.Fatalf("%d and %d MB are taken back before anybody wants them, a round takes %q", here, there, perRound())
+	}
+	began := time.Now().Truncate(interval) // as intervals are counted by the store's clock, which is ours
+	load("default", 12)
+	samples, intervals, bound := 0, 0, map[string]int{}
+	for intervals < 6 {
+		here, there := taken()
+		intervals = int(time.Now().Truncate(interval).Sub(began)/interval) + 1
+		if samples++; here+there > budget*intervals {
+			t.Fatalf("sample %d: %d and %d MB are taken back in %d intervals of at most %d", samples, here, there, intervals,
+				budget)
+		}
+		bound[perRound()]++
+		time.Sleep(200 * time.Millisecond)
+	}
+	plan := f.Creel(t, "rebalancer", "plan", "--store", f.Store)
+	here, there := taken()
+	t.Logf("%d and %d MB in %d intervals of at most %d, in %d samples none above; a round took at most, in so many: %v\n%s",
+		here, there, intervals, budget, samples, bound, plan)
+	if here+there < budget*(intervals-4) || there < budget/2 {
+		t.Errorf("only %d and %d MB are taken back in %d intervals of %d", here, there, intervals, budget)
+	}
+	if !strings.Contains(plan, "taken back for root.default") {
+		t.Errorf("the plan says nothing of it:\n%s", plan)
+	}
+
+	// Without the budget its own settings are in force again, and give the queue 70 % of it.
+	f.applyTree(t, "queues: []\n")
+	if process.Poll(nil, func() bool { return perRound() == "" && preempted(t, theirs.Web) >= 8192/2 }) != nil {
+		t.Errorf("without a budget %d MB are taken back by Hadoop's settings; a round takes %q", preempted(t, theirs.Web),
+			perRound())
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// PacedBudget is a member's share of a preemption budget, by the member's own clock.
+type PacedBudget struct {
+	Queue  creel.QueuePath
+	Share  creel.Resource
+	Begins time.Time // names the interval, by the store's clock
+	Ends   time.Time // of the interval
+	Until  time.Time // of the plan's lease
+}
+
+// Pace is a member's side of preemption budgets where all that can be said to its
+// ResourceManager is how much one round may take back, and all it tells is how much was
+// taken since it started, for whomever. So all that was taken while a queue with a budget
+// was short counts against that budget, and while one is short a round may take back what
+// is left of its share, for whomever. It has to look more often than rounds come.
+type Pace struct {
+	begun bool
+	taken creel.Resource // at the last look
+	spent map[creel.QueuePath]*paced
+	last  creel.Resource // that one round may take
+	short time.Time      // when a queue with a budget in force was short last
+}
+
+type paced struct {
+	begins time.Time
+	taken  creel.Resource
+	short  bool // at the last look
+}
+
+// paceLinger is how long a bound stays when no queue is short any more: to change it costs
+// the ResourceManager a reading of all its queues.
+const paceLinger = 30 * time.Second
+
+// Look counts, and tells how much one round may take back from now on; not bound: as much
+// as the member's own settings say. taken is what was taken back since the ResourceManager
+// started, queues are as they were read with it, now is the clock of Ends and Until.
+func (p *Pace) Look(
+	now time.Time, budgets []PacedBudget, queues []subcluster.QueueLoad, taken creel.Resource,
+) (most creel.Resource, bound bool) {
+	more := taken.Sub(p.taken)
+	if !p.taken.Fits(taken) { // it was started again
+		more = taken
+	}
+	if !p.begun {
+		more = creel.Resource{}
+	}
+	p.begun, p.taken = true, taken
+	was := p.spent
+	p.spent = make(map[creel.QueuePath]*paced, len(budgets))
+	inForce, short := false, false
+	for i := range budgets {
+		b := &budgets[i]
+		s := was[b.Queue]
+		if s == nil || !s.begins.Equal(b.Begins) {
+			s = &paced{begins: b.Begins, short: s != nil && s.short}
+		}
+		is := shortOf(b.Queue, queues)
+		if is || s.short {
+			s.taken = s.taken.Add(more)
+		}
+		s.short, p.spent[b.Queue] = is, s
+		if !now.Before(b.Until) {
+			continue
+		}
+		inForce = true
+		if !is {
+			continue
+		}
+		left := b.Share.Sub(s.taken).Max(creel.Resource{})
+		if !now.Before(b.Ends) {
+			left = creel.Resource{}
+		}
+		if short {
+			left = left.Min(most)
+		}
+		most, short = left, true
+	}
+	switch {
+	case short:
+		p.last, p.short = most, now
+	case !inForce || p.short.IsZero() || now.Sub(p.short) >= paceLinger:
+		p.short = time.Time{}
+		return creel.Resource{}, false
+	}
+	return p.last, true
+}
+
+// Spent is what was taken in the interval of each budget, in the order given.
+func (p *Pace) Spent(budgets []PacedBudget, unbound bool) []subcluster.PreemptionSpent {
+	var out []subcluster.PreemptionSpent
+	for _, b := range budgets {
+		if s := p.spent[b.Queue]; s != nil {
+			out = append(out, subcluster.PreemptionSpent{
+				Queue: b.Queue, Begins: s.begins, Taken: s.taken, Unbound: unbound,
+			})
+		}
+	}
+	return out
+}
+
+// shortOf reports whether a queue, or one below it, waits with less than its guarantee.
+func shortOf(q creel.QueuePath, queues []subcluster.QueueLoad) bool {
+	for i := range queues {
+		x := &queues[i]
+		if x.Label == "" && (x.Queue == q || strings.HasPrefix(string(x.Queue), string(q)+".")) &&
+			!x.Pending.IsZero() && !x.Capacity.Fits(x.Used) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// PreemptionSettings is a ResourceManager that knows nothing of budgets:
+// remote.HadoopPreemption.
+type PreemptionSettings interface {
+	Read(ctx context.Context) (remote.PreemptionNow, error)
+	// Bind has one round take back so much at most; Restore sets what was set before that.
+	Bind(ctx context.Context, most creel.Resource) error
+	Restore(ctx context.Context) error
+}
+
+// paced is what Budgets knows of one.
+type paced struct {
+	rebalancer.Pace
+	looked  bool // at the settings, since the start
+	bound   bool // they are ours
+	unbound bool // calls do not change them
+	spent   atomic.Pointer[[]subcluster.PreemptionSpent]
+}
+
+// Spent is what was taken back in intervals of budgets, with Settings. Any goroutine may ask.
+func (k *Budgets) Spent() []subcluster.PreemptionSpent {
+	if s := k.pace.spent.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
+
+// steer looks at what was taken back, and sets how much one round may take. Without
+// budgets it looks once, for what an agent before may have left.
+func (k *Budgets) steer(ctx context.Context) error {
+	p := &k.pace
+	if len(k.list) == 0 && p.looked && !p.bound {
+		p.spent.Store(nil)
+		return nil
+	}
+	now, err := k.Settings.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("what was taken back cannot be read: %w", err)
+	}
+	p.looked, p.bound = true, now.Bound
+	list := make([]rebalancer.PacedBudget, len(k.list))
+	for i, b := range k.list {
+		list[i] = rebalancer.PacedBudget{Queue: b.Queue, Share: b.Share, Begins: b.Begins, Ends: b.Ends, Until: b.Until}
+	}
+	most, bound := p.Look(k.Clock.Now(), list, now.Queues, now.Taken)
+	spent := p.Spent(list, !now.Change)
+	p.spent.Store(&spent)
+	switch {
+	case !now.Change:
+		if !p.unbound {
+			p.unbound = true
+			k.Log.Warn("preemption budgets do not bind this ResourceManager, whose settings are those of a file; what it takes "+
+				"back counts, and others take less: set yarn.scheduler.configuration.store.class there", "subcluster", k.ID)
+		}
+	case bound:
+		if err := k.Settings.Bind(ctx, most); err != nil {
+			return err
+		}
+		if !p.bound {
+			k.Log.Info("a budget bounds what is taken back here", "subcluster", k.ID, "round", most.String())
+		}
+		p.unbound, p.bound = false, true
+	case p.bound:
+		if err := k.Settings.Restore(ctx); err != nil {
+			return err
+		}
+		p.bound = false
+		k.Log.Info("no budget bounds what is taken back here", "subcluster", k.ID)
+	}
+	return nil
+}
+
+// release leaves a ResourceManager with its own settings when the agent ends.
+func (k *Budgets) release(ctx context.Context) {
+	if !k.pace.bound {
+		return
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_, err := k.Settings.Read(limit)
+	if err == nil {
+		err = k.Settings.Restore(limit)
+	}
+	if err != nil {
+		k.Log.Warn("a preemption budget still bounds what is taken back here, until an agent is started again",
+			"subcluster", k.ID, "error", err)
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// HadoopPreemption reads what Hadoop's CapacityScheduler has taken back, and bounds what
+// it may take in one round. Its methods are not to be called at the same time.
+type HadoopPreemption struct {
+	Web  *WebPort
+	User string // as whom, "" for its static user
+
+	conf  map[string]string // nil: not changed by calls
+	total creel.Resource    // of the cluster
+}
+
+// PreemptionNow is how it is.
+type PreemptionNow struct {
+	Queues []subcluster.QueueLoad
+	Taken  creel.Resource // since it was started
+	Change bool           // calls may change what one round takes
+	Bound  bool           // it is as Bound has set it
+}
+
+const (
+	perRound = "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round"
+	// perRoundBefore is set with it, so that the administrator's value outlives an agent.
+	perRoundBefore = "creel.preemption.total_preemption_per_round.before"
+	notSet         = "-" // the value of perRoundBefore where it was not set
+)
+
+// rootMetrics is the bean of the root queue.
+const rootMetrics = "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root"
+
+// Read reads all of it. Of FairScheduler's Hadoop counts nothing.
+func (h *HadoopPreemption) Read(ctx context.Context) (now PreemptionNow, err error) {
+	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+	if err != nil {
+		return now, err
+	}
+	if now.Queues, err = ParseScheduler(body); err != nil {
+		return now, err
+	}
+	h.total = creel.Resource{}
+	for i := range now.Queues {
+		if now.Queues[i].Queue == creel.RootQueue {
+			h.total = now.Queues[i].Capacity
+		}
+	}
+	if body, err = h.Web.get(ctx, rootMetrics, 1<<20); err != nil {
+		return now, err
+	}
+	if now.Taken, err = parseTaken(body); err != nil {
+		return now, err
+	}
+	if h.conf, err = readConf(ctx, h.Web, h.User); err != nil {
+		return now, err
+	}
+	now.Change = h.conf != nil
+	_, now.Bound = h.conf[perRoundBefore]
+	return now, nil
+}
+
+// parseTaken reads what the root queue's bean says was taken back.
+func parseTaken(data []byte) (creel.Resource, error) {
+	var doc struct {
+		Beans []struct{ AggregateMemoryMBPreempted, AggregateVcoresPreempted *int64 }
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return creel.Resource{}, unreadableDocument("metrics", err)
+	}
+	for _, b := range doc.Beans {
+		if b.AggregateMemoryMBPreempted != nil && b.AggregateVcoresPreempted != nil {
+			return creel.NewResource(*b.AggregateMemoryMBPreempted, *b.AggregateVcoresPreempted), nil
+		}
+	}
+	return creel.Resource{}, unreadableDocument("metrics", errors.New("they do not say what was preempted"))
+}
+
+// Bind has one round take so much at most. Read comes first.
+func (h *HadoopPreemption) Bind(ctx context.Context, most creel.Resource) error {
+	part := 0.0
+	if m := h.total; m.MemoryMB > 0 && m.VCores > 0 && most.MemoryMB > 0 && most.VCores > 0 {
+		// Half a unit more: Hadoop cuts what comes out of the part to whole ones.
+		part = min(1, (float64(most.MemoryMB)+0.5)/float64(m.MemoryMB), (float64(most.VCores)+0.5)/float64(m.VCores))
+	}
+	text := strconv.FormatFloat(part, 'f', 9, 64)
+	before, bound := h.conf[perRoundBefore]
+	if !bound {
+		var set bool
+		if before, set = h.conf[perRound]; !set {
+			before = notSet
+		}
+	}
+	if bound && h.conf[perRound] == text {
+		return nil
+	}
+	return h.change(ctx, QueueParam{perRound, text}, QueueParam{perRoundBefore, before})
+}
+
+// Restore sets what was set before Bind. Read comes first.
+func (h *HadoopPreemption) Restore(ctx context.Context) error {
+	before := h.conf[perRoundBefore]
+	if before == notSet {
+		before = ""
+	}
+	return h.change(ctx, QueueParam{perRound, before}, QueueParam{perRoundBefore, ""})
+}
+
+func (h *HadoopPreemption) change(ctx context.Context, to ...QueueParam) error {
+	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, SchedulerConfChange{Global: &Params{to}})
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("it does not change %s: %d %.300s", perRound, code, bytes.TrimSpace(answer))
+	}
+	return err
+}
