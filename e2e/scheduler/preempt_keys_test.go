@@ -40,9 +40,8 @@ func byPriority(lines ...string) string {
 }
 
 const (
-	balance  = "preemption-to-balance-queue-after-satisfied."
-	monitors = "\nyarn.resourcemanager.scheduler.monitor."
-	policies = monitors + "policies = org.apache.hadoop.yarn.server.resourcemanager."
+	balance    = "preemption-to-balance-queue-after-satisfied."
+	monitorOff = "\nyarn.resourcemanager.scheduler.monitor.enable = false"
 )
 
 // keyCases have with victimCases each key at two values.
@@ -69,10 +68,7 @@ var keyCases = []preempting{
 		"\nroot.intra-queue-preemption.disable_preemption = true", exact},
 	{"a queue of a higher priority loses", three, atOnce() +
 		"\nroot.ordering-policy = priority-utilization\nroot.b.priority = 5", exact},
-	// Hadoop neither ends a policy that runs at a refresh nor changes its interval, as ours
-	// does; so these begin with all ended.
-	{"off", two, atOnce() + monitors + "enable = false", exact},
-	{"by no policy", two, atOnce() + policies + "scheduler.capacity.AutoCreatedQueueDeletionPolicy", exact},
-	{"killed after a longer round", two, atOnce("max_wait_before_kill = 300", "monitoring_interval = 1200") +
-		policies + "monitor.capacity.ProportionalCapacityPreemptionPolicy", likeness{pace: true}},
+	{"off", two, atOnce() + monitorOff, exact},
+	{"killed after a longer round", two, atOnce("max_wait_before_kill = 300", "monitoring_interval = 1200"),
+		likeness{pace: true}},
 }

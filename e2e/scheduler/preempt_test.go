@@ -76,7 +76,7 @@ func (w wave) take(name string, l *lost) bool {
 const (
 	every  = 600 * time.Millisecond
 	notice = 900 * time.Millisecond
-	quiet  = 6 * every // with no kill for so long, there will be none
+	quiet  = 6 * every // with no kill for so long, nor a first notice, there will be none
 )
 
 // wavesMost bounds how many waves are looked at.
@@ -93,7 +93,9 @@ func (s *realSide) waves(t *testing.T) (out outcome) {
 		for _, m := range s.ams {
 			s.allocate(t, m)
 			now.take(m.name, &m.lost)
-			out.told(time.Now(), &m.lost)
+			if out.told(time.Now(), &m.lost) {
+				last = time.Now() // the kill may be later than waves are apart
+			}
 		}
 		if now.any() {
 			if out.killed(time.Now()); len(out.waves) == 0 || time.Since(last) > notice/2 {
@@ -145,7 +147,9 @@ func (s *ourSide) waves(t *testing.T) (out outcome) {
 		now := wave{}
 		for _, m := range s.ams {
 			now.take(m.name, &m.lost)
-			out.told(s.now, &m.lost)
+			if out.told(s.now, &m.lost) {
+				last = s.now
+			}
 		}
 		if now.any() {
 			out.killed(s.now)
@@ -257,10 +261,13 @@ type outcome struct {
 	pace    time.Duration // from that to the first kill
 }
 
-func (o *outcome) told(now time.Time, l *lost) {
-	if o.noticed.IsZero() && len(l.notices) > 0 {
-		o.noticed = now
+// told reports whether this is the first notice.
+func (o *outcome) told(now time.Time, l *lost) bool {
+	if !o.noticed.IsZero() || len(l.notices) == 0 {
+		return false
 	}
+	o.noticed = now
+	return true
 }
 
 func (o *outcome) killed(now time.Time) {
@@ -559,6 +566,9 @@ func compareVictims(t *testing.T, cases []preempting, lines string) {
 			rewrite(t, real, c.queues+c.keys+lines)
 			if _, err := admin.RefreshQueues(t.Context(), &yarnpb.RefreshQueuesRequestProto{}); err != nil {
 				t.Fatal(err)
+			}
+			if c.pace {
+				time.Sleep(3 * every) // the next round reads it, and the one after that has the new interval
 			}
 			theirs, mine := c.beside(t, s, !c.total)
 			c.compare(t, theirs, mine)

@@ -5,11 +5,12 @@ package settings
 const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 
 // preemptionKeys take containers back. CapacityScheduler's may stand in
-// capacity-scheduler.xml too, which wins.
+// capacity-scheduler.xml too, which wins; of the first two the first, to say no.
 var preemptionKeys = []Setting{
 	{
 		Key: "yarn.resourcemanager.scheduler.monitor.enable", Type: Bool, Default: "false",
-		Doc: "Whether CapacityScheduler takes containers back for queues below their guarantee.",
+		Doc: "Whether CapacityScheduler takes containers back for queues below their guarantee. A capacity-scheduler.xml " +
+			"that says false is heard, too.",
 	},
 	{
 		Key: "yarn.resourcemanager.scheduler.monitor.policies", Type: String,

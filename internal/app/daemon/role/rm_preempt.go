@@ -13,10 +13,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Prefixes of CapacityScheduler's keys, which its queue file may have too.
 const (
-	monitor  = "yarn.resourcemanager.monitor.capacity.preemption."
-	monitors = "yarn.resourcemanager.scheduler.monitor."
+	monitor       = "yarn.resourcemanager.monitor.capacity.preemption."
+	monitorEnable = "yarn.resourcemanager.scheduler.monitor.enable"
 )
 
 // fairInterval is how often FairScheduler looks at who is short: Hadoop's default of
@@ -27,13 +26,15 @@ const fairInterval = 500 * time.Millisecond
 func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Preemption, error) {
 	f := overrides{s: s, file: map[string]settings.Property{}}
 	for _, p := range file {
-		if strings.HasPrefix(p.Name, monitor) || strings.HasPrefix(p.Name, monitors) {
+		if strings.HasPrefix(p.Name, monitor) || p.Name == monitorEnable {
 			f.file[p.Name] = p
 		}
 	}
-	policies := f.text(monitors + "policies")
+	policies := s.String("yarn.resourcemanager.scheduler.monitor.policies")
 	p := queues.Preemption{
-		On: f.flag(monitors+"enable") &&
+		// Hadoop's monitor is started by the site files; a queue file that says false has every
+		// queue keep what it has.
+		On: s.Bool(monitorEnable) && f.flag(monitorEnable) &&
 			strings.Contains(policies, "ProportionalCapacityPreemptionPolicy"),
 		ObserveOnly:          f.flag(monitor + "observe_only"),
 		Interval:             f.time(monitor + "monitoring_interval"),
