@@ -28,6 +28,13 @@ var little = tree{
 	then:   []job{{"high", "u1", "root.a", 5, big, 10}},
 }
 
+// withinCores is within of containers that hold more vcores than those that are asked for.
+var withinCores = tree{
+	queues: within.queues,
+	full:   []job{{"low", "u1", "root.a", 0, creel.NewResource(4096, 4), 80}},
+	then:   []job{{"high", "u1", "root.a", 5, big, 6}},
+}
+
 // all in one wave.
 func atOnce(lines ...string) string {
 	return keys(append([]string{"total_preemption_per_round = 1", "natural_termination_factor = 1"}, lines...)...)

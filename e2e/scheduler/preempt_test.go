@@ -546,6 +546,10 @@ func TestVictimsByDominantShareAreThoseOfARealResourceManager(t *testing.T) {
 		// Hadoop takes half of the vcores that there are too many of in its first round, and
 		// half of what is left in each that follows; we take them in one.
 		{"conservative, more vcores", cores(5), keys(strict...), likeness{total: true}},
+		// Hadoop ends a wave when as many vcores are taken as are asked for, though not as much
+		// memory; the rest comes in those that follow. We take it in one.
+		{"within, conservative", withinCores, byPriority(intra + "conservative-drf = true"), likeness{total: true}},
+		{"within, not conservative", withinCores, byPriority(intra + "conservative-drf = false"), exact},
 	}, "\nresource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"+
 		"\nyarn.scheduler.maximum-allocation-vcores = 32")
 }
