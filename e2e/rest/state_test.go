@@ -7,6 +7,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,6 +52,8 @@ type system struct {
 type node struct {
 	id       creel.NodeID
 	response int32
+	cpu      float32 // processors in use, 2
+	next     int64   // ms to the next heartbeat, as it was told
 }
 
 func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
@@ -122,7 +125,7 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 			LastHealthReportTime: proto.Int64(time.Now().UnixMilli()),
 		},
 		ContainersUtilization:         use(1000, 2000, 0.5),
-		NodeUtilization:               use(4096, 8192, 2),
+		NodeUtilization:               use(4096, 8192, cmp.Or(n.cpu, 2)),
 		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
 	}
 }
@@ -135,7 +138,7 @@ func (s *system) heartbeats() {
 			LastKnownContainerTokenMasterKey: &pb.MasterKeyProto{KeyId: proto.Int32(0)},
 			LastKnownNmTokenMasterKey:        &pb.MasterKeyProto{KeyId: proto.Int32(0)},
 		}))(s.t)
-		n.response = r.GetResponseId()
+		n.response, n.next = r.GetResponseId(), r.GetNextHeartBeatInterval()
 	}
 }
 

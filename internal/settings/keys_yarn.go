@@ -548,7 +548,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether busy nodes send heartbeats faster and idle ones slower.",
+		Doc:     "Whether nodes busier than the cluster send heartbeats less often, and idler ones more often.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms",
@@ -566,13 +566,13 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-speedup-factor",
 		Type:    Float,
 		Default: "1.0",
-		Doc:     "How much more often a node busier than the rest sends heartbeats.",
+		Doc:     "How much less a node waits whose processors are used less than the cluster's.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
 		Type:    Float,
 		Default: "1.0",
-		Doc:     "How much less often an idle one sends them.",
+		Doc:     "How much more one waits whose processors are used more.",
 	},
 	{
 		Key:  "yarn.resourcemanager.nodes.include-path",

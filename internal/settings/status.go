@@ -29,7 +29,6 @@ type inactive struct {
 const (
 	client   = "read by Hadoop's clients; creel's daemons have no use for it"
 	hadoopNM = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
-	steady   = "nodes send heartbeats at one interval, which grows only under load"
 	twoKeys  = "its key changes at the interval of AMRM tokens, " +
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
@@ -136,14 +135,6 @@ var notInForce = []inactive{
 
 	{WithoutEffect, "an agent speaks for all of a pair, and creel's own ResourceManagers have none", []string{
 		"yarn.resourcemanager.ha.id",
-	}},
-	{NotYet, steady, []string{
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable",
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms",
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms",
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-speedup-factor",
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
-		"creel.rm.heartbeat-interval-max",
 	}},
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",

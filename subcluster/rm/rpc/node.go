@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -57,11 +58,11 @@ func (h *nodeHandler) RegisterNodeManager(
 func (h *nodeHandler) heartbeat(ctx context.Context, b *heartbeat) error {
 	reply := hrpc.Later(ctx)
 	keys := h.s.NodeKeys(b.GetLastKnownContainerTokenMasterKey(), b.GetLastKnownNmTokenMasterKey())
-	h.s.Heartbeat(&b.report, b.taken, func(a *rm.NodeAnswer, err error) {
+	h.s.Heartbeat(&b.report, b.taken, func(a *rm.NodeAnswer, next time.Duration, err error) {
 		if err != nil {
 			reply(nil, err)
 		} else {
-			reply(codec.NodeHeartbeatResponse(a, keys, h.s.HeartbeatInterval(), h.s.Mint), nil)
+			reply(codec.NodeHeartbeatResponse(a, keys, next, h.s.Mint), nil)
 		}
 		h.heartbeats.put(b)
 	})

@@ -68,8 +68,11 @@ type Config struct {
 
 	HeartbeatInterval time.Duration // yarn.resourcemanager.nodemanagers.heartbeat-interval-ms, 1 s
 	// HeartbeatsPerSecond is the load above which nodes are told to send heartbeats
-	// less often, up to ten times the interval. 0: 100,000; negative: never.
+	// less often, up to HeartbeatMax. 0: 100,000; negative: never.
 	HeartbeatsPerSecond int
+	HeartbeatMax        time.Duration // creel.rm.heartbeat-interval-max, 10 s
+	// Scaling has the interval follow the use of nodes' processors; nil: it does not.
+	Scaling *Scaling
 
 	KeyRoll       time.Duration // the three ...master-key-rolling-interval-secs, 24 h
 	LaunchThreads int           // yarn.resourcemanager.amlauncher.thread-count, 50
@@ -95,6 +98,7 @@ type Hosts struct {
 func (c Config) withDefaults() Config {
 	def := func(v *time.Duration, d time.Duration) { *v = cmp.Or(*v, d) }
 	def(&c.HeartbeatInterval, time.Second)
+	def(&c.HeartbeatMax, 10*time.Second)
 	def(&c.KeyRoll, 24*time.Hour)
 	def(&c.LaunchTime, 3*time.Minute)
 	def(&c.TokenRenew, 24*time.Hour)

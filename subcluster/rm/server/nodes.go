@@ -55,7 +55,7 @@ func (n *nodes) pace(cfg Config, count int) {
 	if cfg.HeartbeatsPerSecond > 0 {
 		interval = max(interval, time.Duration(count)*time.Second/time.Duration(cfg.HeartbeatsPerSecond))
 	}
-	n.interval.Store(int64(min(interval, 10*cfg.HeartbeatInterval)))
+	n.interval.Store(int64(min(interval, max(cfg.HeartbeatInterval, cfg.HeartbeatMax))))
 }
 
 // service returns a node's ip:port, as tokens name it; and whether its name resolves, for
@@ -118,20 +118,23 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 }
 
 // Heartbeat performs a node's heartbeat. The owner calls taken with what the node
-// is told to do; answer is called once, from a responder, or at once with an
-// error.
-func (s *Server) Heartbeat(r *rm.NodeReport, taken func(rm.NodeAction), answer func(*rm.NodeAnswer, error)) {
+// is told to do; answer is called once with it and the time to the next heartbeat, from a
+// responder, or at once with an error.
+func (s *Server) Heartbeat(
+	r *rm.NodeReport, taken func(rm.NodeAction), answer func(a *rm.NodeAnswer, next time.Duration, err error),
+) {
 	s.metrics.Heartbeats.Add(1)
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		s.traces.reported(r)
+		next := s.intervalOf(m, now, r)
 		a := *m.NodeHeartbeat(now, r)
 		taken(a.Action)
 		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)
 		a.Update, a.Signals = slices.Clone(a.Update), slices.Clone(a.Signals)
-		return func() { answer(&a, nil) }
+		return func() { answer(&a, next, nil) }
 	})
 	if err != nil {
-		answer(nil, err)
+		answer(nil, 0, err)
 	}
 }
 

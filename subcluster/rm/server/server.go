@@ -49,17 +49,19 @@ type Server struct {
 	nextApp atomic.Int32
 	metrics Metrics
 
-	conf      schedConf
-	access    *access
-	secrets   *secrets
-	tokens    *delegation
-	launcher  *launcher
-	nodes     *nodes
-	documents documents
-	reports   reports
-	ended     ended
-	traces    traces
-	addresses atomic.Pointer[Addresses]
+	conf schedConf
+	// The owner's, too.
+	processors processors
+	access     *access
+	secrets    *secrets
+	tokens     *delegation
+	launcher   *launcher
+	nodes      *nodes
+	documents  documents
+	reports    reports
+	ended      ended
+	traces     traces
+	addresses  atomic.Pointer[Addresses]
 }
 
 // Addresses are the host:port pairs at which the protocols are served.

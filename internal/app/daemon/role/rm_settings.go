@@ -54,6 +54,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 		Mailbox:           s.Int("creel.rm.inbox"),
+		HeartbeatMax:      s.Duration("creel.rm.heartbeat-interval-max"),
 		NodesResolve:      s.Bool("yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"),
 		Logger:            slog.Default(),
 	}
@@ -64,6 +65,9 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		}
 		exclude, err := hostFile(s.String("yarn.resourcemanager.nodes.exclude-path"))
 		return server.Hosts{Include: include, Exclude: exclude}, err
+	}
+	if c.Scaling, err = heartbeatScaling(s); err != nil {
+		return c, ports, err
 	}
 	if c.Rack, err = racks(s); err != nil {
 		return c, ports, err
@@ -176,6 +180,32 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}
 	m.Queues, m.Placement = q.Queues, q.Placement
 	return m, nil
+}
+
+// heartbeatScaling reads how heartbeats follow the use of nodes' processors; nil while they
+// do not. What a real ResourceManager does not start with is refused.
+func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
+	const nodes = "yarn.resourcemanager.nodemanagers.heartbeat-interval-"
+	interval := s.Duration(nodes + "ms")
+	c := &server.Scaling{
+		Min: s.Duration(nodes + "min-ms"), Max: s.Duration(nodes + "max-ms"),
+		SpeedUp: s.Float(nodes + "speedup-factor"), SlowDown: s.Float(nodes + "slowdown-factor"),
+	}
+	switch {
+	case !s.Bool(nodes + "scaling-enable"):
+		return nil, nil
+	case c.Min <= 0 || c.Min > interval:
+		return nil, s.Problem(nodes+"min-ms", "the shortest time between heartbeats is not within 0 and "+interval.String(),
+			"give one of at most "+nodes+"ms")
+	case c.Max < interval:
+		return nil, s.Problem(nodes+"max-ms", "the longest time between heartbeats is below "+interval.String(),
+			"give one of at least "+nodes+"ms")
+	case c.SpeedUp < 0:
+		return nil, s.Problem(nodes+"speedup-factor", "a factor below 0 would have idle nodes wait", "give 0 or more")
+	case c.SlowDown < 0:
+		return nil, s.Problem(nodes+"slowdown-factor", "a factor below 0 would hurry busy nodes", "give 0 or more")
+	}
+	return c, nil
 }
 
 // labelSource says who gives nodes their labels; a provider's is refused at the start.
