@@ -22,8 +22,7 @@ func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 // whyBudget tells an application that waits what the federation lets be taken back for
 // its queue here; "" without a budget, else it begins with a space.
 func (m *Machine) whyBudget(a *app) string {
-	_, waiting := a.Pending()
-	if _, on := m.sched.Preempting(); !on || waiting == 0 || !a.InQueue() {
+	if _, on := m.sched.Preempting(); !on || !a.wants() {
 		return ""
 	}
 	b, left, has := m.sched.PreemptionLeft(a.Queue())

@@ -82,8 +82,17 @@ func (m *Machine) whyPreempted(a *app) string {
 				n++
 			}
 		}
-		text += fmt.Sprintf(" Of queue %s, which has more than is its own, %d containers of %s are asked for,"+
-			" and will be killed at %s.", loser.Queue().Path(), n, loser.ID(), instant(of[0].By).Format(time.TimeOnly))
+		where := fmt.Sprintf("Of queue %s, which has %s more than is its own,", loser.Queue().Path(), of[0].Over())
+		if of[0].Within() {
+			where = fmt.Sprintf("In queue %s", loser.Queue().Path())
+		}
+		text += fmt.Sprintf(" %s %d containers of %s are asked for, and will be killed at %s.",
+			where, n, loser.ID(), instant(of[0].By).Format(time.TimeOnly))
+	} else if a.wants() {
+		if at, lacks, has := m.sched.NextRound(a.Queue()); has {
+			text += fmt.Sprintf(" Queue %s has %s less than its guarantee, which the round of preemption at %s may ask for.",
+				a.path, lacks, instant(at).Format(time.TimeOnly))
+		}
 	}
 	if t := a.current; t != nil && len(t.victims) > 0 {
 		v := t.victims[0].extra.victim
@@ -94,4 +103,10 @@ func (m *Machine) whyPreempted(a *app) string {
 		text += " " + a.lastLoss
 	}
 	return text
+}
+
+// wants reports whether an application asks for something in its queue.
+func (a *app) wants() bool {
+	_, n := a.Pending()
+	return n > 0 && a.InQueue()
 }

@@ -5,6 +5,8 @@ package sched
 import (
 	"maps"
 	"slices"
+
+	"github.com/creelrm/creel"
 )
 
 // Plan is what preemption would do for a queue in the next round.
@@ -81,6 +83,37 @@ func (q *Queue) under(of *Queue) bool {
 	}
 	return false
 }
+
+// NextRound tells when the next round of preemption looks at a queue that waits with less
+// than its guarantee, and how much less it has of what it asks for; false for one that it
+// finds nothing to do for. Of FairScheduler it is false: timeouts decide there.
+func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
+	p := s.preempt
+	if p == nil || p.cfg.ObserveOnly || !s.policy.within() {
+		return 0, lacks, false
+	}
+	v := above(s, &q.sized().guaranteed, &q.used)
+	v.Min(&q.pending)
+	for i := s.sizes.Check; i < s.sizes.N; i++ {
+		v.Set(i, 0)
+	}
+	return max(p.timer.at, s.now), s.sizes.Resource(&v), !v.IsZero()
+}
+
+// Over is what the queue that loses the victim has more than is its own: its guarantee, or
+// of FairScheduler its fair share at the last round.
+func (v *Victim) Over() creel.Resource {
+	q := v.App.queue
+	own := &q.guaranteed
+	if !q.s.policy.within() {
+		own = &q.shares[inDecisions].share
+	}
+	over := above(q.s, &q.used, own)
+	return q.s.sizes.Resource(&over)
+}
+
+// Within reports whether the victim is taken between users and applications of one queue.
+func (v *Victim) Within() bool { return v.Rule.within() }
 
 // TakenFor gives the victims under notice for an application's asks.
 func (s *Scheduler) TakenFor(a *App) []*Victim {
