@@ -195,8 +195,8 @@ func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 	case !s.Bool(nodes + "scaling-enable"):
 		return nil, nil
 	case c.Min <= 0 || c.Min > interval:
-		return nil, s.Problem(nodes+"min-ms",
-			"the shortest time between heartbeats is not within 0 and "+interval.String(), "give one of at most "+nodes+"ms")
+		return nil, s.Problem(nodes+"min-ms", "the shortest time between heartbeats is not within 0 and "+
+			interval.String(), "give one of at most "+nodes+"ms")
 	case c.Max < interval:
 		return nil, s.Problem(nodes+"max-ms", "the longest time between heartbeats is below "+interval.String(),
 			"give one of at least "+nodes+"ms")
