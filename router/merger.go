@@ -63,6 +63,10 @@ type Merger[V any] struct {
 	// Order may change the order of what is about to be merged into one, so that
 	// the one that counts is first; may be nil.
 	Order func(typ string, same []Weighed[V])
+	// PartitionSize is how large a member is in nodes of a label, in the unit of
+	// Weighed.Size; false where nobody knows, and for no label: the member's size holds.
+	// May be nil.
+	PartitionSize func(member creel.SubclusterID, label string) (float64, bool)
 	// Own are the router's own values, of fields whose rule is Router.
 	Own map[string]V
 }
@@ -244,6 +248,11 @@ func (m *Merger[V]) list(rule *Field, values []Weighed[V]) V {
 			one := Weighed[V]{v.Member, v.Size, entry}
 			if rule.Key != nil || rule.Rule == Union {
 				key := m.key(rule, entry)
+				if rule.ByPartition() && m.PartitionSize != nil {
+					if size, known := m.PartitionSize(v.Member, key); known {
+						one.Size = size
+					}
+				}
 				if known := byKey[key]; known != nil {
 					known.same = append(known.same, one)
 					continue

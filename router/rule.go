@@ -4,6 +4,7 @@ package router
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -82,6 +83,9 @@ func (f *Field) String() string {
 		if f.Type != "" {
 			text += ", equal ones merged as " + f.Type
 		}
+		if f.ByPartition() {
+			text += ", a member as large as its nodes of the label"
+		}
 		if f.Of != "" {
 			text += ", the one of the greatest " + f.Of
 		}
@@ -92,6 +96,10 @@ func (f *Field) String() string {
 	}
 	return text
 }
+
+// ByPartition reports whether items are the same that are of one partition: what is a share
+// of that says nothing of members that have no nodes in it.
+func (f *Field) ByPartition() bool { return slices.Equal(f.Key, []string{"partitionName"}) }
 
 // Type is an object of a document or a message.
 type Type struct {

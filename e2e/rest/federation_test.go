@@ -5,14 +5,18 @@ package rest
 import (
 	_ "embed"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/federation"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/rm"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
 //go:embed testdata/federation-known.txt
@@ -36,6 +40,86 @@ func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", rules(t, federationKnownLines))
 }
 
+// The same under node labels: queues with parts of two labels, nodes that have them in
+// different members, and an application in one of them. What is read is compared; what is
+// changed is the same without labels.
+func TestAFederationAnswersAsOneResourceManagerUnderLabels(t *testing.T) {
+	conf := patient.With(hadoop.Conf{
+		"yarn.node-labels.enabled":                                                 "true",
+		"yarn.scheduler.capacity.root.accessible-node-labels":                      "*",
+		"yarn.scheduler.capacity.root.accessible-node-labels.gpu.capacity":         "100",
+		"yarn.scheduler.capacity.root.accessible-node-labels.ssd.capacity":         "100",
+		"yarn.scheduler.capacity.root.default.accessible-node-labels":              "gpu,ssd",
+		"yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.capacity": "100",
+		"yarn.scheduler.capacity.root.default.accessible-node-labels.ssd.capacity": "25",
+		"yarn.scheduler.capacity.root.other.accessible-node-labels":                "ssd",
+		"yarn.scheduler.capacity.root.other.accessible-node-labels.ssd.capacity":   "75",
+	})
+	single := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
+	one := newSystem(t, "one ResourceManager", single.Process, single.Addresses)
+	one.same = func(text string) string { return one.withoutIDs(strings.ReplaceAll(text, one.Web, "WEB")) }
+	many := newFederation(t, conf)
+	for _, s := range []*system{one, many} {
+		s.play()
+		s.label()
+	}
+	// What members have of a label comes to the router with their next heartbeats.
+	many.until("the router knows the three nodes with labels", func() bool {
+		view := many.answer(t, request{"view", http.MethodGet, "/api/v1/view", ""}, "application/json")
+		nodes := 0
+		for path, memory := range view {
+			if strings.Contains(path, "partitions") && strings.Contains(path, "total") && memory == "8192" {
+				nodes++
+			}
+		}
+		return nodes == 3
+	})
+	known, fields := rules(t, federationKnownLines), 0
+	for _, q := range append(requests(t, requestLines), requests(t, labelRequestLines)...) {
+		if q.method != http.MethodGet || !strings.HasPrefix(q.path, "/ws/") {
+			continue
+		}
+		for _, accept := range []string{"application/json", "application/xml"} {
+			where := q.name
+			if strings.HasSuffix(accept, "xml") {
+				where += ":xml"
+			}
+			a := one.answer(t, q, accept)
+			compare(t, where, "testdata/federation-known.txt", known, one.name, a, many.answer(t, q, accept))
+			fields += len(a)
+		}
+	}
+	t.Logf("%d fields compared, %d rules", fields, len(known))
+}
+
+// label gives a played state two labels, the nodes that have them, and an application that
+// runs on one of these.
+func (s *system) label() {
+	post := func(path, body string) {
+		q := request{"label", http.MethodPost, "/ws/v1/cluster/" + path, body}
+		if got := s.answer(s.t, q, "application/json"); got["STATUS"] != "200" {
+			s.t.Fatalf("%s: %s: %v", s.name, path, got)
+		}
+	}
+	post("add-node-labels", `{"nodeLabelInfo":[{"name":"gpu","exclusivity":true},{"name":"ssd","exclusivity":false}]}`)
+	for _, n := range []struct{ host, label string }{{"127.0.0.5", "gpu"}, {"127.0.0.6", "ssd"}, {"127.0.0.7", "ssd"}} {
+		s.nodes = append(s.nodes, s.addNode(n.host))
+		s.heartbeats()
+		post("nodes/"+n.host+":1/replace-labels?labels="+n.label, "{}")
+	}
+	id := s.submit("erin", "labelled", nil)
+	am := s.amClient("erin", id, "amhost", "http://127.0.0.1:9/ui")
+	asks := []*pb.ResourceRequestProto{ask(1, "*", 1024, 2, true)}
+	asks[0].NodeLabelExpression = proto.String("gpu")
+	containers, response := 0, int32(0)
+	s.until("erin has two containers with the label", func() bool {
+		r := must(am.Allocate(s.t.Context(), &pb.AllocateRequestProto{ResponseId: &response, Ask: asks}))(s.t)
+		response, asks = r.GetResponseId(), nil
+		containers += len(r.GetAllocatedContainers())
+		return containers >= 2
+	})
+}
+
 // newFederation starts three members with a node of the played state each. The
 // applications of a queue live where the nodes are that they ask for.
 func newFederation(t *testing.T, conf hadoop.Conf) *system {
@@ -48,6 +132,7 @@ func newFederation(t *testing.T, conf hadoop.Conf) *system {
 	s := newSystem(t, "creel", f.Routers[0].Process, f.RouterAddresses[0])
 	members := map[string]*federation.Subcluster{
 		"127.0.0.2": f.Subclusters[0], "127.0.0.3": f.Subclusters[1], "127.0.0.4": f.Subclusters[2],
+		"127.0.0.5": f.Subclusters[0], "127.0.0.6": f.Subclusters[1], "127.0.0.7": f.Subclusters[2],
 	}
 	s.trackerOf = func(host string) string { return members[host].Addresses.Tracker }
 	s.epochs = map[creel.ApplicationID]string{}

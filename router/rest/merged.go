@@ -27,6 +27,8 @@ func (h *Handler) merger() *router.Merger[[]byte] {
 	return &router.Merger[[]byte]{
 		Form:     jsonForm{},
 		Unlisted: h.server.Unlisted,
+
+		PartitionSize: h.server.PartitionSize,
 		// A client takes the router for one ResourceManager, as old as it is. That
 		// Hadoop's router answers a list here breaks clients that read clusterInfo.
 		Own: map[string][]byte{

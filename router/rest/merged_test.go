@@ -347,3 +347,26 @@ func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
 		t.Errorf("%s, told %v", out, told)
 	}
 }
+
+// A percentage of a partition is of the members that have nodes of its label, and the more
+// the more they have. Of the nodes without a label members are as large as they are.
+func TestPercentagesOfALabelAreOfTheMembersThatHaveIt(t *testing.T) {
+	m := router.Merger[[]byte]{
+		Form: jsonForm{},
+		PartitionSize: func(id creel.SubclusterID, label string) (float64, bool) {
+			return map[creel.SubclusterID]float64{"sc-0": 3000, "sc-1": 1000}[id], label == "gpu"
+		},
+	}
+	var parts []router.Weighed[[]byte]
+	for i, used := range []int{20, 60, 100} {
+		doc := fmt.Sprintf(`{"queueCapacitiesByPartition":[{"partitionName":"","absoluteUsedCapacity":%d},`+
+			`{"partitionName":"gpu","absoluteUsedCapacity":%d}]}`, used, used)
+		id := creel.SubclusterID(fmt.Sprint("sc-", i))
+		parts = append(parts, router.Weighed[[]byte]{Member: id, Size: 1000, Value: []byte(doc)})
+	}
+	const want = `{"queueCapacitiesByPartition":[{"partitionName":"","absoluteUsedCapacity":60},` +
+		`{"partitionName":"gpu","absoluteUsedCapacity":30}]}`
+	if got := string(m.Merge("QueueCapacitiesInfo", parts)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

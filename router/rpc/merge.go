@@ -166,6 +166,8 @@ func merger(s *server.Server) *router.Merger[value] {
 	return &router.Merger[value]{
 		Form:     form{},
 		Unlisted: s.Unlisted,
+
+		PartitionSize: s.PartitionSize,
 		Order: func(typ string, same []router.Weighed[value]) {
 			if typ != "ApplicationReportProto" {
 				return

@@ -103,6 +103,19 @@ func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 	return out
 }
 
+// PartitionSize is a member's memory in nodes of a label, as its load reports it; false of
+// one that publishes no labels, and for the nodes without.
+func (s *Server) PartitionSize(id creel.SubclusterID, label string) (float64, bool) {
+	m, ok := s.View().Member(id)
+	if !ok || label == "" || !m.Load.Labels.Known {
+		return 0, false
+	}
+	if p := m.Load.Labels.Find(label); p != nil {
+		return float64(p.Total.MemoryMB), true
+	}
+	return 0, true
+}
+
 // Share returns which part of the memory of all active members a member has, from 0 to 1;
 // 1 while that is not known.
 func (s *Server) Share(id creel.SubclusterID) float64 {
