@@ -128,10 +128,20 @@ func each(a, b Resource, f func(x, y int64) int64) Resource {
 }
 
 // Add is a + b, each type saturating.
-func (r Resource) Add(b Resource) Resource { return each(r, b, satAdd) }
+func (r Resource) Add(b Resource) Resource {
+	if len(r.Others)+len(b.Others) > 0 {
+		return each(r, b, satAdd)
+	}
+	return Resource{MemoryMB: satAdd(r.MemoryMB, b.MemoryMB), VCores: satAdd(r.VCores, b.VCores)}
+}
 
 // Sub is a - b, each type saturating; it may be negative.
-func (r Resource) Sub(b Resource) Resource { return each(r, b, satSub) }
+func (r Resource) Sub(b Resource) Resource {
+	if len(r.Others)+len(b.Others) > 0 {
+		return each(r, b, satSub)
+	}
+	return Resource{MemoryMB: satSub(r.MemoryMB, b.MemoryMB), VCores: satSub(r.VCores, b.VCores)}
+}
 
 // Min takes the lesser of each type.
 func (r Resource) Min(b Resource) Resource {

@@ -305,9 +305,9 @@ func room(
 		}
 		free, pending, of = l.Free, l.Pending, "queue"
 	}
-	if label == "" {
+	if counts := view.Plan.Counts(m.ID); label == "" && counts < 1 {
 		free = counting(view, m, free)
-		total = total.Scale(int64(view.Plan.Counts(m.ID)*1000), 1000)
+		total = total.Scale(int64(counts*1000), 1000)
 	}
 	return free, pending, total, of
 }

@@ -29,6 +29,13 @@ func (b balancedHome) given() Weights { return b.weights }
 
 func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
+// standing is a member as balancedHome sees it.
+type standing struct {
+	net, total creel.Resource // free less what waits and what was sent; the size of the whole
+	roomy      bool           // the AM fits into net
+	slow       bool           // it starts slowly by the plan
+}
+
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	d.excludeWeightless(b.weights)
 	if len(d.in) == 0 {
@@ -36,41 +43,40 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	var federation creel.Resource
 	anyRoom := false
-	roomy, net := make([]bool, len(d.all)), make([]creel.Resource, len(d.all))
-	totals := make([]creel.Resource, len(d.all))
+	of := make([]standing, len(d.all))
 	for _, i := range d.in {
-		c := &d.all[i]
+		c, s := &d.all[i], &of[i]
 		n := &c.Numbers
 		label := d.label(i)
-		n.Free, n.Pending, totals[i], n.Of = room(d.view, d.status(i), d.sub.Queue, label)
+		n.Free, n.Pending, s.total, n.Of = room(d.view, d.status(i), d.sub.Queue, label)
 		n.Apps, n.Assumed = d.assumed(i)
 		if n.Of == "label" {
 			n.Label = label
 		}
-		if d.slow(i) {
-			n.Starting = d.view.Plan.Counts(c.Member)
+		if counts := d.view.Plan.Counts(c.Member); label == "" && counts < 1 {
+			s.slow, n.Starting = true, counts
 		}
-		federation = federation.Add(totals[i])
-		net[i] = n.Free.Sub(n.Pending).Sub(n.Assumed)
-		roomy[i] = d.sub.Size.Fits(net[i]) && !net[i].IsZero()
-		anyRoom = anyRoom || roomy[i]
+		federation = federation.Add(s.total)
+		s.net = n.Free.Sub(n.Pending).Sub(n.Assumed)
+		s.roomy = d.sub.Size.Fits(s.net) && !s.net.IsZero()
+		anyRoom = anyRoom || s.roomy
 	}
 	for _, i := range d.in {
-		c := &d.all[i]
-		c.Score = netScore(net[i], totals[i], federation) * scale(net[i], b.weights.of(c.Member))
+		c, s := &d.all[i], &of[i]
+		c.Score = netScore(s.net, s.total, federation) * scale(s.net, b.weights.of(c.Member))
 	}
 	plan := planFor(d.view, d.sub.Queue, d.labelled())
 	if anyRoom {
 		d.exclude(func(i int) (Exclusion, string) {
-			if !roomy[i] {
+			if !of[i].roomy {
 				return ExcludedFull, ExcludedFull.Text() + " (" + d.all[i].Numbers.String() + ")"
 			}
 			return "", ""
 		})
 	}
-	if slices.ContainsFunc(d.in, func(i int) bool { return roomy[i] || !d.slow(i) }) {
+	if slices.ContainsFunc(d.in, func(i int) bool { return of[i].roomy || !of[i].slow }) {
 		d.exclude(func(i int) (Exclusion, string) {
-			if !roomy[i] && d.slow(i) {
+			if !of[i].roomy && of[i].slow {
 				return ExcludedStarting, ExcludedStarting.Text() + " (" + d.all[i].Numbers.String() + ")"
 			}
 			return "", ""
@@ -98,11 +104,6 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	) + " of " + string(
 		d.all[other].Member,
 	)
-}
-
-// slow reports whether the member starts slowly by the plan.
-func (d *homeDecision) slow(i int) bool {
-	return d.label(i) == "" && d.view.Plan.Counts(d.all[i].Member) < 1
 }
 
 // preferEntitled leaves out the members in which the queue has used what the plan
