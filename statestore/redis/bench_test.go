@@ -575,7 +575,7 @@ func BenchmarkRecords(b *testing.B) {
 func BenchmarkWatchers(b *testing.B) {
 	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
 	n := size("CREEL_BENCH_WATCHERS", 5000)
-	server := redistest.Start(b, "--maxclients", strconv.Itoa(2*n+1000))
+	server := redistest.Start(b, "--maxclients", strconv.Itoa(3*n+2000))
 	writer := open(b, redis.Config{URL: server.URL(), MaxWait: time.Minute, Timeout: 30 * time.Second})
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
