@@ -140,10 +140,10 @@ func (a *app) addDiag(s string) {
 
 // saveApp makes the application's record durable, then goes on.
 func (m *Machine) saveApp(a *app, then func()) {
-	m.save(func(seq uint64) Action { return SaveApp{Seq: seq, Record: a.record()} }, then)
+	m.save(func(seq uint64) Action { return SaveApp{Seq: seq, Record: m.record(a)} }, then)
 }
 
-func (a *app) record() AppRecord {
+func (m *Machine) record(a *app) AppRecord {
 	r := AppRecord{
 		Submission:  *a.sub,
 		Submitted:   instant(a.submitted),
@@ -157,6 +157,11 @@ func (a *app) record() AppRecord {
 		Hold:        a.hold,
 		Released:    a.released,
 		Moved:       a.moved,
+	}
+	used := m.sched.UsedOverTime(&a.App)
+	r.Usage = Usage{
+		OverTime: m.sizes.Resource(&used), Lost: m.sizes.Resource(&a.lost.amount),
+		LostOverTime: m.sizes.Resource(&a.lost.overTime), Containers: a.lost.containers, AMs: a.lost.ams,
 	}
 	r.Submission.Priority, r.Submission.HasPriority = a.Priority(), true
 	if a.state == appFinalSaving {

@@ -240,7 +240,18 @@ type AppRecord struct {
 	Hold              Hold
 	Released          int64 // holds up to this number of a claim are over
 	Moved             bool  // to another queue than it was sent to
+	Usage             Usage
 	Attempts          []AttemptRecord
+}
+
+// Usage is what an application has used, and lost to preemption, until its record was
+// written: for reports.
+type Usage struct {
+	OverTime     creel.Resource // times milliseconds
+	Lost         creel.Resource
+	LostOverTime creel.Resource // times milliseconds
+	Containers   int32          // lost
+	AMs          int32          // lost
 }
 
 // AttemptRecord is what must survive of an attempt.

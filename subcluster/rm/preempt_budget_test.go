@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +125,34 @@ func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
 	x.pass(10)
 	if x.noticed != 10 {
 		t.Fatalf("%d under notice in all: 4 more by the budget of root", x.noticed)
+	}
+}
+
+// What an application used and lost is in its record when it ends, and is told after a
+// restart as it was before.
+func TestWhatAnApplicationLostIsToldAfterARestart(t *testing.T) {
+	x := newBudgeted(t)
+	x.pass(5)
+	if _, err := x.m.Kill(x.now, x.a.Application, ""); err != nil {
+		t.Fatal(err)
+	}
+	x.pump()
+	saved := x.m.record(x.m.apps[x.a.Application])
+	was, _ := x.m.App(x.a.Application)
+	if was.PreemptedContainers != 10 || was.PreemptedSeconds[0].Value == 0 || !was.State.Ended() {
+		t.Fatalf("%v lost %d containers: %v", was.State, was.PreemptedContainers, was.PreemptedSeconds)
+	}
+	again := newWorld(t, nil)
+	if err := again.m.Recover(x.now, &Recover{Apps: []AppRecord{saved}}); err != nil {
+		t.Fatal(err)
+	}
+	is, _ := again.m.App(x.a.Application)
+	for _, v := range []*AppView{&was, &is} {
+		t.Log(v.ResourceSeconds, v.Preempted, v.PreemptedSeconds, v.PreemptedContainers, v.PreemptedAMs)
+	}
+	if !slices.Equal(is.ResourceSeconds, was.ResourceSeconds) || !slices.Equal(is.PreemptedSeconds, was.PreemptedSeconds) ||
+		!is.Preempted.Equal(was.Preempted) || is.PreemptedContainers != was.PreemptedContainers ||
+		is.PreemptedAMs != was.PreemptedAMs {
+		t.Errorf("after a restart it is told of otherwise")
 	}
 }

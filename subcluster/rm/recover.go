@@ -68,6 +68,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(s.Priority))
 	m.sched.SetAppTags(&a.App, a.sub.Tags)
+	m.sched.SetUsedOverTime(&a.App, m.sizes.Vec(r.Usage.OverTime))
+	a.lost = losses{
+		amount: m.sizes.Vec(r.Usage.Lost), overTime: m.sizes.Vec(r.Usage.LostOverTime),
+		containers: r.Usage.Containers, ams: r.Usage.AMs,
+	}
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
 	m.count.submitted++

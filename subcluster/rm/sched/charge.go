@@ -93,6 +93,9 @@ func (s *Scheduler) accrue(a *App) {
 	}
 }
 
+// SetUsedOverTime sets what an application that was recovered has used before.
+func (s *Scheduler) SetUsedOverTime(a *App, v amounts.Vec) { a.seconds = v }
+
 // UsedOverTime is what the application has used until now, times milliseconds.
 func (s *Scheduler) UsedOverTime(a *App) amounts.Vec {
 	v := a.seconds

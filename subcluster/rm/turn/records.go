@@ -204,7 +204,17 @@ type appValue struct {
 	HeldWhy     string         `json:"heldWhy,omitempty"`
 	Released    int64          `json:"released,omitempty"`
 	Moved       bool           `json:"moved,omitempty"`
+	Usage       usageValue     `json:"usage,omitzero"`
 	Attempts    []attemptValue `json:"attempts,omitempty"`
+}
+
+// usageValue has rm.Usage's fields.
+type usageValue struct {
+	OverTime     creel.Resource `json:"overTime,omitzero"`
+	Lost         creel.Resource `json:"lost,omitzero"`
+	LostOverTime creel.Resource `json:"lostOverTime,omitzero"`
+	Containers   int32          `json:"containers,omitempty"`
+	AMs          int32          `json:"ams,omitempty"`
 }
 
 type attemptValue struct {
@@ -269,6 +279,7 @@ func encodeApp(r rm.AppRecord) ([]byte, error) {
 		HeldWhy:     r.Hold.Why,
 		Released:    r.Released,
 		Moved:       r.Moved,
+		Usage:       usageValue(r.Usage),
 	}
 	for _, a := range r.Attempts {
 		v.Attempts = append(v.Attempts, attemptToValue(a))
@@ -322,6 +333,7 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 		Hold:        rm.Hold{Claim: v.Held, Why: v.HeldWhy},
 		Released:    v.Released,
 		Moved:       v.Moved,
+		Usage:       rm.Usage(v.Usage),
 	}
 	for _, a := range v.Attempts {
 		r.Attempts = append(r.Attempts, a.record())

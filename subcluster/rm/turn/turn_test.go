@@ -263,3 +263,52 @@ func TestAttributesAreInTheJournal(t *testing.T) {
 		t.Errorf("%v", hosts)
 	}
 }
+
+// What an application has used is told after a restart as it was when it ended.
+func TestWhatAnApplicationUsedIsInTheJournal(t *testing.T) {
+	w := newWorld(t)
+	do := func(what string, f func(m *rm.Machine, now time.Time) error) {
+		t.Helper()
+		w.turn(func(m *rm.Machine, now time.Time) func() {
+			if err := f(m, now); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			return nil
+		})
+		for len(w.disk.flying) > 0 { // saves follow saves
+			w.disk.write()
+			w.turn()
+		}
+	}
+	w.turn(w.submit(1))
+	w.disk.write()
+	w.turn()
+	at := creel.AttemptID{Application: id(1), Attempt: 1}
+	do("node", func(m *rm.Machine, now time.Time) error {
+		_, err := m.RegisterNode(now, &rm.RegisterNode{
+			ID: creel.NodeID{Host: "h", Port: 1}, Resource: creel.NewResource(8192, 8),
+		})
+		return err
+	})
+	do("register", func(m *rm.Machine, now time.Time) error {
+		_, err := m.RegisterAM(now, &rm.RegisterAM{Attempt: at, Host: "am"})
+		return err
+	})
+	do("allocate", func(m *rm.Machine, now time.Time) error {
+		_, err := m.Allocate(now, at, &rm.AllocateRequest{Asks: []rm.Ask{
+			{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 2},
+		}})
+		return err
+	})
+	w.now = w.now.Add(10 * time.Second)
+	do("kill", func(m *rm.Machine, now time.Time) error {
+		_, err := m.Kill(now, id(1), "")
+		return err
+	})
+	was, _ := w.owner.Machine.App(id(1))
+	w.open()
+	is, _ := w.owner.Machine.App(id(1))
+	if !was.State.Ended() || was.ResourceSeconds[0].Value != 2*1024*10 || !slices.Equal(is.ResourceSeconds, was.ResourceSeconds) {
+		t.Errorf("%v used %v, and after a restart %v", was.State, was.ResourceSeconds, is.ResourceSeconds)
+	}
+}
