@@ -504,7 +504,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.state-store.max-completed-applications",
 		Type:    Int,
 		Default: "${yarn.resourcemanager.max-completed-applications}",
-		Doc:     "Ended applications that survive a restart.",
+		Doc:     "Ended applications that survive a restart, those that ended last.",
 	},
 	{
 		Key:     "yarn.resourcemanager.application-timeouts.monitor.interval-ms",

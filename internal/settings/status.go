@@ -145,9 +145,6 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
 	}},
-	{NotYet, "all that yarn.resourcemanager.max-completed-applications keeps survives a restart", []string{
-		"yarn.resourcemanager.state-store.max-completed-applications",
-	}},
 	{NotYet, "the limit is Hadoop's default", []string{
 		"yarn.app.attempt.diagnostics.limit.kc",
 	}},

@@ -109,7 +109,12 @@ func (m *Machine) appOver(a *app, s appState) {
 	a.AvoidNothing()
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
 	m.ended = append(m.ended, a)
-	for len(m.ended) > m.cfg.MaxCompletedApps {
+	m.keepEnded(m.cfg.MaxCompletedApps)
+}
+
+// keepEnded forgets all applications that have ended but the last of a number.
+func (m *Machine) keepEnded(most int) {
+	for len(m.ended) > most {
 		m.forgetApp(m.ended[0])
 		m.ended = m.ended[1:]
 	}

@@ -104,6 +104,9 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.MaxCompletedApps <= 0 {
 		m.cfg.MaxCompletedApps = 1000
 	}
+	if cfg.RecoveredCompleted == 0 {
+		m.cfg.RecoveredCompleted = m.cfg.MaxCompletedApps
+	}
 	further := make([]string, len(cfg.ResourceTypes))
 	for i := range further {
 		further[i] = cfg.ResourceTypes[i].Name

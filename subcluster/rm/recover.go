@@ -3,6 +3,8 @@
 package rm
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -33,6 +35,8 @@ func (m *Machine) Recover(now time.Time, r *Recover) error {
 	for _, d := range r.Disowned {
 		m.putDisowned(d.App, d.Claim)
 	}
+	slices.SortStableFunc(m.ended, func(a, b *app) int { return cmp.Compare(a.finished, b.finished) })
+	m.keepEnded(min(m.cfg.MaxCompletedApps, max(m.cfg.RecoveredCompleted, 0)))
 	m.settle()
 	return nil
 }

@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -192,5 +193,42 @@ func TestAnAttemptThatWaitedForItsContainerWaitsAgainAfterARestart(t *testing.T)
 	}
 	if v, _ := next.m.App(id); v.Attempt.Attempt != 1 || v.Containers != 1 {
 		t.Errorf("after a restart its attempt %s has %d containers", v.Attempt, v.Containers)
+	}
+}
+
+// A restart brings back the applications that ended last, as many as it may, and has the
+// others forgotten for good.
+func TestARestartKeepsTheApplicationsThatEndedLast(t *testing.T) {
+	at := time.Unix(1_000_000, 0)
+	record := func(n int32, minutes int) AppRecord {
+		return AppRecord{
+			Submission: Submission{ID: creel.ApplicationID{ClusterTimestamp: 1, ID: n}, User: "u", Queue: "default"},
+			Queue:      "root.default", State: creel.AppFinished, Final: creel.FinalSucceeded,
+			Submitted: at, Finished: at.Add(time.Duration(minutes) * time.Minute),
+		}
+	}
+	for most, want := range map[int][]int32{0: {1, 2, 3}, 2: {1, 3}, 1: {1}, -1: nil} {
+		conf := Defaults()
+		conf.ClusterTimestamp, conf.Epoch, conf.RecoveredCompleted = 1, 1, most
+		m, err := New(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Recover(at.Add(time.Hour), &Recover{Apps: []AppRecord{record(1, 9), record(2, 3), record(3, 5)}}); err != nil {
+			t.Fatal(err)
+		}
+		var have []int32
+		for a := range m.Apps {
+			have = append(have, a.ID.ID)
+		}
+		deleted := 0
+		for _, x := range m.Actions(nil) {
+			if s, ok := x.(SaveApp); ok && s.Deleted {
+				deleted++
+			}
+		}
+		if !slices.Equal(have, want) || deleted != 3-len(want) {
+			t.Errorf("of three that ended, %d may come back: %v came, %d were deleted", most, have, deleted)
+		}
 	}
 }
