@@ -123,6 +123,9 @@ type QueueLoad struct {
 	Free        creel.Resource // what a new ask could get here now, other queues' unused share included
 	AppsPending int64
 	AppsRunning int64
+	// Planned is what by the federation's plan holds there instead of Capacity, which is
+	// what is configured; nil: nothing does.
+	Planned *creel.Resource
 }
 
 // Queue finds the figures of a queue in the default partition.
@@ -206,6 +209,8 @@ type queueJSON struct {
 	Free        resourceJSON `json:"free"`
 	AppsPending int64        `json:"appsPending"`
 	AppsRunning int64        `json:"appsRunning"`
+
+	Planned *resourceJSON `json:"planned,omitempty"`
 }
 
 type resourceJSON struct {
@@ -253,8 +258,13 @@ func (l *Load) JSON() ([]byte, error) {
 					toJSON(q.Free),
 					q.AppsPending,
 					q.AppsRunning,
+					nil,
 				},
 			)
+			if q.Planned != nil {
+				planned := toJSON(*q.Planned)
+				c.Queues[len(c.Queues)-1].Planned = &planned
+			}
 		}
 	}
 	for _, p := range l.Preempted {
@@ -329,8 +339,13 @@ func ParseLoad(data []byte) (Load, error) {
 				q.Free.resource(),
 				q.AppsPending,
 				q.AppsRunning,
+				nil,
 			},
 		)
+		if q.Planned != nil {
+			planned := q.Planned.resource()
+			l.Queues[len(l.Queues)-1].Planned = &planned
+		}
 	}
 	for _, p := range j.Creel.Preempted {
 		path, err := creel.ParseQueuePath(p.Queue)

@@ -40,6 +40,9 @@ type Plan struct {
 	Began       time.Time     `json:"began,omitzero"`          // store's clock at the first plan of all
 	// Preemption is what may be taken back for queues that have a budget, by path.
 	Preemption []PreemptionBudget `json:"preemption,omitempty"`
+	// Capacities says that members have queues get what the plan says (MemberPlan.Capacity)
+	// before others there get more than theirs, in place of what is configured.
+	Capacities bool `json:"capacities,omitempty"`
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
 }
@@ -99,6 +102,10 @@ type MemberPlan struct {
 	Member creel.SubclusterID `json:"member"`
 	Given  float64            `json:"given"`
 	Weight float64            `json:"weight"`
+	// Capacity is what it is to get there before others get more than theirs: what it uses,
+	// and of what it is entitled to beyond that what waits there, as far as somebody has to
+	// give way or room is idle. As Given, and only in plans with Capacities.
+	Capacity float64 `json:"capacity,omitempty"`
 }
 
 // PlanError tells how far use was from entitlement when the plan was made.
@@ -208,6 +215,28 @@ func (q *QueuePlan) Given(id creel.SubclusterID) float64 {
 		return 0
 	}
 	return q.Members[i].Given
+}
+
+// Capacity is what the queue is to get in a member before others get more than theirs.
+func (q *QueuePlan) Capacity(id creel.SubclusterID) float64 {
+	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
+		return strings.Compare(string(e.Member), string(id))
+	})
+	if !ok {
+		return 0
+	}
+	return q.Members[i].Capacity
+}
+
+// SetCapacity sets it.
+func (q *QueuePlan) SetCapacity(id creel.SubclusterID, capacity float64) {
+	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
+		return strings.Compare(string(e.Member), string(id))
+	})
+	if !ok {
+		q.Members = slices.Insert(q.Members, i, MemberPlan{Member: id})
+	}
+	q.Members[i].Capacity = capacity
 }
 
 // Contended reports whether the queue wants more than it is entitled to.

@@ -46,6 +46,13 @@ var treeColumns = []column[rebalancer.QueueState]{
 		}
 		return "yes"
 	}},
+	{"BY PLAN", true, func(q rebalancer.QueueState) string {
+		var parts []string
+		for _, id := range slices.Sorted(maps.Keys(q.Planned)) {
+			parts = append(parts, fmt.Sprintf("%s %s", id, amountsText(q.Planned[id])))
+		}
+		return strings.Join(parts, "; ")
+	}},
 	{"DRIFT", false, func(q rebalancer.QueueState) string { return strings.Join(q.Drift, "; ") }},
 }
 

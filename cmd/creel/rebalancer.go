@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -183,6 +185,10 @@ func rebalancerWhy() *cobra.Command {
 				fmt.Errorf("the plan has no leaf queue %s; see `creel rebalancer plan`", args[0]),
 			}
 		}
+		tree, err := f.queueTree(c.Context())
+		if err != nil {
+			return err
+		}
 		return printOne(c.OutOrStdout(), f.printer, found, string(found.Queue), func(w io.Writer) error {
 			fmt.Fprintf(
 				w,
@@ -195,6 +201,7 @@ func rebalancerWhy() *cobra.Command {
 			for _, m := range found.Members {
 				fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
 			}
+			tellPlanned(w, tree.Queues, found.Queue)
 			for i := range state.Plan.Starts {
 				if s := &state.Plan.Starts[i]; s.Slow() {
 					fmt.Fprintln(w, s)
@@ -229,6 +236,20 @@ func rebalancerWhy() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// tellPlanned tells in which members a queue's capacity is the plan's.
+func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePath) {
+	for i := range queues {
+		q := &queues[i]
+		if q.Queue != path {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(q.Planned)) {
+			fmt.Fprintf(w, "%s guarantees it %s by the plan, and %s as configured\n", id, amountsText(q.Planned[id]),
+				amountsText(q.Members[id]))
+		}
+	}
 }
 
 var decisionColumns = []column[rebalancer.Decision]{

@@ -283,6 +283,14 @@ var creelRebalancerKeys = []Setting{
 			"the first such time after the first plan all count with all.",
 	},
 	{
+		Key:     "creel.rebalancer.capacities",
+		Type:    Bool,
+		Default: "true",
+		Doc: "Whether queues in creel's ResourceManagers get what the plan gives them there before others get more " +
+			"than theirs, in place of what is configured and while the plan's lease lasts, where the federation's " +
+			"queue tree gives some queue a guarantee or a weight. Hadoop's keep what is configured.",
+	},
+	{
 		Key:     "creel.escrow.lease",
 		Type:    Duration,
 		Default: "15s",

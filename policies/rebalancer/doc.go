@@ -28,9 +28,12 @@
 //  2. What a plan changed is added to the record of decisions; percentages of the
 //     queue tree are written anew when the federation's size changed.
 //  3. GivePreemption adds what members may take back from others for queues that have a
-//     preemption budget; ResourceManagers follow it (server.Budgets) while its lease lasts.
-//  4. A plan is written under that lease: a deposed leader's is refused.
-//  5. By setting it holds the invariants (package invariants) against what members report.
+//     preemption budget; ResourceManagers follow it (server.Follower) while its lease lasts.
+//  4. GiveCapacities adds what queues are to get in each member before others there get more
+//     than theirs; ResourceManagers make of that and of what is configured what each of
+//     their queues is guaranteed (MemberCapacities), while the plan's lease lasts.
+//  5. A plan is written under that lease: a deposed leader's is refused.
+//  6. By setting it holds the invariants (package invariants) against what members report.
 //
 // Which waiting applications move to another member is decided by ChooseMoves, which
 // routers ask: they can list and move them (router/moves), and drains need it where no
@@ -59,8 +62,10 @@
 // members, invariants held against members' reports, drift of the members' queues mended
 // when somebody asks for it or a setting says so (Mend).
 //
-// Not yet: queue capacities in members do not follow the plan from round to round. Amounts
-// are of the default partition, and of several resource types the dominant one
-// counts in plans. All that waits is taken to be able to run in any member that
-// has its queue.
+// Queue capacities in creel's ResourceManagers follow the plan under its lease
+// (GiveCapacities, MemberCapacities).
+//
+// Not yet: those in Hadoop's do not. Amounts are of the default partition, and of several
+// resource types the dominant one counts in plans. All that waits is taken to be able to
+// run in any member that has its queue.
 package rebalancer

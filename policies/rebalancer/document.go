@@ -198,8 +198,11 @@ type QueueState struct {
 	Preemption        Amounts `json:"preemption,omitempty"`
 	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
 	// Files is what the members' files guarantee, summed; Members the same by member.
-	Files          Amounts                         `json:"files"`
-	Members        map[creel.SubclusterID]Amounts  `json:"members"`
+	Files   Amounts                        `json:"files"`
+	Members map[creel.SubclusterID]Amounts `json:"members"`
+	// Planned is what the plan has it be guaranteed in members that follow it, in place of
+	// Members.
+	Planned        map[creel.SubclusterID]Amounts  `json:"planned,omitempty"`
 	Drift          []string                        `json:"drift,omitempty"`
 	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not at all
 	QueueUse                                       // in all members that are alive, or were a moment ago
@@ -240,6 +243,14 @@ func amountsOf(r creel.Resource) Amounts {
 		a[o.Name] = o.Value
 	}
 	return a
+}
+
+// plan notes what a queue is guaranteed in a member by the plan.
+func (s *QueueState) plan(id creel.SubclusterID, r creel.Resource) {
+	if s.Planned == nil {
+		s.Planned = map[creel.SubclusterID]Amounts{}
+	}
+	s.Planned[id] = amountsOf(r)
 }
 
 // lacking tells which members have no such queue, "" if all have it.
@@ -288,6 +299,9 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			if load := m.Load.Find(path); load != nil && m.State != subcluster.StateDeregistered {
 				s.Members[m.ID] = amountsOf(load.Capacity)
 				files = files.Add(load.Capacity)
+				if load.Planned != nil {
+					s.plan(m.ID, *load.Planned)
+				}
 				if m.State == subcluster.StateLost {
 					continue // its last figures are no news
 				}

@@ -42,6 +42,7 @@ type Pair struct {
 	Leaf, Member int32
 	Demand       float64 // use and pending, that which can run in this member
 	Use          float64
+	Waits        float64 // what of what the leaf waits for waits here; it may run elsewhere too
 }
 
 // Plan is what each leaf is entitled to, and how much of that in each member.

@@ -74,7 +74,9 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 			}
 			use := Share(load.Used, r.Total)
 			if want := min(use+pending, r.Input.Members[m]); want > 0 {
-				r.Pairs = append(r.Pairs, Pair{Leaf: int32(l), Member: int32(m), Demand: want, Use: use})
+				r.Pairs = append(r.Pairs, Pair{
+					Leaf: int32(l), Member: int32(m), Demand: want, Use: use, Waits: Share(load.Pending, r.Total),
+				})
 			}
 		}
 	}

@@ -362,6 +362,30 @@ func (s *scene) line(line string) {
 		if after := m.AppendState(nil); !bytes.Equal(before, after) {
 			s.t.Fatalf("the plan changed the state:\n%s", diff(string(before), string(after)))
 		}
+	case "capacities": // for how long, and queue=percent of the cluster
+		c := Capacities{Version: 7}
+		for _, arg := range args[1:] {
+			path, percent, _ := strings.Cut(arg, "=")
+			share, err := strconv.ParseFloat(percent, 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			c.Queues = append(c.Queues, Capacity{Queue: creel.QueuePath(path), Share: share / 100})
+		}
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		c.Until = w.now.Add(d)
+		s.bad(m.SetCapacities(w.now, c))
+	case "entitled":
+		v, _ := m.Queue(args[0])
+		if v.Planned == nil {
+			s.say("%s has what is configured, %s", v.Path, brief(v.Guaranteed))
+			break
+		}
+		s.say("%s has %s by plan %d until %s, configured are %s", v.Path, brief(v.Planned.Amount), v.Planned.Version,
+			v.Planned.Until.Sub(w.now), brief(v.Guaranteed))
 	case "stop":
 		s.bad(m.SetQueueState(w.now, creel.QueuePath(args[0]), creel.QueueStopped))
 	case "why":

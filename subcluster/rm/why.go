@@ -45,7 +45,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 		w.Text = "Nothing: it has all it asked for."
 	}
 	if !a.state.ended() {
-		w.Text = strings.TrimSpace(w.Text + m.whyPreempted(a) + m.whyBudget(a))
+		w.Text = strings.TrimSpace(w.Text + m.whyPreempted(a) + m.whyBudget(a) + m.whyPlanned(a))
 	}
 	return w, true
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
 // member is a real ResourceManager machine with one node and one application
 // that wants containers, and its keeper over a real store.
 type member struct {
+	loads  codec.Loads
 	id     creel.SubclusterID
 	mu     sync.Mutex
 	m      *rm.Machine

@@ -43,8 +43,11 @@ type Leader struct {
 	Terms   escrow.Terms
 	Shaping rebalancer.Shaping
 	Audit   Audit
-	DryRun  bool // plans are published for people, and nothing follows them
-	Log     *slog.Logger
+	// Capacities: those of queues in creel's ResourceManagers follow the plan, where the
+	// queue tree says what queues get.
+	Capacities bool
+	DryRun     bool // plans are published for people, and nothing follows them
+	Log        *slog.Logger
 
 	Counts LeaderCounts
 
@@ -224,6 +227,9 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	out := rebalancer.Publish(r, shares, l.before, l.Shaping)
 	rebalancer.GivePreemption(r, shares, out, l.before, records.Now)
 	out.Term = l.lease.Token
+	if l.Capacities && tree.FollowsCapacities() {
+		rebalancer.GiveCapacities(r, shares, out)
+	}
 	if !l.DryRun {
 		out.LeaseMS = (planRounds * l.Every).Milliseconds()
 	}

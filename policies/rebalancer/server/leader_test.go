@@ -21,15 +21,8 @@ import (
 // report has a member tell its load.
 func (x *member) report(t *testing.T, store *statestore.Memory) {
 	t.Helper()
-	var load subcluster.Load
 	x.mu.Lock()
-	c := x.m.Cluster()
-	load.Metrics.TotalMB, load.Metrics.TotalVirtualCores = c.Total.MemoryMB, c.Total.VCores
-	for q := range x.m.Queues {
-		load.Queues = append(load.Queues, subcluster.QueueLoad{
-			Queue: q.Path, Capacity: q.Guaranteed, Used: q.Used, Pending: q.Pending,
-		})
-	}
+	load := x.loads.Next(x.m, time.Now())
 	x.mu.Unlock()
 	text, err := load.JSON()
 	if err != nil {

@@ -23,7 +23,7 @@ type PreemptionSettings interface {
 	Restore(ctx context.Context) error
 }
 
-// paced is what Budgets knows of one.
+// paced is what a Follower knows of one.
 type paced struct {
 	rebalancer.Pace
 	looked  bool // at the settings, since the start
@@ -33,7 +33,7 @@ type paced struct {
 }
 
 // Spent is what was taken back in intervals of budgets, with Settings. Any goroutine may ask.
-func (k *Budgets) Spent() []subcluster.PreemptionSpent {
+func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	if s := k.pace.spent.Load(); s != nil {
 		return *s
 	}
@@ -42,7 +42,7 @@ func (k *Budgets) Spent() []subcluster.PreemptionSpent {
 
 // steer looks at what was taken back, and sets how much one round may take. Without
 // budgets it looks once, for what an agent before may have left.
-func (k *Budgets) steer(ctx context.Context) error {
+func (k *Follower) steer(ctx context.Context) error {
 	p := &k.pace
 	if len(k.list) == 0 && p.looked && !p.bound {
 		p.spent.Store(nil)
@@ -86,7 +86,7 @@ func (k *Budgets) steer(ctx context.Context) error {
 }
 
 // release leaves a ResourceManager with its own settings when the agent ends.
-func (k *Budgets) release(ctx context.Context) {
+func (k *Follower) release(ctx context.Context) {
 	if !k.pace.bound {
 		return
 	}

@@ -111,6 +111,9 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 			AppsPending: int64(q.PendingApps),
 			AppsRunning: int64(q.ActiveApps),
 		})
+		if q.Planned != nil {
+			load.Queues[len(load.Queues)-1].Planned = &q.Planned.Amount
+		}
 	}
 	return load
 }

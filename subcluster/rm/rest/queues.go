@@ -444,6 +444,14 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	h.resource(w, "minEffectiveCapacity", least)
 	h.resource(w, "maxEffectiveCapacity", most)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)
+	if p := q.Planned; p != nil { // creel's own: what holds in place of minEffectiveCapacity
+		w.Object("planned", func(w *writer) {
+			percent(w, "absoluteCapacity", p.Share)
+			h.resource(w, "effectiveCapacity", p.Amount)
+			w.Int("planVersion", p.Version)
+			w.Int("until", p.Until.UnixMilli())
+		})
+	}
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	w.Text("orderingPolicyInfo", orderName(q))

@@ -48,7 +48,8 @@ func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
 func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 	q := u.q.sized()
 	l, least, n := q.leaf, &s.sizes.Least, s.sizes.N
-	base := *s.larger(&q.guaranteed, least) // at least one container, so that tiny queues get on
+	of := q.base()
+	base := *s.larger(of, least) // at least one container, so that tiny queues get on
 	current := base
 	if used := s.usedByUsers(l); s.sizes.Compare(&used, &base, &s.total) >= 0 {
 		current = used
@@ -65,7 +66,7 @@ func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 		part.Set(i, (int64(float64(current.At(i))*l.percent*100+1e-6)+99)/100)
 		most.Set(i, int64(float64(base.At(i))*l.factor+1e-6))
 	}
-	if l.factor < 0 || q.guaranteed.IsZero() {
+	if l.factor < 0 || of.IsZero() {
 		for i := 0; i < n; i++ {
 			most.Set(i, q.max.At(i)/max(s.sizes.Step.At(i), 1)*max(s.sizes.Step.At(i), 1))
 		}

@@ -29,8 +29,11 @@ type policy interface {
 	) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
 	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
 	removesOnlyStopped() bool       // a leaf must be stopped before it may go
-	knowsLabels() bool              // nodes' labels make partitions
-	keepsConstraints() bool         // scheduling requests may wait for ever: Hadoop's handler named scheduler
+	// guarantees reports whether queues are guaranteed parts of the cluster, in whose place a plan's
+	// capacities can be.
+	guarantees() bool
+	knowsLabels() bool      // nodes' labels make partitions
+	keepsConstraints() bool // scheduling requests may wait for ever: Hadoop's handler named scheduler
 
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more

@@ -76,6 +76,7 @@ func (p *capacityPolicy) keepsMade(q *queues.Queue) bool { return !q.IsLeaf() }
 func (p *capacityPolicy) removesOnlyStopped() bool { return true }
 
 func (p *capacityPolicy) knowsLabels() bool      { return true }
+func (p *capacityPolicy) guarantees() bool       { return true }
 func (p *capacityPolicy) keepsConstraints() bool { return true }
 
 // holdsTheLine is so since Hadoop's blocked headroom.
@@ -200,7 +201,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 // minimum percent, or an equal part for each user who wants something, times the user
 // limit factor; so one user may not take what the queue has beyond its guarantee.
 func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
-	promised := q.sized().guaranteed
+	promised := *q.sized().base()
 	base := promised
 	if s.main == nil {
 		limit := s.queueLimit(q)

@@ -39,6 +39,7 @@ func (p *fairPolicy) keepsMade(*queues.Queue) bool { return true }
 func (p *fairPolicy) removesOnlyStopped() bool { return false }
 
 func (p *fairPolicy) knowsLabels() bool      { return false }
+func (p *fairPolicy) guarantees() bool       { return false }
 func (p *fairPolicy) keepsConstraints() bool { return false }
 
 func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }

@@ -101,7 +101,7 @@ func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
 // guarantee of some type or, if what is beyond is balanced, asks at all.
 func (s *Scheduler) anyBelow(balance bool) bool {
 	for _, q := range s.tree.all {
-		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().guaranteed, &q.used)) {
+		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().entitled, &q.used)) {
 			return true
 		}
 	}
@@ -116,7 +116,7 @@ func (r *round) needsOf(x *ideal) bool {
 	beyond := r.p.cfg.Balance && x.q.pendingCount > 0
 	for i := 0; i < s.sizes.Check; i++ {
 		all.Set(i, max(0, x.share.At(i)-x.used.At(i)))
-		own.Set(i, min(all.At(i), max(0, x.q.guaranteed.At(i)-x.used.At(i))))
+		own.Set(i, min(all.At(i), max(0, x.q.entitled.At(i)-x.used.At(i))))
 		beyond = beyond && (all.At(i) > 0 || x.q.pending.At(i) == 0) // of each type that it asks for
 	}
 	if !own.IsZero() {
@@ -159,7 +159,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 			}
 		}
 		if q.spec.PreemptionDisabled {
-			x.untouched = above(s, &q.used, &q.guaranteed)
+			x.untouched = above(s, &q.used, &q.entitled)
 		}
 	}
 	for _, c := range q.children {
@@ -172,7 +172,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 		x.untouched.Add(&k.untouched)
 	}
 	if q.leaf == nil && q.parent != nil {
-		over := above(s, &q.used, &q.guaranteed)
+		over := above(s, &q.used, &q.entitled)
 		x.untouched.Min(&over)
 	}
 	most := q.max
@@ -213,7 +213,8 @@ func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 		return limit, false
 	}
 	q := u.q.sized()
-	base := &q.guaranteed
+	own := q.base()
+	base := own
 	if s.tree.spec.Preemption.Balance {
 		base = &q.max
 	}
@@ -221,7 +222,7 @@ func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 	for i := 0; i < s.sizes.N; i++ {
 		to := float64(base.At(i)) * part
 		if f := q.leaf.factor; f >= 0 {
-			to = min(to, float64(q.guaranteed.At(i))*f*u.weight)
+			to = min(to, float64(own.At(i))*f*u.weight)
 		}
 		limit.Set(i, max(limit.At(i), int64(to)))
 	}
@@ -270,12 +271,12 @@ func (s *Scheduler) assign(x *ideal, balance bool) {
 // what is beyond guarantees is balanced.
 func (s *Scheduler) level(x *ideal, i int, balance bool) {
 	least := func(k *ideal) int64 {
-		return min(k.used.At(i), k.q.guaranteed.At(i)+k.untouched.At(i))
+		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))
 	}
 	most := func(k *ideal) int64 {
 		v := k.want.At(i)
 		if !balance {
-			v = min(v, max(k.q.guaranteed.At(i), k.used.At(i)))
+			v = min(v, max(k.q.entitled.At(i), k.used.At(i)))
 		}
 		return max(least(k), v)
 	}
@@ -284,13 +285,13 @@ func (s *Scheduler) level(x *ideal, i int, balance bool) {
 	for _, k := range x.kids {
 		k.share.Set(i, least(k))
 		left -= least(k)
-		if k.q.guaranteed.At(i) > 0 {
+		if k.q.entitled.At(i) > 0 {
 			byWeight = append(byWeight, k)
 		} else {
 			without = append(without, k)
 		}
 	}
-	left = rise(byWeight, i, left, least, most, func(k *ideal) float64 { return float64(k.q.guaranteed.At(i)) })
+	left = rise(byWeight, i, left, least, most, func(k *ideal) float64 { return float64(k.q.entitled.At(i)) })
 	rise(without, i, left, least, most, func(*ideal) float64 { return 1 })
 }
 
@@ -346,7 +347,7 @@ func rise(
 // these count for nothing, as in Hadoop: they would keep a queue from its memory
 // for good because another needs few vcores with much memory.
 func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
-	g := &x.q.guaranteed
+	g := &x.q.entitled
 	if x.q.spec.PreemptionDisabled {
 		return nil
 	}

@@ -32,7 +32,7 @@ type Queue struct {
 	parent                                   *Queue
 	leaf                                     *leafState
 	version                                  int64   // of guaranteed to weight; see sized
-	promised                                 float64 // dominant share of guaranteed
+	promised                                 float64 // dominant share of entitled
 	containers, heldContainers, pendingCount int32
 	slot                                     int32
 	parkedBelow                              int // children parked
@@ -65,6 +65,8 @@ type Queue struct {
 	spec       *queues.Queue
 
 	guaranteed, max  amounts.Vec
+	entitled         amounts.Vec // guaranteed, or what the federation's plan has it get here; see planned.go
+	planShare        float64     // entitled as a part of the cluster
 	cap              *queueCap   // nil: no federation-wide maximum
 	held             amounts.Vec // reserved
 	blocker          *Ask        // that waits for max; see blocker.go

@@ -61,7 +61,8 @@ func (q *Queue) resize() {
 	if q.cap = s.caps[q.path]; q.cap != nil {
 		q.bounded = true
 	}
-	q.promised = s.sizes.Dominant(&q.guaranteed, &s.total)
+	s.byPlan(q)
+	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
 	if q.leaf != nil {
 		q.leaf.caps = s.userCaps[q.path]
 		s.sizeLeaf(q)
@@ -138,9 +139,10 @@ func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amou
 func (s *Scheduler) sizeLeaf(q *Queue) {
 	l := q.leaf
 	l.measureUsers()
-	l.assured = *s.larger(&q.guaranteed, &s.sizes.Least)
+	base := q.base()
+	l.assured = *s.larger(base, &s.sizes.Least)
 	l.percent, l.factor = q.minUserPercent()/100, q.factor()
-	if l.bound = s.sizes.Dominant(&l.assured, &s.total) * l.factor; l.factor < 0 || q.guaranteed.IsZero() {
+	if l.bound = s.sizes.Dominant(&l.assured, &s.total) * l.factor; l.factor < 0 || base.IsZero() {
 		l.bound = s.sizes.Dominant(&q.max, &s.total)
 	}
 	step := s.sizes.Step

@@ -22,6 +22,7 @@ type QueueView struct {
 	Spec     queues.Queue // as configured, without Children
 
 	Guaranteed, Max               creel.Resource // of the cluster as it is now
+	Planned                       *PlannedView   // what a plan has it get instead of Guaranteed
 	Minimum                       creel.Resource // FairScheduler: minResources
 	Used, Reserved                creel.Resource
 	Pending                       creel.Resource
@@ -114,7 +115,7 @@ type UserView struct {
 // usedCapacity is use over guarantee, or over a smallest container if that is more: by
 // the calculator's measure.
 func (s *Scheduler) usedCapacity(q *Queue) float64 {
-	have := max(q.promised, s.sizes.Dominant(&s.sizes.Least, &s.total))
+	have := max(s.sizes.Dominant(&q.guaranteed, &s.total), s.sizes.Dominant(&s.sizes.Least, &s.total))
 	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
 }
 
@@ -135,6 +136,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		State:               q.state,
 		Spec:                *q.spec,
 		Guaranteed:          s.sizes.Resource(&q.guaranteed),
+		Planned:             s.Planned(q),
 		Max:                 within(q.max),
 		Used:                s.sizes.Resource(&q.used),
 		Reserved:            s.sizes.Resource(&q.held),

@@ -61,6 +61,8 @@ type Scheduler struct {
 	caps        map[creel.QueuePath]*queueCap // nil without any
 	userCaps    map[creel.QueuePath]*userCaps // nil without any
 
+	planned *capacities // of the federation's plan; nil: the configured ones hold
+
 	preemptBudgets map[creel.QueuePath]*preemptionBudget // nil without any
 	waiting        int                                   // applications with asks outstanding that may get containers
 

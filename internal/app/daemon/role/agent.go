@@ -120,7 +120,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes costs it much
 		Read: func(ctx context.Context) (places.Nodes, error) { return web().Racks(ctx) },
 	}
-	budgets := &rebalance.Budgets{
+	budgets := &rebalance.Follower{
 		ID: c.Member.ID, Store: store, Every: hadoopBudgetPoll, Log: c.Log,
 		Settings: &remote.HadoopPreemption{Web: port, User: c.User},
 	}

@@ -216,12 +216,14 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	r.Health.Gauge("creel_escrow_users", "Users who may use more, or less, than every user of their queue: they have an "+
 		"escrow record of their own.", func() float64 { return float64(c.HotUsers.Load()) })
 	r.Add("escrow", keeper.Run)
-	budgets := &rebalance.Budgets{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
+	follower := &rebalance.Follower{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
 	r.Health.Gauge("creel_preemption_budget_bytes",
-		"Memory that may be taken back for queues with a preemption budget, in one interval.", mb(&budgets.Counts.ShareMB))
+		"Memory that may be taken back for queues with a preemption budget, in one interval.", mb(&follower.Counts.ShareMB))
 	r.Health.Counter("creel_preemption_budget_failures_total", "Looks at preemption budgets that failed.",
-		budgets.Counts.Failed.Load)
-	r.Add("preemption budgets", budgets.Run)
+		follower.Counts.Failed.Load)
+	r.Health.Gauge("creel_planned_queues", "Queues whose capacity is what the federation's plan gives them here, not "+
+		"what is configured.", func() float64 { return float64(follower.Counts.Planned.Load()) })
+	r.Add("the federation's plan", follower.Run)
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 

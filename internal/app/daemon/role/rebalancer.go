@@ -30,13 +30,15 @@ type RebalancerConfig struct {
 	Lease     time.Duration
 	MaxChange float64       // of a weight in one plan
 	SlowStart time.Duration // from nothing to all of a member's size
-	DryRun    bool
-	Audit     rebalance.Audit
-	Escrow    escrow.Terms
-	Signer    *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
-	Web       string             // address to listen on
-	WebServer webserver.Config
-	Log       *slog.Logger
+	// Capacities of queues in members follow the plan.
+	Capacities bool
+	DryRun     bool
+	Audit      rebalance.Audit
+	Escrow     escrow.Terms
+	Signer     *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
+	Web        string             // address to listen on
+	WebServer  webserver.Config
+	Log        *slog.Logger
 }
 
 // RebalancerSettings reads a rebalancer's configuration.
@@ -53,13 +55,14 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		return RebalancerConfig{}, err
 	}
 	return RebalancerConfig{
-		Signer:    signer,
-		Name:      "rebalancer-" + host,
-		Every:     s.Duration("creel.rebalancer.interval"),
-		Lease:     s.Duration("creel.rebalancer.lease"),
-		MaxChange: s.Float("creel.rebalancer.max-change") / 100,
-		SlowStart: s.Duration("creel.rebalancer.slow-start"),
-		DryRun:    s.Bool("creel.rebalancer.dry-run"),
+		Signer:     signer,
+		Name:       "rebalancer-" + host,
+		Every:      s.Duration("creel.rebalancer.interval"),
+		Lease:      s.Duration("creel.rebalancer.lease"),
+		MaxChange:  s.Float("creel.rebalancer.max-change") / 100,
+		SlowStart:  s.Duration("creel.rebalancer.slow-start"),
+		Capacities: s.Bool("creel.rebalancer.capacities"),
+		DryRun:     s.Bool("creel.rebalancer.dry-run"),
 		Audit: rebalance.Audit{
 			Every:  s.Duration("creel.rebalancer.audit.interval"),
 			Within: s.Duration("creel.rebalancer.audit.within"),
@@ -95,6 +98,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.Shaping{Step: c.MaxChange, SlowStart: c.SlowStart},
 		Audit:   c.Audit, Terms: c.Escrow,
+		Capacities: c.Capacities,
 	}
 	n := &r.Leader.Counts
 	r.Health.Counter("creel_rebalancer_plans_total", "Plans published.", n.Plans.Load)

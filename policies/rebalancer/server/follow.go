@@ -17,18 +17,18 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// BudgetStore is what Budgets needs of the state store.
-type BudgetStore interface {
+// FollowerStore is what a Follower needs of the state store.
+type FollowerStore interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Budgets tells a ResourceManager what it may take back for queues that have a
-// preemption budget in the federation, as long as the plan's lease lasts. While the
-// store is away what was told holds until that lease is over; then the local settings
-// hold alone.
-type Budgets struct {
+// Follower has a ResourceManager follow the federation's plan as long as its lease lasts:
+// what its queues get there before others get more than theirs, and what it may take back
+// for queues that have a preemption budget in the federation. While the store is away what
+// was told holds until that lease is over; then the local settings hold alone.
+type Follower struct {
 	ID    creel.SubclusterID
-	Store BudgetStore
+	Store FollowerStore
 	Turn  Turn
 	// Settings, if given, is a ResourceManager of Hadoop's for which this process speaks;
 	// Turn is not used then.
@@ -38,25 +38,27 @@ type Budgets struct {
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
-	Counts BudgetCounts
+	Counts FollowerCounts
 
-	plan *subcluster.Plan // last told
-	list []rm.PreemptionBudget
-	pace paced // with Settings
+	plan       *subcluster.Plan // last told
+	list       []rm.PreemptionBudget
+	pace       paced                      // with Settings
+	capacities []rebalancer.QueueCapacity // last in force
 	// first is the store's clock when the plan was first looked at. What this
 	// subcluster took in the interval before is not known to a machine that recovered.
 	first    time.Time
 	recovers bool
 }
 
-// BudgetCounts are for metrics.
-type BudgetCounts struct {
+// FollowerCounts are for metrics.
+type FollowerCounts struct {
 	Failed         atomic.Int64
 	ShareMB, Count atomic.Int64 // of the budgets told last
+	Planned        atomic.Int64 // queues whose capacity is the plan's
 }
 
-// Run keeps budgets in force until ctx ends.
-func (k *Budgets) Run(ctx context.Context) error {
+// Run keeps the plan in force until ctx ends.
+func (k *Follower) Run(ctx context.Context) error {
 	if k.Settings != nil {
 		k.recovers = true
 		defer k.release(ctx)
@@ -82,7 +84,7 @@ func (k *Budgets) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != told && now != "" {
-			k.Log.Warn("preemption budgets are not read", "subcluster", k.ID, "error", now)
+			k.Log.Warn("the federation's plan is not followed", "subcluster", k.ID, "error", now)
 		}
 		told = now
 		timer.Reset(k.wait())
@@ -91,15 +93,21 @@ func (k *Budgets) Run(ctx context.Context) error {
 
 // wait is until the next look: a plan of a short lease is to be followed by the next one
 // before it is over, as without a plan nothing bounds what is taken.
-func (k *Budgets) wait() time.Duration {
+func (k *Follower) wait() time.Duration {
 	if k.plan == nil || k.plan.LeaseMS <= 0 {
 		return k.Every
 	}
 	return min(k.Every, max(time.Duration(k.plan.LeaseMS)*time.Millisecond/6, 100*time.Millisecond))
 }
 
-// round reads the plan, if the queue tree has budgets, and tells the ResourceManager.
-func (k *Budgets) round(ctx context.Context) error {
+// capacityBand is the part of a subcluster by which the plan's capacities of its queues
+// may differ from those in force. They may change by any amount at once: that costs
+// nothing, a lease ends them, and preemption waits before it takes.
+const capacityBand, capacityStep = 0.01, 1
+
+// round reads the plan, if the queue tree says something that members follow,
+// and tells the ResourceManager.
+func (k *Follower) round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Every, time.Second))
 	defer cancel()
 	sent := k.Clock.Now() // leases count from before the read
@@ -113,15 +121,19 @@ func (k *Budgets) round(ctx context.Context) error {
 	case err != nil || plan == nil:
 		return err
 	}
-	return k.Turn(ctx, func(m *rm.Machine, machine time.Time) {
-		m.SetPreemptionBudgets(machine, k.budgets(plan, now, machine.Add(sent.Sub(k.Clock.Now()))))
+	var refused error
+	err = k.Turn(ctx, func(m *rm.Machine, machine time.Time) {
+		at := machine.Add(sent.Sub(k.Clock.Now()))
+		m.SetPreemptionBudgets(machine, k.budgets(plan, now, at))
+		refused = m.SetCapacities(machine, k.planned(plan, m.ConfiguredQueues(), now, at))
 	})
+	return errors.Join(err, refused)
 }
 
-// read gives the plan to be told and the store's clock: one without budgets if the queue
-// tree has none any more, nil if there is nothing new.
-func (k *Budgets) read(ctx context.Context) (*subcluster.Plan, time.Time, error) {
-	has, err := k.bounded(ctx)
+// read gives the plan to be told and the store's clock: an empty one if the
+// queue tree says nothing any more, nil if there is nothing new.
+func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error) {
+	has, err := k.followed(ctx)
 	if err != nil || !has && k.plan == nil {
 		return nil, time.Time{}, err
 	}
@@ -148,8 +160,8 @@ func (k *Budgets) read(ctx context.Context) (*subcluster.Plan, time.Time, error)
 	return plan, set.Now, nil
 }
 
-// bounded reports whether the queue tree has a budget.
-func (k *Budgets) bounded(ctx context.Context) (bool, error) {
+// followed reports whether the queue tree says something that members follow by a plan.
+func (k *Follower) followed(ctx context.Context) (bool, error) {
 	set, err := k.Store.Documents(ctx, rebalancer.TreeClass)
 	if err != nil {
 		return false, err
@@ -162,6 +174,9 @@ func (k *Budgets) bounded(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if tree.FollowsCapacities() {
+		return true, nil
+	}
 	for i := range tree.Queues {
 		if tree.Queues[i].PreemptionBounded() && !tree.Queues[i].Optout {
 			return true, nil
@@ -172,7 +187,7 @@ func (k *Budgets) bounded(ctx context.Context) (bool, error) {
 
 // budgets are those of a plan for this subcluster. now is the store's clock when the
 // plan was read, and at the machine's of a moment not after that.
-func (k *Budgets) budgets(plan *subcluster.Plan, now, at time.Time) []rm.PreemptionBudget {
+func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.PreemptionBudget {
 	var out []rm.PreemptionBudget
 	share := int64(0)
 	for i := range plan.Preemption {
@@ -189,5 +204,26 @@ func (k *Budgets) budgets(plan *subcluster.Plan, now, at time.Time) []rm.Preempt
 	}
 	k.Counts.ShareMB.Store(share)
 	k.Counts.Count.Store(int64(len(out)))
+	return out
+}
+
+// planned are the capacities of a plan for this subcluster's queues; now and at are as of
+// budgets.
+func (k *Follower) planned(
+	plan *subcluster.Plan, own []rm.ConfiguredQueue, now, at time.Time,
+) (out rm.Capacities) {
+	if plan.Capacities {
+		queues := make([]rebalancer.MemberQueue, len(own))
+		for i, q := range own {
+			queues[i] = rebalancer.MemberQueue{Queue: q.Queue, Share: q.Share, Maximum: q.Maximum}
+		}
+		to := rebalancer.MemberCapacities(plan, k.ID, queues)
+		k.capacities = rebalancer.ShapeCapacities(k.capacities, to, capacityBand, capacityStep)
+		for _, q := range k.capacities {
+			out.Queues = append(out.Queues, rm.Capacity{Queue: q.Queue, Share: q.Share})
+		}
+		out.Until, out.Version = at.Add(plan.Ends().Sub(now)), plan.Version
+	}
+	k.Counts.Planned.Store(int64(len(out.Queues)))
 	return out
 }

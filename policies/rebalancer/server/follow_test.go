@@ -97,8 +97,8 @@ func (f *federation) live(d time.Duration, noticed []int) {
 	}
 }
 
-// rebalanced runs a leader, and the budgets of each member, until stop.
-func (f *federation) rebalanced() (stop func()) {
+// rebalanced runs a leader, and the followers of each member, until stop.
+func (f *federation) rebalanced(capacities bool) (stop func()) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	run := func(do func(context.Context) error) {
 		f.wg.Go(func() {
@@ -109,10 +109,10 @@ func (f *federation) rebalanced() (stop func()) {
 	}
 	run((&Leader{
 		Name: "a", Store: f.store, Every: 2 * time.Second, Lease: 3 * time.Second, Terms: quick,
-		Log: slog.New(slog.DiscardHandler),
+		Capacities: capacities, Log: slog.New(slog.DiscardHandler),
 	}).Run)
 	for _, x := range f.members {
-		run((&Budgets{
+		run((&Follower{
 			ID: x.id, Store: cuttable{f.store, x}, Turn: x.turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
 		}).Run)
 	}
@@ -133,7 +133,7 @@ func (f *federation) tree(text string) {
 func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := crowd(t)
-		stop := f.rebalanced()
+		stop := f.rebalanced(false)
 		noticed := []int{0, 0}
 		f.live(10*time.Second, noticed)
 		stop()
@@ -150,7 +150,7 @@ func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 		for _, x := range f.members {
 			x.report(t, f.store)
 		}
-		stop := f.rebalanced()
+		stop := f.rebalanced(false)
 		time.Sleep(2500 * time.Millisecond) // the first plan, and who reads it
 		f.live(50*time.Second, noticed)
 		if sum := noticed[0] + noticed[1]; sum != 6 {
@@ -194,9 +194,91 @@ func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
 		first    time.Time
 		want     int64
 	}{{true, now, 0}, {true, now.Add(-time.Hour), 1024}, {false, now, 1024}} {
-		k := &Budgets{ID: "sc-1", recovers: c.recovers, first: c.first}
+		k := &Follower{ID: "sc-1", recovers: c.recovers, first: c.first}
 		if got := k.budgets(plan, now, now)[0]; got.Share.MemoryMB != c.want || !got.Until.Equal(now.Add(30*time.Second)) {
 			t.Errorf("recovers %t, first look %s: %+v", c.recovers, c.first, got)
 		}
 	}
+}
+
+// uses is what a queue has in each member, in GiB.
+func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
+	for _, x := range f.members {
+		x.mu.Lock()
+		u, _, _ := x.m.QueueUse(path)
+		x.mu.Unlock()
+		each = append(each, u.MemoryMB/1024)
+	}
+	return each
+}
+
+// root.b is guaranteed half of the federation, and all it wants waits in one of two members,
+// where root.a has everything. By its configuration that member gives it half of itself, and
+// so half of what it is guaranteed. By the plan's capacities it comes to what it is
+// guaranteed, but for the tenth by which root.a may be above its part before it loses any;
+// and root.a, which has its own half in the other member, loses nothing there.
+func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		capacities  bool
+		document    string
+		least, most int64
+	}{
+		{"the plan's", true, `{"queues":[{"queue":"root.b","guarantee":"50%"}]}`, 18, 20},
+		{"a setting says none", false, `{"queues":[{"queue":"root.b","guarantee":"50%"}]}`, 10, 11},
+		{"a tree that says nothing of it", true, `{"queues":[{"queue":"root.b","maximum":"90%"}]}`, 10, 11},
+		{
+			"queues that do not follow", true,
+			`{"queues":[{"queue":"root.a","guarantee":"50%"},{"queue":"root.b","optout":true}]}`, 10, 11,
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := crowd(t)
+			f.tree(c.document)
+			f.members[0].want(t, 20)
+			f.members[1].want(t, 0)
+			for _, x := range f.members {
+				x.report(t, f.store)
+			}
+			stop := f.rebalanced(c.capacities)
+			noticed := []int{0, 0}
+			f.live(2*time.Minute, noticed)
+			if b := f.usesOf("root.b"); b[0] < c.least || b[0] > c.most || b[1] != 0 || noticed[1] != 0 {
+				t.Errorf("%s: root.b uses %v GiB, not %d to %d; %v were taken", c.name, b, c.least, c.most, noticed)
+			}
+			if c.least == 10 {
+				stop()
+				return
+			}
+			x := f.members[0]
+			x.mu.Lock()
+			q, _ := x.m.Queue("root.b")
+			x.cut = true
+			x.mu.Unlock()
+			load := f.load(x.id).Find("root.b")
+			if q.Planned == nil || load.Planned == nil || load.Planned.MemoryMB < 18*1024 ||
+				load.Capacity.MemoryMB != 10*1024 {
+				t.Errorf("in force is %+v, and told %+v", q.Planned, load)
+			}
+			// Cut off from the store: when the plan's lease is over what is configured holds.
+			f.live(10*time.Second, noticed)
+			x.mu.Lock()
+			q, _ = x.m.Queue("root.b")
+			x.mu.Unlock()
+			if q.Planned != nil {
+				t.Errorf("without a plan %+v is in force", q.Planned)
+			}
+			stop()
+		})
+	}
+}
+
+// load is what a member has reported.
+func (f *federation) load(id creel.SubclusterID) *subcluster.Load {
+	records, err := f.store.Records(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m, _ := subcluster.Build(nil, records, records.Now).Member(id)
+	return &m.Load
 }

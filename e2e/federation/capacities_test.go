@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// memberQueue is a queue as a member's scheduler document tells it.
+type memberQueue struct {
+	QueueName        string
+	Capacity         float64
+	AbsoluteCapacity float64
+	ResourcesUsed    struct{ Memory int }
+	Planned          *struct {
+		AbsoluteCapacity float64
+		PlanVersion      int64
+	}
+}
+
+func queueOf(t testing.TB, web, name string) memberQueue {
+	t.Helper()
+	var doc struct {
+		Scheduler struct {
+			SchedulerInfo struct{ Queues struct{ Queue []memberQueue } }
+		}
+	}
+	if _, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
+		if q.QueueName == name {
+			return q
+		}
+	}
+	t.Fatalf("%s has no queue %s", web, name)
+	return memberQueue{}
+}
+
+// A queue is guaranteed half of the federation, and all it wants is in one of two members, where
+// another queue has everything: it takes back there what that one has beyond its own half, of
+// which most is in the other member, where nothing is taken from it. When the rebalancer is gone,
+// or plans are paused, what is configured holds again.
+func TestAQueueRecoversItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
+	const each, memory = 512, 8192
+	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
+	f := startSimulation(t, 2, memory, hadoop.Conf{
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+		"yarn.resourcemanager.scheduler.monitor.enable":       "true",
+		prefix + "monitoring_interval":                        "200",
+		prefix + "max_wait_before_kill":                       "400",
+		prefix + "total_preemption_per_round":                 "1",
+		prefix + "natural_termination_factor":                 "1",
+	})
+	f.startRebalancer(t)
+	one, two := f.Subclusters[0].Addresses.Web, f.Subclusters[1].Addresses.Web
+	for _, web := range []string{one, two} {
+		for range memory / each {
+			submitSleep(t, web, "other", each)
+		}
+	}
+	if process.Poll(nil, func() bool {
+		return queueOf(t, one, "other").ResourcesUsed.Memory+queueOf(t, two, "other").ResourcesUsed.Memory == 2*memory
+	}) != nil {
+		t.Fatal("the members are not full")
+	}
+	f.applyTree(t, "queues:\n- {queue: root.default, guarantee: {memory: 8192}}\n- {queue: root.other, guarantee: {memory: 8192}}\n")
+	configured := queueOf(t, one, "default")
+	began := time.Now()
+	for range memory / each {
+		submitSleep(t, one, "default", each)
+	}
+	// But for the tenth by which the other may be above its part before it loses any.
+	const enough = memory * 85 / 100
+	if process.Poll(nil, func() bool { return queueOf(t, one, "default").ResourcesUsed.Memory >= enough }) != nil {
+		t.Fatalf("it has %+v of %d MB", queueOf(t, one, "default"), memory)
+	}
+	q := queueOf(t, one, "default")
+	t.Logf("%d of %d MB after %.1f s; configured are %.0f%% of the member, the plan gives %.0f%%",
+		q.ResourcesUsed.Memory, memory, time.Since(began).Seconds(), q.AbsoluteCapacity, q.Planned.AbsoluteCapacity)
+	if q.AbsoluteCapacity != configured.AbsoluteCapacity || q.Planned.AbsoluteCapacity < 80 {
+		t.Errorf("configured %v, then %+v with %+v planned", configured.AbsoluteCapacity, q, q.Planned)
+	}
+	if n := metric(t, two, "creel_rm_preempted_containers_total"); n > 0 {
+		t.Errorf("%v containers are taken back in the other member", n)
+	}
+	if n := metric(t, one, "creel_planned_queues"); n < 2 {
+		t.Errorf("%v queues are planned", n)
+	}
+	text := ""
+	if process.Poll(nil, func() bool {
+		text = f.operate(t, "rebalancer", "why", "root.default")
+		return strings.Contains(text, "sc-1 guarantees it memory ")
+	}) != nil {
+		t.Errorf("creel rebalancer why says\n%s", text)
+	}
+	f.operate(t, "rebalancer", "pause", "--reason", "test")
+	if process.Poll(nil, func() bool { return queueOf(t, one, "default").Planned == nil }) != nil {
+		t.Errorf("plans are paused, and in force is %+v", queueOf(t, one, "default").Planned)
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// MemberQueue is a queue of a member as its configuration has it: parts of the member.
+type MemberQueue struct {
+	Queue          creel.QueuePath
+	Share, Maximum float64
+}
+
+// QueueCapacity is what a queue of a member is to get before others there get more than
+// theirs, as a part of the member.
+type QueueCapacity struct {
+	Queue creel.QueuePath
+	Share float64
+}
+
+// keepsCapacity is the part of its configured capacity that a queue keeps whatever a plan
+// says: what it wants of a sudden begins with that, and no capacity becomes nothing.
+const keepsCapacity = 0.05
+
+// FollowsCapacities reports whether the capacities of members' queues are to follow plans
+// over a tree: it says of some queue what it gets in the federation. Without a word of
+// that each member's configuration is all that anybody said.
+func (t *Tree) FollowsCapacities() bool {
+	return slices.ContainsFunc(t.Queues, func(q Queue) bool {
+		return !q.Optout && (!q.Guarantee.IsZero() || q.GuaranteePercent > 0 || q.Weight > 0)
+	})
+}
+
+// GiveCapacities puts into a plan what queues are to get in each member before others there
+// get more than theirs: what they use now and, where they are below their entitlement in the
+// federation, more where they wait, as far as room is idle there or others are above theirs.
+// So it differs from use by as little as brings everybody to the entitlement, and nothing is
+// taken back anywhere but for who waits there; what a queue lacks counts once, however many
+// members it waits in. What a plan gives (Given) says where work should go, and would have
+// each member make room for work that waits elsewhere. The capacities of a member sum to no
+// more than it has, as uses do.
+func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
+	out.Capacities = true
+	lacks, beyond := slices.Clone(p.Entitled), make([]float64, len(r.Leaves))
+	idle, capacity := slices.Clone(r.Input.Members), make([]float64, len(r.Pairs))
+	byMember := make([][]int, len(r.Members))
+	for i := range r.Pairs {
+		x := &r.Pairs[i]
+		capacity[i] = x.Use
+		lacks[x.Leaf] -= x.Use
+		idle[x.Member] -= x.Use
+		byMember[x.Member] = append(byMember[x.Member], i)
+	}
+	for l := range lacks {
+		beyond[l], lacks[l] = max(0, -lacks[l]), max(0, lacks[l])
+		if out.Queues[l].Optout {
+			beyond[l], lacks[l] = 0, 0
+		}
+	}
+	for m, pairs := range byMember {
+		from := slices.Clone(pairs) // who is furthest above first
+		slices.SortStableFunc(from, func(a, b int) int {
+			return cmp.Compare(beyond[r.Pairs[b].Leaf], beyond[r.Pairs[a].Leaf])
+		})
+		for _, i := range pairs {
+			x := &r.Pairs[i]
+			need := min(lacks[x.Leaf], x.Waits)
+			if need <= 0 {
+				continue
+			}
+			got := min(need, max(0, idle[m]))
+			idle[m] -= got
+			for len(from) > 0 && got < need {
+				other := from[0]
+				gives := min(need-got, beyond[r.Pairs[other].Leaf], capacity[other])
+				if gives <= 0 {
+					from = from[1:]
+					continue
+				}
+				capacity[other] -= gives
+				beyond[r.Pairs[other].Leaf] -= gives
+				got += gives
+			}
+			capacity[i] += got
+			lacks[x.Leaf] -= got
+		}
+	}
+	at := 0
+	for l := range r.Queues {
+		q := &out.Queues[l]
+		for ; at < len(r.Pairs) && int(r.Pairs[at].Leaf) == l; at++ {
+			if capacity[at] > 0 {
+				q.SetCapacity(r.Members[r.Pairs[at].Member], capacity[at])
+			}
+		}
+	}
+}
+
+// MemberCapacities is what a plan has the queues of a member be guaranteed there, by path:
+// what it gives each of them there, and of the rest what each is configured to have, those
+// furthest below that first. Queues that do not follow the plan keep what is configured.
+// own are the member's queues, below root. A queue above others has the sum of theirs, and
+// none more than its maximum; so siblings never sum to more than the queue above them, and
+// to all of it where they do as configured. Nil if the plan does not count with the member.
+func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQueue) []QueueCapacity {
+	size := 0.0
+	for _, m := range p.Members {
+		if m.Member == id {
+			size = m.Share
+		}
+	}
+	if size <= 0 || len(own) == 0 {
+		return nil
+	}
+	own = slices.Clone(own)
+	slices.SortFunc(own, func(a, b MemberQueue) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	at := make(map[creel.QueuePath]int, len(own))
+	above := map[creel.QueuePath]bool{}
+	for i := range own {
+		at[own[i].Queue] = i
+		above[own[i].Queue.Parent()] = true
+	}
+	var leaves []int
+	var entries []levelEntry
+	floors, all := 0.0, 0.0
+	for i := range own {
+		q := &own[i]
+		if above[q.Queue] {
+			continue
+		}
+		e := levelEntry{floor: keepsCapacity * q.Share, ceiling: min(1, q.Maximum), weight: max(q.Share, 1e-9)}
+		if x := p.Queue(q.Queue); x != nil && x.Optout {
+			e.floor, e.ceiling = q.Share, q.Share
+		} else if x != nil {
+			e.floor = max(e.floor, x.Capacity(id)/size)
+		}
+		e.floor = min(e.floor, e.ceiling)
+		leaves, entries = append(leaves, i), append(entries, e)
+		floors, all = floors+e.floor, all+q.Share
+	}
+	if floors > 1 { // queues that keep theirs leave the others less than the plan gives them
+		for i := range entries {
+			entries[i].floor /= floors
+		}
+		floors = 1
+	}
+	// Each is filled up to what is configured, where that is less than all of the member too.
+	level := min(1, waterLevel(entries, max(floors, min(1, all))))
+	shares := make([]float64, len(own))
+	for i, leaf := range leaves {
+		shares[leaf] = entries[i].at(level)
+		for q := own[leaf].Queue.Parent(); q != creel.RootQueue && q != ""; q = q.Parent() {
+			if j, ok := at[q]; ok {
+				shares[j] += shares[leaf]
+			}
+		}
+	}
+	for i := range own { // from the top
+		if most := min(1, own[i].Maximum); above[own[i].Queue] && shares[i] > most {
+			shrink(own, shares, at, i, most/shares[i])
+		}
+	}
+	out := make([]QueueCapacity, len(own))
+	for i := range own {
+		out[i] = QueueCapacity{own[i].Queue, shares[i]}
+	}
+	return out
+}
+
+// shrink takes from a queue and all below it, and so from those above it.
+func shrink(own []MemberQueue, shares []float64, at map[creel.QueuePath]int, i int, by float64) {
+	lost := shares[i] * (1 - by)
+	for q := own[i].Queue.Parent(); q != creel.RootQueue && q != ""; q = q.Parent() {
+		if j, ok := at[q]; ok {
+			shares[j] -= lost
+		}
+	}
+	below := string(own[i].Queue) + "."
+	for j := range own {
+		if j == i || strings.HasPrefix(string(own[j].Queue), below) {
+			shares[j] *= by
+		}
+	}
+}
+
+// ShapeCapacities keeps the capacities before, which are of the same member, where none
+// would change by more than the dead band, and moves them by at most step at a time. What
+// holds of the sums of both holds of what comes out. Queues that came or went since have
+// it begin with what the plan gives.
+func ShapeCapacities(before, to []QueueCapacity, deadBand, step float64) []QueueCapacity {
+	if len(before) != len(to) {
+		return to
+	}
+	furthest := 0.0
+	for i := range to {
+		if to[i].Queue != before[i].Queue {
+			return to
+		}
+		furthest = max(furthest, math.Abs(to[i].Share-before[i].Share))
+	}
+	if furthest <= deadBand {
+		return before
+	}
+	part := min(1, step/furthest)
+	out := make([]QueueCapacity, len(to))
+	for i := range to {
+		out[i] = QueueCapacity{to[i].Queue, before[i].Share + part*(to[i].Share-before[i].Share)}
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Capacities are what the federation's plan has queues get here before others get more
+// than theirs, in place of what their configuration guarantees them, until its lease is
+// over. The order between queues and preemption go by them. Limits of users and AMs go by
+// the larger of the two, and a queue's maximum, its number of applications and what
+// Hadoop's documents tell by the configuration alone: a plan makes nobody's limits smaller.
+type Capacities struct {
+	Queues  []Capacity
+	Until   time.Time // by the scheduler's time
+	Version int64     // of the plan, for people
+}
+
+// Capacity is that of one queue.
+type Capacity struct {
+	Queue creel.QueuePath
+	Share float64 // of the cluster, of every resource type
+}
+
+// capacities are those in force.
+type capacities struct {
+	Capacities
+	byPath map[creel.QueuePath]float64
+	ends   *timer
+}
+
+// SetCapacities puts capacities in force, in place of all before; none: the configured
+// ones hold again. Queues that are not named, as those made since, divide what those next
+// to them leave, up to what is configured. Refused as a whole, and what was in force stays,
+// when queues next to each other have more than the queue above them. Schedule is due.
+func (s *Scheduler) SetCapacities(c Capacities) error {
+	if err := s.checkCapacities(&c); err != nil {
+		return err
+	}
+	was := s.planned
+	if was != nil {
+		s.stop(&was.ends)
+	}
+	s.planned = nil
+	if len(c.Queues) > 0 && c.Until.UnixNano() > s.now {
+		p := &capacities{Capacities: c, byPath: make(map[creel.QueuePath]float64, len(c.Queues))}
+		for _, q := range c.Queues {
+			p.byPath[q.Queue] = q.Share
+		}
+		p.ends = s.timer(c.Until.UnixNano(), func() {
+			s.planned, s.tree.stale = nil, true
+		})
+		s.planned = p
+	}
+	if !was.same(s.planned) { // a longer lease of the same amounts changes nothing for anybody
+		s.resize()
+	}
+	return nil
+}
+
+func (p *capacities) same(other *capacities) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	if len(p.byPath) != len(other.byPath) {
+		return false
+	}
+	for path, share := range p.byPath {
+		if is, ok := other.byPath[path]; !ok || is != share {
+			return false
+		}
+	}
+	return true
+}
+
+// rounding is what sums of shares may differ by.
+const rounding = 1e-6
+
+func (s *Scheduler) checkCapacities(c *Capacities) error {
+	refuse := func(why string, args ...any) error {
+		return invalid("the plan's capacities of queues are not taken over", fmt.Sprintf(why, args...),
+			"run a rebalancer of the same version; until then the configured capacities hold")
+	}
+	if len(c.Queues) > 0 && !s.policy.guarantees() {
+		return refuse("FairScheduler has weights, and guarantees no parts of a cluster")
+	}
+	shares, sums := make(map[creel.QueuePath]float64, len(c.Queues)), map[creel.QueuePath]float64{}
+	for _, q := range c.Queues {
+		if !(q.Share >= 0 && q.Share <= 1+rounding) || q.Queue.Parent() == "" {
+			return refuse("%s is given %v of the cluster", q.Queue, q.Share)
+		}
+		shares[q.Queue] = q.Share
+		sums[q.Queue.Parent()] += q.Share
+	}
+	shares[creel.RootQueue] = 1
+	for above, sum := range sums {
+		if has, ok := shares[above]; !ok || sum > has+rounding {
+			return refuse("the queues below %s are given %.4g of the cluster together, and it has %.4g", above, sum, has)
+		}
+	}
+	return nil
+}
+
+// byPlan sets what a queue, whose parent has it already, is entitled to.
+func (s *Scheduler) byPlan(q *Queue) {
+	q.entitled, q.planShare = q.guaranteed, q.absCap
+	p := s.planned
+	if p == nil || q.parent == nil {
+		return
+	}
+	share, ok := p.byPath[q.path]
+	if !ok {
+		left, others := q.parent.planShare, 0
+		for _, c := range q.parent.children {
+			if x, named := p.byPath[c.path]; named {
+				left -= x
+			} else {
+				others++
+			}
+		}
+		share = min(q.absCap, max(0, left)/float64(max(others, 1)))
+	}
+	q.planShare, q.entitled = share, amounts.Vec{}
+	for i := 0; i < s.sizes.N; i++ {
+		q.entitled.Set(i, int64(float64(s.total.At(i))*share+1e-6))
+	}
+}
+
+// base is what limits of users and AMs are parts of.
+func (q *Queue) base() *amounts.Vec {
+	if q.s.planned == nil {
+		return &q.guaranteed
+	}
+	return q.s.larger(&q.guaranteed, &q.entitled)
+}
+
+// PlannedView is what of a plan is in force for a queue.
+type PlannedView struct {
+	Share   float64 // of the cluster
+	Amount  creel.Resource
+	Version int64 // of the plan
+	Until   time.Time
+}
+
+// Planned is what of a plan is in force for a queue, nil without a plan.
+func (s *Scheduler) Planned(q *Queue) *PlannedView {
+	if q.sized(); s.planned == nil || q.parent == nil {
+		return nil
+	}
+	return &PlannedView{
+		Share: q.planShare, Amount: s.sizes.Resource(&q.entitled), Version: s.planned.Version, Until: s.planned.Until,
+	}
+}
+
+// ConfiguredQueue is what the configuration gives a queue, as parts of the cluster.
+type ConfiguredQueue struct {
+	Queue          creel.QueuePath
+	Leaf           bool
+	Share, Maximum float64
+}
+
+// Configured lists the queues below the root, parents before children; none where the
+// scheduler guarantees no parts of a cluster.
+func (s *Scheduler) Configured() []ConfiguredQueue {
+	if !s.policy.guarantees() {
+		return nil
+	}
+	out := make([]ConfiguredQueue, 0, len(s.tree.all))
+	for _, q := range s.tree.all {
+		if q.sized(); q.parent != nil {
+			out = append(out, ConfiguredQueue{q.path, q.leaf != nil, q.absCap, q.absMax})
+		}
+	}
+	return out
+}
