@@ -27,24 +27,25 @@ type Config struct {
 	// Volatile skips Save actions: nothing outlives the process (simulation).
 	Volatile bool
 
-	MaxAttempts       int           // yarn.resourcemanager.am.max-attempts [2]
-	GlobalMaxAttempts int           // yarn.resourcemanager.am.global.max-attempts; 0 = MaxAttempts
-	MinNodeVersion    string        // yarn.resourcemanager.nodemanager.minimum.version [any]
-	NodeExpiry        time.Duration // yarn.nm.liveness-monitor.expiry-interval-ms [600 s]
-	AMExpiry          time.Duration // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
-	ContainerExpiry   time.Duration // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
-	DecommissionAfter time.Duration // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
-	MaxCompletedApps  int           // yarn.resourcemanager.max-completed-applications [1000]
+	MaxAttempts       int               // yarn.resourcemanager.am.max-attempts [2]
+	GlobalMaxAttempts int               // yarn.resourcemanager.am.global.max-attempts; 0 = MaxAttempts
+	MinNodeVersion    string            // yarn.resourcemanager.nodemanager.minimum.version [any]
+	NodeExpiry        time.Duration     // yarn.nm.liveness-monitor.expiry-interval-ms [600 s]
+	AMExpiry          time.Duration     // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
+	ContainerExpiry   time.Duration     // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
+	DecommissionAfter time.Duration     // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
+	MaxCompletedApps  int               // yarn.resourcemanager.max-completed-applications [1000]
+	AutoUpdate        bool              // yarn.resourcemanager.auto-update.containers [false]
+	Constraints       ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
+	PlacementTries    int               // calls of an AM: placement-constraints.retry-attempts, of ConstraintsTried [3]
+	ReservedNodes     float64           // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
+	AdminACL          queues.ACL        // yarn.admin.acl
+	ACLs              bool              // yarn.acl.enable: limits of priorities hold
+
 	// RecoveredCompleted is how many applications that had ended a restart brings back, those
 	// that ended last: yarn.resourcemanager.state-store.max-completed-applications
 	// [MaxCompletedApps]; negative = none.
 	RecoveredCompleted int
-	AutoUpdate         bool              // yarn.resourcemanager.auto-update.containers [false]
-	Constraints        ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
-	PlacementTries     int               // calls of an AM: placement-constraints.retry-attempts, of ConstraintsTried [3]
-	ReservedNodes      float64           // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
-	AdminACL           queues.ACL        // yarn.admin.acl
-	ACLs               bool              // yarn.acl.enable: limits of priorities hold
 
 	Labels  LabelSource // yarn.node-labels.enabled and .configuration-type [off]
 	AMLabel string      // yarn.node-labels.am.default-node-label-expression: of AMs whose submission names none

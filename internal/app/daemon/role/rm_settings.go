@@ -164,7 +164,8 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.ContainerExpiry = s.Duration("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms")
 	m.DecommissionAfter = s.Duration("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs")
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
-	if m.RecoveredCompleted = s.Int("yarn.resourcemanager.state-store.max-completed-applications"); m.RecoveredCompleted == 0 {
+	m.RecoveredCompleted = s.Int("yarn.resourcemanager.state-store.max-completed-applications")
+	if m.RecoveredCompleted == 0 {
 		m.RecoveredCompleted = -1
 	}
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
