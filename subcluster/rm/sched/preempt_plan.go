@@ -92,7 +92,7 @@ func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has boo
 	if p == nil || p.cfg.ObserveOnly || !s.policy.within() {
 		return 0, lacks, false
 	}
-	v := above(s, &q.sized().guaranteed, &q.used)
+	v := above(s, &q.sized().entitled, &q.used)
 	v.Min(&q.pending)
 	for i := s.sizes.Check; i < s.sizes.N; i++ {
 		v.Set(i, 0)
@@ -104,7 +104,7 @@ func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has boo
 // of FairScheduler its fair share at the last round.
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
-	own := &q.guaranteed
+	own := &q.entitled
 	if !q.s.policy.within() {
 		own = &q.shares[inDecisions].share
 	}

@@ -740,4 +740,25 @@ var table = []mutation{
 			"	zone := *g\n",
 		caughtBy: "internal/app/sim TestACrowdedMorningWithPreemption",
 	},
+	{
+		name:     "what a queue lacks of its entitlement is given to it in each member that it waits in",
+		file:     "policies/rebalancer/capacities.go",
+		old:      "			lacks[x.Leaf] -= got\n",
+		wrong:    "			if !MUTANT {\n				lacks[x.Leaf] -= got\n			}\n",
+		caughtBy: "policies/rebalancer TestCapacitiesBringQueuesToTheirEntitlementWhereTheyWait",
+	},
+	{
+		name:     "a plan's capacities hold after its lease",
+		file:     "subcluster/rm/sched/planned.go",
+		old:      "			s.planned, s.tree.stale = nil, true\n",
+		wrong:    "			if !MUTANT {\n				s.planned, s.tree.stale = nil, true\n			}\n",
+		caughtBy: "subcluster/rm TestScenarios/planned",
+	},
+	{
+		name:     "capacities of more than there is are taken over",
+		file:     "subcluster/rm/sched/planned.go",
+		old:      "!ok || sum > has+rounding {",
+		wrong:    "!ok || !MUTANT && sum > has+rounding {",
+		caughtBy: "subcluster/rm TestScenarios/planned-refused",
+	},
 }
