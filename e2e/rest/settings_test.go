@@ -30,6 +30,7 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 		"yarn.resourcemanager.resource-tracker.nm.ip-hostname-check": "true",
 		"yarn.resource-types":                        "gpu",
 		"yarn.resource-types.gpu.minimum-allocation": "2",
+		"yarn.scheduler.include-port-in-node-name":   "true",
 
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable":  "true",
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms":          "300",
@@ -98,8 +99,19 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 			}
 			return len(r.GetAllocatedContainers()) > 0
 		})
+		for i, host := range []string{"127.0.0.5:1", "127.0.0.2:1"} {
+			asks := only(host, int32(7+i))
+			s.until("a container on "+host, func() bool {
+				r := must(am.Allocate(t.Context(), &pb.AllocateRequestProto{ResponseId: &response, Ask: asks}))(t)
+				response, asks = r.GetResponseId(), nil
+				for _, c := range r.GetAllocatedContainers() {
+					say("asked on %s alone, given on %s", host, c.GetNodeId().GetHost())
+				}
+				return len(r.GetAllocatedContainers()) > 0
+			})
+		}
 		slices.Sort(said[i])
-		if len(said[i]) != 19 {
+		if len(said[i]) != 21 {
 			t.Errorf("%s said %d things", s.name, len(said[i]))
 		}
 	}
@@ -107,6 +119,13 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 		t.Errorf("a real ResourceManager says\n%s\nours\n%s", strings.Join(said[0], "\n"), strings.Join(said[1], "\n"))
 	}
 	t.Log(strings.Join(said[1], "\n"))
+}
+
+// only are the asks for one container on a node and nowhere else.
+func only(node string, priority int32) []*pb.ResourceRequestProto {
+	return []*pb.ResourceRequestProto{
+		ask(priority, node, 256, 1, true), ask(priority, "/default-rack", 256, 1, false), ask(priority, "*", 256, 1, false),
+	}
 }
 
 // readsFrom tells what a browser is told of a page of another origin that asks for the

@@ -179,7 +179,6 @@ var notInForce = []inactive{
 		"creel.rm.recovery-wait",
 	}},
 	{NotYet, "logs stay where the nodes keep them", []string{"yarn.log-aggregation-enable", "yarn.log.server.url"}},
-	{NotYet, "asks name nodes by host", []string{"yarn.scheduler.include-port-in-node-name"}},
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
 	{NotYet, "a UAM without its home's report is listed", []string{"yarn.router.partial-result.enabled"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{

@@ -120,6 +120,7 @@ func New(cfg Config) (*Machine, error) {
 		Queues:        cfg.Queues,
 		ReservedNodes: cfg.ReservedNodes,
 		Containers:    containersOf{m},
+		PortInNames:   cfg.PortInNames,
 	})
 	if err != nil {
 		return nil, err

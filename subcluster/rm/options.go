@@ -47,6 +47,8 @@ type Config struct {
 	// [MaxCompletedApps]; negative = none.
 	RecoveredCompleted int
 
+	PortInNames bool // yarn.scheduler.include-port-in-node-name: asks name a node by host:port
+
 	Labels  LabelSource // yarn.node-labels.enabled and .configuration-type [off]
 	AMLabel string      // yarn.node-labels.am.default-node-label-expression: of AMs whose submission names none
 }

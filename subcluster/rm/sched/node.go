@@ -80,11 +80,15 @@ func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
 }
 
 func (s *Scheduler) toHost(n *Node) {
-	h := s.hosts[n.id.Host]
+	name := n.id.Host
+	if s.portInNames {
+		name = n.id.String()
+	}
+	h := s.hosts[name]
 	if h == nil {
-		h = &host{name: n.id.Host}
+		h = &host{name: name}
 		h.nodes = h.one[:0]
-		s.hosts[n.id.Host] = h
+		s.hosts[name] = h
 	}
 	h.nodes = append(h.nodes, n)
 	n.host = h

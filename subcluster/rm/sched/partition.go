@@ -69,6 +69,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		exclusive:     true,
 		main:          s,
 		reservedNodes: s.reservedNodes,
+		portInNames:   s.portInNames,
 		now:           s.now,
 		hosts:         map[string]*host{},
 		racks:         map[string]*rack{},

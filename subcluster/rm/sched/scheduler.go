@@ -19,6 +19,7 @@ type Config struct {
 	Queues        queues.Spec
 	ReservedNodes float64    // share 0..1 of nodes that may be reserved at once, at least one node
 	Containers    Containers // whom preemption asks; nil: there is none, whatever Queues says
+	PortInNames   bool       // asks name a node by host:port, not by host
 }
 
 // Scheduler decides who gets what where. It has one owner; see the package
@@ -27,6 +28,7 @@ type Scheduler struct {
 	sizes         amounts.Sizes
 	policy        policy
 	reservedNodes float64
+	portInNames   bool
 	now           int64 // ns since epoch, of the latest event
 
 	// Partitions; see partition.go.
@@ -113,6 +115,7 @@ func New(cfg *Config) (*Scheduler, error) {
 	s := &Scheduler{
 		sizes:         sizes,
 		reservedNodes: cfg.ReservedNodes,
+		portInNames:   cfg.PortInNames,
 		hosts:         map[string]*host{},
 		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},

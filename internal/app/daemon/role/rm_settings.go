@@ -168,6 +168,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	if m.RecoveredCompleted == 0 {
 		m.RecoveredCompleted = -1
 	}
+	m.PortInNames = s.Bool("yarn.scheduler.include-port-in-node-name")
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
 	m.Constraints = map[string]rm.ConstraintHandler{
 		"scheduler": rm.ConstraintsKept, "placement-processor": rm.ConstraintsTried,
