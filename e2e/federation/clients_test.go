@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/e2e/clients"
+	"github.com/creelrm/creel/e2e/hadoop"
 )
 
 // usual are the cases that say the most about a federation. The others differ
@@ -33,6 +34,12 @@ func TestClients(t *testing.T) {
 		t.Fatalf("CREEL_CASES=%s: give all, or nothing for the usual cases", which)
 	}
 	clients.Run(t, c)
+	t.Run("3.3.6", func(t *testing.T) { // users whose Hadoop is of the release before
+		older := *c
+		older.Version, older.Without = hadoop.V336, nil
+		older.Only = []string{"node_list", "queue_status", "app_list", "mr_pi"}
+		clients.Run(t, &older)
+	})
 	t.Run("routeradmin", func(t *testing.T) { routerAdmin(t, f) })
 	if t.Failed() {
 		return
