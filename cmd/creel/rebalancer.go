@@ -261,6 +261,7 @@ var decisionColumns = []column[rebalancer.Decision]{
 	{"WANTS", false, func(d rebalancer.Decision) string { return percent(d.Wants) }},
 	{"USES", false, func(d rebalancer.Decision) string { return percent(d.Uses) }},
 	{"MOVED", false, func(d rebalancer.Decision) string { return d.Moved }},
+	{"CAPACITY", true, func(d rebalancer.Decision) string { return d.Capacity }},
 	{"REASON", false, func(d rebalancer.Decision) string { return d.Reason }},
 }
 

@@ -100,6 +100,9 @@ func TestAQueueRecoversItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 	}) != nil {
 		t.Errorf("creel rebalancer why says\n%s", text)
 	}
+	if text := f.operate(t, "rebalancer", "history", "-o", "json"); !strings.Contains(text, `"capacity": "sc-1 `) {
+		t.Errorf("creel rebalancer history says\n%s", text)
+	}
 	f.operate(t, "rebalancer", "pause", "--reason", "test")
 	if process.Poll(nil, func() bool { return queueOf(t, one, "default").Planned == nil }) != nil {
 		t.Errorf("plans are paused, and in force is %+v", queueOf(t, one, "default").Planned)

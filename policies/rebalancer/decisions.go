@@ -39,6 +39,8 @@ type Decision struct {
 	Uses   float64         `json:"uses"`
 	Reason string          `json:"reason"`
 	Moved  string          `json:"moved,omitempty"` // the member whose weight changed most, and how
+	// Capacity is the member in which what it is to get before others changed most, and how.
+	Capacity string `json:"capacity,omitempty"`
 }
 
 // Decisions is the log of the newest, newest first.
@@ -49,11 +51,28 @@ type Decisions struct {
 // keptDecisions bounds the log.
 const keptDecisions = 256
 
+// far is the part of the federation by which something must change to be told, or for the
+// next plan not to wait.
+const far = 0.01
+
+// furthest tells in which member something of a queue changed most, "" for nothing.
+func furthest(
+	q, was *subcluster.QueuePlan, of func(*subcluster.QueuePlan, creel.SubclusterID) float64,
+) (text string) {
+	by := far
+	for _, m := range q.Members {
+		before, now := of(was, m.Member), of(q, m.Member)
+		if change := math.Abs(now - before); change > by {
+			by, text = change, fmt.Sprintf("%s %.1f%% to %.1f%%", m.Member, 100*before, 100*now)
+		}
+	}
+	return text
+}
+
 // Add puts in what changed from one plan, which may be nil, to the next: entitlements
 // or weights by more than a hundredth of the federation. It reports whether anything
 // did.
 func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed bool) {
-	const far = 0.01
 	var fresh []Decision
 	for i := range now.Queues {
 		q := &now.Queues[i]
@@ -61,19 +80,13 @@ func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed boo
 		if was == nil {
 			was = &subcluster.QueuePlan{}
 		}
-		moved, by := "", far
-		for _, m := range q.Members {
-			if change := m.Given - was.Given(m.Member); math.Abs(change) > by {
-				by = math.Abs(change)
-				moved = fmt.Sprintf("%s %.1f%% to %.1f%%", m.Member, 100*was.Given(m.Member), 100*m.Given)
-			}
-		}
+		moved := furthest(q, was, (*subcluster.QueuePlan).Given)
 		if math.Abs(q.Entitled-was.Entitled) <= far && moved == "" {
 			continue
 		}
 		fresh = append(fresh, Decision{
 			At: at, Term: now.Term, Queue: q.Queue, Was: was.Entitled, Is: q.Entitled, Wants: q.Wants, Uses: q.Uses,
-			Reason: q.Reason, Moved: moved,
+			Reason: q.Reason, Moved: moved, Capacity: furthest(q, was, (*subcluster.QueuePlan).Capacity),
 		})
 	}
 	all := append(fresh, d.Decisions...)

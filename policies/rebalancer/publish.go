@@ -101,7 +101,6 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 // member that lost a tenth of what it had, or a queue that wants or uses a hundredth of
 // the federation more or less.
 func Changed(r *Reading, before *subcluster.Plan) bool {
-	const far = 0.01
 	if before == nil || before.Tree != r.Tree.Version || len(before.Queues) != len(r.Queues) ||
 		!slices.EqualFunc(before.Members, r.Members, func(a subcluster.MemberSize, id creel.SubclusterID) bool {
 			return a.Member == id
