@@ -286,6 +286,7 @@ var rules = map[string]rule{
 			"policies/rebalancer",
 			"policies/rebalancer/escrow",
 			"policies/rebalancer/invariants",
+			"policies/rebalancer/server", // who keeps queues within federation-wide maxima
 			"statestore",
 			"router",
 			"router/moves",

@@ -168,3 +168,42 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 		})
 	}
 }
+
+// An ask that waits for its queue's part of a maximum and for its user's part of a limit
+// holds nobody up: to find that out over and over took for ever.
+func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16384, 16, "")
+	a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")
+	w.m.SetQueueCap(w.now, capOf(5632, 1, w.now.Add(time.Minute)))
+	limit := func(each int64) {
+		w.m.SetUserCaps(w.now, UserCaps{
+			Queue: "root.default", Limit: creel.NewResource(8192, 100),
+			Each: UserCap{Cap: creel.NewResource(each, 100), Until: w.now.Add(time.Minute)},
+		})
+	}
+	limit(4608)
+	if got := len(w.asks(a, ask(1, "*", 1024, 1, 3)).Granted); got != 3 {
+		t.Fatalf("%d containers of 1 GiB under a user's cap of 4.5 GiB", got)
+	}
+	if got := len(w.asks(b, ask(1, "*", 1024, 1, 1)).Granted); got != 1 {
+		t.Fatalf("%d containers of 1 GiB beside them", got)
+	}
+	// 1.5 GiB are left of both, of which a container of 1 GiB could have some.
+	if got := len(w.asks(a, ask(2, "*", 2048, 1, 2)).Granted); got != 0 {
+		t.Fatalf("%d containers of 2 GiB that neither cap admits", got)
+	}
+	w.node("n2", 16384, 16, "") // room: all that waits is tried
+	w.pump()
+	w.audit()
+	if got := len(w.asks(b, ask(1, "*", 1024, 1, 1)).Granted); got != 1 {
+		t.Fatalf("%d containers of 1 GiB that both caps admit", got)
+	}
+	w.m.SetQueueCap(w.now, capOf(9000, 2, w.now.Add(time.Minute)))
+	limit(5120)
+	w.pump()
+	if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 1 {
+		t.Fatalf("%d containers more when both parts rose", got)
+	}
+	w.audit()
+}

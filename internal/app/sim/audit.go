@@ -40,6 +40,8 @@ type auditor struct {
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	grants   []granted
+	tally    invariants.Tally // of the federation's queues
+	fullest  float64          // the most that was in use of a federation-wide maximum
 	submits  []time.Duration
 	short    []float64
 	samples  map[creel.QueuePath][]Sample // each entitlementEvery
@@ -810,8 +812,9 @@ func (a *auditor) entitlements() {
 func (w *World) result() *Result {
 	a := &w.audit
 	r := &Result{
-		Hash:      w.hash,
-		Events:    w.count,
+		Hash:    w.hash,
+		Events:  w.count,
+		Fullest: a.fullest, Invariants: a.tally,
 		Virtual:   w.now.Sub(origin),
 		Submitted: len(w.cfg.Jobs),
 		Granted:   a.granted,

@@ -71,6 +71,8 @@ type cluster struct {
 	passing    passing        // of its time
 	alone      bool           // this turn has come by time alone, with no event
 	taken      []rm.Preempted // by this turn
+
+	grantedBefore int64 // containers, when they were held against federation-wide maxima
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
@@ -152,6 +154,7 @@ func (c *cluster) open() error {
 	if w.cfg.Places > 0 { // else nobody asks for hosts
 		w.on(c.host, publishEvery/2, c.publish)
 	}
+	c.keep()
 	return nil
 }
 
@@ -316,6 +319,7 @@ func (c *cluster) turn(paused time.Duration) {
 			c.w.audit.breach("%s cannot write a record: %v", c.id, ended.Err)
 		}
 		c.w.audit.changed(c)
+		c.w.audit.bounded(c)
 		c.w.audit.takenBack(c)
 		c.commit(ended.Commit)
 		for _, answer := range ended.Answers {

@@ -20,7 +20,8 @@
 // (subcluster/rm/codec), a node's pace and what it checks of a caller
 // (subcluster/nm), what follows from a read of the store (subcluster.Observer), who
 // publishes and follows which member has which host (resolver.Publishing, Following), and
-// the router's submission, memory of homes and assumed load (package router). A
+// the router's submission, memory of homes and assumed load (package router), and who keeps
+// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper). A
 // message between two hosts is the protobuf that goes over the wire.
 //
 // The simulator's own are the event heap, the network, faults, clients and AMs, the
@@ -89,7 +90,10 @@
 // may live; and what the event changed in a ResourceManager still adds up, by
 // its own rm.Auditor. A ResourceManager's time passes while it runs, whatever is done to
 // its clock. Every so often, and at the end, each ResourceManager's
-// own Audit runs over everything it has. What is acted on is durable: an answer to a
+// own Audit runs over everything it has. Where there is a queue tree, all ResourceManagers
+// together grant no more than its maxima and user limits, at any event; parts of maxima are
+// even there, since no leader writes its shares into the records of escrow.
+// What is acted on is durable: an answer to a
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or
 // registered in the store. What was given back ends, what a session believes to have
 // asked for its member knows, no more is granted than was asked, and what died is told.

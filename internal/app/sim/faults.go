@@ -54,19 +54,20 @@ type Faults struct {
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
-	Nodes  time.Duration // a node is killed with all that runs on it, and comes back after a while
-	Stalls time.Duration // every fourth AM stands still for up to 20 s
-	Kills  time.Duration // an administrator kills a UAM in its member
-	Store  time.Duration // the store is down for a while
-	Slow   time.Duration // the store answers nothing for up to 20 s, and serves then what has come
-	Fails  time.Duration // calls of the store fail for a while; some of them have been done
-	Locked time.Duration // the store is read only for a while
-	Loses  time.Duration // the store fails over, and has lost what it acknowledged last
-	Empty  time.Duration // the store comes back empty, and is rebuilt
-	Disk   time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
-	Users  time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
-	Moves  time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
-	Fickle float64       // an AM gives a container back that it was just given, and asks again
+	Nodes   time.Duration // a node is killed with all that runs on it, and comes back after a while
+	Stalls  time.Duration // every fourth AM stands still for up to 20 s
+	Kills   time.Duration // an administrator kills a UAM in its member
+	Store   time.Duration // the store is down for a while
+	Slow    time.Duration // the store answers nothing for up to 20 s, and serves then what has come
+	Fails   time.Duration // calls of the store fail for a while; some of them have been done
+	Locked  time.Duration // the store is read only for a while
+	Loses   time.Duration // the store fails over, and has lost what it acknowledged last
+	Empty   time.Duration // the store comes back empty, and is rebuilt
+	Planner time.Duration // the rebalancer is dead for an hour
+	Disk    time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
+	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
+	Moves   time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
+	Fickle  float64       // an AM gives a container back that it was just given, and asks again
 }
 
 // longestPause of a process: longer than callers wait for it.
@@ -312,6 +313,13 @@ func (w *World) planFaults() {
 		if !w.rebuilding {
 			w.audit.fault("store emptied")
 			w.empty()
+		}
+	})
+	plan("planner", f.Planner, func(uint64, time.Duration) {
+		if p := w.planner; p != nil && p.at.up {
+			w.audit.fault("rebalancers killed")
+			w.crash(p.at)
+			w.after(time.Hour, func() { w.boot(p.at); p.start() })
 		}
 	})
 	plan("strangers", f.Strangers, w.stranger)

@@ -15,8 +15,8 @@ import (
 // the daemon's defaults.
 const planEvery, planLease = 10 * time.Second, 30 * time.Second
 
-// planner publishes plans: the decisions of a rebalancer that leads alone. Its
-// lease and escrow are not simulated.
+// planner publishes plans: the decisions of a rebalancer that leads alone. Its lease is not
+// simulated, nor that it writes its shares into records of escrow: parts of maxima are even.
 type planner struct {
 	w       *World
 	at      *host
@@ -44,7 +44,11 @@ func (p *planner) start() {
 
 func (p *planner) publish(view *subcluster.View) {
 	w := p.w
-	r := rebalancer.Read(view, &rebalancer.Tree{})
+	tree := w.cfg.Tree
+	if tree == nil {
+		tree = &rebalancer.Tree{}
+	}
+	r := rebalancer.Read(view, tree)
 	if len(r.Members) == 0 {
 		return
 	}

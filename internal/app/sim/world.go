@@ -11,6 +11,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -30,12 +32,14 @@ type Config struct {
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
-	Split       string        // of all queues, as a policy document's "split" [HomeFirst]
-	Faults      *Faults       // nil: none
-	Places      float64       // of the applications name hosts and racks, relaxed or strict
-	Rebalancer  bool          // plans are published, and routers and proxies follow them
-	Refusals    bool          // submissions may be refused for good: policies and queues are a user's own
-	SlowStart   time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
+	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
+	Faults      *Faults // nil: none
+	Places      float64 // of the applications name hosts and racks, relaxed or strict
+	Rebalancer  bool    // plans are published, and routers and proxies follow them
+	Refusals    bool    // submissions may be refused for good: policies and queues are a user's own
+	// Tree has federation-wide maxima and user limits, which are kept by escrow; nil: none.
+	Tree      *rebalancer.Tree
+	SlowStart time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
 	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
@@ -154,6 +158,7 @@ type World struct {
 	former     []*proxy // that go on beside their successors
 	routers    []*gateway
 	user       *host            // who submits
+	planner    *planner         // nil: there is no rebalancer
 	parsed     *subcluster.Plan // the newest plan that anybody read
 	nodes      map[creel.NodeID]*node
 	hostsOf    map[string]*node
@@ -198,6 +203,16 @@ func New(cfg Config) (*World, error) {
 	if err := w.putPolicies(); err != nil {
 		return nil, err
 	}
+	if cfg.Tree != nil {
+		var total creel.Resource
+		for _, m := range cfg.Members {
+			total = total.Add(m.NodeSize.Scale(int64(m.Nodes), 1))
+		}
+		cfg.Tree.Resolve(total, 0)
+	}
+	if err := w.putTree(); err != nil {
+		return nil, err
+	}
 	for i := range cfg.Subclusters {
 		c, err := newCluster(w, i)
 		if err != nil {
@@ -216,8 +231,8 @@ func New(cfg Config) (*World, error) {
 		r.start()
 	}
 	if cfg.Rebalancer {
-		p := &planner{w: w, at: w.host("the rebalancer", outside)}
-		w.on(p.at, planEvery, p.start)
+		w.planner = &planner{w: w, at: w.host("the rebalancer", outside)}
+		w.on(w.planner.at, planEvery, w.planner.start)
 	}
 	w.submitAll()
 	if cfg.Faults != nil {
@@ -354,19 +369,21 @@ func (w *World) say(format string, args ...any) {
 
 // Result is what came of a run.
 type Result struct {
-	Hash      uint64 // of the event log
-	Events    int64
-	Virtual   time.Duration
-	Submitted int
-	Finished  int
-	Failed    int
-	Refused   int // by policies or queues, for good
-	Lost      int
-	Doubled   int
-	Granted   int64
-	Checked   int64
-	Broken    []string // breaches, empty when all is well
-	Faults    map[string]int64
+	Hash       uint64 // of the event log
+	Events     int64
+	Fullest    float64          // the most that was in use of a federation-wide maximum, of 1
+	Invariants invariants.Tally // of the federation's queues
+	Virtual    time.Duration
+	Submitted  int
+	Finished   int
+	Failed     int
+	Refused    int // by policies or queues, for good
+	Lost       int
+	Doubled    int
+	Granted    int64
+	Checked    int64
+	Broken     []string // breaches, empty when all is well
+	Faults     map[string]int64
 
 	Waits       []time.Duration // from ask to grant, sorted
 	Submits     []time.Duration // from when a submission was due until it was taken, sorted

@@ -45,7 +45,7 @@ type Keeper struct {
 	Every    time.Duration // between rounds: how long a queue waits for more
 	Terms    escrow.Terms
 	Recover  time.Duration // after the start, in which containers of the epoch before may appear
-	Log      *slog.Logger
+	Log      *slog.Logger  // nil: silent
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
@@ -89,6 +89,9 @@ type kept struct {
 func (k *Keeper) Begin(ctx context.Context) error {
 	k.queues, k.users = map[creel.QueuePath]*kept{}, map[creel.QueuePath]*keptUsers{}
 	k.holders, k.lost = map[creel.SubclusterID]bool{}, map[creel.SubclusterID]bool{}
+	if k.Log == nil {
+		k.Log = slog.New(slog.DiscardHandler)
+	}
 	k.started, k.ctx = k.Clock.Now(), ctx
 	if k.Settings != nil {
 		return nil

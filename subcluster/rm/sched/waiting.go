@@ -103,7 +103,11 @@ func (s *Scheduler) stopped(w *Ask, v verdict) {
 	case LimitQueue:
 		v.where.limited = true
 		s.watch(v.where)
-		s.block(v.where, w)
+		if s.underUserCap(w.app.user, &w.size.V) {
+			s.block(v.where, w)
+		} else {
+			s.userStopped(w.app) // it waits for its user's part too, and so holds nobody up: see waitsFor
+		}
 	case LimitUser:
 		s.userStopped(w.app)
 	}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
+	"github.com/creelrm/creel/policies/rebalancer/server"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// keepEvery is the time between two rounds of a keeper, and keepRecovery how long after a
+// start a part is not lowered: the daemon's defaults.
+const keepEvery, keepRecovery = 500 * time.Millisecond, time.Minute
+
+// keptStore is the store as a flow of a keeper reaches it.
+type keptStore struct{ documents }
+
+func (d keptStore) Records(context.Context) (subcluster.Records, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, readTime, func(reply func(subcluster.Records, error)) {
+		reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.storeClock()), nil }))
+	})
+}
+
+// keeping is what keeps the queues of a ResourceManager within their parts of federation-wide
+// maxima: the daemon's driver, a round at a time.
+type keeping struct {
+	keptStore
+	c      *cluster
+	keeper *server.Keeper
+	begun  bool
+}
+
+// keep begins it, with the ResourceManager.
+func (c *cluster) keep() {
+	if c.w.cfg.Tree == nil {
+		return
+	}
+	k := &keeping{c: c}
+	k.keeper = &server.Keeper{
+		ID: c.id, Epoch: c.start.UnixMilli(), Store: k, Turn: k.turn, Every: keepEvery, Terms: escrow.DefaultTerms(),
+		Recover: keepRecovery,
+	}
+	k.keeper.Clock.Read = func() time.Time { return c.w.now } // as a monotonic clock
+	k.round()
+}
+
+func (k *keeping) round() {
+	w, began := k.c.w, k.c.w.now
+	w.start(k.c.host, escrow.DefaultTerms().Lease/3, func(f *flow) {
+		if k.f = f; !k.begun {
+			k.begun = k.keeper.Begin(f) == nil
+		}
+		if k.begun {
+			_ = k.keeper.Round(f) // the next one comes
+		}
+	}, func() {
+		w.on(k.c.host, max(0, keepEvery-w.now.Sub(began)), k.round)
+	})
+}
+
+// turn is a turn of the ResourceManager's owner.
+func (k *keeping) turn(_ context.Context, do func(m *rm.Machine, now time.Time)) error {
+	alive := k.f.pause(func(resume func()) {
+		k.c.post(func(m *rm.Machine, now time.Time) func() {
+			do(m, now)
+			k.c.w.on(k.c.host, 0, resume)
+			return nil
+		})
+	})
+	if !alive {
+		return errReset
+	}
+	return nil
+}
+
+// putTree writes the federation's queue tree.
+func (w *World) putTree() error {
+	if w.cfg.Tree == nil {
+		return nil
+	}
+	data, err := w.cfg.Tree.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = w.store.PutDocument(w.storeClock(), statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: data, Author: "sim",
+	})
+	return err
+}
+
+// bounded holds maxima and user limits over what all ResourceManagers together granted,
+// after each event that may have granted something. A ResourceManager that is down counts
+// with what it had granted: that runs on. (That queues sum to those above them is
+// rm.Auditor's to see.)
+func (a *auditor) bounded(c *cluster) {
+	if a.w.cfg.Tree == nil {
+		return
+	}
+	granted := c.m.Cluster().Granted
+	if granted == c.grantedBefore && a.w.cfg.Faults == nil {
+		return
+	}
+	c.grantedBefore = granted
+	for i := range a.w.cfg.Tree.Queues {
+		q := &a.w.cfg.Tree.Queues[i]
+		if q.Bounded() {
+			var sum creel.Resource
+			for _, o := range a.w.clusters {
+				used, _, _ := o.m.QueueUse(q.Path)
+				sum = sum.Add(used)
+			}
+			for _, o := range a.w.clusters {
+				if sum.Fits(q.Maximum) {
+					break
+				}
+				v, _ := o.m.Queue(string(q.Path)) // what is reserved is not granted yet
+				sum = sum.Sub(v.Reserved)
+			}
+			a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.Maximum.MemoryMB))
+			a.holds(invariants.GlobalMaximum, string(q.Path), invariants.Within(c.counted(sum), q.Maximum))
+		}
+		if q.UserLimited() {
+			sums := map[string]creel.Resource{}
+			for _, o := range a.w.clusters {
+				for _, u := range o.m.UserUses(q.Path) {
+					sums[u.User] = sums[u.User].Add(u.Uses)
+				}
+			}
+			for user, sum := range sums {
+				a.holds(invariants.UserLimits, string(q.Path)+", user "+user, invariants.Within(c.counted(sum), q.UserLimit))
+			}
+		}
+	}
+}
+
+func (a *auditor) holds(i invariants.Invariant, of string, breach error) {
+	a.tally.Check(i, of, breach)
+	a.check(breach == nil, "%s of %s: %v", i, of, breach)
+}
