@@ -136,7 +136,8 @@ func (a *auditor) bounded(c *cluster) {
 				}
 			}
 			for user, sum := range sums {
-				a.holds(invariants.UserLimits, string(q.Path)+", user "+user, invariants.Within(c.counted(sum), q.UserLimit))
+				of := string(q.Path) + ", user " + user
+				a.holds(invariants.UserLimits, of, invariants.Within(c.counted(sum), q.UserLimit))
 			}
 		}
 	}
