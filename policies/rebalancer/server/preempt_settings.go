@@ -69,6 +69,8 @@ func (k *Follower) steer(ctx context.Context) error {
 		}
 	case bound:
 		if err := k.Settings.Bind(ctx, most); err != nil {
+			free := p.Spent(list, true) // nothing says that it is bound
+			p.spent.Store(&free)
 			return err
 		}
 		if !p.bound {

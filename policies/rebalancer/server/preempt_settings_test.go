@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type rounds struct {
 	sync.Mutex
 	most   *int64 // nil: its own
 	fixed  bool
+	denies bool
 	taken  int64
 	broken bool
 }
@@ -47,6 +49,9 @@ func (r *rounds) Read(context.Context) (remote.PreemptionNow, error) {
 func (r *rounds) Bind(_ context.Context, most creel.Resource) error {
 	r.Lock()
 	defer r.Unlock()
+	if r.denies {
+		return errors.New("not as this user")
+	}
 	r.most = &most.MemoryMB
 	return nil
 }
@@ -172,8 +177,24 @@ func TestAHadoopMemberIsHeldToItsShare(t *testing.T) {
 	})
 }
 
-// One whose settings are those of a file counts what it takes.
+// One whose settings are those of a file counts what it takes, and so does one that does
+// not let the agent change them.
 func TestWhatAHadoopMemberTakesByItselfIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rounds{denies: true}
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute)))
+		k, log, _, stop := paceOf(t, r)
+		time.Sleep(1500 * time.Millisecond)
+		r.live(6 * time.Second)
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		if s := k.Spent(); len(s) != 1 || s[0].Taken.MemoryMB != 2*4096 || !s[0].Unbound {
+			t.Errorf("it tells %+v", s)
+		}
+		if stop(); strings.Count(log.String(), "not as this user") != 1 {
+			t.Error(log)
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounds{fixed: true}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute)))
