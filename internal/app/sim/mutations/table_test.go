@@ -733,6 +733,13 @@ var table = []mutation{
 		caughtBy: "subcluster/failover TestALateAnswerOfTheOldHostTurnsNothing",
 	},
 	{
+		name:     "what Hadoop took does not count against its share",
+		file:     "policies/rebalancer/pace.go",
+		old:      "		if is || s.short {\n",
+		wrong:    "		if !MUTANT && (is || s.short) {\n",
+		caughtBy: "policies/rebalancer TestRoundsStayWithinTheShare",
+	},
+	{
 		name: "preemption takes from a queue below its guarantee",
 		file: "subcluster/rm/sched/preempt_capacity.go",
 		old:  "		return nil\n	}\n	zone := *g\n",
