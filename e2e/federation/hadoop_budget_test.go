@@ -40,7 +40,7 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	conf := hadoop.Conf{
 		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
 		"yarn.resourcemanager.scheduler.monitor.enable":       "true",
-		prefix + "monitoring_interval":                        "3000",
+		prefix + "monitoring_interval":                        "5000",
 		prefix + "max_wait_before_kill":                       "3000",
 		prefix + "total_preemption_per_round":                 "1",
 		prefix + "natural_termination_factor":                 "1",

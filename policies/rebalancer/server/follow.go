@@ -117,7 +117,7 @@ func (k *Follower) round(ctx context.Context) error {
 		if plan != nil {
 			k.list = k.budgets(plan, now, sent)
 		}
-		return errors.Join(err, k.steer(limit)) // leases end all the same
+		return errors.Join(err, k.steer(ctx)) // leases end all the same
 	case err != nil || plan == nil:
 		return err
 	}

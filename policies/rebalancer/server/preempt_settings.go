@@ -40,6 +40,10 @@ func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	return nil
 }
 
+// steerTime is for a look and a change. A busy ResourceManager answers late, and one that
+// was given up would go on with what it may take.
+const steerTime = 10 * time.Second
+
 // steer looks at what was taken back, and sets how much one round may take. Without
 // budgets it looks once, for what an agent before may have left.
 func (k *Follower) steer(ctx context.Context) error {
@@ -48,6 +52,8 @@ func (k *Follower) steer(ctx context.Context) error {
 		p.spent.Store(nil)
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, steerTime)
+	defer cancel()
 	now, err := k.Settings.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("what was taken back cannot be read: %w", err)
