@@ -103,19 +103,24 @@ func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) 
 	return out, nil
 }
 
+// notAuthorized is why a client may not speak a protocol, in Hadoop's words.
+type notAuthorized string
+
+func (why notAuthorized) Error() string { return string(why) }
+
 // authorize refuses a client that may not speak a protocol, with what Hadoop says.
 func (a *serviceACLs) authorize(who *hrpc.Identity, protocol string, remote netip.Addr) error {
 	acl, ok := (*a.lists.Load())[protocol]
 	switch {
 	case protocol == "":
-		return fmt.Errorf("Null protocol not authorized")
+		return notAuthorized("Null protocol not authorized")
 	case !ok:
-		return fmt.Errorf("Unknown protocol: %s", protocol)
+		return notAuthorized("Unknown protocol: " + protocol)
 	case !a.named(acl.users, who) || a.named(acl.blocked, who):
-		return fmt.Errorf("User %s is not authorized for protocol interface %s: denied by configured ACL",
-			described(who), protocol)
+		return notAuthorized(fmt.Sprintf("User %s is not authorized for protocol interface %s: denied by configured ACL",
+			described(who), protocol))
 	case !acl.machines.Includes(remote) || acl.blockedAround.Includes(remote):
-		return fmt.Errorf("Host %s is not authorized for protocol interface %s", remote, protocol)
+		return notAuthorized(fmt.Sprintf("Host %s is not authorized for protocol interface %s", remote, protocol))
 	}
 	return nil
 }
