@@ -105,21 +105,37 @@ func TestPolicySchema(t *testing.T) {
 // its maximum, a queue named twice, what a budget's seconds are for.
 func TestQueueTreeSchema(t *testing.T) {
 	schema := schemaOf(t, "queue")
-	amounts := []any{
-		"40%", "0%", "x", map[string]any{"memory": 1024, "vCores": 2}, map[string]any{"percent": 40.5},
-		map[string]any{"percent": 0}, map[string]any{"memory": -1}, map[string]any{"gpu": 1.5}, 7,
+	amounts := []any{"40%", map[string]any{"memory": 1024, "vCores": 2}, map[string]any{"percent": 40.5}}
+	noAmounts := []any{
+		"0%", "x", map[string]any{"percent": 0}, map[string]any{"memory": -1}, map[string]any{"gpu": 1.5}, 7,
+	}
+	keys := []struct {
+		name        string
+		good, wrong []any
+	}{
+		{"guarantee", amounts, noAmounts},
+		{"maximum", amounts, noAmounts},
+		{"preemption", amounts, noAmounts},
+		{"preemption_seconds", []any{60}, []any{-1, 1.5}},
+		{"weight", []any{1, 2.5}, []any{0, -1, "1"}},
+		{"optout", []any{true, false}, []any{"yes"}},
+		{"user_limit", amounts, noAmounts},
 	}
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
-		queue := map[string]any{}
-		for key, values := range map[string][]any{
-			"guarantee": amounts, "maximum": amounts, "preemption": amounts, "preemption_seconds": {60, -1, 1.5},
-			"weight": {1, 0, -1, 2.5, "1"}, "optout": {true, false, "yes"}, "user_limit": amounts,
-		} {
-			maybe(t, queue, key, values...)
+		queue := map[string]any{"queue": rapid.SampledFrom([]any{"root.a", "root.a.b"}).Draw(t, "queue")}
+		careful := rapid.Bool().Draw(t, "careful")
+		for _, key := range keys {
+			if careful {
+				maybe(t, queue, key.name, key.good...)
+			} else {
+				maybe(t, queue, key.name, slices.Concat(key.good, key.wrong)...)
+			}
 		}
-		maybe(t, queue, "typo", 1)
-		queue["queue"] = rapid.SampledFrom([]any{"root.a", "root.a.b", "root", "a", 1}).Draw(t, "queue")
+		if !careful {
+			maybe(t, queue, "typo", 1)
+			maybe(t, queue, "queue", "root", "a", 1)
+		}
 		text, invalid := validate(t, schema, map[string]any{"queues": []any{queue}})
 		_, refused := rebalancer.ParseTree(text, 1)
 		if refused == nil {
