@@ -9,7 +9,24 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 )
+
+// escrowDoc is who holds what of federation-wide maxima.
+type escrowDoc struct {
+	Escrow []struct {
+		Member string
+		Cap    map[string]int
+	}
+}
+
+func escrowOf(t testing.TB, web string) (doc escrowDoc) {
+	t.Helper()
+	if _, err := Call(t, http.MethodGet, web, "/api/v1/rebalancer", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
 
 // Three ResourceManagers of ours and one of Hadoop's share a queue's federation-wide
 // maximum, with load in two of them and then elsewhere: use comes to what the queue may
@@ -41,6 +58,12 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	AwaitActive(t, web, 4)
 	f.applyTree(t, fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum))
 
+	// A member has no maximum before it has read the tree, and what it grants until then goes on running: nothing is
+	// submitted before each has asked.
+	if process.Poll(t.Context().Done(), func() bool { return len(escrowOf(t, web).Escrow) == 4 }) != nil {
+		t.Fatalf("not every member asks for its part\n%s", f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
+	}
+
 	samples := 0
 	// sample reads what is used. Members whose use falls are read last, so that the sum is at
 	// most what was in use at one moment.
@@ -55,15 +78,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 		if sum > maximum {
 			t.Fatalf("sample %d: %d MB are in use, above %d: %v", samples, sum, maximum, by)
 		}
-		var doc struct {
-			Escrow []struct {
-				Member string
-				Cap    map[string]int
-			}
-		}
-		if _, err := Call(t, http.MethodGet, web, "/api/v1/rebalancer", nil, &doc); err != nil {
-			t.Fatal(err)
-		}
+		doc := escrowOf(t, web)
 		caps := 0
 		for _, e := range doc.Escrow {
 			caps += e.Cap["memory-mb"]
