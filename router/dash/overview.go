@@ -66,7 +66,7 @@ func loadOverview(c *pages.Call) (any, error) {
 	o.Submissions = pages.NewChart(
 		"Submissions a second", "a second", rates(func(r rest.RateDoc) float64 { return r.Submissions }),
 	)
-	o.Grants = pages.NewChart("Ask to grant, ms within which 99 of 100 containers came", "ms",
+	o.Grants = pages.NewChart("Ask to grant, p99 in ms", "ms",
 		rates(func(r rest.RateDoc) float64 { return max(1000*r.GrantP99, -1) }))
 	var tree rest.QueueTreeDoc
 	if err := c.Get("/api/v1/queues", &tree); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
