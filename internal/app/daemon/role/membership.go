@@ -304,9 +304,10 @@ const farWants = 0.1
 
 // changed reports whether the cluster wants much more or less than it said last: the
 // rebalancer's plan, and homes, are not to wait for that.
-func (p *probe) changed(ctx context.Context) (far bool) {
+func (p *probe) changed(ctx context.Context) bool {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	far := false // read only where there is an answer: the machine may write it after the time is over
 	err := p.server.Query(limit, func(m *rm.Machine, _ time.Time) {
 		now, total := wants(m)
 		d := now.Sub(p.wants).Max(p.wants.Sub(now))

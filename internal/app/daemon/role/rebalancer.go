@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
@@ -185,12 +186,16 @@ func (a audited) Describe(out chan<- *prometheus.Desc) {
 }
 
 func (a audited) Collect(out chan<- prometheus.Metric) {
-	x := a.leader.Audited()
-	if x == nil {
-		return
+	// Where nothing is audited each has been checked zero times: an alert that reads them finds them.
+	checked, broken := map[string]int64{}, map[string]int64{}
+	if x := a.leader.Audited(); x != nil {
+		for _, i := range x.Invariants {
+			checked[i.Name], broken[i.Name] = i.Checked, i.Broken
+		}
 	}
-	for _, i := range x.Invariants {
-		out <- prometheus.MustNewConstMetric(invariantChecked, prometheus.CounterValue, float64(i.Checked), i.Name)
-		out <- prometheus.MustNewConstMetric(invariantBroken, prometheus.CounterValue, float64(i.Broken), i.Name)
+	for _, i := range invariants.Reported {
+		name := string(i)
+		out <- prometheus.MustNewConstMetric(invariantChecked, prometheus.CounterValue, float64(checked[name]), name)
+		out <- prometheus.MustNewConstMetric(invariantBroken, prometheus.CounterValue, float64(broken[name]), name)
 	}
 }
