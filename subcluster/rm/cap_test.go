@@ -101,6 +101,31 @@ func TestApplicationsInLineAreNeeded(t *testing.T) {
 	w.audit()
 }
 
+// A cap that rises step by step starts, at each step, the applications whose AMs have room.
+func TestEachRiseOfACapStartsApplications(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Root.MaxAMPercent = 1
+		all := queues.PercentOf(100)
+		c.Queues.Root.Children = []queues.Queue{
+			{Name: "default", Capacity: queues.PercentOf(5), MaxCapacity: all, UserFactor: 100},
+			{Name: "other", Capacity: queues.PercentOf(95), MaxCapacity: all},
+		}
+	})
+	w.node("n1", 16384, 16, "")
+	w.m.SetQueueCap(w.now, capOf(1024, 1, w.now.Add(time.Minute)))
+	for range 5 {
+		w.submit("alice", "default", nil)
+	}
+	for mb := int64(1024); mb <= 5*1024; mb += 256 { // most steps are too small for another AM
+		w.m.SetQueueCap(w.now, capOf(mb, mb, w.now.Add(time.Minute)))
+		w.pump()
+		if uses, _, _ := w.m.QueueUse("root.default"); uses.MemoryMB != mb/1024*1024 {
+			t.Fatalf("under a cap of %d MB the AMs of five applications use %s", mb, uses)
+		}
+	}
+	w.audit()
+}
+
 // Two users of a queue with a user limit in the federation: one has the part that everybody
 // has, the other has a part of her own. Neither gets more, and each is told so.
 func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {

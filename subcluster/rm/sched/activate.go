@@ -141,6 +141,9 @@ func (s *Scheduler) activateApps(q *Queue) {
 			l.pending.Fix(u)
 		}
 	}
+	if l.pending.Len() > 0 {
+		s.watch(q) // loosen, which may have brought us here, has forgotten it
+	}
 }
 
 // atOnce gives the limit on numbers of applications at once that holds a back, and the
