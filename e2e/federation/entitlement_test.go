@@ -13,34 +13,6 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// queueUse is the memory that a queue below root uses in a member, in MB, as its
-// ResourceManager says.
-func queueUse(t testing.TB, s *Subcluster, queue string) int {
-	t.Helper()
-	var doc struct {
-		Scheduler struct {
-			SchedulerInfo struct {
-				Queues struct {
-					Queue []struct {
-						QueueName     string
-						ResourcesUsed struct{ Memory int }
-					}
-				}
-			}
-		}
-	}
-	if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
-		if q.QueueName == queue {
-			return q.ResourcesUsed.Memory
-		}
-	}
-	t.Fatalf("%s has no queue %s", s.ID, queue)
-	return 0
-}
-
 // entitled gives what the plan in force entitles a queue to, in MB; false without one.
 func (f *Federation) entitled(t testing.TB, queue string) (mb int, ok bool) {
 	t.Helper()

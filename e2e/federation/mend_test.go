@@ -40,23 +40,8 @@ func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 	// capacities of root's children, as each ResourceManager's scheduler document has them.
 	capacities := func(s *Subcluster) (out map[string]float64) {
 		t.Helper()
-		var doc struct {
-			Scheduler struct {
-				SchedulerInfo struct {
-					Queues struct {
-						Queue []struct {
-							QueueName string
-							Capacity  float64
-						}
-					}
-				}
-			}
-		}
-		if _, err := Call(t, "GET", s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
-			t.Fatal(err)
-		}
 		out = map[string]float64{}
-		for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
+		for _, q := range queuesOf(t, s) {
 			out[q.QueueName] = q.Capacity
 		}
 		return out

@@ -103,3 +103,42 @@ func AwaitUserLimits(t testing.TB, web string, n int) {
 		t.Fatalf("%d members do not hold their part of the user limit: %v", n, err)
 	}
 }
+
+// queueNow is a queue below root in a ResourceManager's scheduler document.
+type queueNow struct {
+	QueueName     string
+	Capacity      float64
+	ResourcesUsed struct{ Memory int }
+	Users         struct {
+		User []struct {
+			Username      string
+			ResourcesUsed struct{ Memory int }
+		}
+	}
+}
+
+// queuesOf gives the queues below root, as a member's ResourceManager tells of them.
+func queuesOf(t testing.TB, s *Subcluster) []queueNow {
+	t.Helper()
+	var doc struct {
+		Scheduler struct {
+			SchedulerInfo struct{ Queues struct{ Queue []queueNow } }
+		}
+	}
+	if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Scheduler.SchedulerInfo.Queues.Queue
+}
+
+// queueUse is what a queue below root uses in a member, in MB.
+func queueUse(t testing.TB, s *Subcluster, queue string) int {
+	t.Helper()
+	for _, q := range queuesOf(t, s) {
+		if q.QueueName == queue {
+			return q.ResourcesUsed.Memory
+		}
+	}
+	t.Fatalf("%s has no queue %s", s.ID, queue)
+	return 0
+}

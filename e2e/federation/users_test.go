@@ -4,7 +4,6 @@ package federation
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -26,27 +25,7 @@ func TestAUserIsHeldToTheLimitInAllMembersTogether(t *testing.T) {
 
 	use := func(s *Subcluster) int {
 		t.Helper()
-		var doc struct {
-			Scheduler struct {
-				SchedulerInfo struct {
-					Queues struct {
-						Queue []struct {
-							QueueName string
-							Users     struct {
-								User []struct {
-									Username      string
-									ResourcesUsed struct{ Memory int }
-								}
-							}
-						}
-					}
-				}
-			}
-		}
-		if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
-			t.Fatal(err)
-		}
-		for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
+		for _, q := range queuesOf(t, s) {
 			for _, u := range q.Users.User {
 				if q.QueueName == "other" && u.Username == user {
 					return u.ResourcesUsed.Memory
