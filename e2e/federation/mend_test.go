@@ -3,7 +3,9 @@
 package federation
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,6 +71,14 @@ func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows("no queues yet", func(text string) bool { return strings.Count(text, "members") >= 3 })
+	// A member registers before it tells of its queues.
+	if process.Poll(nil, func() bool {
+		var doc json.RawMessage
+		_, err := Call(t, http.MethodGet, web, "/api/v1/queues", nil, &doc)
+		return err == nil && strings.Count(string(doc), `"`+other.ID+`"`) >= 3
+	}) != nil {
+		t.Fatalf("the router does not know the queues of %s:\n%s", other.ID, creel("queue", "list", "-o", "json"))
+	}
 	is("default 70 other 30 new 0")
 	creel("queue", "apply", "-f", file)
 	t.Log(creel("queue", "mend", "--dry-run"))
