@@ -3,7 +3,6 @@
 package federation
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,37 +10,6 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 )
-
-// memberQueue is a queue as a member's scheduler document tells it.
-type memberQueue struct {
-	QueueName        string
-	Capacity         float64
-	AbsoluteCapacity float64
-	ResourcesUsed    struct{ Memory int }
-	Planned          *struct {
-		AbsoluteCapacity float64
-		PlanVersion      int64
-	}
-}
-
-func queueOf(t testing.TB, web, name string) memberQueue {
-	t.Helper()
-	var doc struct {
-		Scheduler struct {
-			SchedulerInfo struct{ Queues struct{ Queue []memberQueue } }
-		}
-	}
-	if _, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
-		if q.QueueName == name {
-			return q
-		}
-	}
-	t.Fatalf("%s has no queue %s", web, name)
-	return memberQueue{}
-}
 
 // A queue is guaranteed half of the federation, and all it wants is in one of two members, where
 // another queue has everything: it takes back there what that one has beyond its own half, of
@@ -59,10 +27,10 @@ func TestAQueueRecoversItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 		prefix + "natural_termination_factor":                 "1",
 	})
 	f.startRebalancer(t)
-	one, two := f.Subclusters[0].Addresses.Web, f.Subclusters[1].Addresses.Web
-	for _, web := range []string{one, two} {
+	one, two := f.Subclusters[0], f.Subclusters[1]
+	for _, s := range []*Subcluster{one, two} {
 		for range memory / each {
-			submitSleep(t, web, "other", each)
+			submitSleep(t, s.Addresses.Web, "other", each)
 		}
 	}
 	if process.Poll(nil, func() bool {
@@ -74,7 +42,7 @@ func TestAQueueRecoversItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 	configured := queueOf(t, one, "default")
 	began := time.Now()
 	for range memory / each {
-		submitSleep(t, one, "default", each)
+		submitSleep(t, one.Addresses.Web, "default", each)
 	}
 	// But for the tenth by which the other may be above its part before it loses any.
 	const enough = memory * 85 / 100
@@ -87,10 +55,10 @@ func TestAQueueRecoversItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 	if q.AbsoluteCapacity != configured.AbsoluteCapacity || q.Planned.AbsoluteCapacity < 80 {
 		t.Errorf("configured %v, then %+v with %+v planned", configured.AbsoluteCapacity, q, q.Planned)
 	}
-	if n := metric(t, two, "creel_rm_preempted_containers_total"); n > 0 {
+	if n := metric(t, two.Addresses.Web, "creel_rm_preempted_containers_total"); n > 0 {
 		t.Errorf("%v containers are taken back in the other member", n)
 	}
-	if n := metric(t, one, "creel_planned_queues"); n < 2 {
+	if n := metric(t, one.Addresses.Web, "creel_planned_queues"); n < 2 {
 		t.Errorf("%v queues are planned", n)
 	}
 	text := ""

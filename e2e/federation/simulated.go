@@ -106,10 +106,15 @@ func AwaitUserLimits(t testing.TB, web string, n int) {
 
 // queueNow is a queue below root in a ResourceManager's scheduler document.
 type queueNow struct {
-	QueueName     string
-	Capacity      float64
-	ResourcesUsed struct{ Memory int }
-	Users         struct {
+	QueueName        string
+	Capacity         float64
+	AbsoluteCapacity float64
+	ResourcesUsed    struct{ Memory int }
+	Planned          *struct { // of ours
+		AbsoluteCapacity float64
+		PlanVersion      int64
+	}
+	Users struct {
 		User []struct {
 			Username      string
 			ResourcesUsed struct{ Memory int }
@@ -131,14 +136,19 @@ func queuesOf(t testing.TB, s *Subcluster) []queueNow {
 	return doc.Scheduler.SchedulerInfo.Queues.Queue
 }
 
+func queueOf(t testing.TB, s *Subcluster, name string) queueNow {
+	t.Helper()
+	for _, q := range queuesOf(t, s) {
+		if q.QueueName == name {
+			return q
+		}
+	}
+	t.Fatalf("%s has no queue %s", s.ID, name)
+	return queueNow{}
+}
+
 // queueUse is what a queue below root uses in a member, in MB.
 func queueUse(t testing.TB, s *Subcluster, queue string) int {
 	t.Helper()
-	for _, q := range queuesOf(t, s) {
-		if q.QueueName == queue {
-			return q.ResourcesUsed.Memory
-		}
-	}
-	t.Fatalf("%s has no queue %s", s.ID, queue)
-	return 0
+	return queueOf(t, s, queue).ResourcesUsed.Memory
 }
