@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -101,10 +102,15 @@ func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router
 	return p, err == nil, err
 }
 
+// rounds bounds how often AtHome looks where an application is while it changes its home.
+const rounds = 5
+
 // AtHome calls the home of an application, and returns its answer and which
 // member that is. A home that answers that it does not know the application may
 // have been left, or not have it yet: what is remembered is dropped, and whoever else
-// may have it is called too.
+// may have it is called too. That nobody knows it is believed once it had the same home
+// before and after the home was asked, and is not being moved: between two looks a move
+// may begin, end, or come to the home that was asked too early.
 func AtHome[T any](
 	ctx context.Context,
 	s *Server,
@@ -128,15 +134,22 @@ func AtHome[T any](
 		answer, err = call(ctx, again)
 		return answer, again, err
 	}
-	at, _, _ := s.conf.Elsewhere(ctx, app) // without it, the home's answer stands
-	for _, id := range at {
-		again, notThere := s.Member(id)
-		if notThere != nil || again.ID == home.ID {
-			continue
+	var before []creel.SubclusterID
+	for range rounds {
+		at, moving, notRead := s.conf.Elsewhere(ctx, app)
+		if notRead != nil || len(at) == 0 || !moving && slices.Equal(at, before) {
+			break // the home's answer stands
 		}
-		if other, e := call(ctx, again); e == nil || !unknown(e) {
-			return other, again, e
+		for _, id := range at {
+			again, notThere := s.Member(id)
+			if notThere != nil {
+				continue
+			}
+			if other, e := call(ctx, again); e == nil || !unknown(e) {
+				return other, again, e
+			}
 		}
+		before = at
 	}
 	return answer, home, err
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// moved is an application that moves from a to b, a step at each look at it.
+type moved struct {
+	Homes
+	steps []step
+	calls []creel.SubclusterID
+}
+
+// step is where the store says its home is, who has it, and whether its move is on record.
+type step struct {
+	home   creel.SubclusterID
+	has    string // of "a" and "b"
+	moving bool
+}
+
+func (m *moved) next() {
+	if len(m.steps) > 1 {
+		m.steps = m.steps[1:]
+	}
+}
+
+func (m *moved) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, error) {
+	defer m.next()
+	return m.steps[0].home, nil
+}
+
+func (m *moved) elsewhere(context.Context, creel.ApplicationID) ([]creel.SubclusterID, bool, error) {
+	defer m.next()
+	at := []creel.SubclusterID{m.steps[0].home}
+	if m.steps[0].moving {
+		at = append(at, "a", "b")
+	}
+	return at, m.steps[0].moving, nil
+}
+
+func (m *moved) call(_ context.Context, at *remote.Member) (creel.SubclusterID, error) {
+	defer m.next()
+	m.calls = append(m.calls, at.ID)
+	if slices.Contains([]byte(m.steps[0].has), at.ID[0]) {
+		return at.ID, nil
+	}
+	return "", &creel.Error{Kind: creel.ErrApplicationNotFound, What: "never heard of it"}
+}
+
+// However the steps of a move fall between the looks of a router, a client is told of its
+// application; of one that nobody has it is told that after a few calls.
+func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+	}, nil)
+	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	ask := func(m *moved) (creel.SubclusterID, error) {
+		s := New(Config{
+			Kept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
+			View: func() *subcluster.View { return view },
+		})
+		_, home, err := AtHome(t.Context(), s, app, m.call)
+		if err != nil {
+			return "", err
+		}
+		return home.ID, nil
+	}
+	// The move of one application, and how many looks each of its states lasts.
+	move := []step{{"a", "a", false}, {"a", "a", true}, {"b", "a", true}, {"b", "ab", true}, {"b", "b", true}, {"b", "b", false}}
+	for lasts := range 3 {
+		for begins := range len(move) {
+			for stays := range 4 {
+				m := &moved{}
+				for i := begins; i < len(move); i++ {
+					n := lasts
+					if i == begins {
+						n = stays
+					}
+					for range n {
+						m.steps = append(m.steps, move[i])
+					}
+				}
+				m.steps = append(m.steps, move[len(move)-1])
+				told := fmt.Sprintf("%d looks at %+v, then %d each: %+v", stays, move[begins], lasts, m.steps)
+				if _, err := ask(m); err != nil {
+					t.Errorf("%s: %v after calls of %v", told, err, m.calls)
+				}
+			}
+		}
+	}
+	m := &moved{steps: []step{{home: "b"}}}
+	if _, err := ask(m); !errors.Is(err, creel.ErrApplicationNotFound) || len(m.calls) != 2 {
+		t.Errorf("one that nobody has: %v after calls of %v", err, m.calls)
+	}
+}
