@@ -19,27 +19,61 @@ type homeRule interface {
 	given() Weights
 	// with returns the rule with other weights; nil when it takes none.
 	with(Weights) homeRule
-	// choose returns an index into d.all out of d.in, which has at least one,
-	// or -1 when the rule itself leaves nobody; and why. It may exclude further
-	// members and set scores.
+	// choose returns an index into the view's members out of d.in, which has at least
+	// one, or -1 when the rule itself leaves nobody; and why. It may exclude further
+	// members, set scores and say what they were made from.
 	choose(d *homeDecision, rnd *rand.Rand) (int, string)
 }
 
-// homeDecision is one choice while it is made.
+// homeDecision is one choice while it is made. Each submission looks at every member, and
+// somebody reads of a few: so members are codes and scores here, and what a reason says of
+// them is put together once it is known of whom (told).
 type homeDecision struct {
-	view *subcluster.View
-	sub  Submission
-	all  []Candidate // parallel to view.Members
-	in   []int       // those not excluded, ascending
+	view  *subcluster.View
+	sub   Submission
+	tried []creel.SubclusterID
+	in    []int // indices of the members that are not excluded, ascending
+
+	// Parallel to view.Members:
+	code  []Exclusion // "" for those in
+	score []float64
+	queue []*subcluster.QueueLoad // of the submission, without a label; nil: not reported
+
+	// numbers returns what the score of a member was made from; nil: of nothing to tell.
+	numbers func(i int) Numbers
+	byPlan  bool // the scores are by what the plan entitles the queue to
+}
+
+func newHomeDecision(view *subcluster.View, s Submission, tried []creel.SubclusterID) *homeDecision {
+	d := &homeDecision{view: view, sub: s, tried: tried}
+	members := membersOf(view)
+	d.in = make([]int, len(members))
+	d.code = make([]Exclusion, len(members))
+	d.score = make([]float64, len(members))
+	d.queue = make([]*subcluster.QueueLoad, len(members))
+	for i := range members {
+		d.in[i] = i
+		if s.Queue != "" {
+			d.queue[i] = queueLoad(&members[i], s.Queue, "")
+		}
+	}
+	return d
+}
+
+func membersOf(view *subcluster.View) []subcluster.Status {
+	if view == nil {
+		return nil
+	}
+	return view.Members
 }
 
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
 
 // exclude takes members out; why returns "" for those that stay.
-func (d *homeDecision) exclude(why func(i int) (Exclusion, string)) {
+func (d *homeDecision) exclude(why func(i int) Exclusion) {
 	d.in = slices.DeleteFunc(d.in, func(i int) bool {
-		d.all[i].Code, d.all[i].Excluded = why(i)
-		return d.all[i].Code != ""
+		d.code[i] = why(i)
+		return d.code[i] != ""
 	})
 }
 
@@ -66,25 +100,19 @@ func chooseHome(
 			Try:  "submit to another queue, or have the policy changed",
 		}
 	}
-	d := &homeDecision{view: view, sub: s}
-	if view != nil {
-		d.all, d.in = make([]Candidate, len(view.Members)), make([]int, 0, len(view.Members))
-		for i := range view.Members {
-			d.all[i].Member = view.Members[i].ID
-			d.in = append(d.in, i)
-		}
-	}
+	d := newHomeDecision(view, s, tried)
 	if err := d.refused(); err != nil {
-		reason.Because, reason.Candidates = "the federation does not have what it needs", d.all
+		reason.Because = "the federation does not have what it needs"
+		d.tell(&reason, -1)
 		return "", reason, err
 	}
-	filterHomes(d, tried)
+	d.filter()
 	chosen := -1
 	if len(d.in) > 0 {
 		chosen, reason.Because = rule.choose(d, rnd)
 		reason.Because = fallback + reason.Because
 	}
-	reason.Candidates = d.all
+	d.tell(&reason, chosen)
 	if chosen < 0 {
 		if reason.Because == "" {
 			reason.Because = "no member can take it"
@@ -92,11 +120,11 @@ func chooseHome(
 		return "", reason, &creel.Error{
 			Kind: creel.ErrNoSubcluster,
 			What: fmt.Sprintf("no subcluster for queue %q", s.Queue),
-			Why:  reason.Because + excludedText(d.all),
+			Why:  reason.Because + excludedText(reason.Candidates),
 			Try:  "try again later, or see `creel subcluster list`",
 		}
 	}
-	reason.Chosen = d.all[chosen].Member
+	reason.Chosen = d.id(chosen)
 	return reason.Chosen, reason, nil
 }
 
@@ -115,34 +143,33 @@ func excludedText(all []Candidate) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// filterHomes excludes who cannot be the home of this submission, whatever the
-// rule.
-func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
-	known, fits, may := queueKnownSomewhere(d), fitsSomewhere(d), d.mayNameSomewhere()
+// filter excludes who cannot be the home of this submission, whatever the rule.
+func (d *homeDecision) filter() {
+	known, fits, may := d.queueKnownSomewhere(), d.fitsSomewhere(), d.mayNameSomewhere()
 	here, strict := d.sub.onPlaces()
-	d.exclude(func(i int) (Exclusion, string) {
+	d.exclude(func(i int) Exclusion {
 		m := d.status(i)
 		switch {
 		case m.State != subcluster.StateActive:
-			return Exclusion(m.State.String()), "it is " + m.State.String() + ": " + m.Reason
-		case slices.Contains(tried, m.ID):
-			return ExcludedTried, ExcludedTried.Text()
+			return Exclusion(m.State.String())
+		case len(d.tried) > 0 && slices.Contains(d.tried, m.ID):
+			return ExcludedTried
 		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
-			return ExcludedReservation, "the reservation is held by " + string(d.sub.Reserved)
+			return ExcludedReservation
 		}
-		if code, why := cannotHold(m, d.sub.Size, d.label(i), false); code != "" && fits {
-			return code, why
+		label := d.label(i)
+		if code, _ := cannotHold(m, d.sub.Size, label, false); code != "" && fits {
+			return code
 		}
-		if why := mayName(m, d.sub.Queue, d.label(i)); why != "" && may {
-			return ExcludedLabel, why
+		switch {
+		case may && mayName(m, d.sub.Queue, label) != "":
+			return ExcludedLabel
+		case strict && !slices.Contains(here, m.ID):
+			return ExcludedPlace
+		case known && !d.hasQueue(i):
+			return ExcludedQueue
 		}
-		if strict && !slices.Contains(here, m.ID) {
-			return ExcludedPlace, fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
-		}
-		if known && !hasQueue(m, d.sub.Queue) {
-			return ExcludedQueue, fmt.Sprintf("it has no queue %q", d.sub.Queue)
-		}
-		return "", ""
+		return ""
 	})
 }
 
@@ -226,7 +253,7 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 // fitsSomewhere keeps a size or label that no member with nodes has, whatever its state,
 // from excluding everybody: whether such an application is refused for good, or waits
 // for nodes to come, is the home's to say, whose limits the view does not have.
-func fitsSomewhere(d *homeDecision) bool {
+func (d *homeDecision) fitsSomewhere() bool {
 	if d.view == nil {
 		return true
 	}
@@ -253,57 +280,65 @@ func (d *homeDecision) mayNameSomewhere() bool {
 
 // queueKnownSomewhere keeps a queue that only placement rules know from
 // excluding everybody.
-func queueKnownSomewhere(d *homeDecision) bool {
-	return slices.ContainsFunc(d.in, func(i int) bool {
-		m := d.status(i)
-		return len(m.Load.Queues) > 0 && hasQueue(m, d.sub.Queue)
-	})
+func (d *homeDecision) queueKnownSomewhere() bool {
+	return slices.ContainsFunc(d.in, func(i int) bool { return d.queue[i] != nil })
 }
 
-func hasQueue(m *subcluster.Status, q creel.QueuePath) bool {
-	if q == "" || len(m.Load.Queues) == 0 {
-		return true
-	}
-	return queueLoad(m, q, "") != nil
+// hasQueue reports whether a member has the submission's queue, or does not say.
+func (d *homeDecision) hasQueue(i int) bool {
+	return d.queue[i] != nil || d.sub.Queue == "" || len(d.status(i).Load.Queues) == 0
 }
 
 // queueLoad finds a queue's figures by its full path or, as clients may send
 // it, by its leaf alone.
 func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluster.QueueLoad {
+	full := q.IsFull()
 	if label == "" {
-		if l := m.Load.Find(q); l != nil {
+		if l := m.Load.Find(q); l != nil || full {
 			return l
 		}
 	}
 	for i := range m.Load.Queues {
 		l := &m.Load.Queues[i]
-		if l.Label == label && (l.Queue == q || !q.IsFull() && l.Queue.Leaf() == string(q)) {
+		if l.Label == label && (l.Queue == q || !full && l.Queue.Leaf() == string(q)) {
 			return l
 		}
 	}
 	return nil
 }
 
+// load is what a member reports of the submission's queue for a label; nil: nothing.
+func (d *homeDecision) load(i int, label string) *subcluster.QueueLoad {
+	if label == "" {
+		return d.queue[i]
+	}
+	return queueLoad(d.status(i), d.sub.Queue, label)
+}
+
 // room is what a member has for a queue and label: free now, waited for, and
 // the size of the whole. Of the partition of a label where the member publishes it, else
-// from the queue's own figures where the member reports them, else from the cluster's. A member that starts slowly by the plan has a part
-// of its size, and of that free what nobody uses.
+// from the queue's own figures where the member reports them (load), else from the
+// cluster's. A member that starts slowly by the plan has a part of its size, and of that
+// free what nobody uses.
 func room(
 	view *subcluster.View,
 	m *subcluster.Status,
-	q creel.QueuePath,
+	load *subcluster.QueueLoad,
 	label string,
 ) (free, pending, total creel.Resource, of string) {
-	if p := m.Load.Labels.Find(label); label != "" && p != nil {
-		return p.Free(), p.Pending, p.Total, "label"
+	if label != "" {
+		if p := m.Load.Labels.Find(label); p != nil {
+			return p.Free(), p.Pending, p.Total, "label"
+		}
 	}
 	total = m.Load.Metrics.Total()
-	free, pending, of = m.Load.Metrics.Available(), m.Load.Metrics.Pending(), "cluster"
-	if l := queueLoad(m, q, label); l != nil {
+	if load == nil {
+		free, pending, of = m.Load.Metrics.Available(), m.Load.Metrics.Pending(), "cluster"
+	} else {
 		if total.IsZero() {
-			total = l.Capacity
+			total = load.Capacity
 		}
-		free, pending, of = l.Free, l.Pending, "queue"
+		free, pending, of = load.Free, load.Pending, "queue"
 	}
 	if counts := view.Plan.Counts(m.ID); label == "" && counts < 1 {
 		free = counting(view, m, free)
@@ -324,22 +359,33 @@ func counting(view *subcluster.View, m *subcluster.Status, free creel.Resource) 
 	return free
 }
 
-// assumed is what was sent there since its last heartbeat. Applications of unknown
-// size count as the member's average one, and at least as their AM.
-func (d *homeDecision) assumed(i int) (int64, creel.Resource) {
+// sent is what went to a member since its last heartbeat.
+type sent struct {
+	apps int64
+	size creel.Resource
+}
+
+// sentSince is what was sent to each member that is in since its last heartbeat; nil if
+// nobody counts. Applications of unknown size count as the member's average one, and at
+// least as their AM.
+func (d *homeDecision) sentSince() []sent {
 	if d.sub.Assumed == nil {
-		return 0, creel.Resource{}
+		return nil
 	}
-	m := d.status(i)
-	apps, size := d.sub.Assumed(m.ID)
-	if apps > 0 && size.IsZero() {
-		each := d.sub.Size
-		if running := m.Load.Metrics.AppsRunning; running > 0 {
-			each = each.Max(m.Load.Metrics.Allocated().Scale(1, running))
+	all := make([]sent, len(d.code))
+	for _, i := range d.in {
+		m := d.status(i)
+		apps, size := d.sub.Assumed(m.ID)
+		if apps > 0 && size.IsZero() {
+			each := d.sub.Size
+			if running := m.Load.Metrics.AppsRunning; running > 0 {
+				each = each.Max(m.Load.Metrics.Allocated().Scale(1, running))
+			}
+			size = each.Scale(apps, 1)
 		}
-		size = each.Scale(apps, 1)
+		all[i] = sent{apps, size}
 	}
-	return apps, size
+	return all
 }
 
 // Weights of members, as in a document. Nil gives every member the same.
@@ -355,11 +401,11 @@ func (w Weights) of(id creel.SubclusterID) float64 {
 
 // excludeWeightless takes out members of weight 0.
 func (d *homeDecision) excludeWeightless(w Weights) {
-	d.exclude(func(i int) (Exclusion, string) {
-		if w.of(d.all[i].Member) <= 0 {
-			return ExcludedWeight, ExcludedWeight.Text()
+	d.exclude(func(i int) Exclusion {
+		if w.of(d.id(i)) <= 0 {
+			return ExcludedWeight
 		}
-		return "", ""
+		return ""
 	})
 }
 

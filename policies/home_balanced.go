@@ -3,9 +3,7 @@
 package policies
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 
 	"github.com/creelrm/creel"
@@ -29,11 +27,12 @@ func (b balancedHome) given() Weights { return b.weights }
 
 func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
-// standing is a member as balancedHome sees it.
+// standing is a member as balancedHome sees it; amounts are of memory in MB and of cores.
 type standing struct {
-	net, total creel.Resource // free less what waits and what was sent; the size of the whole
-	roomy      bool           // the AM fits into net
-	slow       bool           // it starts slowly by the plan
+	memory, cores        int64 // free less what waits and what was sent
+	allMemory, allVCores int64 // the size of the whole
+	roomy                bool  // the AM fits into what is left
+	slow                 bool  // it starts slowly by the plan
 }
 
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
@@ -42,49 +41,51 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		return -1, noWeight
 	}
 	var federation creel.Resource
-	anyRoom := false
-	of := make([]standing, len(d.all))
+	anyRoom, anySlow, anyFast := false, false, false
+	of := make([]standing, len(d.code))
+	sent := d.sentSince()
 	for _, i := range d.in {
-		c, s := &d.all[i], &of[i]
-		n := &c.Numbers
-		label := d.label(i)
-		n.Free, n.Pending, s.total, n.Of = room(d.view, d.status(i), d.sub.Queue, label)
-		n.Apps, n.Assumed = d.assumed(i)
-		if n.Of == "label" {
-			n.Label = label
+		s, label := &of[i], d.label(i)
+		free, pending, size, _ := room(d.view, d.status(i), d.load(i, label), label)
+		net := free.Sub(pending)
+		if sent != nil {
+			net = net.Sub(sent[i].size)
 		}
-		if counts := d.view.Plan.Counts(c.Member); label == "" && counts < 1 {
-			s.slow, n.Starting = true, counts
-		}
-		federation = federation.Add(s.total)
-		s.net = n.Free.Sub(n.Pending).Sub(n.Assumed)
-		s.roomy = d.sub.Size.Fits(s.net) && !s.net.IsZero()
-		anyRoom = anyRoom || s.roomy
+		s.memory, s.cores = net.MemoryMB, net.VCores
+		s.allMemory, s.allVCores = size.MemoryMB, size.VCores
+		s.roomy = d.sub.Size.Fits(net) && !net.IsZero()
+		s.slow = label == "" && d.view.Plan.Counts(d.id(i)) < 1
+		federation = federation.Add(creel.Resource{MemoryMB: size.MemoryMB, VCores: size.VCores})
+		anyRoom, anySlow, anyFast = anyRoom || s.roomy, anySlow || s.slow, anyFast || !s.slow
 	}
 	for _, i := range d.in {
-		c, s := &d.all[i], &of[i]
-		c.Score = netScore(s.net, s.total, federation) * scale(s.net, b.weights.of(c.Member))
+		s := &of[i]
+		d.score[i] = s.score(federation)
+		if b.weights != nil {
+			d.score[i] *= s.scale(b.weights.of(d.id(i)))
+		}
 	}
 	plan := planFor(d.view, d.sub.Queue, d.labelled())
+	d.numbers = func(i int) Numbers { return b.numbers(d, sent, plan, i) }
 	if anyRoom {
-		d.exclude(func(i int) (Exclusion, string) {
+		d.exclude(func(i int) Exclusion {
 			if !of[i].roomy {
-				return ExcludedFull, ExcludedFull.Text() + " (" + d.all[i].Numbers.String() + ")"
+				return ExcludedFull
 			}
-			return "", ""
+			return ""
 		})
 	}
-	if slices.ContainsFunc(d.in, func(i int) bool { return of[i].roomy || !of[i].slow }) {
-		d.exclude(func(i int) (Exclusion, string) {
+	if anySlow && (anyRoom || anyFast) {
+		d.exclude(func(i int) Exclusion {
 			if !of[i].roomy && of[i].slow {
-				return ExcludedStarting, ExcludedStarting.Text() + " (" + d.all[i].Numbers.String() + ")"
+				return ExcludedStarting
 			}
-			return "", ""
+			return ""
 		})
 	}
 	by := ""
 	if plan.speaks() {
-		by = b.preferEntitled(d, plan)
+		by = b.preferEntitled(d, sent, plan)
 	}
 	if len(d.in) == 1 {
 		return d.in[0], by + "it alone is left"
@@ -94,62 +95,75 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	if second >= first {
 		second++
 	}
-	drawn := []int{d.in[min(first, second)], d.in[max(first, second)]}
-	best := d.best(drawn)
+	drawn := [...]int{d.in[min(first, second)], d.in[max(first, second)]}
+	best := d.best(drawn[:])
 	other := drawn[0] + drawn[1] - best
-	return best, by + "the better of two drawn, " + score(
-		d.all[best].Score,
-	) + " against " + score(
-		d.all[other].Score,
-	) + " of " + string(
-		d.all[other].Member,
-	)
+	return best, by + "the better of two drawn, " + score(d.score[best]) + " against " + score(d.score[other]) +
+		" of " + string(d.id(other))
+}
+
+// numbers are what the score of a member was made from.
+func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int) Numbers {
+	var n Numbers
+	label := d.label(i)
+	n.Free, n.Pending, _, n.Of = room(d.view, d.status(i), d.load(i, label), label)
+	if sent != nil {
+		n.Apps, n.Assumed = sent[i].apps, sent[i].size
+	}
+	if n.Of == "label" {
+		n.Label = label
+	}
+	if counts := d.view.Plan.Counts(d.id(i)); label == "" && counts < 1 {
+		n.Starting = counts
+	}
+	if plan.speaks() && d.byPlan {
+		n.Entitled, n.Used = plan.deficit(d.status(i), n.Assumed)
+	}
+	return n
 }
 
 // preferEntitled leaves out the members in which the queue has used what the plan
 // entitles it to, as long as there is another, and scores the others by what is left.
 // It returns how the reason begins, "" when no member is left that way.
-func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
-	entitled, used, any := make([]float64, len(d.all)), make([]float64, len(d.all)), false
+func (b balancedHome) preferEntitled(d *homeDecision, sent []sent, plan planned) string {
+	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
 	for _, i := range d.in {
-		_, assumed := d.assumed(i)
-		entitled[i], used[i] = plan.deficit(d.status(i), assumed)
-		any = any || entitled[i]-used[i] > least
+		var assumed creel.Resource
+		if sent != nil {
+			assumed = sent[i].size
+		}
+		entitled, used := plan.deficit(d.status(i), assumed)
+		left[i] = entitled - used
+		any = any || left[i] > least
 	}
 	if !any {
 		return ""
 	}
-	d.exclude(func(i int) (Exclusion, string) {
-		if entitled[i]-used[i] > least {
-			return "", ""
+	d.byPlan = true
+	d.exclude(func(i int) Exclusion {
+		if left[i] > least {
+			return ""
 		}
-		return ExcludedEntitlement, fmt.Sprintf(
-			"by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
-				"and not elsewhere",
-			100*used[i],
-			100*entitled[i],
-		)
+		return ExcludedEntitlement
 	})
 	for _, i := range d.in {
-		c := &d.all[i]
-		c.Score = (entitled[i] - used[i]) * b.weights.of(c.Member)
-		c.Numbers.Entitled, c.Numbers.Used = entitled[i], used[i]
+		d.score[i] = left[i] * b.weights.of(d.id(i))
 	}
 	return "by the plan the queue is entitled to more there; "
 }
 
 func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// netScore measures room by its scarcer type. Above zero it is the share of
+// score measures room by its scarcer type. Above zero it is the share of
 // the federation, since absolute room is what a job can use; below zero it is
 // in member sizes, since what waits there in proportion to its size is how
 // long it will take.
-func netScore(net, total, federation creel.Resource) float64 {
-	if net.MemoryMB >= 0 && net.VCores >= 0 {
-		return min(share(net.MemoryMB, federation.MemoryMB), share(net.VCores, federation.VCores))
+func (s *standing) score(federation creel.Resource) float64 {
+	if s.memory >= 0 && s.cores >= 0 {
+		return min(share(s.memory, federation.MemoryMB), share(s.cores, federation.VCores))
 	}
-	return min(share(min(net.MemoryMB, 0), total.MemoryMB), share(min(net.VCores, 0), total.VCores))
+	return min(share(min(s.memory, 0), s.allMemory), share(min(s.cores, 0), s.allVCores))
 }
 
 func share(x, of int64) float64 {
@@ -160,8 +174,8 @@ func share(x, of int64) float64 {
 }
 
 // scale keeps a larger weight better on both sides of zero.
-func scale(net creel.Resource, weight float64) float64 {
-	if net.MemoryMB < 0 || net.VCores < 0 {
+func (s *standing) scale(weight float64) float64 {
+	if s.memory < 0 || s.cores < 0 {
 		return 1 / weight
 	}
 	return weight

@@ -27,8 +27,8 @@ func (h hashHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		return -1, noWeight
 	}
 	for _, i := range d.in {
-		id := d.all[i].Member
-		d.all[i].Score = rendezvous(d.sub.Queue, id, h.weights.of(id))
+		id := d.id(i)
+		d.score[i] = rendezvous(d.sub.Queue, id, h.weights.of(id))
 	}
 	best := d.best(d.in)
 	return best, fmt.Sprintf("queue %q hashes highest with it", d.sub.Queue)

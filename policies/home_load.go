@@ -25,17 +25,22 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	for _, i := range d.in {
-		apps, assumed := d.assumed(i)
-		available := d.status(i).Load.Metrics.AvailableMB
+	sent := d.sentSince()
+	numbers := func(i int) Numbers {
+		n := Numbers{Of: "memory", Free: creel.Resource{MemoryMB: d.status(i).Load.Metrics.AvailableMB}}
 		if p := d.status(i).Load.Labels.Find(d.label(i)); p != nil {
-			available = p.Free().MemoryMB
+			n.Free.MemoryMB = p.Free().MemoryMB
 		}
-		d.all[i].Score = float64(available - assumed.MemoryMB)
-		d.all[i].Numbers = Numbers{
-			Of: "memory", Free: creel.Resource{MemoryMB: available}, Assumed: assumed, Apps: apps,
+		if sent != nil {
+			n.Apps, n.Assumed = sent[i].apps, sent[i].size
 		}
+		return n
 	}
+	for _, i := range d.in {
+		n := numbers(i)
+		d.score[i] = float64(n.Free.MemoryMB - n.Assumed.MemoryMB)
+	}
+	d.numbers = numbers
 	best := d.best(d.in)
-	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.all[best].Score)
+	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.score[best])
 }

@@ -30,7 +30,7 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			has := d.sub.Where(place)
 			var here []int
 			for _, i := range d.in {
-				if slices.Contains(has, d.all[i].Member) {
+				if slices.Contains(has, d.id(i)) {
 					here = append(here, i)
 				}
 			}
@@ -38,8 +38,13 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 				continue
 			}
 			for _, i := range here {
-				d.all[i].Score = 1
-				d.all[i].Numbers = words("has %s", place)
+				d.score[i] = 1
+			}
+			d.numbers = func(i int) Numbers {
+				if d.score[i] == 0 {
+					return Numbers{}
+				}
+				return words("has %s", place)
 			}
 			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
 		}

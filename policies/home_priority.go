@@ -23,19 +23,8 @@ func (p priorityHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		return -1, noWeight
 	}
 	for _, i := range d.in {
-		d.all[i].Score = p.weights.of(d.all[i].Member)
+		d.score[i] = p.weights.of(d.id(i))
 	}
 	best := d.best(d.in)
-	return best, fmt.Sprintf("it has the greatest weight, %g, of those that are up", d.all[best].Score)
-}
-
-// best is the one of the highest score, of equal ones the first by id.
-func (d *homeDecision) best(of []int) int {
-	best := of[0]
-	for _, i := range of[1:] {
-		if d.all[i].Score > d.all[best].Score {
-			best = i
-		}
-	}
-	return best
+	return best, fmt.Sprintf("it has the greatest weight, %g, of those that are up", d.score[best])
 }

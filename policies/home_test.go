@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -360,6 +361,56 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 		again, _, _ := p.Home(view(members...), small, tried, seeded(seed))
 		if again != id {
 			t.Fatalf("the same arguments chose %s, then %s", id, again)
+		}
+	})
+}
+
+// Of many members a reason tells the chosen one and the best of the others with their
+// numbers, who was excluded and why, and how many more there were.
+func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var members []subcluster.Status
+		want := map[creel.SubclusterID]bool{} // who is in, and of those whether it must be told
+		var in []subcluster.Status
+		for i := range rapid.IntRange(9, 60).Draw(t, "members") {
+			m := member(creel.SubclusterID(fmt.Sprintf("sc-%02d", i)), 1000*rapid.Int64Range(2, 20).Draw(t, "free"))
+			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+				m.State, m.Reason = subcluster.StateLost, "no heartbeat for 40s"
+			} else {
+				in = append(in, m)
+			}
+			members = append(members, m)
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		id, r, err := Default().Home(view(members...), small, nil, seeded(seed))
+		if (err != nil) != (len(in) == 0) {
+			t.Fatalf("%v with %d in", err, len(in))
+		}
+		slices.SortStableFunc(in, func(a, b subcluster.Status) int {
+			return cmp.Compare(b.Load.Metrics.AvailableMB, a.Load.Metrics.AvailableMB)
+		})
+		best := slices.DeleteFunc(slices.Clone(in), func(m subcluster.Status) bool { return m.ID == id })
+		for i := range best[:min(len(best), toldIn-1)] {
+			want[best[i].ID] = true
+		}
+		if id != "" {
+			want[id] = true
+		}
+		out := 0
+		for _, c := range r.Candidates {
+			switch {
+			case c.Code == "" && (!want[c.Member] || c.Numbers.IsZero() || c.Excluded != ""):
+				t.Fatalf("%s is told, of %v:\n%s", c.Member, want, r)
+			case c.Code != "":
+				if out++; c.Code != "lost" || c.Excluded != "it is lost: no heartbeat for 40s" {
+					t.Fatalf("%s is out for %s: %s", c.Member, c.Code, c.Excluded)
+				}
+			}
+		}
+		if out != len(members)-len(in) || len(r.Candidates) != out+len(want) ||
+			r.LeftOut != len(members)-len(r.Candidates) ||
+			!slices.IsSortedFunc(r.Candidates, func(a, b Candidate) int { return cmp.Compare(a.Member, b.Member) }) {
+			t.Fatalf("%d members, %d of them in, %d must be told:\n%s", len(members), len(in), len(want), r)
 		}
 	})
 }

@@ -19,7 +19,7 @@ func (uniformHome) with(Weights) homeRule { return nil } // name it "weighted"
 
 func (uniformHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	for _, i := range d.in {
-		d.all[i].Score = 1 / float64(len(d.in))
+		d.score[i] = 1 / float64(len(d.in))
 	}
 	return d.in[rnd.IntN(len(d.in))], fmt.Sprintf("drawn from %d members", len(d.in))
 }

@@ -25,17 +25,17 @@ func (w weightedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	var sum float64
 	for _, i := range d.in {
-		sum += w.weights.of(d.all[i].Member)
+		sum += w.weights.of(d.id(i))
 	}
 	at := rnd.Float64() * sum
 	chosen := d.in[len(d.in)-1]
 	for _, i := range d.in {
-		weight := w.weights.of(d.all[i].Member)
-		d.all[i].Score = weight / sum
+		weight := w.weights.of(d.id(i))
+		d.score[i] = weight / sum
 		if at >= 0 && at < weight {
 			chosen = i
 		}
 		at -= weight
 	}
-	return chosen, fmt.Sprintf("drawn by weight, chance %.3f", d.all[chosen].Score)
+	return chosen, fmt.Sprintf("drawn by weight, chance %.3f", d.score[chosen])
 }

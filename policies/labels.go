@@ -86,6 +86,9 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 	}
 	total := m.Load.Metrics.Total()
 	for i := range m.Load.Queues {
+		if len(size.Others) == 0 {
+			break // the queues tell of further types alone
+		}
 		if q := &m.Load.Queues[i]; q.Label == "" {
 			for _, a := range q.Capacity.Add(q.Free).Others {
 				total = total.With(a.Name, max(a.Value, total.Get(a.Name)))
@@ -136,7 +139,7 @@ func (d *homeDecision) refused() error {
 		return nil
 	}
 	var lacking error
-	for i := range d.all {
+	for i := range d.view.Members {
 		m := d.status(i)
 		if m.State == subcluster.StateDeregistered {
 			continue

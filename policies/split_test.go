@@ -318,18 +318,39 @@ func many(n int) *subcluster.View {
 	return view(members...)
 }
 
+// published are members as our ResourceManagers report: with labels, and so many queues.
+func published(members, queues int) *subcluster.View {
+	v := many(members)
+	for i := range v.Members {
+		load := &v.Members[i].Load
+		load.Labels.Known = true
+		for q := range queues {
+			free := creel.NewResource(50_000+int64(i), 50+int64(i))
+			load.Queues = append(load.Queues, subcluster.QueueLoad{
+				Queue: creel.QueuePath(fmt.Sprintf("root.%c.team-%03d", 'a'+rune(q*26/queues), q)), Capacity: free, Free: free,
+			})
+		}
+	}
+	return v
+}
+
 // The choice of a home; of a goal of 2 us with 20 members and 20 us with 1,000.
 func BenchmarkHome(b *testing.B) {
-	for _, n := range []int{3, 20, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			v, p, rnd := many(n), Default(), seeded(1)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := p.Home(v, small, nil, rnd); err != nil {
-					b.Fatal(err)
+	for _, queues := range []int{0, 300} {
+		for _, n := range []int{3, 20, 1000} {
+			b.Run(fmt.Sprintf("%d-members/%d-queues", n, queues), func(b *testing.B) {
+				v, p, rnd, s := published(n, queues), Default(), seeded(1), small
+				if queues > 0 {
+					s.Queue = v.Members[0].Load.Queues[queues/2].Queue
 				}
-			}
-		})
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := p.Home(v, s, nil, rnd); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/creelrm/creel"
+)
+
+// What a reason tells of members. Of a federation of many only the chosen and the best of
+// those that were in are told with their numbers, and of the excluded so many: a reason is
+// kept for each of some 10,000 submissions.
+const (
+	toldIn  = 8
+	toldOut = 100
+)
+
+// tell writes into the reason what is told of the members, by id. chosen is an index, -1
+// for none.
+func (d *homeDecision) tell(r *Reason, chosen int) {
+	told := make([]int, 0, min(len(d.code), toldIn+toldOut))
+	if len(d.code) <= toldIn {
+		for i := range d.code {
+			told = append(told, i)
+		}
+	} else {
+		told = append(told, d.mostOf(chosen)...)
+		for i, out := 0, 0; i < len(d.code) && out < toldOut; i++ {
+			if d.code[i] != "" {
+				told = append(told, i)
+				out++
+			}
+		}
+		slices.Sort(told)
+	}
+	r.LeftOut = len(d.code) - len(told)
+	r.Candidates = make([]Candidate, len(told))
+	for k, i := range told {
+		c := &r.Candidates[k]
+		c.Member, c.Code, c.Score = d.id(i), d.code[i], d.score[i]
+		switch c.Code {
+		case "", ExcludedFull, ExcludedStarting, ExcludedEntitlement: // the rule looked at it
+			if d.numbers != nil {
+				c.Numbers = d.numbers(i)
+			}
+		}
+		if c.Code != "" {
+			c.Excluded = d.words(i, c.Numbers)
+		}
+	}
+}
+
+// mostOf are the chosen one and the best others that are in, toldIn in all.
+func (d *homeDecision) mostOf(chosen int) []int {
+	best := make([]int, 0, toldIn+1)
+	if chosen >= 0 {
+		best = append(best, chosen)
+	}
+	first := len(best)
+	for _, i := range d.in {
+		if i == chosen || len(best) == toldIn && d.score[i] <= d.score[best[toldIn-1]] {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best[first:], i, func(k, i int) int {
+			return cmp.Or(cmp.Compare(d.score[i], d.score[k]), -1) // of equals the first by id
+		})
+		best = slices.Insert(best, first+at, i)
+		best = best[:min(len(best), toldIn)]
+	}
+	return best
+}
+
+// words says why a member is out.
+func (d *homeDecision) words(i int, n Numbers) string {
+	m, code := d.status(i), d.code[i]
+	switch code {
+	case Exclusion(m.State.String()):
+		return "it is " + m.State.String() + ": " + m.Reason
+	case ExcludedReservation:
+		return "the reservation is held by " + string(d.sub.Reserved)
+	case ExcludedTooLarge, ExcludedResource, ExcludedLabel:
+		label := d.label(i)
+		if _, why := cannotHold(m, d.sub.Size, label, false); why != "" {
+			return why
+		}
+		return cmp.Or(mayName(m, d.sub.Queue, label), code.Text())
+	case ExcludedPlace:
+		return fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
+	case ExcludedQueue:
+		return fmt.Sprintf("it has no queue %q", d.sub.Queue)
+	case ExcludedFull, ExcludedStarting:
+		return code.Text() + " (" + n.String() + ")"
+	case ExcludedEntitlement:
+		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
+			"and not elsewhere", 100*n.Used, 100*n.Entitled)
+	}
+	return code.Text()
+}
+
+// best is the member with the greatest score, the first of equals.
+func (d *homeDecision) best(of []int) int {
+	best := of[0]
+	for _, i := range of[1:] {
+		if d.score[i] > d.score[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+func (d *homeDecision) id(i int) creel.SubclusterID { return d.view.Members[i].ID }
