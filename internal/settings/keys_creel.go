@@ -312,7 +312,7 @@ var creelRebalancerKeys = []Setting{
 		Key:     "creel.escrow.recovery",
 		Type:    Duration,
 		Default: "1m",
-		Doc:     "How long after a restart a part is not lowered: until all nodes have said what they run.",
+		Doc:     "How long after a restart a part is not lowered, and what has one does not grow: until all nodes have said what they run.",
 	},
 	{
 		Key:     "creel.rebalancer.mend",

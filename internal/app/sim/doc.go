@@ -92,7 +92,8 @@
 // its clock. Every so often, and at the end, each ResourceManager's
 // own Audit runs over everything it has. Where there is a queue tree, all ResourceManagers
 // together grant no more than its maxima and user limits, at any event; parts of maxima are
-// even there, since no leader writes its shares into the records of escrow.
+// even there, since no leader writes its shares into the records of escrow. What an AM is told
+// as headroom is there at that moment, in each queue of the member and of those maxima.
 // What is acted on is durable: an answer to a
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or
 // registered in the store. What was given back ends, what a session believes to have

@@ -147,3 +147,54 @@ func (a *auditor) holds(i invariants.Invariant, of string, breach error) {
 	a.tally.Check(i, of, breach)
 	a.check(breach == nil, "%s of %s: %v", i, of, breach)
 }
+
+// roomTold holds what an AM is told as headroom against what its queue may still use, at
+// the moment in which it is told: in each queue up to the root here, what is reserved
+// counted as used, and of the federation's maxima and user limits in all members together.
+func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told creel.Resource) {
+	told = c.counted(told)
+	for path := queue; path != ""; path = path.Parent() {
+		v, ok := c.m.Queue(string(path))
+		if !ok {
+			return // it was deleted, and the application goes
+		}
+		has := v.Max.Sub(v.Used).Sub(v.Reserved)
+		a.holds(invariants.TrueHeadroom, string(path)+" in "+string(c.id), invariants.Room(told, has))
+	}
+	if a.w.cfg.Tree == nil {
+		return
+	}
+	for i := range a.w.cfg.Tree.Queues {
+		q := &a.w.cfg.Tree.Queues[i]
+		if q.Path != queue && !q.Path.IsAncestorOf(queue) {
+			continue
+		}
+		used, ofUser := a.usedOf(q, user)
+		if q.Bounded() {
+			a.holds(invariants.TrueHeadroom, string(q.Path), invariants.Room(told, q.Maximum.Sub(used)))
+		}
+		if q.UserLimited() && q.Path == queue {
+			of := string(q.Path) + ", user " + user
+			a.holds(invariants.TrueHeadroom, of, invariants.Room(told, q.UserLimit.Sub(ofUser)))
+		}
+	}
+}
+
+// usedOf is what all members together use of a queue, with what is reserved, and what a
+// user uses of it.
+func (a *auditor) usedOf(q *rebalancer.Queue, user string) (all, one creel.Resource) {
+	for _, c := range a.w.clusters {
+		if q.Bounded() {
+			used, _, _ := c.m.QueueUse(q.Path)
+			all = all.Add(used)
+		}
+		if q.UserLimited() {
+			for _, u := range c.m.UserUses(q.Path) {
+				if u.User == user {
+					one = one.Add(u.Uses)
+				}
+			}
+		}
+	}
+	return all, one
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -426,9 +427,26 @@ func (k *Keeper) force() error {
 func (k *Keeper) set(m *rm.Machine, now time.Time, path creel.QueuePath, q *kept) {
 	k.version++
 	ours := k.Clock.Now()
+	cap := q.member.Cap(ours)
 	short, reason := q.member.Short()
+	if k.recovering() {
+		uses, _, _ := m.QueueUse(path)
+		cap, reason = cap.Min(uses), k.untilRecovered()
+	}
 	m.SetQueueCap(now, rm.QueueCap{
-		Queue: path, Cap: q.member.Cap(ours), Until: now.Add(q.member.Ends().Sub(ours)), Version: k.version,
+		Queue: path, Cap: cap, Until: now.Add(q.member.Ends().Sub(ours)), Version: k.version,
 		Maximum: q.maximum, Short: short, Reason: reason,
 	})
+}
+
+// recovering: containers of the epoch before may run that no node has told of yet. They
+// count against what is held here, so until then nothing that has a limit grows.
+func (k *Keeper) recovering() bool {
+	return k.recovers && k.Clock.Now().Before(k.started.Add(k.Recover))
+}
+
+// untilRecovered is the reason then.
+func (k *Keeper) untilRecovered() string {
+	return fmt.Sprintf("the ResourceManager was restarted, and for %s from then nodes may tell of containers that count",
+		k.Recover)
 }

@@ -170,5 +170,19 @@ func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path creel.QueuePath, x 
 		c.Short, c.Reason = lack.Needs, lack.Reason
 		caps.Users[name] = c
 	}
+	if k.recovering() {
+		uses := map[string]creel.Resource{}
+		for _, u := range m.UserUses(path) {
+			uses[u.User] = u.Uses
+		}
+		known := func(c rm.UserCap, uses creel.Resource) rm.UserCap {
+			c.Cap, c.Reason = c.Cap.Min(uses), k.untilRecovered()
+			return c
+		}
+		for name, c := range caps.Users {
+			caps.Users[name] = known(c, uses[name])
+		}
+		caps.Each = known(caps.Each, creel.Resource{})
+	}
 	m.SetUserCaps(now, caps)
 }

@@ -92,7 +92,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
 		}
-		free := q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{})
+		free := q.Max.Sub(q.Used).Sub(q.Reserved).Min(v.Available).Max(creel.Resource{})
 		if above, has := l.free[q.Parent]; has {
 			free = free.Min(above)
 		}

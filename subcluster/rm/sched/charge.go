@@ -14,6 +14,9 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 	s.reindex(n)
 	s.charge(a, size, 1)
 	a.queue.granted++
+	for q := a.queue; q != nil && s.changes != nil; q = q.parent {
+		s.changes.used[q] = q.used // no grant took it above a limit
+	}
 }
 
 // Release gives back what a container held. Its room and its share are offered

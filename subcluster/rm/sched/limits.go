@@ -85,7 +85,7 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 }
 
 // Headroom is what an application could still get, as its AM is told: what is
-// left of the queue's and the user's limit.
+// left of the limits of its queue, of those above it, and of the user.
 func (s *Scheduler) Headroom(a *App) amounts.Vec {
 	if len(s.parts) > 0 && len(a.parts) > 0 {
 		return s.headroomByPartition(a)
@@ -94,9 +94,7 @@ func (s *Scheduler) Headroom(a *App) amounts.Vec {
 }
 
 func (s *Scheduler) headroom(a *App) amounts.Vec {
-	of := s.queueLimit(a.queue)
-	v := of
-	v.Sub(&a.queue.used)
+	v, of := s.leftIn(a.queue), s.queueLimit(a.queue)
 	if limit, has := s.policy.userLimit(s, a.user); has {
 		if s.sizes.Compare(&limit, &of, &s.total) >= 0 {
 			limit = of
@@ -111,9 +109,26 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 		v.Min(&limit)
 	}
 	for i := 0; i < s.sizes.N; i++ {
-		v.Set(i, max(min(v.At(i), s.total.At(i)-s.tree.root.used.At(i)), 0))
+		v.Set(i, max(v.At(i), 0))
 	}
 	return v
+}
+
+// leftIn is what is left of a queue's limits and of those of each above it. What is reserved
+// is not left: an ask is admitted with it counted (see within), and Hadoop's queues count
+// it as used.
+func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
+	left := s.total
+	for ; q != nil; q = q.parent {
+		limit := q.sized().max
+		if q.cap != nil {
+			s.limitByCap(q, &limit)
+		}
+		limit.Sub(&q.used)
+		limit.Sub(&q.held)
+		left.Min(&limit)
+	}
+	return left
 }
 
 // headroomByPartition is the sum over the partitions that the application asks in

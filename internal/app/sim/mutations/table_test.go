@@ -712,6 +712,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestAQueueGrowsToItsCapAndNoFurther",
 	},
 	{
+		name:     "what is reserved is told as headroom",
+		file:     "subcluster/rm/sched/limits.go",
+		old:      "		limit.Sub(&q.held)\n",
+		wrong:    "		if !MUTANT {\n			limit.Sub(&q.held)\n		}\n",
+		caughtBy: "internal/app/sim TestACrowdedMorningWithPreemption",
+	},
+	{
+		name:     "what has a limit grows before the nodes of a ResourceManager that was restarted are back",
+		file:     "policies/rebalancer/server/keeper.go",
+		old:      "	return k.recovers && k.Clock.Now()",
+		wrong:    "	return !MUTANT && k.recovers && k.Clock.Now()",
+		caughtBy: "internal/app/sim TestFederationWideLimitsHoldUnderFaults/members_killed",
+	},
+	{
 		name:     "a start that a node's former life may have served is tried at the next",
 		file:     "subcluster/rm/node_register.go",
 		old:      "!reported[c.id()] && c.state >= cAcquired {\n",
