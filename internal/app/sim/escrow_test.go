@@ -40,9 +40,6 @@ func TestFederationWideLimitsHoldUnderFaults(t *testing.T) {
 		{"the rebalancer", &Faults{Planner: 10 * time.Minute, Down: time.Minute}},
 		{"clocks", &Faults{Jumps: 2 * time.Minute, StoreJumps: 3 * time.Minute, Drift: 0.01, Down: time.Minute}},
 	}
-	if defaultSeeds < 12 { // with the race detector each takes ten times as long
-		kinds = kinds[:2]
-	}
 	for i, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			c := faulty(t, 9000+uint64(i))
