@@ -39,8 +39,8 @@ type homeDecision struct {
 	score []float64
 	queue []*subcluster.QueueLoad // of the submission, without a label; nil: not reported
 
-	// numbers returns what the score of a member was made from; nil: of nothing to tell.
-	numbers func(i int) Numbers
+	// numbers writes what the score of a member was made from; nil: of nothing to tell.
+	numbers func(i int, n *Numbers)
 	byPlan  bool // the scores are by what the plan entitles the queue to
 }
 

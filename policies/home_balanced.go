@@ -66,7 +66,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		}
 	}
 	plan := planFor(d.view, d.sub.Queue, d.labelled())
-	d.numbers = func(i int) Numbers { return b.numbers(d, sent, plan, i) }
+	d.numbers = func(i int, n *Numbers) { b.numbers(d, sent, plan, i, n) }
 	if anyRoom {
 		d.exclude(func(i int) Exclusion {
 			if !of[i].roomy {
@@ -102,9 +102,8 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		" of " + string(d.id(other))
 }
 
-// numbers are what the score of a member was made from.
-func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int) Numbers {
-	var n Numbers
+// numbers writes what the score of a member was made from.
+func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int, n *Numbers) {
 	label := d.label(i)
 	n.Free, n.Pending, _, n.Of = room(d.view, d.status(i), d.load(i, label), label)
 	if sent != nil {
@@ -119,7 +118,6 @@ func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int) N
 	if plan.speaks() && d.byPlan {
 		n.Entitled, n.Used = plan.deficit(d.status(i), n.Assumed)
 	}
-	return n
 }
 
 // preferEntitled leaves out the members in which the queue has used what the plan

@@ -26,18 +26,18 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		return -1, noWeight
 	}
 	sent := d.sentSince()
-	numbers := func(i int) Numbers {
-		n := Numbers{Of: "memory", Free: creel.Resource{MemoryMB: d.status(i).Load.Metrics.AvailableMB}}
+	numbers := func(i int, n *Numbers) {
+		n.Of, n.Free = "memory", creel.Resource{MemoryMB: d.status(i).Load.Metrics.AvailableMB}
 		if p := d.status(i).Load.Labels.Find(d.label(i)); p != nil {
 			n.Free.MemoryMB = p.Free().MemoryMB
 		}
 		if sent != nil {
 			n.Apps, n.Assumed = sent[i].apps, sent[i].size
 		}
-		return n
 	}
 	for _, i := range d.in {
-		n := numbers(i)
+		var n Numbers
+		numbers(i, &n)
 		d.score[i] = float64(n.Free.MemoryMB - n.Assumed.MemoryMB)
 	}
 	d.numbers = numbers

@@ -40,11 +40,10 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			for _, i := range here {
 				d.score[i] = 1
 			}
-			d.numbers = func(i int) Numbers {
-				if d.score[i] == 0 {
-					return Numbers{}
+			d.numbers = func(i int, n *Numbers) {
+				if d.score[i] > 0 {
+					*n = words("has %s", place)
 				}
-				return words("has %s", place)
 			}
 			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
 		}

@@ -44,11 +44,11 @@ func (d *homeDecision) tell(r *Reason, chosen int) {
 		switch c.Code {
 		case "", ExcludedFull, ExcludedStarting, ExcludedEntitlement: // the rule looked at it
 			if d.numbers != nil {
-				c.Numbers = d.numbers(i)
+				d.numbers(i, &c.Numbers)
 			}
 		}
 		if c.Code != "" {
-			c.Excluded = d.words(i, c.Numbers)
+			c.Excluded = d.words(i, &c.Numbers)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (d *homeDecision) mostOf(chosen int) []int {
 }
 
 // words says why a member is out.
-func (d *homeDecision) words(i int, n Numbers) string {
+func (d *homeDecision) words(i int, n *Numbers) string {
 	m, code := d.status(i), d.code[i]
 	switch code {
 	case Exclusion(m.State.String()):
