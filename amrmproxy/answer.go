@@ -131,6 +131,9 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 	if m.home {
 		s.homeAnswered = true
+		for _, x := range r.GetRejectedSchedulingRequests() {
+			s.placed(x.GetRequest().GetPriority(), x.GetRequest().GetAllocationRequestId(), allocations(x.GetRequest()))
+		}
 		if r.ApplicationPriority != nil {
 			s.priority = r.ApplicationPriority
 		}
@@ -199,6 +202,8 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 			if g != nil {
 				s.waits.Add(time.Duration(s.now.UnixNano() - g.asked))
 				s.granted = true
+			} else if m.home {
+				s.placed(c.GetPriority(), c.GetAllocationRequestId(), 1)
 			}
 			o.untold, m.used = true, true
 			kept = append(kept, c)
@@ -365,6 +370,9 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 	}
 	if a := under.Allocate; a != nil {
 		s.keepUnsent(m, a)
+	}
+	if m.home {
+		s.schedules = slices.Clone(s.unplaced)
 	}
 	m.state = memberRegistering
 	s.renew(m)

@@ -467,10 +467,12 @@ func (sc *scenario) am(what string, words []string) Event {
 					UpdateType: yarnpb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum()},
 			)
 		case "sched":
-			a.SchedulingRequests = append(
-				a.SchedulingRequests,
-				&yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(v)), Priority: priority(9)},
-			)
+			id, n, many := strings.Cut(v, ":")
+			r := &yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(id)), Priority: priority(9)}
+			if many {
+				r.ResourceSizing = &yarnpb.ResourceSizingProto{NumAllocations: proto.Int32(int32(sc.int(n)))}
+			}
+			a.SchedulingRequests = append(a.SchedulingRequests, r)
 		case "url":
 			a.TrackingUrl = proto.String(v)
 		case "unknown":
@@ -527,6 +529,9 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 					Id:       sc.container(m, sc.int(p[2])),
 					Priority: priority(sc.int(p[0])),
 					NodeId:   &yarnpb.NodeIdProto{Host: proto.String(p[1]), Port: proto.Int32(45454)},
+				}
+				if len(p) > 3 {
+					c.AllocationRequestId = proto.Int64(sc.int(p[3]))
 				}
 				c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
 				allocate().AllocatedContainers = append(allocate().AllocatedContainers, c)
@@ -700,6 +705,9 @@ func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {
 	}
 	for _, r := range a.SchedulingRequests {
 		text += fmt.Sprintf(" sched=%d", r.GetAllocationRequestId())
+		if n := r.GetResourceSizing().GetNumAllocations(); n > 0 {
+			text += fmt.Sprintf(":%d", n)
+		}
 	}
 	if a.TrackingUrl != nil {
 		text += " url=" + *a.TrackingUrl

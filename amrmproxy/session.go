@@ -85,9 +85,10 @@ type Session struct {
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
 	progress     *float32
 	priority     *yarnpb.PriorityProto
-	recorded     delivery // of record.Completions
-	schedules    []*yarnpb.SchedulingRequestProto
-	scheduled    bool // the AM has made such requests, which no group stands for
+	recorded     delivery                         // of record.Completions
+	schedules    []*yarnpb.SchedulingRequestProto // of the AM, not sent to home yet
+	unplaced     []*yarnpb.SchedulingRequestProto // of the AM, not answered by home yet
+	scheduled    bool                             // the AM has made such requests, which no group stands for
 	registers    []uint64
 	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
 	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer the AM got

@@ -5,6 +5,8 @@ package amrmproxy
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -51,19 +53,50 @@ func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 	m.updates = append(m.updates, u)
 }
 
-// schedule keeps scheduling requests for home. They are absolute for each priority,
-// allocation and execution type, as asks are, so that a later one replaces an earlier.
+// schedule keeps scheduling requests for home, until it has been told and, in unplaced, until it
+// has answered: a home that was restarted knows none of them, and the AM does not hear of that.
+// They are absolute for each priority, allocation and execution type, as asks are, so that a
+// later one replaces an earlier.
 func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
 	for _, r := range requests {
-		i := slices.IndexFunc(s.schedules, func(o *yarnpb.SchedulingRequestProto) bool {
-			return o.GetPriority().GetPriority() == r.GetPriority().GetPriority() &&
-				o.GetAllocationRequestId() == r.GetAllocationRequestId() &&
-				o.GetExecutionType().GetExecutionType() == r.GetExecutionType().GetExecutionType()
-		})
-		if i >= 0 {
-			s.schedules[i] = r
-			continue
-		}
-		s.schedules = append(s.schedules, r)
+		s.schedules, s.unplaced = put(s.schedules, r), put(s.unplaced, r)
 	}
+}
+
+func put(list []*yarnpb.SchedulingRequestProto, r *yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRequestProto {
+	i := slices.IndexFunc(list, func(o *yarnpb.SchedulingRequestProto) bool {
+		return o.GetPriority().GetPriority() == r.GetPriority().GetPriority() &&
+			o.GetAllocationRequestId() == r.GetAllocationRequestId() &&
+			o.GetExecutionType().GetExecutionType() == r.GetExecutionType().GetExecutionType()
+	})
+	if i < 0 {
+		return append(list, r)
+	}
+	list[i] = r
+	return list
+}
+
+// placed takes n containers off the scheduling request that a grant or a rejection answers.
+func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32) {
+	i := slices.IndexFunc(s.unplaced, func(o *yarnpb.SchedulingRequestProto) bool {
+		return o.GetPriority().GetPriority() == priority.GetPriority() && o.GetAllocationRequestId() == request
+	})
+	if i < 0 {
+		return
+	}
+	if left := allocations(s.unplaced[i]) - n; left > 0 {
+		r := proto.CloneOf(s.unplaced[i]) // the AM's message may still be on its way to home
+		r.ResourceSizing.NumAllocations = proto.Int32(left)
+		s.unplaced[i] = r
+		return
+	}
+	s.unplaced = slices.Delete(s.unplaced, i, i+1)
+}
+
+// allocations is how many containers a scheduling request asks for; one that does not say, for one.
+func allocations(r *yarnpb.SchedulingRequestProto) int32 {
+	if r.GetResourceSizing().GetNumAllocations() == 0 {
+		return 1
+	}
+	return r.ResourceSizing.GetNumAllocations()
 }

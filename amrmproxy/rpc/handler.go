@@ -42,7 +42,7 @@ func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config
 		id, home, password, err := keys.Verify(context.Background(), identifier)
 		if errors.Is(err, creel.ErrUnavailable) {
 			// AMs come again; by its own class an unknown token ends them.
-			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err)
+			return nil, hrpc.Identity{}, errorOf(err)
 		}
 		if err != nil {
 			return nil, hrpc.Identity{}, err
@@ -63,12 +63,20 @@ func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config
 
 // errorOf gives a session's own refusals the class that Hadoop's clients know:
 // one for a wrong response id or a second registration, which ends the AM,
-// as the ResourceManager's would.
+// as the ResourceManager's would; and, while home or the store is away, that of a
+// standby ResourceManager. With it AMs try for yarn.resourcemanager.connect.max-wait.ms.
+// RetriableException those whose client is set up for failover, as Spark's is, repeat
+// once (RetryPolicies.FailoverOnNetworkExceptionRetry).
 func errorOf(err error) *hrpc.Error {
 	var own *creel.Error
 	var remote *hrpc.RemoteError
-	if errors.As(err, &own) && !errors.As(err, &remote) && own.Kind == creel.ErrInvalidRequest {
-		err = yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, err)
+	if errors.As(err, &own) && !errors.As(err, &remote) {
+		switch own.Kind {
+		case creel.ErrInvalidRequest:
+			err = yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, err)
+		case creel.ErrUnavailable:
+			err = yarnrpc.Throw(hrpc.ClassStandby, err)
+		}
 	}
 	return yarnrpc.ErrorOf(err)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/creelrm/creel/amrmproxy/server"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
-	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
 // Relay has AMs log in through us at homes that share no keys, as Hadoop's
@@ -45,7 +44,7 @@ func (r *Relay) login(identifier []byte) (*hrpc.RelayedLogin, func() hrpc.Identi
 	case errors.Is(err, creel.ErrApplicationNotFound):
 		return nil, nil, nil // it came past the routers
 	case err != nil:
-		return nil, nil, yarnrpc.ErrorOf(&creel.Error{
+		return nil, nil, errorOf(&creel.Error{
 			Kind: creel.ErrUnavailable,
 			What: "the home of " + id.Attempt.Application.String() + " is not known",
 			Why:  err.Error(),
@@ -56,7 +55,7 @@ func (r *Relay) login(identifier []byte) (*hrpc.RelayedLogin, func() hrpc.Identi
 	}
 	login, err := r.Login(home)
 	if err != nil {
-		return nil, nil, yarnrpc.ErrorOf(err)
+		return nil, nil, errorOf(err)
 	}
 	return login, func() hrpc.Identity {
 		who := &server.Caller{Attempt: id.Attempt, Home: home, Login: login}

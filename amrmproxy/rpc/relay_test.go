@@ -99,7 +99,7 @@ func TestWhoCannotLogInAtHomeCannotLogInAtTheProxy(t *testing.T) {
 		t.Errorf("with a wrong password: %v, want home's refusal", err)
 	}
 	f.rms["sc-a"].stopRM()
-	if err := register(m.cred.Password); !errors.Is(err, creel.ErrBusy) {
+	if err := register(m.cred.Password); !errors.Is(err, creel.ErrStandby) {
 		t.Errorf("with home away: %v, want that it is tried again", err)
 	}
 	f.startRM("sc-a")

@@ -379,7 +379,7 @@ func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 			return r
 		}
 		// A proxy that has only begun to listen says so, and Hadoop's client calls again.
-		if !strings.Contains(err.Error(), "RetriableException") || time.Now().After(deadline) {
+		if !strings.Contains(err.Error(), "StandbyException") || time.Now().After(deadline) {
 			m.f.t.Fatalf("register: %v", err)
 		}
 	}

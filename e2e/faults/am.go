@@ -110,7 +110,7 @@ func (m *am) more(f *federation, n int) {
 		defer cancel()
 		r, err := m.am.Allocate(ctx, req)
 		switch {
-		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable):
+		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrStandby):
 			return false
 		case err != nil:
 			m.t.Errorf("allocate of %s: %v", m.app, err)
