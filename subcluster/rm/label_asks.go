@@ -29,8 +29,8 @@ type labelChecker struct {
 
 func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
 	c := &labelChecker{m: m, queue: queue}
-	if spec := m.sched.Spec(); m.sched.KnowsLabels() {
-		c.accessible, c.byDefault = spec.AccessibleLabels(queue), spec.DefaultLabel(queue)
+	if q := m.sched.Leaf(queue); q != nil && m.sched.KnowsLabels() {
+		c.accessible, c.byDefault = q.Labels(), q.DefaultLabel()
 	}
 	return c
 }

@@ -324,6 +324,97 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	}
 }
 
+// A queue made on demand has of a label what its template says, counts among its siblings
+// from when it is made, and has what a refreshed template says; without a capacity of the
+// label it gets nothing there.
+func TestQueuesMadeOnDemandHaveLabels(t *testing.T) {
+	made := func(weight float64, shares ...queues.LabelShare) *queues.AutoCreate {
+		return &queues.AutoCreate{Depth: 1, Leaf: queues.Queue{
+			Capacity: queues.WeightOf(weight), UserFactor: -1, MaxAMPercent: 1, Shares: shares, DefaultLabel: "gpu",
+		}}
+	}
+	gpu := func(weight, most float64) queues.LabelShare {
+		return queues.LabelShare{Label: "gpu", Capacity: queues.WeightOf(weight), MaxCapacity: queues.PercentOf(most)}
+	}
+	var spec queues.Spec
+	w := newWorld(t, func(c *Config) {
+		c.Labels = LabelsByCall
+		whole := []queues.LabelShare{{Label: "gpu", Capacity: queues.WeightOf(1)}}
+		c.Queues.Root.Children = []queues.Queue{
+			{
+				Name: "f", Capacity: queues.WeightOf(1), Labels: []string{"gpu"}, Shares: whole,
+				AutoCreate: made(1, gpu(3, 75)),
+			},
+			{Name: "silent", Capacity: queues.WeightOf(1), Labels: []string{"gpu"}, AutoCreate: made(1)},
+			{Name: "without", Capacity: queues.WeightOf(1), Labels: []string{}, AutoCreate: made(1, gpu(1, 100))},
+		}
+		c.Queues.Root.Children[2].AutoCreate.Leaf.DefaultLabel = ""
+		spec = c.Queues
+	})
+	m := w.m
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(m.AddLabels(w.now, []Label{{"gpu", true}}))
+	w.node("plain", 8192, 8, "/r")
+	id := w.node("gpu", 8192, 8, "/r")
+	must(m.ReplaceLabels(w.now, []NodeLabels{{id, []string{"gpu"}}}, true))
+	w.pump()
+	ask := func(user, queue string, count int32) int {
+		t.Helper()
+		ans := w.allocate(w.unmanaged(user, queue), AllocateRequest{Asks: []Ask{{
+			Priority: 1, ResourceName: "*", Count: count, Resource: creel.Resource{MemoryMB: 1024, VCores: 1},
+		}}})
+		must(errors.Join(m.Audit(), unserved(m), waitsAsWhySays(m)))
+		for _, g := range ans.Granted {
+			if g.Node != id {
+				t.Errorf("%s: %v is not on the node of its label", queue, g)
+			}
+		}
+		return len(ans.Granted)
+	}
+	of := func(path creel.QueuePath) sched.PartitionView {
+		t.Helper()
+		for _, q := range m.sched.Queues() {
+			if v := m.sched.View(q); q.Path() == path {
+				return v.Partitions[0]
+			}
+		}
+		t.Fatalf("there is no %s", path)
+		return sched.PartitionView{}
+	}
+	if got := ask("alice", "root.f.alice", 9); got != 6 {
+		t.Errorf("alice got %d containers of gpu, of at most 75 percent", got)
+	}
+	if got := ask("bob", "root.f.bob", 9); got != 2 {
+		t.Errorf("bob got %d containers, two were left", got)
+	}
+	if a := of("root.f.alice"); a.AbsCapacity != 0.5 || a.AbsMaxCapacity != 0.75 || !a.Accessible {
+		t.Errorf("alice has %v to %v of gpu", a.AbsCapacity, a.AbsMaxCapacity)
+	}
+	if got := ask("carol", "root.silent.carol", 1); got != 0 || !of("root.silent.carol").Accessible {
+		t.Errorf("carol got %d containers without a capacity of the label", got)
+	}
+	w.unmanaged("dave", "root.without.dave")
+	if v := of("root.without.dave"); v.Accessible || v.AbsCapacity != 0 || v.AbsMaxCapacity != 0 {
+		t.Errorf("below a queue that may not use gpu there is %v to %v of it", v.AbsCapacity, v.AbsMaxCapacity)
+	}
+	if err := m.RemoveLabels(w.now, []string{"gpu"}); err == nil {
+		t.Error("a label that queues name was removed")
+	}
+	again := spec
+	again.Root.Children = append([]queues.Queue(nil), spec.Root.Children...)
+	again.Root.Children[0].AutoCreate = made(1, gpu(1, 100))
+	must(m.ReloadQueues(w.now, again))
+	if a := of("root.f.alice"); a.AbsCapacity != 0.5 || a.AbsMaxCapacity != 1 {
+		t.Errorf("after a refresh alice has %v to %v of gpu", a.AbsCapacity, a.AbsMaxCapacity)
+	}
+	must(errors.Join(m.Audit(), unserved(m), waitsAsWhySays(m)))
+}
+
 // Labels outlive a restart, and a node that comes back is in its partition before its
 // containers are.
 func TestLabelsOutliveARestart(t *testing.T) {

@@ -29,6 +29,18 @@ func isLabelSetting(setting string) bool {
 	return ok && label != "" && slices.Contains(labelShares, what)
 }
 
+// templateLabels is labels for the queues that are made below path, of which some keys
+// are written.
+func (r *capacityReader) templateLabels(
+	path creel.QueuePath, get lookup, written []queues.Setting, q *queues.Queue,
+) {
+	names := make([]string, len(written))
+	for i := range written {
+		names[i] = written[i].Key
+	}
+	r.labels(path.Child("*"), get, names, q)
+}
+
 // labels reads which labels a queue may use and what it has of them.
 func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string, q *queues.Queue) {
 	if p, ok := get(labelList); ok {

@@ -496,6 +496,7 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 			true,
 			inherited{state: creel.QueueRunning},
 		)
+		r.templateLabels(path, prefixed(get, "leaf-queue-template."), a.OfLeaves, &a.Leaf)
 		if a.Leaf.Capacity.Unit == queues.Unset {
 			p, _ := get("auto-create-child-queue.enabled")
 			r.failAt(
@@ -511,8 +512,6 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 		Depth:    setting(r, get, "auto-queue-creation-v2.maximum-queue-depth", positive, 2),
 		Max:      setting(r, get, "auto-queue-creation-v2.max-queues", positive, 1000),
 		KeepIdle: r.expireAfter,
-		Any:      r.writtenTemplate(path, "template."), OfLeaves: r.writtenTemplate(path, "leaf-template."),
-		OfParents: r.writtenTemplate(path, "parent-template."),
 	}
 	if !setting(r, get, "auto-queue-creation-v2.queue-auto-removal.enable", parseBool, true) {
 		a.KeepIdle = -1
@@ -530,6 +529,8 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 
 // templates reads those of queues to be made right below path.
 func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.AutoCreate) {
+	a.Any = r.writtenTemplate(path, "template.")
+	a.OfLeaves, a.OfParents = r.writtenTemplate(path, "leaf-template."), r.writtenTemplate(path, "parent-template.")
 	// A made leaf may use what is idle: Hadoop lifts its user limit and the
 	// limit of its AMs unless the template says otherwise.
 	leaf := r.template(path, get, "leaf-template.")
@@ -540,12 +541,10 @@ func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.A
 	if _, ok := leaf("maximum-am-resource-percent"); !ok {
 		a.Leaf.MaxAMPercent = 1
 	}
-	a.Parent = r.settings(
-		path,
-		r.template(path, get, "parent-template."),
-		false,
-		inherited{state: creel.QueueRunning},
-	)
+	parent := r.template(path, get, "parent-template.")
+	a.Parent = r.settings(path, parent, false, inherited{state: creel.QueueRunning})
+	r.templateLabels(path, leaf, slices.Concat(a.Any, a.OfLeaves), &a.Leaf)
+	r.templateLabels(path, parent, slices.Concat(a.Any, a.OfParents), &a.Parent)
 	for _, q := range [...]*queues.Queue{&a.Leaf, &a.Parent} {
 		if q.Capacity.Unit == queues.Unset {
 			q.Capacity = queues.WeightOf(1)

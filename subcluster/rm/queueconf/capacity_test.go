@@ -456,6 +456,53 @@ auto-queue-creation-v2.queue-expiration-time = 60
 	}
 }
 
+// Queues made on demand have labels by their templates: what is written of their kind
+// before what is written of both, a queue's own before that of many.
+func TestLabelsOfAutoCreatedQueues(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = managed,flex
+root.managed.capacity = 2w
+root.flex.capacity = 1w
+root.managed.auto-create-child-queue.enabled = true
+root.managed.leaf-queue-template.capacity = 20
+root.managed.leaf-queue-template.accessible-node-labels = x
+root.managed.leaf-queue-template.accessible-node-labels.x.capacity = 25
+root.managed.leaf-queue-template.accessible-node-labels.x.maximum-capacity = 70
+root.managed.leaf-queue-template.default-node-label-expression = x
+root.flex.auto-queue-creation-v2.enabled = true
+root.flex.auto-queue-creation-v2.template.accessible-node-labels = x,y
+root.flex.auto-queue-creation-v2.template.accessible-node-labels.x.capacity = 2w
+root.flex.auto-queue-creation-v2.template.accessible-node-labels.x.maximum-am-resource-percent = 0.5
+root.flex.auto-queue-creation-v2.leaf-template.accessible-node-labels.x.capacity = 3w
+root.*.auto-queue-creation-v2.parent-template.accessible-node-labels.y.capacity = 4w
+root.*.auto-queue-creation-v2.template.accessible-node-labels.x.capacity = 9w
+root.flex.*.auto-queue-creation-v2.template.accessible-node-labels.x.capacity = 5w
+`)
+	share := func(label string, capacity, most queues.Amount, am float64) queues.LabelShare {
+		return queues.LabelShare{Label: label, Capacity: capacity, MaxCapacity: most, MaxAMPercent: am}
+	}
+	none, w := queues.Amount{}, queues.WeightOf
+	m, f := queueAt(t, &c.Queues.Root, "root.managed").AutoCreate, queueAt(t, &c.Queues.Root, "root.flex").AutoCreate
+	for _, x := range []struct {
+		name   string
+		made   *queues.Queue
+		labels []string
+		shares []queues.LabelShare
+	}{
+		{"managed leaf", &m.Leaf, []string{"x"}, []queues.LabelShare{share("x", queues.PercentOf(25), queues.PercentOf(70), 0)}},
+		{"leaf", &f.Leaf, []string{"x", "y"}, []queues.LabelShare{share("x", w(3), none, 0.5)}},
+		{"parent", &f.Parent, []string{"x", "y"}, []queues.LabelShare{share("x", w(2), none, 0.5), share("y", w(4), none, 0)}},
+		{"leaf below a made parent", &f.Below.Leaf, nil, []queues.LabelShare{share("x", w(5), none, 0)}},
+	} {
+		if !reflect.DeepEqual(x.made.Labels, x.labels) || !reflect.DeepEqual(x.made.Shares, x.shares) {
+			t.Errorf("%s: labels %q, shares %+v", x.name, x.made.Labels, x.made.Shares)
+		}
+	}
+	if m.Leaf.DefaultLabel != "x" || f.Leaf.DefaultLabel != "" {
+		t.Errorf("default labels %q, %q", m.Leaf.DefaultLabel, f.Leaf.DefaultLabel)
+	}
+}
+
 func TestNothingAtAllIsOneQueue(t *testing.T) {
 	c, err := ReadCapacity(nil, Options{})
 	if err != nil || len(c.Queues.Root.Children) != 1 || c.Queues.Root.Children[0].Name != "default" ||

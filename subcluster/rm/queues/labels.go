@@ -2,11 +2,7 @@
 
 package queues
 
-import (
-	"slices"
-
-	"github.com/creelrm/creel"
-)
+import "slices"
 
 // AnyLabel in Queue.Labels stands for every label.
 const AnyLabel = "*"
@@ -23,65 +19,6 @@ type LabelShare struct {
 // label; every queue may use those without one.
 func Accesses(labels []string, label string) bool {
 	return label == "" || slices.Contains(labels, AnyLabel) || slices.Contains(labels, label)
-}
-
-// AccessibleLabels are the labels that the queue of a path may use: its own, or
-// those of the nearest queue above it that lists some; every label below a root
-// that lists none. A queue that is not configured (made on demand) has none.
-func (s *Spec) AccessibleLabels(path creel.QueuePath) []string {
-	labels := []string{AnyLabel}
-	q, ok := s.walk(path, func(q *Queue) {
-		if q.Labels != nil {
-			labels = q.Labels
-		}
-	})
-	if q == nil || !ok {
-		return nil
-	}
-	return labels
-}
-
-// DefaultLabel is the label of asks that name none in the queue of a path: its own
-// default, or that of its parent where it may use all that the parent may.
-func (s *Spec) DefaultLabel(path creel.QueuePath) string {
-	labels, label := []string{AnyLabel}, ""
-	_, ok := s.walk(path, func(q *Queue) {
-		mine := labels
-		if q.Labels != nil {
-			mine = q.Labels
-		}
-		switch {
-		case q.DefaultLabel != "":
-			label = q.DefaultLabel
-		case slices.ContainsFunc(labels, func(l string) bool { return !Accesses(mine, l) }):
-			label = ""
-		}
-		labels = mine
-	})
-	if !ok {
-		return ""
-	}
-	return label
-}
-
-// walk shows the queues from the root to path, and gives the last that there is;
-// false if that is not the one of the path.
-func (s *Spec) walk(path creel.QueuePath, each func(*Queue)) (*Queue, bool) {
-	names := path.Parts()
-	if len(names) == 0 || names[0] != s.Root.Name {
-		return nil, false
-	}
-	q := &s.Root
-	each(q)
-	for _, name := range names[1:] {
-		i := slices.IndexFunc(q.Children, func(c Queue) bool { return c.Name == name })
-		if i < 0 {
-			return q, false
-		}
-		q = &q.Children[i]
-		each(q)
-	}
-	return q, true
 }
 
 // LabelNames are the labels that queues have a share of, sorted.
@@ -101,23 +38,6 @@ func (s *Spec) LabelNames() []string {
 	return slices.Compact(out)
 }
 
-// UserOf is the first queue whose own list names a label, "" if none does.
-func (s *Spec) UserOf(label string) creel.QueuePath {
-	var look func(q *Queue, path creel.QueuePath) creel.QueuePath
-	look = func(q *Queue, path creel.QueuePath) creel.QueuePath {
-		if slices.Contains(q.Labels, label) {
-			return path
-		}
-		for i := range q.Children {
-			if found := look(&q.Children[i], path.Child(q.Children[i].Name)); found != "" {
-				return found
-			}
-		}
-		return ""
-	}
-	return look(&s.Root, creel.RootQueue)
-}
-
 // Partition is the tree that shares the nodes of one label: the same queues with
 // what they have of it. A queue that may not use the label has nothing and may grow
 // to nothing. Limits in numbers of applications are not of a partition.
@@ -126,6 +46,17 @@ func (s *Spec) Partition(label string) Spec {
 	out.MaxApplications, out.UserMaxApps, out.UserMaxAppsDefault = 0, nil, 0
 	out.Root = partition(&s.Root, label, []string{AnyLabel})
 	out.Root.Capacity, out.Root.MaxCapacity = PercentOf(100), Amount{}
+	return out
+}
+
+// PartitionOfMade is what a queue that was made on demand has of one label, below a queue
+// that may use some labels. Without a share it gets nothing there, as in Hadoop, whether it
+// may use the label or not.
+func (q *Queue) PartitionOfMade(label string, above []string) Queue {
+	out := partition(q, label, above)
+	if out.Capacity.Unit == Unset {
+		out.Capacity, out.MaxCapacity = WeightOf(0), PercentOf(0)
+	}
 	return out
 }
 

@@ -89,7 +89,7 @@ func acls(w *writer, q *rm.QueueView) {
 // templates writes the settings of queues made on demand, as they are written.
 func templates(w *writer, q *rm.QueueView) {
 	a := q.Spec.AutoCreate
-	if a == nil || a.Managed || q.Dynamic {
+	if a == nil || a.Managed {
 		a = &queues.AutoCreate{}
 	}
 	settingList(w, "autoQueueTemplateProperties", "", a.Any)
@@ -350,12 +350,13 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath
 }
 
 // partitionsOf are the rows of a queue's capacities: the nodes without a label, then those
-// of the labels that it has capacities for, and of those that lent it something.
+// of the labels that it has capacities for (made on demand: that it may use), and of those
+// that lent it something.
 func partitionsOf(q *rm.QueueView) []sched.PartitionView {
 	out := []sched.PartitionView{{QueueView: q.QueueView}}
 	for i := range q.Partitions {
 		p := &q.Partitions[i]
-		own := q.Parent == "" || slices.ContainsFunc(q.Spec.Shares, func(s queues.LabelShare) bool {
+		own := q.Parent == "" || q.Dynamic || slices.ContainsFunc(q.Spec.Shares, func(s queues.LabelShare) bool {
 			return s.Label == p.Label
 		})
 		if p.Accessible && own || !p.Used.IsZero() {

@@ -50,19 +50,8 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	}
 	q := above
 	for i, name := range missing {
-		template := auto.Leaf
-		if i < len(missing)-1 {
-			template = auto.Parent
-			if auto.Below != nil {
-				auto = auto.Below
-			}
-			template.AutoCreate = auto
-		}
-		template.Name, template.Children = name, nil
-		if template.Capacity.Unit == queues.Unset {
-			template.Capacity = queues.WeightOf(1)
-		}
-		spec := &template
+		spec := specOf(auto, name, i == len(missing)-1)
+		auto = spec.AutoCreate
 		c := s.addQueue(spec, q)
 		c.dynamic = true
 		q.children = append(q.children, c)
@@ -70,7 +59,27 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 		q = c
 	}
 	s.resize()
+	for _, p := range s.parts {
+		p.counterpart(q) // its part of the label counts from now on
+	}
 	return q
+}
+
+// specOf is that of a queue made on demand by a template.
+func specOf(auto *queues.AutoCreate, name string, leaf bool) *queues.Queue {
+	spec := auto.Leaf
+	if !leaf {
+		spec = auto.Parent
+		spec.AutoCreate = auto
+		if auto.Below != nil {
+			spec.AutoCreate = auto.Below
+		}
+	}
+	spec.Name, spec.Children = name, nil
+	if spec.Capacity.Unit == queues.Unset {
+		spec.Capacity = queues.WeightOf(1)
+	}
+	return &spec
 }
 
 // made counts the queues made on demand below q.

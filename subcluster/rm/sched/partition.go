@@ -144,26 +144,25 @@ func (s *Scheduler) roomEverywhere() {
 	}
 }
 
-// counterpart gives the queue of a partition that is q of the default one. A queue
-// made on demand has nothing there.
+// counterpart gives the queue of a partition that is q of the default one, and makes it
+// where q was made on demand.
 func (s *Scheduler) counterpart(q *Queue) *Queue {
 	if c := s.tree.byPath[q.path]; c != nil && !c.removed {
 		return c
 	}
 	above := s.counterpart(q.parent)
-	spec := &queues.Queue{
-		Name: q.name, Policy: q.orderBy, NodeOrder: q.nodes, Labels: []string{},
-		Capacity: queues.WeightOf(0), MaxCapacity: queues.PercentOf(0),
-	}
-	if q.leaf == nil {
-		spec.AutoCreate = &queues.AutoCreate{}
-	}
-	c := s.addQueue(spec, above)
+	c := s.addQueue(s.specOfMade(q, above), above)
 	c.dynamic = true
 	above.children = append(above.children, c)
 	above.sum()
 	s.resize()
 	return c
+}
+
+// specOfMade is what a queue made on demand in the default partition has in this one.
+func (s *Scheduler) specOfMade(q, above *Queue) *queues.Queue {
+	spec := q.spec.PartitionOfMade(s.label, above.spec.Labels)
+	return &spec
 }
 
 // appIn gives the App of an application of the default partition s in partition p,

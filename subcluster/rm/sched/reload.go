@@ -146,7 +146,7 @@ func (s *Scheduler) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Que
 	for _, c := range before {
 		if c.dynamic && !containsName(spec.Children, c.name) &&
 			s.policy.keepsMade(spec) {
-			s.keepDynamic(c)
+			s.keepDynamic(c, spec.AutoCreate)
 			q.children = append(q.children, c)
 		}
 	}
@@ -171,11 +171,19 @@ func (s *Scheduler) readd(q *Queue) {
 	q.configure()
 }
 
-func (s *Scheduler) keepDynamic(q *Queue) {
+// keepDynamic gives a queue made on demand what its template says now.
+func (s *Scheduler) keepDynamic(q *Queue, auto *queues.AutoCreate) {
+	switch {
+	case s.main != nil:
+		q.spec = s.specOfMade(s.main.tree.byPath[q.path], q.parent)
+	case auto != nil:
+		q.spec = specOf(auto, q.name, q.leaf != nil)
+	}
 	s.readd(q)
 	for _, c := range q.children {
-		s.keepDynamic(c)
+		s.keepDynamic(c, q.spec.AutoCreate)
 	}
+	q.sum()
 	if q.leaf != nil {
 		q.relabel()
 	}

@@ -194,10 +194,12 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
 			limit, _ := s.policy.userLimit(s, u)
-			used := u.used
+			used, wants := u.used, u.waitingApps > 0
 			for _, p := range s.parts { // of all partitions
 				if c := p.tree.byPath[q.path]; c != nil && c.leaf.byName[u.name] != nil {
-					used.Add(&c.leaf.byName[u.name].used)
+					there := c.leaf.byName[u.name]
+					used.Add(&there.used)
+					wants = wants || there.waitingApps > 0
 				}
 			}
 			_, ofAMs := s.amLimit(q, u, inViews)
@@ -208,7 +210,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 				AMUsed:  s.sizes.Resource(&u.amUsed),
 				Limit:   s.sizes.Resource(&limit),
 				AMLimit: within(ofAMs),
-				Active:  u.waitingApps > 0 || u.running > 0 && u.pending.Len() > 0,
+				Active:  wants || u.running > 0 && u.pending.Len() > 0,
 				Pending: int32(u.pending.Len()),
 				Running: int32(u.running),
 				Weight:  u.weight,
@@ -220,7 +222,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	v.AllContainers = q.containers
 	v.Labels = []string{queues.AnyLabel}
 	if s.main == nil && s.policy.knowsLabels() {
-		v.Labels, v.DefaultLabel = s.tree.spec.AccessibleLabels(q.path), s.tree.spec.DefaultLabel(q.path)
+		v.Labels, v.DefaultLabel = q.Labels(), q.DefaultLabel()
 	}
 	for _, p := range s.parts {
 		if c := p.tree.byPath[q.path]; c != nil {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// Labels are those that asks in the queue may name: its own, or those of the nearest
+// queue above it that lists some; every label below a root that lists none.
+func (q *Queue) Labels() []string {
+	for p := q; p != nil; p = p.parent {
+		if p.spec.Labels != nil {
+			return p.spec.Labels
+		}
+	}
+	return []string{queues.AnyLabel}
+}
+
+// DefaultLabel is that of asks in the queue that name none: its own default, or that of
+// its parent where it may use all that the parent may; "" for none.
+func (q *Queue) DefaultLabel() string {
+	switch {
+	case q.spec.DefaultLabel != "":
+		return q.spec.DefaultLabel
+	case q.parent == nil:
+		return ""
+	}
+	mine := q.Labels()
+	if slices.ContainsFunc(q.parent.Labels(), func(l string) bool { return !queues.Accesses(mine, l) }) {
+		return ""
+	}
+	return q.parent.DefaultLabel()
+}
+
+// UserOf is the first queue whose own list names a label, "" if none does.
+func (s *Scheduler) UserOf(label string) creel.QueuePath {
+	for _, q := range s.tree.all {
+		if slices.Contains(q.spec.Labels, label) {
+			return q.path
+		}
+	}
+	return ""
+}
