@@ -31,6 +31,12 @@ var constrainedNodes = []struct{ host, attributes string }{
 	{"127.0.0.5", "host=d"},
 }
 
+// Two more, which come when labels do.
+var labelledNodes = []struct{ host, attributes string }{
+	{"127.0.0.6", "host=e"},
+	{"127.0.0.7", "host=f"},
+}
+
 const racksByScript = `#!/bin/sh
 for host in "$@"; do case $host in 127.0.0.[23]) echo /r1;; *) echo /r2;; esac; done
 `
@@ -121,6 +127,7 @@ type wish struct {
 type constraintCase struct {
 	name       string
 	registered map[string]*constraint // by tag, of the application one
+	together   bool                   // in one call of one application
 	wishes     []wish
 }
 
@@ -241,6 +248,44 @@ var constraintCases = []constraintCase{
 	}},
 }
 
+// togetherCases are of requests whose order decides, in one call.
+var togetherCases = []constraintCase{
+	{name: "listed first", together: true, wishes: []wish{
+		with(wish{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))}, later),
+		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
+	}},
+	{name: "popular", together: true, wishes: []wish{
+		{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))},
+		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
+		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
+	}},
+	{name: "each other", together: true, wishes: []wish{
+		{app: "one", tags: "p", count: 1, of: in("node", "q")},
+		{app: "one", tags: "q", count: 1, of: attribute("host=b")},
+	}},
+}
+
+// later has a request wait for those of the first priority.
+func later(r *pb.SchedulingRequestProto) { r.Priority = pb.FromPriority(2) }
+
+// sharedCases are asked when there are a node with a shared label, host e, and one with an
+// exclusive label, host f.
+var sharedCases = []constraintCase{
+	{name: "borrowed", wishes: []wish{
+		wish{app: "one", tags: "hb", count: 6, of: notIn("node", "hb")}.but("placement-processor", borrowsNothing),
+		wish{app: "one", tags: "x", count: 1, of: and(in("node", "hb"), attribute("host=e"))}.
+			but("placement-processor", borrowsNothing),
+		wish{app: "one", tags: "y", count: 1, of: attribute("host=f")}.but("placement-processor", choosesFirst),
+		wish{app: "one", tags: "z", count: 1, of: and(notIn("node", "x"), attribute("host=e"))}.
+			but("placement-processor", choosesFirst),
+	}},
+}
+
+const (
+	borrowsNothing = "Hadoop's processor chooses nodes of shared labels and cannot book there; ours borrows with both handlers"
+	choosesFirst   = "Hadoop's processor chooses nodes of all labels and then cannot book there; ours says that no node is suitable"
+)
+
 const refusedInGeneral = "Hadoop's class is the general one; ours says which feature is off, and how to switch it on"
 
 // placedApp is one application of a case and its AM.
@@ -255,7 +300,7 @@ func (s *configured) constrain() {
 	s.t.Helper()
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(s.client, s.Admin, hrpc.Login{User: hadoop.OSUser(s.t)})
 	req := &pb.NodesToAttributesMappingRequestProto{Operation: pb.AttributeMappingOperationTypeProto_REPLACE.Enum()}
-	for _, n := range constrainedNodes {
+	for _, n := range append(slices.Clone(constrainedNodes), labelledNodes...) {
 		of := &pb.NodeToAttributesProto{Node: &n.host}
 		for p := range strings.FieldsSeq(n.attributes) {
 			name, value, _ := strings.Cut(p, "=")
@@ -289,10 +334,8 @@ func (s *configured) starts(name string, registered map[string]*constraint) *pla
 	return a
 }
 
-// askBy asks for what is wished and tells what comes of it, until nothing more comes:
-// containers by node, what is rejected and why; or that the call is refused.
-func (s *configured) askBy(a *placedApp, key int, w wish, ids *strings.Replacer) string {
-	s.t.Helper()
+// request is what a wish asks for, under a key of its own.
+func (w *wish) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProto {
 	r := &pb.SchedulingRequestProto{
 		AllocationRequestId: proto.Int64(int64(key)), Priority: pb.FromPriority(1),
 		ExecutionType: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum()},
@@ -310,43 +353,62 @@ func (s *configured) askBy(a *placedApp, key int, w wish, ids *strings.Replacer)
 	if w.change != nil {
 		w.change(r)
 	}
-	asks := []*pb.SchedulingRequestProto{r}
-	hosts, refused, got := map[string]int{}, "", int32(0)
+	return r
+}
+
+// askBy asks in one call for what is wished, under keys from first on, and tells of each
+// what comes of it, until nothing more comes: containers by node, what is rejected and
+// why; or that the call is refused.
+func (s *configured) askBy(a *placedApp, first int, list []wish, ids *strings.Replacer) (out []string) {
+	s.t.Helper()
+	var asks []*pb.SchedulingRequestProto
+	hosts, refused := make([]map[string]int, len(list)), make([]string, len(list))
+	wanted, got := int32(0), int32(0)
+	for i := range list {
+		r := list[i].request(first+i, ids)
+		wanted += max(r.GetResourceSizing().GetNumAllocations(), 1)
+		asks, hosts[i] = append(asks, r), map[string]int{}
+	}
+	of := func(key int64) int { return int(key) - first } // Hadoop's scheduler repeats what it rejected before
 	// Hadoop places by threads of its own: quiet is a while in which nothing comes.
-	wanted := max(r.GetResourceSizing().GetNumAllocations(), 1)
 	for quiet := 0; quiet < 20 && got < wanted; quiet++ {
 		s.heartbeats()
 		out, err := a.am.Allocate(s.t.Context(), &pb.AllocateRequestProto{ResponseId: &a.response, SchedulingRequests: asks})
 		if err != nil {
 			text, _, _ := strings.Cut(err.Error(), "\n")
-			return "refused: " + text
+			return slices.Repeat([]string{"refused: " + text}, len(list))
 		}
 		a.response, asks = out.GetResponseId(), nil
 		for _, c := range out.GetAllocatedContainers() {
-			hosts[c.GetNodeId().GetHost()]++
-			quiet, got = 0, got+1
+			if i := of(c.GetAllocationRequestId()); i >= 0 && i < len(list) {
+				hosts[i][c.GetNodeId().GetHost()]++
+				quiet, got = 0, got+1
+			}
 		}
 		for _, x := range out.GetRejectedSchedulingRequests() {
 			n := x.GetRequest().GetResourceSizing().GetNumAllocations()
-			if x.GetRequest().GetAllocationRequestId() != int64(key) {
-				continue // Hadoop's scheduler repeats what it rejected
+			if i := of(x.GetRequest().GetAllocationRequestId()); i >= 0 && i < len(list) {
+				refused[i] += fmt.Sprintf(" rejected %d: %v", n, x.GetReason())
+				quiet, got = 0, got+n
 			}
-			refused += fmt.Sprintf(" rejected %d: %v", n, x.GetReason())
-			quiet, got = 0, got+n
 		}
 		if got < wanted {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	var on []string
-	for host, n := range hosts {
-		on = append(on, fmt.Sprintf("%d on %s", n, host))
+	for i := range list {
+		var on []string
+		for host, n := range hosts[i] {
+			on = append(on, fmt.Sprintf("%d on %s", n, host))
+		}
+		slices.Sort(on)
+		text := strings.TrimSpace(strings.Join(on, ", ") + refused[i])
+		if text == "" {
+			text = "waits"
+		}
+		out = append(out, text)
 	}
-	slices.Sort(on)
-	if len(on) == 0 && refused == "" {
-		return "waits"
-	}
-	return strings.TrimSpace(strings.Join(on, ", ") + refused)
+	return out
 }
 
 // named puts ids into the namespaces of a constraint.
@@ -371,8 +433,14 @@ func (s *configured) plays(c *constraintCase) (out []string) {
 		strings.TrimPrefix(apps["one"].id.String(), "application"), "_ONE",
 		strings.TrimPrefix(apps["two"].id.String(), "application"), "_TWO",
 	)
-	for i, w := range c.wishes {
-		out = append(out, back.Replace(s.askBy(apps[w.app], i+1, w, ids)))
+	step := 1
+	if c.together {
+		step = len(c.wishes)
+	}
+	for i := 0; i < len(c.wishes); i += step {
+		for _, said := range s.askBy(apps[c.wishes[i].app], i+1, c.wishes[i:i+step], ids) {
+			out = append(out, back.Replace(said))
+		}
 	}
 	s.end()
 	return out
@@ -386,12 +454,23 @@ func TestPlacementConstraintsAreThoseOfARealResourceManager(t *testing.T) {
 	if err := os.WriteFile(script, []byte(racksByScript), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, handler := range []string{"scheduler", "placement-processor", "disabled"} {
+	for _, handler := range []string{"scheduler", "placement-processor", "popular tags", "disabled"} {
 		t.Run(handler, func(t *testing.T) {
-			d := startDuo(t, &configuration{}, "", nil, hadoop.Conf{
+			conf := hadoop.Conf{
 				"yarn.resourcemanager.placement-constraints.handler": handler,
 				"net.topology.script.file.name":                      script,
-			})
+				"yarn.node-labels.enabled":                           "true",
+			}
+			cases := slices.Concat(constraintCases, togetherCases)
+			switch handler {
+			case "disabled":
+				cases = cases[:1]
+			case "popular tags":
+				cases = togetherCases
+				conf["yarn.resourcemanager.placement-constraints.handler"] = "placement-processor"
+				conf["yarn.resourcemanager.placement-constraints.algorithm.iterator"] = "POPULAR_TAGS"
+			}
+			d := startDuo(t, &configuration{}, "", nil, conf)
 			d.both(func(s *configured) {
 				for _, n := range constrainedNodes {
 					s.addSized(n.host, 8192, 8)
@@ -399,35 +478,49 @@ func TestPlacementConstraintsAreThoseOfARealResourceManager(t *testing.T) {
 			})
 			d.await("the nodes", len(constrainedNodes))
 			d.both((*configured).constrain)
-			cases := constraintCases
-			if handler == "disabled" {
-				cases = cases[:1]
-			}
-			wishes := 0
-			for i := range cases {
-				c := &cases[i]
-				t.Run(c.name, func(t *testing.T) {
-					theirs, ours := d.theirs.plays(c), d.ours.plays(c)
-					wishes += len(theirs)
-					for k, w := range c.wishes {
-						why := w.differs[handler]
-						if handler == "disabled" {
-							why = refusedInGeneral
-						}
-						switch same := theirs[k] == ours[k]; {
-						case same && why != "":
-							t.Errorf("%s %s: %s in both: no difference any more: %s", w.app, w.tags, theirs[k], why)
-						case !same && why == "":
-							t.Errorf("%s %s: a real ResourceManager: %s\nours: %s", w.app, w.tags, theirs[k], ours[k])
-						case same:
-							t.Logf("%s %s: %s", w.app, w.tags, theirs[k])
-						default:
-							t.Logf("%s %s: a real ResourceManager: %s\nours: %s\n(%s)", w.app, w.tags, theirs[k], ours[k], why)
-						}
+			wishes := d.playCases(t, handler, cases)
+			if handler == "scheduler" || handler == "placement-processor" {
+				d.both(func(s *configured) {
+					s.call("POST", "add-node-labels", map[string]any{"nodeLabelInfo": []map[string]any{
+						{"name": "x", "exclusivity": true}, {"name": "y", "exclusivity": false},
+					}})
+					for host, label := range map[string]string{"127.0.0.6": "y", "127.0.0.7": "x"} {
+						s.addSized(host, 8192, 8)
+						s.call("POST", "nodes/"+host+":1/replace-labels?labels="+label, map[string]any{})
 					}
 				})
+				d.await("nodes with labels", len(constrainedNodes)+2)
+				wishes += d.playCases(t, handler, sharedCases)
 			}
 			t.Logf("%d cases, %d requests", len(cases), wishes)
 		})
 	}
+}
+
+// playCases has both play cases, and gives the number of their wishes.
+func (d *duo) playCases(t *testing.T, handler string, cases []constraintCase) (wishes int) {
+	for i := range cases {
+		c := &cases[i]
+		t.Run(c.name, func(t *testing.T) {
+			theirs, ours := d.theirs.plays(c), d.ours.plays(c)
+			wishes += len(theirs)
+			for k, w := range c.wishes {
+				why := w.differs[handler]
+				if handler == "disabled" {
+					why = refusedInGeneral
+				}
+				switch same := theirs[k] == ours[k]; {
+				case same && why != "":
+					t.Errorf("%s %s: %s in both: no difference any more: %s", w.app, w.tags, theirs[k], why)
+				case !same && why == "":
+					t.Errorf("%s %s: a real ResourceManager: %s\nours: %s", w.app, w.tags, theirs[k], ours[k])
+				case same:
+					t.Logf("%s %s: %s", w.app, w.tags, theirs[k])
+				default:
+					t.Logf("%s %s: a real ResourceManager: %s\nours: %s\n(%s)", w.app, w.tags, theirs[k], ours[k], why)
+				}
+			}
+		})
+	}
+	return wishes
 }

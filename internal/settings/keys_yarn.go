@@ -637,9 +637,11 @@ var rmLifeKeys = []Setting{
 		Doc:  "How Hadoop's placement-processor chooses nodes.",
 	},
 	{
-		Key:  "yarn.resourcemanager.placement-constraints.algorithm.iterator",
-		Type: String,
-		Doc:  "In which order Hadoop's placement-processor takes requests.",
+		Key:     "yarn.resourcemanager.placement-constraints.algorithm.iterator",
+		Type:    Enum,
+		Default: "SERIAL",
+		Choices: []string{"SERIAL", "POPULAR_TAGS"},
+		Doc:     "In which order the placement-processor takes the requests of one call: as listed, or popular tags first.",
 	},
 	{
 		Key:  "yarn.resourcemanager.placement-constraints.algorithm.pool-size",

@@ -164,7 +164,6 @@ var notInForce = []inactive{
 	}},
 	{WithoutEffect, "requests are placed by the scheduler, as they come, whichever handler is named", []string{
 		"yarn.resourcemanager.placement-constraints.algorithm.class",
-		"yarn.resourcemanager.placement-constraints.algorithm.iterator",
 		"yarn.resourcemanager.placement-constraints.algorithm.pool-size",
 		"yarn.resourcemanager.placement-constraints.scheduler.pool-size",
 	}},

@@ -88,16 +88,19 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 			StrictLocality:      k.StrictLocality,
 		}, &sizes[i])
 	}
-	for i := range r.Scheduling {
+	for k, i := range m.placingOrder(r.Scheduling) {
+		if k > 0 && m.cfg.Constraints == ConstraintsTried {
+			m.serve(t) // each is placed before the next is looked at
+		}
 		m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
 	}
 	for i := range r.Updates {
 		m.update(t, &r.Updates[i])
 	}
-	m.sched.Enroll(&a.App)
-	m.settle()
 	if len(r.Asks)+len(r.Scheduling) > 0 || len(r.BlacklistRemove) > 0 {
-		m.sched.Serve(&a.App)
+		m.serve(t)
+	} else {
+		m.sched.Enroll(&a.App)
 		m.settle()
 	}
 	out := m.answerFor(t)
@@ -106,6 +109,14 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	t.inCall = false
 	return out, nil
+}
+
+// serve gives an attempt what it asks for and can have at once.
+func (m *Machine) serve(t *attempt) {
+	m.sched.Enroll(&t.app.App)
+	m.settle()
+	m.sched.Serve(&t.app.App)
+	m.settle()
 }
 
 // checkAllocate refuses a request as a whole before any of it is done, and

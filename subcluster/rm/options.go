@@ -37,6 +37,7 @@ type Config struct {
 	MaxCompletedApps  int               // yarn.resourcemanager.max-completed-applications [1000]
 	AutoUpdate        bool              // yarn.resourcemanager.auto-update.containers [false]
 	Constraints       ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
+	PopularTagsFirst  bool              // placement-constraints.algorithm.iterator, of ConstraintsTried
 	PlacementTries    int               // calls of an AM: placement-constraints.retry-attempts, of ConstraintsTried [3]
 	ReservedNodes     float64           // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
 	AdminACL          queues.ACL        // yarn.admin.acl

@@ -107,6 +107,28 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	return sizes, nil
 }
 
+// placingOrder gives the requests of one call in the order in which the processor takes
+// them: as they are listed, or those first whose most frequent tag more of them have.
+func (m *Machine) placingOrder(list []SchedulingAsk) []int {
+	order, popularity := make([]int, len(list)), make([]int, len(list))
+	for i := range list {
+		order[i] = i
+		for _, tag := range list[i].Tags {
+			n := 0
+			for k := range list {
+				if slices.Contains(list[k].Tags, tag) {
+					n++
+				}
+			}
+			popularity[i] = max(popularity[i], n)
+		}
+	}
+	if m.cfg.PopularTagsFirst {
+		slices.SortStableFunc(order, func(a, b int) int { return popularity[b] - popularity[a] })
+	}
+	return order
+}
+
 // place takes one scheduling request. The scheduler's handler takes its number for what is
 // outstanding at its key and tags; the processor's for so many more.
 func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) {

@@ -98,3 +98,76 @@ func TestWrongSchedulingRequestsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The processor takes the requests of one call as they are listed, whatever their
+// priorities, or popular tags first; under the other handler priorities decide.
+func TestTheOrderOfRequestsInOneCall(t *testing.T) {
+	ask := func(key int64, priority int32, tag, not string) SchedulingAsk {
+		return SchedulingAsk{
+			AllocationRequestID: key, Priority: priority, Count: 1, Resource: creel.NewResource(1024, 1),
+			Tags: []string{tag}, Constraint: &sched.Constraint{Targets: []sched.Target{{Values: []string{not}}}},
+		}
+	}
+	list := []SchedulingAsk{ask(1, 2, "p", "q"), ask(2, 1, "q", "p"), ask(3, 1, "q", "p")}
+	for want, change := range map[string]func(c *Config){
+		"[1]":   func(c *Config) { c.Constraints = ConstraintsTried },
+		"[2 3]": func(c *Config) { c.Constraints, c.PopularTagsFirst = ConstraintsTried, true },
+		"[3 2]": func(c *Config) { c.Constraints = ConstraintsKept },
+	} {
+		w := newWorld(t, change)
+		w.node("n", 8192, 8, "/r")
+		request := list
+		if want == "[3 2]" { // the last of the list first: it has a smaller key
+			request = []SchedulingAsk{list[0], ask(3, 1, "q", "p"), ask(2, 1, "q", "p")}
+			want = "[2 3]"
+		}
+		var got []int64
+		for _, g := range w.allocate(w.unmanaged("u", "default"), AllocateRequest{Scheduling: request}).Granted {
+			got = append(got, g.AllocationRequestID)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("granted %v, want %s", got, want)
+		}
+		w.audit()
+	}
+}
+
+// A request with a constraint borrows of shared partitions as any other, where its
+// constraint admits the node; its containers there count.
+func TestRequestsWithConstraintsBorrow(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Labels, c.Constraints = LabelsByCall, ConstraintsKept })
+	if err := w.m.AddLabels(w.now, []Label{{"x", true}, {"y", false}}); err != nil {
+		t.Fatal(err)
+	}
+	w.node("plain", 4096, 4, "/r")
+	var list []NodeLabels
+	for host, label := range map[string]string{"exclusive": "x", "shared": "y", "also": "y"} {
+		list = append(list, NodeLabels{w.node(host, 4096, 4, "/r"), []string{label}})
+	}
+	if err := w.m.ReplaceLabels(w.now, list, true); err != nil {
+		t.Fatal(err)
+	}
+	apart := &sched.Constraint{Targets: []sched.Target{{Values: []string{"db"}}}}
+	ask := SchedulingAsk{Count: 4, Resource: creel.NewResource(1024, 1), Tags: []string{"db"}, Constraint: apart}
+	id := w.unmanaged("u", "default")
+	hosts := map[string]int{}
+	granted := w.allocate(id, AllocateRequest{Scheduling: []SchedulingAsk{ask}}).Granted
+	for _, g := range granted {
+		hosts[g.Node.Host]++
+	}
+	if fmt.Sprint(hosts) != "map[also:1 plain:1 shared:1]" {
+		t.Errorf("four that must be apart are on %v", hosts)
+	}
+	w.audit()
+	// One ends on a shared node: the fourth has a place.
+	var again []Grant
+	for _, g := range granted {
+		if g.Node.Host == "shared" {
+			again = w.allocate(id, AllocateRequest{Release: []creel.ContainerID{g.ID}}).Granted
+		}
+	}
+	if len(again) != 1 || again[0].Node.Host != "shared" {
+		t.Errorf("after one ended: %+v", again)
+	}
+	w.audit()
+}

@@ -103,14 +103,14 @@ func (s *Scheduler) lendTo(a *App) {
 
 // borrows reports whether an ask may have what is lent.
 func (w *Ask) borrows() bool {
-	return w.count > 0 && w.size != nil && !w.am && w.want == nil && w.app.waits && w.app.main == nil
+	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
 }
 
 // reachLent says how local a node of a shared partition is for w, ReasonNone if w may
 // not go there now. Places are compared by name: w knows hosts and racks of the
 // default partition.
 func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
-	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
+	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if !w.placed() {
@@ -183,6 +183,9 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	})
 	n.free.Sub(&size.V)
 	p.reindex(n)
+	if w.want != nil {
+		s.Tag(a, n, w.want.Tags, 1)
+	}
 	x := s.appIn(a, p)
 	p.charge(x, size, 1)
 	x.queue.granted++

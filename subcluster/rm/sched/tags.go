@@ -163,6 +163,7 @@ func (s *Scheduler) retryConstrained() {
 		}
 		if w.count > 0 && w.app.waits {
 			s.retry(w.app.queue)
+			s.mayBorrow(w.app)
 		}
 	}
 }
@@ -310,6 +311,10 @@ func (s *Scheduler) Wanting(a *App, r *Request, want *Want) (count int32, refuse
 		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && s.allows(w, n) {
 			return w.count, false
 		}
+	}
+	if s.shared > 0 {
+		n, _, _ := s.seekLent(w)
+		return w.count, n == nil
 	}
 	return w.count, true
 }

@@ -173,6 +173,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.Constraints = map[string]rm.ConstraintHandler{
 		"scheduler": rm.ConstraintsKept, "placement-processor": rm.ConstraintsTried,
 	}[s.String("yarn.resourcemanager.placement-constraints.handler")]
+	m.PopularTagsFirst = s.String("yarn.resourcemanager.placement-constraints.algorithm.iterator") == "POPULAR_TAGS"
 	m.PlacementTries = s.Int("yarn.resourcemanager.placement-constraints.retry-attempts")
 	m.AdminACL = queues.ParseACL(s.ACL("yarn.admin.acl"))
 	m.Labels, m.AMLabel = labelSource(s), s.String("yarn.resourcemanager.node-labels.am.default-node-label-expression")
