@@ -25,3 +25,26 @@ func TestBusyNodesSendHeartbeatsLessOften(t *testing.T) {
 		}
 	}
 }
+
+// More nodes than their heartbeats can be served for at once are told to send fewer, up
+// to the bound, which never makes them send more than is configured.
+func TestTheIntervalOfManyNodesHasABound(t *testing.T) {
+	for _, tc := range []struct {
+		perSecond, nodes     int
+		interval, most, want time.Duration
+	}{
+		{100, 50, time.Second, 10 * time.Second, time.Second},
+		{100, 400, time.Second, 10 * time.Second, 4 * time.Second},
+		{100, 5000, time.Second, 10 * time.Second, 10 * time.Second},
+		{100, 5000, time.Second, 3 * time.Second, 3 * time.Second},
+		{100, 5000, 5 * time.Second, 3 * time.Second, 5 * time.Second},
+		{-1, 5000, time.Second, 10 * time.Second, time.Second},
+	} {
+		cfg := Config{HeartbeatsPerSecond: tc.perSecond, HeartbeatInterval: tc.interval, HeartbeatMax: tc.most}
+		n := newNodes(cfg)
+		n.pace(cfg, tc.nodes)
+		if got := time.Duration(n.interval.Load()); got != tc.want {
+			t.Errorf("%d nodes, %d heartbeats a second, at most %v: %v", tc.nodes, tc.perSecond, tc.most, got)
+		}
+	}
+}
