@@ -110,6 +110,9 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 // placingOrder gives the requests of one call in the order in which the processor takes
 // them: as they are listed, or those first whose most frequent tag more of them have.
 func (m *Machine) placingOrder(list []SchedulingAsk) []int {
+	if len(list) == 0 {
+		return nil // as in most calls
+	}
 	order, popularity := make([]int, len(list)), make([]int, len(list))
 	for i := range list {
 		order[i] = i
