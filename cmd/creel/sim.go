@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	"github.com/creelrm/creel/internal/app/sim/compare"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -41,6 +44,9 @@ type simFlags struct {
 	repeat      bool
 	uneven      bool
 	rebalancer  bool
+	loadWeights bool
+	tree        string
+	fault       string
 	search      time.Duration
 	corpus      string
 	log         string
@@ -121,6 +127,12 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s, which routers and proxies follow")
+	fl.BoolVar(&f.loadWeights, "load-weights", false,
+		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
+	fl.StringVar(&f.tree, "tree", "",
+		"the federation's queue tree, a `FILE` as of creel queue apply: its maxima and user limits hold at every event")
+	fl.StringVar(&f.fault, "fault", "",
+		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (messages late by minutes; killed and cut off; dead for an hour; emptied)")
 	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
 	fl.DurationVar(&f.search, "search", 0,
 		"with --faults: for so long run drawn seeds on drawn days and sizes, from --seed on if it is given")
@@ -177,6 +189,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		Members:     members,
 		Uneven:      f.uneven,
 		Rebalancer:  f.rebalancer,
+		LoadWeights: f.loadWeights,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
 		AuditEvery:  f.audit,
 	}
@@ -188,6 +201,20 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 	case "":
 		if f.faults {
 			c.Split = sim.DrawSplit(seed)
+		}
+	}
+	if f.tree != "" {
+		document, err := readTree(f.tree, strings.NewReader(""))
+		if err != nil {
+			return sim.Config{}, err
+		}
+		if c.Tree, err = rebalancer.ParseTree(document, 0); err != nil {
+			return sim.Config{}, err
+		}
+	}
+	if f.fault != "" {
+		if c.Faults, err = sim.NamedFaults(strings.Split(f.fault, ",")); err != nil {
+			return sim.Config{}, usage(fmt.Errorf("--fault: %w", err))
 		}
 	}
 	if f.faults {
@@ -236,6 +263,8 @@ func (f *simFlags) valid() error {
 	switch {
 	case f.seeds < 1 || f.parallel < 1:
 		return usage(errors.New("--seeds and --parallel must be at least 1"))
+	case f.rebalancer && f.loadWeights, f.fault != "" && f.faults:
+		return usage(errors.New("give --rebalancer or --load-weights, and --faults or --fault"))
 	case f.speed <= 0:
 		return usage(errors.New("--speed must be above 0"))
 	case f.cores < 1 || f.cores > 1024:
@@ -270,6 +299,15 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.rebalancer {
 		b.WriteString(" --rebalancer")
+	}
+	if f.loadWeights {
+		b.WriteString(" --load-weights")
+	}
+	if f.tree != "" {
+		b.WriteString(" --tree " + f.tree)
+	}
+	if f.fault != "" {
+		b.WriteString(" --fault " + f.fault)
 	}
 	if f.faults {
 		b.WriteString(" --faults")
@@ -356,6 +394,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 		fmt.Fprintf(out, "records       %.2f of an application in all ResourceManagers together\n", r.result.Records())
 		fmt.Fprintf(out, "hash          %016x\n", r.result.Hash)
 		fmt.Fprintln(out, faultsText(r.result.Faults))
+		printInvariants(out, r.result)
 	}
 	if r.result.Good() {
 		return true
@@ -365,6 +404,20 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	}
 	fmt.Fprintf(out, "repeat with:  %s\n", f.command(r.seed))
 	return false
+}
+
+// printInvariants tells how often each of the federation's invariants was checked and broken.
+func printInvariants(out io.Writer, r *sim.Result) {
+	line := func(when string, t *invariants.Tally) {
+		for _, i := range slices.Sorted(maps.Keys(t.Checked)) {
+			fmt.Fprintf(out, "%-14s%-20s %d checked, %d broken\n", when, i, t.Checked[i], t.Broken[i])
+		}
+	}
+	line("every event", &r.Invariants)
+	line("every plan", &r.Reported)
+	if r.Fullest > 0 {
+		fmt.Fprintf(out, "fullest       %.1f%% of a federation-wide maximum in use at most\n", 100*r.Fullest)
+	}
 }
 
 func faultsText(faults map[string]int64) string {

@@ -42,6 +42,7 @@ type auditor struct {
 	grants   []granted
 	tally    invariants.Tally // of the federation's queues
 	fullest  float64          // the most that was in use of a federation-wide maximum
+	limited  []limited        // queues with federation-wide limits
 	submits  []time.Duration
 	short    []float64
 	samples  map[creel.QueuePath][]Sample // each entitlementEvery
@@ -345,6 +346,9 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 // loser its guaranteed share of the member. A turn in which something else ends, as what an
 // AM had that is taken, tells nothing of it.
 func (a *auditor) takenBack(c *cluster) {
+	if len(c.taken) == 0 {
+		return
+	}
 	lost := map[creel.QueuePath]creel.Resource{}
 	for _, t := range c.taken {
 		if !c.alone || t.AM || c.conf.Queues.Scheduler != queues.CapacityScheduler {
@@ -823,6 +827,9 @@ func (w *World) result() *Result {
 		Faults:    a.faults,
 		Submits:   a.submits,
 		Short:     a.short,
+	}
+	if w.planner != nil {
+		r.Reported = w.planner.reports.Tally
 	}
 	slices.Sort(r.Submits)
 	slices.Sort(r.Short)

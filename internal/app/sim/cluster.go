@@ -71,8 +71,6 @@ type cluster struct {
 	passing    passing        // of its time
 	alone      bool           // this turn has come by time alone, with no event
 	taken      []rm.Preempted // by this turn
-
-	grantedBefore int64 // containers, when they were held against federation-wide maxima
 }
 
 func newCluster(w *World, index int) (*cluster, error) {

@@ -3,11 +3,13 @@
 package sim
 
 import (
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -134,6 +136,30 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	return f
 }
+
+// NamedFaults are those of the given kinds, for who wants to see what some alone do.
+func NamedFaults(kinds []string) (*Faults, error) {
+	f := &Faults{Down: 4 * time.Minute}
+	for _, kind := range kinds {
+		set, known := namedFaults[kind]
+		if !known {
+			return nil, fmt.Errorf("there is no fault %q, only %s", kind,
+				strings.Join(FaultNames(), ", "))
+		}
+		set(f)
+	}
+	return f, nil
+}
+
+var namedFaults = map[string]func(f *Faults){
+	"rebalancer": func(f *Faults) { f.Planner = 20 * time.Minute },
+	"members":    func(f *Faults) { f.Subcluster, f.Partition = 5*time.Minute, 5*time.Minute },
+	"late":       func(f *Faults) { f.Late, f.Delay, f.Orphans = 0.0005, 3*time.Minute, true },
+	"store":      func(f *Faults) { f.Empty = 30 * time.Minute },
+}
+
+// FaultNames are the kinds of NamedFaults, sorted.
+func FaultNames() []string { return slices.Sorted(maps.Keys(namedFaults)) }
 
 // source is a kind's own random source in a seed.
 func source(seed uint64, kind string) *rand.Rand {

@@ -4,9 +4,12 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -24,6 +27,18 @@ type planner struct {
 	view    *subcluster.View
 	before  *subcluster.Plan
 	plans   int
+	reports invariants.Reports
+}
+
+func newPlanner(w *World) *planner {
+	shaping := rebalancer.Shaping{}
+	p := &planner{w: w, at: w.host("the rebalancer", outside), reports: invariants.Reports{
+		Within: 5 * time.Minute, Step: shaping.MostStep(), Band: shaping.Band(), Linger: escrow.DefaultTerms().Linger,
+	}}
+	p.reports.Tally.Tell = func(i invariants.Invariant, of string, breach error) {
+		w.say("reported: %s of %s: %v", i, of, breach)
+	}
+	return p
 }
 
 func (p *planner) start() {
@@ -38,8 +53,42 @@ func (p *planner) start() {
 				return
 			}
 			p.view = subcluster.Build(p.view, r, r.Now)
+			if w.cfg.LoadWeights {
+				p.followLoad(p.view)
+				return
+			}
+			p.look(r.Now)
 			p.publish(p.view)
 		})
+}
+
+// look holds the invariants against what members report, as a leader that audits does. What
+// lasts for longer than it may while a member is away or the store is new is counted, and is
+// no breach of the run: those are held by auditor.holds, at every event.
+func (p *planner) look(now time.Time) {
+	l := &invariants.Look{View: p.view, Tree: p.w.cfg.Tree, Plan: p.before, At: now}
+	if l.Tree == nil {
+		l.Tree = &rebalancer.Tree{}
+	}
+	l.InForce = p.before != nil && now.Before(p.before.Ends())
+	read := func(class string, into func(data []byte) error) {
+		set, err := p.w.store.Documents(p.w.storeClock(), class)
+		for i := range set.Documents {
+			err = errors.Join(err, into(set.Documents[i].Data))
+		}
+		if err != nil {
+			p.w.audit.breach("%s: %v", class, err)
+		}
+	}
+	read(rebalancer.EscrowClass, func(data []byte) error {
+		l.Caps = append(l.Caps, &escrow.Record{})
+		return json.Unmarshal(data, l.Caps[len(l.Caps)-1])
+	})
+	read(rebalancer.UsersClass, func(data []byte) error {
+		l.Users = append(l.Users, &escrow.UsersRecord{})
+		return json.Unmarshal(data, l.Users[len(l.Users)-1])
+	})
+	p.reports.Look(l)
 }
 
 func (p *planner) publish(view *subcluster.View) {
@@ -73,7 +122,9 @@ func (p *planner) publish(view *subcluster.View) {
 		}))
 	}, func(written statestore.Document, err error) {
 		if err == nil {
-			p.before, out.At = out, written.Time
+			out.At = written.Time
+			p.reports.Planned(p.before, out)
+			p.before = out
 			p.plans++
 		}
 	})

@@ -143,13 +143,18 @@ func (c *cluster) reload() {
 
 // changePolicy replaces root's policy document.
 func (w *World) changePolicy(document string) {
+	if err := w.putRootPolicy(document); err != nil {
+		w.audit.breach("the policy is refused: %v", err)
+	}
+}
+
+func (w *World) putRootPolicy(document string) error {
 	write := statestore.PolicyWrite{Queue: "root", Document: []byte(document), Author: "sim"}
 	for _, p := range w.store.Records(w.storeClock()).Policies {
 		if p.Queue == "root" {
 			write.Expect = p.Version
 		}
 	}
-	if _, err := w.store.PutPolicy(w.storeClock(), write); err != nil {
-		w.audit.breach("the policy is refused: %v", err)
-	}
+	_, err := w.store.PutPolicy(w.storeClock(), write)
+	return err
 }

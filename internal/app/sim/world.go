@@ -36,6 +36,7 @@ type Config struct {
 	Faults      *Faults // nil: none
 	Places      float64 // of the applications name hosts and racks, relaxed or strict
 	Rebalancer  bool    // plans are published, and routers and proxies follow them
+	LoadWeights bool    // in place of plans, Hadoop's load-based weights are published
 	Refusals    bool    // submissions may be refused for good: policies and queues are a user's own
 	// Tree has federation-wide maxima and user limits, which are kept by escrow; nil: none.
 	Tree      *rebalancer.Tree
@@ -230,8 +231,8 @@ func New(cfg Config) (*World, error) {
 	for _, r := range w.routers {
 		r.start()
 	}
-	if cfg.Rebalancer {
-		w.planner = &planner{w: w, at: w.host("the rebalancer", outside)}
+	if cfg.Rebalancer || cfg.LoadWeights {
+		w.planner = newPlanner(w)
 		w.on(w.planner.at, planEvery, w.planner.start)
 	}
 	w.submitAll()
@@ -372,7 +373,8 @@ type Result struct {
 	Hash       uint64 // of the event log
 	Events     int64
 	Fullest    float64          // the most that was in use of a federation-wide maximum, of 1
-	Invariants invariants.Tally // of the federation's queues
+	Invariants invariants.Tally // of the federation's queues, at every event
+	Reported   invariants.Tally // the same and the others, by what members report, at every plan
 	Virtual    time.Duration
 	Submitted  int
 	Finished   int

@@ -246,3 +246,21 @@ func TestWholePartsAreHeldAgainstTheWhole(t *testing.T) {
 		t.Error("a part of nothing is not found")
 	}
 }
+
+// A member leaves the record of a user by its own word, which two looks that are far apart
+// do not see; a part of a queue, or of one that is still there, goes by its lease alone.
+func TestWhoLeavesTheRecordOfAUserIsNotMissed(t *testing.T) {
+	h := escrow.Holder{Member: "sc-1", Epoch: 1, Cap: gb(5), Ends: began.Add(time.Minute), Version: 3}
+	before, less := &escrow.Record{Holders: []escrow.Holder{h}}, h
+	less.Cap = gb(4)
+	gone, cut := &escrow.Record{}, &escrow.Record{Holders: []escrow.Holder{less}}
+	for _, x := range []struct {
+		now    *escrow.Record
+		leaves bool
+		well   bool
+	}{{gone, true, true}, {gone, false, false}, {cut, true, false}} {
+		if err := LeaseKept(before, x.now, began, time.Minute, x.leaves); (err == nil) != x.well {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}

@@ -137,18 +137,18 @@ func (r *Reports) lasts(i Invariant, of string, breach error) {
 // records judges those of escrow.
 func (r *Reports) records() {
 	next := map[string]*escrow.Record{}
-	judge := func(i Invariant, key string, now *escrow.Record) {
+	judge := func(i Invariant, key string, now *escrow.Record, leaves bool) {
 		before := r.caps[key]
 		r.must(i, key, CapsHeld(before, now))
-		r.Tally.Check(MemberLoss, key, LeaseKept(before, now, r.now.At, r.Linger))
+		r.Tally.Check(MemberLoss, key, LeaseKept(before, now, r.now.At, r.Linger, leaves))
 		next[key] = now
 	}
 	for _, c := range r.now.Caps {
-		judge(GlobalMaximum, string(c.Queue), c)
+		judge(GlobalMaximum, string(c.Queue), c, false)
 	}
 	for _, u := range r.now.Users {
 		for user, c := range u.All {
-			judge(UserLimits, string(c.Queue)+", user "+user, c)
+			judge(UserLimits, string(c.Queue)+", user "+user, c, user != escrow.EachUser)
 		}
 	}
 	r.caps = next
