@@ -598,7 +598,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.node-removal-untracked.timeout-ms",
 		Type:    Duration,
 		Default: "60000",
-		Doc:     "How long a node that is in no list any more is still shown.",
+		Doc:     "How long a node is still shown that serves no more and is on neither list of hosts, while there are hosts to include.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanager.minimum.version",

@@ -148,9 +148,6 @@ var notInForce = []inactive{
 	{NotYet, "the limit is Hadoop's default", []string{
 		"yarn.app.attempt.diagnostics.limit.kc",
 	}},
-	{NotYet, "how long a node that is in no list is shown is not bounded", []string{
-		"yarn.resourcemanager.node-removal-untracked.timeout-ms",
-	}},
 	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
 	}},

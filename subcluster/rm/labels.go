@@ -231,7 +231,7 @@ func (m *Machine) registered(id creel.NodeID) bool {
 	if id.Port != 0 {
 		return m.nodes[id] != nil
 	}
-	return slices.ContainsFunc(m.nodeList, func(n *node) bool { return n.ID().Host == id.Host })
+	return slices.ContainsFunc(m.nodeList, func(n *node) bool { return !n.forgotten && n.ID().Host == id.Host })
 }
 
 // checkNodeLabels trims the labels of a node, leaves out empty ones, and refuses more
@@ -375,7 +375,7 @@ func (m *Machine) NodeLabels() []NodeLabel {
 	for id, label := range m.labels.nodes {
 		labels[id] = label
 	}
-	for _, n := range m.nodeList {
+	for n := range m.remembered {
 		labels[n.ID()] = m.labels.of(n.ID())
 	}
 	var out []NodeLabel

@@ -39,12 +39,13 @@ type Machine struct {
 	now   int64            // ns since epoch, of the latest event
 
 	// Nodes.
-	nodes      map[creel.NodeID]*node
-	nodeList   []*node // in order of first registration: by serial number
-	nodePool   slab.Pool[node]
-	commands   nodecommands.Store
-	awaited    map[creel.NodeID][]*attempt // recovered attempts, until the nodes of their AMs register
-	tokenEpoch uint32                      // rises when every NM token is to be given anew
+	nodes       map[creel.NodeID]*node // without those forgotten
+	nodeList    []*node                // in order of first registration: by serial number; of formerNodes, too
+	formerNodes map[creel.NodeID]*node // those forgotten, until they register again; see SetTracked
+	nodePool    slab.Pool[node]
+	commands    nodecommands.Store
+	awaited     map[creel.NodeID][]*attempt // recovered attempts, until the nodes of their AMs register
+	tokenEpoch  uint32                      // rises when every NM token is to be given anew
 
 	// Applications.
 	apps      map[creel.ApplicationID]*app
@@ -95,8 +96,8 @@ type counts struct {
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:   cfg,
-		nodes: map[creel.NodeID]*node{},
-		apps:  map[creel.ApplicationID]*app{},
+		nodes: map[creel.NodeID]*node{}, formerNodes: map[creel.NodeID]*node{},
+		apps: map[creel.ApplicationID]*app{},
 	}
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2

@@ -48,6 +48,10 @@ type nodeInfo struct {
 	healthTime   time.Time
 	decommission *timer
 	leaveBy      int64
+
+	untracked bool   // on no list of hosts, since SetTracked
+	forget    *timer // while it is, and is gone
+	forgotten bool   // it is one of Machine.formerNodes
 }
 
 // put gives a container a place on the node: the one left last, or any other
@@ -75,6 +79,13 @@ func (n *node) take(c *container) {
 }
 
 func (m *Machine) newNode(id creel.NodeID, rack string) *node {
+	if n := m.formerNodes[id]; n != nil { // it has its serial number for good
+		delete(m.formerNodes, id)
+		n.forgotten = false
+		m.nodes[id] = n
+		m.sched.SetRack(&n.Node, rack)
+		return n
+	}
 	n := m.nodePool.New()
 	n.nodeInfo = &nodeInfo{}
 	m.sched.AddNode(&n.Node, id, rack)
@@ -109,6 +120,15 @@ const (
 	nodeDraining = nodeState(creel.NodeDecommissioning)
 )
 
+// gone reports whether the node serves no more, until it registers again.
+func (s nodeState) gone() bool {
+	switch creel.NodeState(s) {
+	case creel.NodeDecommissioned, creel.NodeShutdown, creel.NodeLost, creel.NodeRebooted:
+		return true
+	}
+	return false
+}
+
 // listens reports whether the node may send a heartbeat again and then hear what
 // is kept for it.
 func (n *node) listens() bool {
@@ -134,6 +154,7 @@ func (m *Machine) setNodeState(n *node, s nodeState) {
 		m.stop(&n.decommission)
 		n.leaveBy = 0
 	}
+	m.forgetLater(n)
 	if s == 0 {
 		return
 	}

@@ -40,7 +40,12 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 		return noNode(r.ID)
 	}
 	if !r.Graceful || !n.state.runs() {
-		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		switch {
+		case !n.untracked:
+			m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		case !n.state.gone(): // else it stays what it is
+			m.nodeGone(n, nodeState(creel.NodeShutdown))
+		}
 		m.settle()
 		return nil
 	}
@@ -78,6 +83,44 @@ func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 	}
 	m.settle()
 	return nil
+}
+
+// SetTracked says whether a node's host is on a list of those that may or may not
+// serve. One that is on none and gone is forgotten after Config.ForgetUntracked, as by
+// Hadoop's NodesListManager, where that is above 0.
+func (m *Machine) SetTracked(now time.Time, id creel.NodeID, tracked bool) error {
+	m.at(now)
+	n := m.nodes[id]
+	if n == nil {
+		return noNode(id)
+	}
+	n.untracked = !tracked
+	m.forgetLater(n)
+	return nil
+}
+
+// forgetLater arms, lets run on, or stops the wait of an untracked node that is gone.
+func (m *Machine) forgetLater(n *node) {
+	if !n.untracked || !n.state.gone() {
+		m.stop(&n.forget)
+		return
+	}
+	if d := m.cfg.ForgetUntracked; d > 0 && n.forget == nil {
+		n.forget = m.timer(m.now+int64(d), func() {
+			n.forget, n.forgotten = nil, true
+			m.formerNodes[n.ID()] = n
+			delete(m.nodes, n.ID())
+		})
+	}
+}
+
+// remembered gives the nodes that are not forgotten, in order of first registration.
+func (m *Machine) remembered(yield func(*node) bool) {
+	for _, n := range m.nodeList {
+		if !n.forgotten && !yield(n) {
+			return
+		}
+	}
 }
 
 // Signal forwards a signal through the node's next heartbeat.

@@ -18,13 +18,13 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	if n == nil {
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
-	switch creel.NodeState(n.state) {
-	case creel.NodeDecommissioned:
+	switch {
+	case n.state == nodeState(creel.NodeDecommissioned), n.untracked && n.state.gone():
 		return &NodeAnswer{
 			Action:      NodeStop,
 			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + r.ID.Host,
 		}
-	case creel.NodeLost, creel.NodeShutdown, creel.NodeRebooted:
+	case n.state.gone():
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
 	m.nodeAlive(n)

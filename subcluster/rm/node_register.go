@@ -53,6 +53,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	} else {
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
+	n.untracked = false
 	out := NodeRegistered{}
 	// Hadoop's NodeManagers log what is wrong and go on.
 	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)

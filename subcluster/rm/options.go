@@ -34,6 +34,7 @@ type Config struct {
 	AMExpiry          time.Duration     // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
 	ContainerExpiry   time.Duration     // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
 	DecommissionAfter time.Duration     // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
+	ForgetUntracked   time.Duration     // yarn.resourcemanager.node-removal-untracked.timeout-ms [60 s]
 	MaxCompletedApps  int               // yarn.resourcemanager.max-completed-applications [1000]
 	AutoUpdate        bool              // yarn.resourcemanager.auto-update.containers [false]
 	Constraints       ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
@@ -67,6 +68,7 @@ func Defaults() Config {
 		AMExpiry:          600 * time.Second,
 		ContainerExpiry:   600 * time.Second,
 		DecommissionAfter: 3600 * time.Second,
+		ForgetUntracked:   60 * time.Second,
 		MaxCompletedApps:  1000,
 		PlacementTries:    3,
 		ReservedNodes:     0.25,

@@ -250,7 +250,7 @@ func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	return a.App.Asks()
 }
 
-// Node gives a node; false if it never registered.
+// Node gives a node; false if it never registered, or is forgotten.
 func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
 	n := m.nodes[id]
 	if n == nil {
@@ -259,9 +259,9 @@ func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
 	return m.nodeView(n), true
 }
 
-// Nodes calls yield for each node in order of first registration, until it says no.
+// Nodes calls yield for each node that is not forgotten, in order of first registration, until it says no.
 func (m *Machine) Nodes(yield func(NodeView) bool) {
-	for _, n := range m.nodeList {
+	for n := range m.remembered {
 		if !yield(m.nodeView(n)) {
 			return
 		}
@@ -359,7 +359,7 @@ func (m *Machine) Cluster() ClusterView {
 		Released:           m.count.released,
 		Preempted:          m.sched.Root().Lost.Containers,
 	}
-	for _, n := range m.nodeList {
+	for n := range m.remembered {
 		v.Nodes[creel.NodeState(n.state)]++
 	}
 	return v

@@ -14,7 +14,8 @@ func (m *Machine) AppendState(b []byte) []byte {
 	}
 	b = m.sched.AppendState(b)
 	for _, n := range m.nodeList {
-		b = fmt.Appendf(b, "node %s state=%s count=%d response=%d\n", n.ID(), n.state, n.count, n.responseID)
+		b = fmt.Appendf(b, "node %s state=%s count=%d response=%d untracked=%v forgotten=%v\n",
+			n.ID(), n.state, n.count, n.responseID, n.untracked, n.forgotten)
 		for _, c := range n.live {
 			if c == nil {
 				continue

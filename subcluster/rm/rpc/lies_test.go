@@ -371,6 +371,7 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 
 func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	cfg := config()
+	cfg.Machine.ForgetUntracked = time.Millisecond
 	var files atomic.Pointer[server.Hosts] // nil: they cannot be read
 	files.Store(&server.Hosts{Exclude: []string{"127.0.0.9"}})
 	cfg.Hosts = func() (server.Hosts, error) {
@@ -405,6 +406,18 @@ func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	).GetNodeAction(); a != pb.NodeActionProto_SHUTDOWN {
 		t.Errorf("a host that is no longer wanted is answered %v", a)
 	}
+	// One that is on no list goes, and is forgotten a moment later.
+	files.Store(&server.Hosts{Include: []string{"127.0.0.7"}, Exclude: []string{"127.0.0.8"}})
+	must(c.admin("root").RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}))
+	states := []pb.NodeStateProto{
+		pb.NodeStateProto_NS_SHUTDOWN, pb.NodeStateProto_NS_DECOMMISSIONED, pb.NodeStateProto_NS_RUNNING,
+	}
+	c.until("one node is shown", func() bool {
+		nodes := must(
+			c.as("root").GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{NodeStates: states}),
+		).GetNodeReports()
+		return len(nodes) == 1 && nodes[0].GetNodeId().GetHost() == "127.0.0.8"
+	})
 	files.Store(nil)
 	if _, err := c.admin("root").
 		RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}); !hasClass(err, yarnrpc.ClassYarn) ||

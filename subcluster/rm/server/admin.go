@@ -38,7 +38,8 @@ func (s *Server) RefreshQueues(ctx context.Context) error {
 }
 
 // RefreshNodes reads the host lists again: unwanted nodes are decommissioned,
-// wanted ones that were on their way out come back. A timeout of 0 is the
+// wanted ones that were on their way out come back, and those on no list are forgotten
+// some time after they went. A timeout of 0 is the
 // configured one.
 func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout time.Duration) error {
 	if s.cfg.Hosts == nil {
@@ -52,6 +53,9 @@ func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout time.D
 	return s.order(ctx, func(m *rm.Machine, now time.Time) error {
 		var in, out []creel.NodeID
 		for n := range m.Nodes {
+			if err := m.SetTracked(now, n.ID, s.nodes.tracked(n.ID.Host)); err != nil {
+				return err
+			}
 			if s.nodes.wanted(n.ID.Host) {
 				in = append(in, n.ID)
 			} else {

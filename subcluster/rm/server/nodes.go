@@ -42,6 +42,13 @@ func (n *nodes) wanted(host string) bool {
 	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host)
 }
 
+// tracked reports whether a host is on a list, or every host is wanted that is on none.
+func (n *nodes) tracked(host string) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host) || slices.Contains(n.hosts.Exclude, host)
+}
+
 func (n *nodes) setHosts(h Hosts) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

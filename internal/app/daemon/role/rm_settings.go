@@ -163,6 +163,10 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.AMExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
 	m.ContainerExpiry = s.Duration("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms")
 	m.DecommissionAfter = s.Duration("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs")
+	const forget = "yarn.resourcemanager.node-removal-untracked.timeout-ms"
+	if m.ForgetUntracked = s.Duration(forget); m.ForgetUntracked <= 0 {
+		return m, s.Problem(forget, "a node would be forgotten before it is gone", "give a time above 0")
+	}
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
 	m.RecoveredCompleted = s.Int("yarn.resourcemanager.state-store.max-completed-applications")
 	if m.RecoveredCompleted == 0 {
