@@ -76,7 +76,7 @@ var features = []feature{
 		[]string{"e2e/federation.TestFaults", "e2e/faults.TestAPoisonedMemberOfRedisIsNotBelieved"}},
 	{"members", "Hadoop's ResourceManagers behind `creel agent`, HA pairs too", partial,
 		"RPC protection by authentication alone for AMs that are at home there",
-		[]string{"e2e/federation.TestMixed", "e2e/federation.TestPairOfHadoop",
+		[]string{"e2e/federation.TestClients", "e2e/federation.TestMixed", "e2e/federation.TestPairOfHadoop",
 			"e2e/federation.TestPairThatElects", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves what waits, not what runs, and not out of or into Hadoop's ResourceManagers",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft", "e2e/federation.TestAMapReduceThatWaitsIsMovedOutOfADrainedMember", "router/server.TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies"}},

@@ -8,6 +8,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +30,14 @@ type Cluster struct {
 	// Version of the command line and of the MapReduce and shell clients; the
 	// zero value is 3.4.2.
 	Version hadoop.Version
+	// OneNode says that the nodes are of different members, each with one: what may not be on
+	// the same node as something else comes after it.
+	OneNode bool
+	// Restarts says that ResourceManagers are killed and started again meanwhile. Then the end of
+	// an application may be told late, by its home when that is back; and a container that was
+	// granted and not begun when its ResourceManager died is refused by its node, whose limit it
+	// is: a MapReduce job repeats its task, and a shell, which counts it as failed, is run again.
+	Restarts bool
 	// Without names the cases whose feature the cluster does not have, each
 	// with a text that must be in what the client is told then. Only
 	// dshell_placement takes such a text; other cases are left out.
@@ -88,6 +98,24 @@ func Cases() []Case {
 	return slices.Concat(commandLine, rest, shell, mapreduce, spark)
 }
 
+// Reads are those of the named cases, or of all, that read the state of the whole cluster;
+// Work are the others: they begin an application and see it to its end.
+func Reads(only []string) []string { return named(only, slices.Concat(commandLine, rest[:1])) }
+
+// Work: see Reads.
+func Work(only []string) []string {
+	return named(only, slices.Concat(rest[1:], shell, mapreduce, spark))
+}
+
+func named(only []string, of []Case) (names []string) {
+	for _, k := range of {
+		if len(only) == 0 || slices.Contains(only, k.Name) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
 // client is a fresh client machine of the cluster.
 func (c *Cluster) client(t *testing.T, more ...hadoop.Conf) hadoop.Client {
 	t.Helper()
@@ -140,10 +168,24 @@ func (c *Cluster) report(t *testing.T, client hadoop.Client, id string) report {
 // ends fails unless the application has ended in this state and final status.
 func (c *Cluster) ends(t *testing.T, client hadoop.Client, id, state, final string) {
 	t.Helper()
-	if r := c.report(t, client, id); r.State != state || r.Final != final {
+	r := c.report(t, client, id)
+	if c.Restarts && r.State != state {
+		until(t, "the end of "+id, func() bool {
+			r = c.report(t, client, id)
+			return r.State == state
+		})
+	}
+	if r.State != state || r.Final != final {
 		t.Errorf("%s is %s, %s; want %s, %s: %s", id, r.State, r.Final, state, final, r.Diagnostics)
 	}
 }
+
+// refused is what a node answers to a start that its ResourceManager's predecessor granted.
+const refused = "rejected as it is allocated by a previous RM"
+
+// missed is what a MapReduce client says that asked for the job's end when the AM had gone, as it may
+// where a call was in the way of a restart; and the kit has no history server.
+const missed = "FinalApplicationStatus=SUCCEEDED. Redirecting to job history server"
 
 // ran runs a client that must end well. When it does not, the end of the logs
 // of its application's containers is in the test's log.
@@ -153,37 +195,62 @@ func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...
 	if id := regexp.MustCompile(`application_\d+_\d+|job_\d+_\d+`).FindString(r.All); id != "" && r.Code != 0 {
 		id = strings.Replace(id, "job_", "application_", 1)
 		until(t, "the logs of "+id, func() bool { return c.report(t, client, id).State != "RUNNING" })
-		logs := client.Run(t, hadoop.LogsCLI, "-applicationId", id, "-size", "-2000").Stdout
-		t.Logf("containers of %s:\n%s", id, logs[max(0, len(logs)-20000):])
+		logs := client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout
+		if c.Restarts && strings.Contains(logs, refused) {
+			t.Logf("%s was granted containers that were not begun before a ResourceManager died: again", id)
+			return c.ran(t, client, class, args...)
+		}
+		if c.Restarts && strings.Contains(r.All, missed) {
+			c.ends(t, client, id, "FINISHED", "SUCCEEDED")
+			t.Logf("%s ended well, and its client did not see its end: again, for what it prints", id)
+			if err := os.RemoveAll(filepath.Join(client.Dir(), "out")); err != nil {
+				t.Fatal(err)
+			}
+			return c.ran(t, client, class, args...)
+		}
+		t.Logf("containers of %s:\n%s", id, logs[max(0, len(logs)-60000):])
 	}
 	return r.OK(t)
 }
 
-// get reads a JSON document of the REST API.
-func (c *Cluster) get(t *testing.T, path string) map[string]any {
+// get reads a JSON document of the REST API, again where a ResourceManager that is killed meanwhile had it.
+func (c *Cluster) get(t *testing.T, path string) (v map[string]any) {
 	t.Helper()
+	err := c.try(path, &v)
+	if err != nil && c.Restarts {
+		until(t, "GET "+path, func() bool {
+			err = c.try(path, &v)
+			return err == nil
+		})
+	}
+	if err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
+	return v
+}
+
+func (c *Cluster) try(path string, v *map[string]any) error {
 	req, err := http.NewRequest(http.MethodGet, "http://"+c.Web+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	var v map[string]any
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s\n%s", path, resp.Status, body)
+		return fmt.Errorf("%s\n%s", resp.Status, body)
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("GET %s: %v\n%s", path, err, body)
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%w\n%s", err, body)
 	}
-	return v
+	return nil
 }
 
 // at walks into a JSON document; a missing step fails the test.

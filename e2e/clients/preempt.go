@@ -82,7 +82,7 @@ func SparkGivesWay(t *testing.T, c *Cluster, mode string) {
 		}
 		return found
 	}
-	spark := process.Start(t, sparkSubmit(t, client, mode, more, script, dir, fmt.Sprint(executors)))
+	spark := process.Start(t, sparkSubmit(t, client, hadoop.Spark35, mode, more, script, dir, fmt.Sprint(executors)))
 	spark.Await(t, "a task on each executor", func() bool { return len(marks("began")) == executors })
 
 	other := c.client(t, hadoop.Conf{"mapreduce.job.queuename": "other", "mapreduce.map.memory.mb": "1024"})

@@ -19,23 +19,26 @@ import (
 var sparkPi []byte
 
 var spark = []Case{
-	{"spark_client", func(t *testing.T, c *Cluster) { runSpark(t, c, "client") }},
-	{"spark_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, "cluster") }},
+	{"spark_client", func(t *testing.T, c *Cluster) { runSpark(t, c, hadoop.Spark35, "client") }},
+	{"spark_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, hadoop.Spark35, "cluster") }},
+	{"spark4_client", func(t *testing.T, c *Cluster) { runSpark(t, c, hadoop.Spark4, "client") }},
+	{"spark4_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, hadoop.Spark4, "cluster") }},
 }
 
-// SparkSubmit is spark-submit of a Python script by pyspark, whose own Hadoop
-// client is 3.3.4, with two small executors. The client must have been set up.
+// SparkSubmit is spark-submit of a Python script by pyspark 3.5, with two small
+// executors. The client must have been set up.
 func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, arguments ...string) process.Command {
 	t.Helper()
-	return sparkSubmit(t, client, mode, nil, script, arguments...)
+	return sparkSubmit(t, client, hadoop.Spark35, mode, nil, script, arguments...)
 }
 
-// sparkSubmit is SparkSubmit with more of Spark's configuration, which wins.
+// sparkSubmit is SparkSubmit of any Spark, with more of its configuration, which wins.
 func sparkSubmit(
-	t testing.TB, client hadoop.Client, mode string, more []string, script string, arguments ...string,
+	t testing.TB, client hadoop.Client, line hadoop.Spark, mode string, more []string,
+	script string, arguments ...string,
 ) process.Command {
 	t.Helper()
-	packages := hadoop.PythonPath(t)
+	packages := hadoop.PysparkPath(t, line)
 	home := filepath.Join(packages, "pyspark")
 	python, err := programs.Path("python3")
 	if err != nil {
@@ -88,14 +91,15 @@ func sparkSubmit(
 }
 
 // runSpark submits pi.
-func runSpark(t *testing.T, c *Cluster, mode string) {
+func runSpark(t *testing.T, c *Cluster, line hadoop.Spark, mode string) {
 	t.Helper()
 	client := c.client(t)
 	pi, result := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
 	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	submit := SparkSubmit(t, client, mode, pi, result) // on a fresh machine it fetches Spark first, for minutes
+	// On a fresh machine it fetches Spark first, for minutes.
+	submit := sparkSubmit(t, client, line, mode, nil, pi, result)
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	_, all, code := process.Run(ctx, t, submit)

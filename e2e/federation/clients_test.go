@@ -5,54 +5,147 @@ package federation
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/clients"
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
+// A row of the table: a federation and the Hadoop of its users.
+type row struct {
+	federation string
+	version    hadoop.Version // of the clients, their AMs and tasks; default 3.4.2
+	without    map[string]string
+	// usual names, for each disturbance, the cases of a run without CREEL_CASES=all.
+	usual map[string][]string
+}
+
+// federations are two members each behind a router.
+var federations = []struct {
+	name, what string
+	start      func(*testing.T) *Federation
+}{
+	{"creel", "two ResourceManagers of creel's", func(t *testing.T) *Federation { return Start(t, Options{Conf: goOn}) }},
+	{"mixed", "one of creel's and one of Hadoop's, homes in both", func(t *testing.T) *Federation {
+		return startMembers(t, "creel", "hadoop")
+	}},
+	{"hadoop", "two of Hadoop's", func(t *testing.T) *Federation { return startMembers(t, "hadoop", "hadoop") }},
+}
+
+// goOn has lists answered without the member that is away. With Hadoop's default, an error, no
+// distributed shell begins meanwhile: its client asks for all nodes first.
+var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "true"}
+
 // usual are the cases that say the most about a federation. The others differ
 // from one of these in what the client or the ResourceManager does, which
-// e2e/rm has without a router in between; CREEL_CASES=all runs them here too.
+// e2e/rm has without a router in between.
 var usual = []string{
 	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
 	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
 	"mr_pi", "mr_kill", "spark_client", "spark_cluster",
 }
 
-// What a user does with one YARN cluster, done with two behind a router,
-// AMs through the proxies.
+var rows = []row{
+	{
+		federation: "creel",
+		without:    map[string]string{"dshell_placement": "placement-constraints.handler is disabled"},
+		usual: map[string][]string{
+			"clean":   usual,
+			"killed":  {"mr_sleep_red", "spark4_cluster"},
+			"drained": {"dshell_8", "mr_pi"},
+		},
+	},
+	{
+		federation: "creel",
+		version:    hadoop.V336,
+		without: map[string]string{
+			"dshell_placement": "placement-constraints.handler is disabled",
+			"queue_list":       "`yarn queue` of 3.3.6 has no -list",
+			"rest_get":         ownClient, "rest_client": ownClient, "spark_client": ownClient, "spark_cluster": ownClient,
+			"spark4_client": ownClient, "spark4_cluster": ownClient,
+		},
+		usual: map[string][]string{"clean": {"node_list", "queue_status", "app_list", "mr_pi"}},
+	},
+	{
+		federation: "mixed",
+		usual:      map[string][]string{"clean": {"app_life", "mr_pi"}},
+	},
+	{
+		federation: "hadoop",
+		usual:      map[string][]string{"clean": {"rest_get", "spark4_client"}},
+	},
+}
+
+const ownClient = "not a client of Hadoop's, or one that brings its own"
+
+func (r *row) name() string {
+	if r.version == "" {
+		return r.federation
+	}
+	return r.federation + ", " + string(r.version)
+}
+
+// What users do with one YARN cluster, done with two behind a router, AMs through the
+// proxies: undisturbed, then while members are killed and restarted, then while members are
+// drained. By itself the cases that rows name; CREEL_CASES=all (./test table) is all of them.
 func TestClients(t *testing.T) {
-	f := Start(t, Options{})
-	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
-		Without: map[string]string{"dshell_placement": "placement-constraints.handler is disabled"}}
+	whole := false
 	switch which := os.Getenv("CREEL_CASES"); which {
 	case "all":
+		whole = true
 	case "":
-		c.Only = usual
 	default:
 		t.Fatalf("CREEL_CASES=%s: give all, or nothing for the usual cases", which)
 	}
-	clients.Run(t, c)
-	t.Run("3.3.6", func(t *testing.T) { // users whose Hadoop is of the release before
-		older := *c
-		older.Version, older.Without = hadoop.V336, nil
-		older.Only = []string{"node_list", "queue_status", "app_list", "mr_pi"}
-		clients.Run(t, &older)
-	})
-	t.Run("routeradmin", func(t *testing.T) { routerAdmin(t, f) })
-	if t.Failed() {
-		return
+	for _, kind := range federations {
+		t.Run(kind.name, func(t *testing.T) {
+			f := kind.start(t)
+			if kind.name == "creel" {
+				t.Run("routeradmin", func(t *testing.T) { routerAdmin(t, f) })
+			}
+			for _, r := range rows {
+				if r.federation != kind.name {
+					continue
+				}
+				for _, d := range disturbances {
+					if !whole && r.usual[d.name] == nil {
+						continue
+					}
+					t.Run(strings.TrimPrefix(string(r.version)+"/"+d.name, "/"), func(t *testing.T) {
+						c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(),
+							Logs: f.Logs, OneNode: true, Version: r.version, Without: r.without}
+						if !whole {
+							c.Only = r.usual[d.name]
+						}
+						f.disturbed(t, c, d)
+					})
+				}
+			}
+			if !t.Failed() {
+				f.everywhere(t, whole)
+			}
+		})
 	}
-	everywhere := 0
+}
+
+// everywhere fails unless one application had containers in both members and, where
+// all cases have run, each was the home of some.
+func (f *Federation) everywhere(t *testing.T, whole bool) {
+	both, homes := 0, map[string]int{}
 	for app, where := range f.ran() {
-		t.Logf("%s ran in %v", app, where)
+		home := f.Home(t, app)
+		t.Logf("%s, at home in %s, ran in %v", app, home.ID, where)
+		homes[home.ID]++
 		if len(where) == len(f.Subclusters) {
-			everywhere++
+			both++
 		}
 	}
-	if everywhere == 0 {
+	if both == 0 {
 		t.Error("no application had containers in both subclusters")
+	}
+	if whole && len(homes) < len(f.Subclusters) {
+		t.Errorf("homes are %v: one member has none", homes)
 	}
 }
 
@@ -73,3 +166,34 @@ func (f *Federation) ran() map[string]map[string]int {
 	}
 	return out
 }
+
+// startMembers starts a federation whose members have ResourceManagers of ours or of
+// Hadoop's. Homes are drawn evenly, and half of what an application asks for goes to each.
+func startMembers(t *testing.T, whose ...string) *Federation {
+	t.Helper()
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"})
+	f.Gateway = f.StartProxy(t, "gateway", "127.0.0.1", nil)
+	for i, w := range whose {
+		s := (*Subcluster)(nil)
+		if w == "hadoop" {
+			s = f.StartHadoop(t, i+1)
+			s.Proxy = f.StartProxy(t, s.ID, s.address, nil)
+		} else {
+			s = f.StartSubcluster(t, i+1, hadoop.Conf{
+				"yarn.resourcemanager.placement-constraints.handler": "placement-processor", // as Hadoop's have it here
+			})
+		}
+		s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Addresses)
+		f.Subclusters = append(f.Subclusters, s)
+	}
+	f.Creel(t, "policy", "set", "root", halves, "--store", f.Store)
+	f.StartRouter(t, 1, goOn)
+	f.Await(t, len(whose))
+	AwaitActive(t, f.RouterAddresses[0].Web, len(whose))
+	return f
+}
+
+const halves = `{"home":{"policy":"uniform"},` +
+	`"split":{"policy":"locality","weights":{"sc-1":1,"sc-2":1},"headroomAlpha":0}}`

@@ -5,7 +5,8 @@
 // proxy beside each node, and a real Redis, all as processes of the creel
 // binary; Hadoop's own clients and AMs in front.
 //
-//	TestClients                            client cases of package clients, through a router; all with CREEL_CASES=all
+//	TestClients                            client cases of package clients, through routers over members of ours and of
+//	                                       Hadoop's, also while members die and drain; all with CREEL_CASES=all
 //	TestFaults                             router, proxies, home, second killed while Hadoop works
 //	TestAMapReduceThatWaitsIsMovedOutOf…   a job that waits leaves a drained member, its client none the wiser
 //	TestMixed                              a real Hadoop ResourceManager as a member, by creel agent

@@ -111,7 +111,9 @@ func tempDir(t testing.TB, name string) string {
 // and the node.
 type Subcluster struct {
 	ID        string
-	RM        *Daemon
+	RM        *Daemon                 // of ours; nil where it is Hadoop's
+	Hadoop    *hadoop.ResourceManager // its ResourceManager, where it is not ours
+	Agent     *Daemon                 // that speaks for it then
 	Addresses hadoop.Addresses
 	Proxy     *Daemon
 	Node      *hadoop.NodeManager
@@ -261,6 +263,38 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	})
 	s.RM = start(t, "rm-"+s.ID, "rm", conf, "--subcluster", s.ID, "--data", tempDir(t, "data"))
 	return s
+}
+
+// StartHadoop starts a real ResourceManager of Hadoop's as a member, and the agent that speaks
+// for it; the node and its proxy are the caller's. It recovers from files when it is restarted.
+func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
+	t.Helper()
+	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
+	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Name: "rm-" + s.ID, Conf: hadoop.Conf{
+		// Container ids must differ over the federation, and Hadoop heeds the
+		// epoch only where it recovers.
+		"yarn.resourcemanager.epoch":                                       strconv.Itoa(number * 1000),
+		"yarn.resourcemanager.recovery.enabled":                            "true",
+		"yarn.resourcemanager.store.class":                                 "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+		"yarn.resourcemanager.fs.state-store.uri":                          "file://" + tempDir(t, "rmstate"),
+		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
+		"yarn.am.liveness-monitor.expiry-interval-ms":                      "900000",
+	}})
+	s.Addresses = s.Hadoop.Addresses
+	s.Agent = start(t, "agent-"+s.ID, "agent", f.common(t, s.Addresses.Conf()), "--subcluster", s.ID)
+	return s
+}
+
+// Restarted kills the member's ResourceManager and starts it again.
+func (s *Subcluster) Restarted(t testing.TB) {
+	t.Helper()
+	if s.Hadoop != nil {
+		s.Hadoop.Kill()
+		s.Hadoop.Restart(t)
+		return
+	}
+	s.RM.Kill()
+	s.RM.Restart(t)
 }
 
 // StartNode starts a real NodeManager.

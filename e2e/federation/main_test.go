@@ -3,9 +3,17 @@
 package federation
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-func TestMain(m *testing.M) { rm.Main(m) }
+func TestMain(m *testing.M) {
+	// Cases of package clients run beside each other; they wait for JVMs and heartbeats more than
+	// for the two cores that go test would count.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	rm.Main(m)
+}

@@ -67,4 +67,5 @@ func routerAdmin(t *testing.T, f *Federation) {
 		t.Fatal(err)
 	}
 	run("run it twice", "-application", "--delete", id)
+	KillApp(t, f.RouterAddresses[0].Web, id)
 }

@@ -37,7 +37,7 @@ const (
 )
 
 // Client is a machine from which a user works: a configuration directory and a
-// Hadoop version. The zero version is 3.4.2.
+// Hadoop version, which its AMs and tasks have too. The zero version is 3.4.2.
 type Client struct {
 	Version Version
 	Conf    Conf     // the addresses at least; wins over the defaults
@@ -72,7 +72,7 @@ func (c Client) Setup(t testing.TB) Client {
 		c.Version = V342
 	}
 	c.dir = tempDir(t, "client")
-	c.Conf = common(t, c.dir).With(containers(Jars(t, V342), c.ConfDir(), c.dir), c.Conf)
+	c.Conf = common(t, c.dir).With(containers(Jars(t, c.Version), c.ConfDir(), c.dir), c.Conf)
 	c.Conf.Write(t, c.ConfDir())
 	// The submitter wants to own it and sets its mode.
 	if err := os.MkdirAll(c.Conf["yarn.app.mapreduce.am.staging-dir"], 0o755); err != nil {

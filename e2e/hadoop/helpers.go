@@ -61,20 +61,43 @@ func Helpers(t testing.TB, v Version) string {
 	})
 }
 
-// PythonPath returns a directory for PYTHONPATH that holds pyspark and
+// PythonPath returns a directory for PYTHONPATH that holds pyspark 3.5 and
 // yarn-api-client, filled the first time it is wanted (about 320 MB from PyPI).
 func PythonPath(t testing.TB) string {
 	t.Helper()
-	requirements, err := files.ReadFile("python/requirements.txt")
+	return packages(t, "python", "python/requirements.txt")
+}
+
+// Spark is a line of Spark's releases that the kit can fetch.
+type Spark string
+
+const (
+	Spark35 Spark = "3.5" // its own Hadoop client is 3.3.4
+	Spark4  Spark = "4"   // its own Hadoop client is 3.4.2
+)
+
+// PysparkPath returns a directory for PYTHONPATH that holds a pyspark of the line.
+func PysparkPath(t testing.TB, line Spark) string {
+	t.Helper()
+	if line == Spark4 {
+		return packages(t, "spark4", "python/spark4.txt")
+	}
+	return PythonPath(t)
+}
+
+// packages returns the directory of what a file of requirements names.
+func packages(t testing.TB, name, file string) string {
+	t.Helper()
+	requirements, err := files.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := Cached(t, "python", requirements, func(dir string) error {
+	root := Cached(t, name, requirements, func(dir string) error {
 		python, err := programs.Path("python3")
 		if err != nil {
 			t.Fatalf("the Spark and REST client tests need python3 with venv: %v", err)
 		}
-		t.Log("fetching pyspark and yarn-api-client, about 320 MB, once")
+		t.Logf("fetching %s, some 300 to 500 MB, once", strings.Join(strings.Fields(string(requirements)), " and "))
 		// Installed as plain files for PYTHONPATH: a venv would carry the path
 		// of the partial directory in its scripts.
 		return withTemp(requirements, "requirements.txt", func(path string) error {
@@ -82,19 +105,8 @@ func PythonPath(t testing.TB) string {
 			if err := run(dir, python, "-m", "venv", venv); err != nil {
 				return err
 			}
-			return run(
-				dir,
-				filepath.Join(venv, "bin", "python"),
-				"-m",
-				"pip",
-				"install",
-				"-q",
-				"--no-compile",
-				"--target",
-				filepath.Join(dir, "packages"),
-				"-r",
-				path,
-			)
+			return run(dir, filepath.Join(venv, "bin", "python"), "-m", "pip", "install", "-q", "--no-compile",
+				"--target", filepath.Join(dir, "packages"), "-r", path)
 		})
 	})
 	return filepath.Join(root, "packages")

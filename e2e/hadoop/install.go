@@ -26,7 +26,7 @@ const (
 	V336 Version = "3.3.6" // clients only
 )
 
-//go:embed pom.xml pom-336.xml java/*.java python/requirements.txt
+//go:embed pom.xml pom-336.xml java/*.java python/*.txt
 var files embed.FS
 
 // Java is the path of the java program; JAVA_HOME wins over PATH.
