@@ -518,7 +518,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.app.attempt.diagnostics.limit.kc",
 		Type:    Int,
 		Default: "64",
-		Doc:     "Thousands of characters of diagnostics kept for an attempt.",
+		Doc:     "How many times 1,024 characters of an attempt's diagnostics are kept: the last ones.",
 	},
 	{
 		Key:     "yarn.workflow-id.tag-prefix",

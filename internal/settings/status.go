@@ -145,9 +145,6 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
 	}},
-	{NotYet, "the limit is Hadoop's default", []string{
-		"yarn.app.attempt.diagnostics.limit.kc",
-	}},
 	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
 	}},

@@ -126,7 +126,7 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 		m.alive(t)
 		t.before, t.target, t.final = tRunning, tFinished, r.Status
 		t.state = tFinalSaving
-		t.diag = join(t.diag, r.Diagnostics)
+		t.diag.add(r.Diagnostics, m.cfg.DiagnosticsLimit)
 		t.url = or(r.TrackingURL, t.url)
 		t.finished = m.now
 		m.stateChanged(a)
@@ -136,7 +136,7 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 			}
 			m.unregistered(t)
 		})
-		m.finishApp(a, appFinished, r.Status, r.Diagnostics)
+		m.finishApp(a, appFinished, r.Status, t.diag.String())
 		m.settle()
 	}
 	return t.state != tFinalSaving && a.state != appFinalSaving, nil

@@ -128,12 +128,14 @@ func noApp(id creel.ApplicationID) error {
 	}
 }
 
-func (a *app) addDiag(s string) {
+// addDiag takes what is said of an application, while that is below the limit of what is said
+// of an attempt.
+func (a *app) addDiag(s string, limit int) {
 	switch {
 	case s == "":
 	case a.diag == "":
 		a.diag = s
-	case len(a.diag) < 64<<10:
+	case len(a.diag) < limit:
 		a.diag += "\n" + s
 	}
 }

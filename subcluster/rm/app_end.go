@@ -30,7 +30,7 @@ func (m *Machine) kill(a *app, diag string) {
 	case appAccepted, appRunning:
 		a.before, a.state = a.state, appKilling
 		m.stateChanged(a)
-		a.addDiag(diag)
+		a.addDiag(diag, m.cfg.DiagnosticsLimit)
 		m.stop(&a.lifetime)
 		if t := a.current; t != nil && !t.over() {
 			m.endAttempt(t, tKilled, creel.FinalKilled, diag, creel.ExitInvalid)
@@ -52,7 +52,7 @@ func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, di
 	}
 	a.state, a.target, a.final = appFinalSaving, target, final
 	if diag != "" {
-		a.addDiag(diag)
+		a.addDiag(diag, m.cfg.DiagnosticsLimit)
 	}
 	m.stateChanged(a)
 	m.stop(&a.lifetime)

@@ -99,7 +99,7 @@ type attempt struct {
 	victims           []*container // under notice, in no order
 	avoided           []string     // what it avoided when it was over
 	final             creel.FinalStatus
-	diag              string
+	diag              diagnostics
 	exit              int32
 	host, url         string
 	port              int32
@@ -239,7 +239,7 @@ func (t *attempt) record() AttemptRecord {
 		Started:     instant(t.started),
 		State:       creel.AttemptNew,
 		Final:       t.final,
-		Diagnostics: t.diag,
+		Diagnostics: t.diag.String(),
 		TrackingURL: t.url,
 		ExitStatus:  t.exit,
 		Finished:    instant(t.finished),

@@ -48,7 +48,7 @@ func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalS
 	}
 	t.before, t.target, t.final = t.state, target, final
 	t.state = tFinalSaving
-	t.diag = join(t.diag, diag)
+	t.diag.add(diag, m.cfg.DiagnosticsLimit)
 	if exit != creel.ExitInvalid {
 		t.exit = exit
 	}
@@ -148,16 +148,16 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 			a.state = appAccepted
 			m.newAttempt(a)
 		case s == tFinished:
-			m.finishApp(a, appFinished, t.final, t.diag)
+			m.finishApp(a, appFinished, t.final, t.diag.String())
 		case s == tKilled:
-			m.finishApp(a, appKilled, creel.FinalKilled, t.diag)
+			m.finishApp(a, appKilled, creel.FinalKilled, t.diag.String())
 		default:
 			m.finishApp(
 				a,
 				appFailed,
 				creel.FinalFailed,
 				fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
-					a.id, len(a.attempts), strings.TrimSpace(t.diag)),
+					a.id, len(a.attempts), strings.TrimSpace(t.diag.String())),
 			)
 		}
 	}

@@ -102,6 +102,9 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2
 	}
+	if cfg.DiagnosticsLimit <= 0 {
+		m.cfg.DiagnosticsLimit = 64 << 10
+	}
 	if cfg.MaxCompletedApps <= 0 {
 		m.cfg.MaxCompletedApps = 1000
 	}

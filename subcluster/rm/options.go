@@ -35,6 +35,7 @@ type Config struct {
 	ContainerExpiry   time.Duration     // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
 	DecommissionAfter time.Duration     // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
 	ForgetUntracked   time.Duration     // yarn.resourcemanager.node-removal-untracked.timeout-ms [60 s]
+	DiagnosticsLimit  int               // characters: yarn.app.attempt.diagnostics.limit.kc, times 1,024 [64 * 1,024]
 	MaxCompletedApps  int               // yarn.resourcemanager.max-completed-applications [1000]
 	AutoUpdate        bool              // yarn.resourcemanager.auto-update.containers [false]
 	Constraints       ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
@@ -69,6 +70,7 @@ func Defaults() Config {
 		ContainerExpiry:   600 * time.Second,
 		DecommissionAfter: 3600 * time.Second,
 		ForgetUntracked:   60 * time.Second,
+		DiagnosticsLimit:  64 << 10,
 		MaxCompletedApps:  1000,
 		PlacementTries:    3,
 		ReservedNodes:     0.25,

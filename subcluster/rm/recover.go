@@ -4,6 +4,7 @@ package rm
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -91,7 +92,6 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			started:    nanos(k.Started),
 			finished:   nanos(k.Finished),
 			final:      k.Final,
-			diag:       k.Diagnostics,
 			url:        k.TrackingURL,
 			exit:       k.ExitStatus,
 			am:         k.AM,
@@ -99,6 +99,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			responseID: -1,
 			recovered:  true,
 		}
+		t.diag.add(k.Diagnostics, math.MaxInt) // bounded when it was kept
 		switch k.State {
 		case creel.AttemptFinished:
 			t.state = tFinished
@@ -171,11 +172,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		m.alive(t)
 	case t.state == tFinished:
 		// It had unregistered; only the application's own end was not durable.
-		m.finishApp(a, appFinished, t.final, t.diag)
+		m.finishApp(a, appFinished, t.final, t.diag.String())
 	case t.state == tFailed && m.retryAfterRestart(a):
 		m.newAttempt(a)
 	default:
-		m.finishApp(a, appFailed, creel.FinalFailed, t.diag)
+		m.finishApp(a, appFailed, creel.FinalFailed, t.diag.String())
 	}
 	return nil
 }

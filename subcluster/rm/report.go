@@ -158,7 +158,7 @@ func (t *attempt) view() AttemptView {
 		Host:        t.host,
 		Port:        -1,
 		TrackingURL: t.url,
-		Diagnostics: t.diag,
+		Diagnostics: t.diag.String(),
 		AM:          t.am,
 		AMNode:      t.amNode,
 		AMHTTP:      t.amHTTP,

@@ -119,16 +119,17 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 // What is not in force yet is told to the daemons that it is about, once it has
 // another value than the default.
 func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
-	s := minimal(t, "yarn.app.attempt.diagnostics.limit.kc=3", "yarn.router.webapp.proxy.enable=true")
-	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.app.attempt.diagnostics.limit.kc=3") ||
-		!strings.Contains(w[0], "the limit is Hadoop's default") {
+	s := minimal(t, "yarn.resourcemanager.reservation-system.enable=true", "yarn.router.webapp.proxy.enable=true")
+	if w := s.WarningsFor(settings.RM); len(w) != 1 ||
+		!strings.Contains(w[0], "yarn.resourcemanager.reservation-system.enable=true") ||
+		!strings.Contains(w[0], "reservations are refused") {
 		t.Errorf("an rm is told %q", w)
 	}
 	if w := s.WarningsFor(settings.Router); len(w) != 0 {
 		t.Errorf("a router is told %q: the one value is the default, the other is not its own", w)
 	}
 	for _, p := range properties(s) {
-		if p.Name == "yarn.app.attempt.diagnostics.limit.kc" && !strings.Contains(p.Source, "not in force yet") {
+		if p.Name == "yarn.resourcemanager.reservation-system.enable" && !strings.Contains(p.Source, "not in force yet") {
 			t.Errorf("/conf says %q of it", p.Source)
 		}
 	}

@@ -4,6 +4,7 @@ package role
 
 import (
 	"log/slog"
+	"math"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
@@ -167,6 +168,11 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	if m.ForgetUntracked = s.Duration(forget); m.ForgetUntracked <= 0 {
 		return m, s.Problem(forget, "a node would be forgotten before it is gone", "give a time above 0")
 	}
+	const said = "yarn.app.attempt.diagnostics.limit.kc"
+	if k := s.Int(said); k <= 0 || k > math.MaxInt32>>10 {
+		return m, s.Problem(said, "it is not within 1 and 2,097,151", "give how many times 1,024 characters are kept")
+	}
+	m.DiagnosticsLimit = s.Int(said) << 10
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
 	m.RecoveredCompleted = s.Int("yarn.resourcemanager.state-store.max-completed-applications")
 	if m.RecoveredCompleted == 0 {
