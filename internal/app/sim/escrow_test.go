@@ -72,9 +72,6 @@ func TestFederationWideLimitsHoldUnderFaults(t *testing.T) {
 func TestTwentyMembersKeepTheFederationsLimits(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+8*time.Minute, 8)
 	c.Subclusters, c.NodeSize, c.Rebalancer, c.Tree = 20, creel.NewResource(2048, 2), true, boundedTree()
-	if defaultSeeds < 12 { // see above
-		c.Subclusters = 6
-	}
 	f, err := NamedFaults(FaultNames())
 	if err != nil {
 		t.Fatal(err)
