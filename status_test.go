@@ -148,6 +148,11 @@ var features = []feature{
 		"what AMs were told, what each user was granted and locality are not in reports",
 		[]string{"policies/rebalancer/server.TestTheLeaderFindsWhatIsBroken",
 			"policies/rebalancer/invariants.TestReportsTellWhichInvariantIsBroken"}},
+	{"rebalancer", "limits, plans and capacities of queues on nodes of a label", partial,
+		"homes and splits do not read the plan of a label, and it has no preemption budgets; drift of labels is told, not " +
+			"mended; in Hadoop's ResourceManagers what is configured counts",
+		[]string{"e2e/federation.TestAMaximumOnNodesOfALabelHoldsOverTheFederation",
+			"e2e/federation.TestAGuaranteeOnNodesOfALabelFollowsThePlan"}},
 	{"rebalancer", "its queue tree as a document: apply, diff, history, rollback", works, "", []string{"cmd/creel.TestQueueTreeCommands"}},
 
 	{"operation", "the store dies, stalls, fails over, comes back empty", works, "",

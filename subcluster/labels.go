@@ -111,6 +111,65 @@ func (l *Labels) Add(q creel.QueuePath, accessible []string, byDefault string) {
 }
 
 // Bounds of what is believed of one member.
+// In is the federation as its nodes with a label are alone: members have the size of that
+// partition and the rows that they report of it, of the default one ("") v itself. A member
+// that has no such nodes, or reports nothing of them, has nothing.
+func (v *View) In(label string) *View {
+	if label == "" || v == nil {
+		return v
+	}
+	out := *v
+	out.Plan = v.Plan.In(label)
+	out.Members = slices.Clone(v.Members)
+	for i := range out.Members {
+		m := &out.Members[i]
+		m.Load = m.Load.in(label)
+	}
+	return &out
+}
+
+// Labels are those of nodes that members in the view have, sorted.
+func (v *View) Labels() (labels []string) {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		if m.State == StateDeregistered || m.State == StateLost {
+			continue
+		}
+		for j := range m.Load.Labels.Partitions {
+			if p := &m.Load.Labels.Partitions[j]; !p.Total.IsZero() {
+				labels = append(labels, p.Label)
+			}
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels)
+}
+
+// in is the load of the nodes with a label.
+func (l *Load) in(label string) Load {
+	p := l.Labels.Find(label)
+	if p == nil {
+		return Load{}
+	}
+	free := p.Free()
+	out := Load{Metrics: ClusterMetrics{
+		TotalMB: p.Total.MemoryMB, TotalVirtualCores: p.Total.VCores,
+		AllocatedMB: p.Used.MemoryMB, AllocatedVirtualCores: p.Used.VCores,
+		PendingMB: p.Pending.MemoryMB, PendingVirtualCores: p.Pending.VCores,
+		AvailableMB: free.MemoryMB, AvailableVirtualCores: free.VCores,
+	}}
+	for i := range l.Queues {
+		if q := l.Queues[i]; q.Label == label {
+			q.Label = ""
+			out.Queues = append(out.Queues, q)
+		}
+	}
+	return out
+}
+
 const (
 	maxLabels     = 1000
 	maxLabelBytes = 255 // of a name, as in YARN

@@ -4,6 +4,7 @@ package subcluster
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -126,6 +127,25 @@ type QueueLoad struct {
 	// Planned is what by the federation's plan holds there instead of Capacity, which is
 	// what is configured; nil: nothing does.
 	Planned *creel.Resource
+}
+
+// QueueOn is a queue on the nodes of a label, "" for those without one.
+type QueueOn struct {
+	Queue creel.QueuePath
+	Label string
+}
+
+// Name is what it is called in the store and to people. No path of a queue has two dots in a row.
+func (q QueueOn) Name() string {
+	if q.Label == "" {
+		return string(q.Queue)
+	}
+	return string(q.Queue) + ".." + q.Label
+}
+
+// CompareQueueOn orders by queue, then by label.
+func CompareQueueOn(a, b QueueOn) int {
+	return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Label, b.Label))
 }
 
 // Queue finds the figures of a queue in the default partition.

@@ -43,8 +43,34 @@ type Plan struct {
 	// Capacities says that members have queues get what the plan says (MemberPlan.Capacity)
 	// before others there get more than theirs, in place of what is configured.
 	Capacities bool `json:"capacities,omitempty"`
+	// Labels are the plans of nodes with a label, each a pool of its own, by label. Their
+	// shares are parts of those nodes. They have no Labels of their own, and no budgets.
+	Labels []LabelPlan `json:"labels,omitempty"`
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
+}
+
+// LabelPlan is the plan of the nodes with a label.
+type LabelPlan struct {
+	Label string `json:"label"`
+	Plan
+}
+
+// EachQueue calls yield for each queue, of nodes without a label first, with the label of its
+// nodes, until it says no.
+func (p *Plan) EachQueue(yield func(q *QueuePlan, label string) bool) {
+	for i := range p.Queues {
+		if !yield(&p.Queues[i], "") {
+			return
+		}
+	}
+	for i := range p.Labels {
+		for j := range p.Labels[i].Queues {
+			if !yield(&p.Labels[i].Queues[j], p.Labels[i].Label) {
+				return
+			}
+		}
+	}
 }
 
 // MemberSize is a member that a plan counts with.
@@ -125,7 +151,32 @@ func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 			Try:  "run rebalancers of the same version as routers and proxies; until then all decide without a plan",
 		}
 	}
+	p.Stamp(version, at)
+	p.index()
+	for i := range p.Labels {
+		p.Labels[i].index()
+	}
+	return p, nil
+}
+
+// Stamp says which version of the document in the store the plan is, and when it was written.
+func (p *Plan) Stamp(version int64, at time.Time) {
 	p.Version, p.At = version, at
+	for i := range p.Labels {
+		p.Labels[i].Version, p.Labels[i].At = version, at
+	}
+}
+
+// Under says under which term of the leader's lease the plan is made, and how long it holds.
+func (p *Plan) Under(term int64, lease time.Duration) {
+	p.Term, p.LeaseMS = term, lease.Milliseconds()
+	for i := range p.Labels {
+		p.Labels[i].Term, p.Labels[i].LeaseMS = p.Term, p.LeaseMS
+	}
+}
+
+// index makes what finds queues by their leaf name.
+func (p *Plan) index() {
 	p.leaves = make(map[string]int, len(p.Queues))
 	for i := range p.Queues {
 		name := p.Queues[i].Queue.Leaf()
@@ -134,7 +185,21 @@ func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 		}
 		p.leaves[name] = i
 	}
-	return p, nil
+}
+
+// In is the plan of the nodes with a label, of those without one ("") p itself; nil if there
+// is none, or on a nil plan.
+func (p *Plan) In(label string) *Plan {
+	if p == nil || label == "" {
+		return p
+	}
+	i, ok := slices.BinarySearchFunc(p.Labels, label, func(e LabelPlan, label string) int {
+		return strings.Compare(e.Label, label)
+	})
+	if !ok {
+		return nil
+	}
+	return &p.Labels[i].Plan
 }
 
 // Ends is when the plan's lease is over, by the store's clock.

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -30,6 +31,7 @@ const queueTreePath = "/api/v1/queues"
 // treeColumns are the federation's queues as they are.
 var treeColumns = []column[rebalancer.QueueState]{
 	{"QUEUE", false, func(q rebalancer.QueueState) string { return string(q.Queue) }},
+	{"LABEL", false, func(q rebalancer.QueueState) string { return q.Label }},
 	{"FROM", false, func(q rebalancer.QueueState) string { return q.From }},
 	{"GUARANTEE", false, func(q rebalancer.QueueState) string { return fmt.Sprintf("%.1f%%", q.Percent) }},
 	{"WEIGHT", false, func(q rebalancer.QueueState) string {
@@ -127,7 +129,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 	}
 	tree, err := rebalancer.ParseTree(out, 0)
 	if err == nil {
-		err = tree.Check(creel.Resource{})
+		err = tree.CheckIn(nil) // what there is is not known here
 	}
 	if err != nil {
 		return nil, usage(fmt.Errorf("%s: %w", file, err))
@@ -139,22 +141,22 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 func differences(before, after []rebalancer.QueueState) (lines []string) {
 	text := func(q rebalancer.QueueState) string {
 		var cells []string
-		for _, c := range treeColumns[1:7] {
+		for _, c := range treeColumns[2:8] {
 			cells = append(cells, strings.ToLower(c.title)+" "+c.text(q))
 		}
-		return string(q.Queue) + ": " + strings.Join(cells, ", ")
+		return onNodes(q.Queue, q.Label) + ": " + strings.Join(cells, ", ")
 	}
-	was, is := map[creel.QueuePath]string{}, map[creel.QueuePath]string{}
-	var paths []creel.QueuePath
+	was, is := map[subcluster.QueueOn]string{}, map[subcluster.QueueOn]string{}
+	var paths []subcluster.QueueOn
 	for _, q := range before {
-		was[q.Queue] = text(q)
-		paths = append(paths, q.Queue)
+		of := subcluster.QueueOn{Queue: q.Queue, Label: q.Label}
+		was[of], paths = text(q), append(paths, of)
 	}
 	for _, q := range after {
-		is[q.Queue] = text(q)
-		paths = append(paths, q.Queue)
+		of := subcluster.QueueOn{Queue: q.Queue, Label: q.Label}
+		is[of], paths = text(q), append(paths, of)
 	}
-	slices.Sort(paths)
+	slices.SortFunc(paths, subcluster.CompareQueueOn)
 	for _, p := range slices.Compact(paths) {
 		if was[p] == is[p] {
 			continue
@@ -167,6 +169,14 @@ func differences(before, after []rebalancer.QueueState) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// onNodes names a queue, and the nodes that something of it is about.
+func onNodes(q creel.QueuePath, label string) string {
+	if label == "" {
+		return string(q)
+	}
+	return fmt.Sprintf("%s on nodes of label %s", q, label)
 }
 
 func (f *clientFlags) putTree(c *cobra.Command, order rest.QueueTreeOrder, before []rebalancer.QueueState) error {
@@ -183,7 +193,7 @@ func (f *clientFlags) putTree(c *cobra.Command, order rest.QueueTreeOrder, befor
 		}
 		for _, q := range made.Queues {
 			for _, d := range q.Drift {
-				fmt.Fprintf(w, "drift of %s: %s\n", q.Queue, d)
+				fmt.Fprintf(w, "drift of %s: %s\n", onNodes(q.Queue, q.Label), d)
 			}
 		}
 		text := fmt.Sprintf("the queue tree is at version %d; the one before was %d", made.Version, order.Expect)
@@ -212,6 +222,8 @@ func queueApply() *cobra.Command {
       maximum: 45%
       user_limit: 10%              what each user may use
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
+      labels:                      on nodes of a label, of what is there
+        gpu: {guarantee: 50%, maximum: 80%}
     - queue: root.batch
       optout: true                 homes, splits and escrow do not follow the plan
 
@@ -264,8 +276,9 @@ func (f *clientFlags) showTree(c *cobra.Command) error {
 		return err
 	}
 	for i := range doc.Queues {
-		for _, held := range doc.Queues[i].Held {
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", doc.Queues[i].Queue, held)
+		q := &doc.Queues[i]
+		for _, held := range q.Held {
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", onNodes(q.Queue, q.Label), held)
 		}
 	}
 	text := fmt.Sprintf("document version %d, by %s", doc.Version, doc.Author)

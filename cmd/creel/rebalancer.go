@@ -52,6 +52,7 @@ func rebalancerCommand() *cobra.Command {
 // planLine is a queue of the plan as people read it.
 type planLine struct {
 	Queue    creel.QueuePath `json:"queue"`
+	Label    string          `json:"label,omitempty"` // of the nodes of which all are parts
 	Wants    float64         `json:"wants"`
 	Uses     float64         `json:"uses"`
 	Entitled float64         `json:"entitled"`
@@ -61,6 +62,7 @@ type planLine struct {
 
 var planColumns = []column[planLine]{
 	{"QUEUE", false, func(p planLine) string { return string(p.Queue) }},
+	{"LABEL", false, func(p planLine) string { return p.Label }},
 	{"WANTS", false, func(p planLine) string { return percent(p.Wants) }},
 	{"USES", false, func(p planLine) string { return percent(p.Uses) }},
 	{"ENTITLED", false, func(p planLine) string { return percent(p.Entitled) }},
@@ -140,8 +142,8 @@ func (f *clientFlags) rebalancer(ctx context.Context) (state operator.Rebalancer
 
 func printPlan(c *cobra.Command, p printer, plan *subcluster.Plan) error {
 	var lines []planLine
-	for _, q := range plan.Queues {
-		l := planLine{Queue: q.Queue, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled, Reason: q.Reason}
+	for q, label := range plan.EachQueue {
+		l := planLine{q.Queue, label, q.Wants, q.Uses, q.Entitled, q.Reason, ""}
 		var parts []string
 		for _, m := range q.Members {
 			parts = append(parts, fmt.Sprintf("%s %.0f%%", m.Member, 100*m.Weight))
@@ -174,9 +176,13 @@ func rebalancerWhy() *cobra.Command {
 			return errNoPlan
 		}
 		var found *subcluster.QueuePlan
-		for i := range state.Plan.Queues {
-			if q := &state.Plan.Queues[i]; string(q.Queue) == args[0] || string(q.Queue) == "root."+args[0] {
-				found = q
+		parts := map[string]*subcluster.QueuePlan{} // by label
+		for q, label := range state.Plan.EachQueue {
+			if string(q.Queue) == args[0] || string(q.Queue) == "root."+args[0] {
+				parts[label] = q
+				if found == nil {
+					found = q
+				}
 			}
 		}
 		if found == nil {
@@ -190,18 +196,10 @@ func rebalancerWhy() *cobra.Command {
 			return err
 		}
 		return printOne(c.OutOrStdout(), f.printer, found, string(found.Queue), func(w io.Writer) error {
-			fmt.Fprintf(
-				w,
-				"%s is entitled to %s of the federation: %s\n",
-				found.Queue,
-				percent(found.Entitled),
-				found.Reason,
-			)
-			fmt.Fprintf(w, "it wants %s and uses %s\n", percent(found.Wants), percent(found.Uses))
-			for _, m := range found.Members {
-				fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
+			for _, label := range slices.Sorted(maps.Keys(parts)) {
+				tellPlan(w, parts[label], label)
+				tellPlanned(w, tree.Queues, found.Queue, label)
 			}
-			tellPlanned(w, tree.Queues, found.Queue)
 			for i := range state.Plan.Starts {
 				if s := &state.Plan.Starts[i]; s.Slow() {
 					fmt.Fprintln(w, s)
@@ -215,17 +213,25 @@ func rebalancerWhy() *cobra.Command {
 				if e.Lasts != "" {
 					lasts = e.Lasts
 				}
-				fmt.Fprintf(w, "%s holds %d MB of its maximum, %s, and needs %d MB\n", e.Member,
-					e.Cap[creel.MemoryName], lasts, e.Needs[creel.MemoryName])
+				of := "its maximum"
+				if e.Label != "" {
+					of += " on nodes of label " + e.Label
+				}
+				fmt.Fprintf(w, "%s holds %d MB of %s, %s, and needs %d MB\n", e.Member,
+					e.Cap[creel.MemoryName], of, lasts, e.Needs[creel.MemoryName])
 			}
 			shown := 0
 			for _, d := range state.Decisions {
 				if d.Queue == found.Queue && shown < 5 {
 					shown++
+					at := d.At.Format(time.TimeOnly)
+					if d.Label != "" {
+						at += " on nodes of label " + d.Label
+					}
 					fmt.Fprintf(
 						w,
 						"%s: %s to %s, %s\n",
-						d.At.Format(time.TimeOnly),
+						at,
 						percent(d.Was),
 						percent(d.Is),
 						d.Reason,
@@ -238,11 +244,24 @@ func rebalancerWhy() *cobra.Command {
 	return c
 }
 
-// tellPlanned tells in which members a queue's capacity is the plan's.
-func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePath) {
+// tellPlan tells what a queue is entitled to on the nodes of a label.
+func tellPlan(w io.Writer, q *subcluster.QueuePlan, label string) {
+	of := "the federation"
+	if label != "" {
+		of = "its nodes of label " + label
+	}
+	fmt.Fprintf(w, "%s is entitled to %s of %s: %s\n", q.Queue, percent(q.Entitled), of, q.Reason)
+	fmt.Fprintf(w, "it wants %s and uses %s\n", percent(q.Wants), percent(q.Uses))
+	for _, m := range q.Members {
+		fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
+	}
+}
+
+// tellPlanned tells in which members a queue's capacity on the nodes of a label is the plan's.
+func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePath, label string) {
 	for i := range queues {
 		q := &queues[i]
-		if q.Queue != path {
+		if q.Queue != path || q.Label != label {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(q.Planned)) {
@@ -255,7 +274,7 @@ func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePa
 var decisionColumns = []column[rebalancer.Decision]{
 	{"TIME", false, func(d rebalancer.Decision) string { return d.At.Format(time.RFC3339) }},
 	{"TERM", true, func(d rebalancer.Decision) string { return strconv.FormatInt(d.Term, 10) }},
-	{"QUEUE", false, func(d rebalancer.Decision) string { return string(d.Queue) }},
+	{"QUEUE", false, func(d rebalancer.Decision) string { return onNodes(d.Queue, d.Label) }},
 	{"WAS", false, func(d rebalancer.Decision) string { return percent(d.Was) }},
 	{"IS", false, func(d rebalancer.Decision) string { return percent(d.Is) }},
 	{"WANTS", false, func(d rebalancer.Decision) string { return percent(d.Wants) }},
@@ -355,6 +374,7 @@ func rebalancerPause(pause bool) *cobra.Command {
 // escrowLine is one member's part of a queue's maximum, or of a user's limit in it.
 type escrowLine struct {
 	Queue   creel.QueuePath    `json:"queue"`
+	Label   string             `json:"label,omitempty"`
 	User    string             `json:"user,omitempty"` // "*": each user who is not named
 	Maximum string             `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
@@ -366,6 +386,7 @@ type escrowLine struct {
 
 var escrowColumns = []column[escrowLine]{
 	{"QUEUE", false, func(e escrowLine) string { return string(e.Queue) }},
+	{"LABEL", false, func(e escrowLine) string { return e.Label }},
 	{"USER", false, func(e escrowLine) string { return e.User }},
 	{"MAXIMUM", false, func(e escrowLine) string { return e.Maximum }},
 	{"MEMBER", false, func(e escrowLine) string { return string(e.Member) }},
@@ -423,7 +444,7 @@ func escrowLines(user string, r *escrow.Record, now time.Time) (lines []escrowLi
 			ends = left.Round(100_000_000).String()
 		}
 		lines = append(lines, escrowLine{
-			r.Queue, user, amount(r.Maximum), h.Member, amount(h.Cap), amount(h.Needs), amount(h.Share), ends,
+			r.Queue, r.Label, user, amount(r.Maximum), h.Member, amount(h.Cap), amount(h.Needs), amount(h.Share), ends,
 		})
 	}
 	return lines

@@ -120,6 +120,15 @@ func TestQueueTreeSchema(t *testing.T) {
 		{"weight", []any{1, 2.5}, []any{0, -1, "1"}},
 		{"optout", []any{true, false}, []any{"yes"}},
 		{"user_limit", amounts, noAmounts},
+		{"labels", []any{
+			map[string]any{}, map[string]any{"gpu": map[string]any{}},
+			map[string]any{"gpu": map[string]any{"guarantee": "10%", "weight": 2, "maximum": map[string]any{"memory": 1}},
+				"a-b_C1": map[string]any{"user_limit": "5%"}},
+		}, []any{
+			7, map[string]any{"": map[string]any{}}, map[string]any{"a b": map[string]any{}},
+			map[string]any{"gpu": map[string]any{"preemption": "5%"}}, map[string]any{"gpu": map[string]any{"weight": 0}},
+			map[string]any{"gpu": map[string]any{"maximum": "0%"}}, map[string]any{"gpu": 1},
+		}},
 	}
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {

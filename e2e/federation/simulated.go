@@ -17,9 +17,15 @@ import (
 // for an hour and cost nothing.
 func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
 	t.Helper()
+	startSimulatedNodes(t, s, 1, memoryMB)
+}
+
+// startSimulatedNodes starts n such nodes.
+func startSimulatedNodes(t testing.TB, s *Subcluster, n, memoryMB int) {
+	t.Helper()
 	start(t, "nm-"+s.ID, "nm", hadoop.Conf{
 		"yarn.resourcemanager.resource-tracker.address": s.Addresses.Tracker,
-		"creel.nm.simulate":                             "1",
+		"creel.nm.simulate":                             strconv.Itoa(n),
 		"creel.nm.simulate.memory-mb":                   strconv.Itoa(memoryMB),
 		"creel.nm.simulate.vcores":                      strconv.Itoa(memoryMB / 512),
 		"creel.nm.simulate.run-time":                    "1h",
@@ -114,12 +120,28 @@ type queueNow struct {
 		AbsoluteCapacity float64
 		PlanVersion      int64
 	}
+	Resources struct {
+		ResourceUsagesByPartition []struct {
+			PartitionName string
+			Used          struct{ Memory int }
+		}
+	}
 	Users struct {
 		User []struct {
 			Username      string
 			ResourcesUsed struct{ Memory int }
 		}
 	}
+}
+
+// usedOn is what it uses on nodes of a label, in MB.
+func (q queueNow) usedOn(label string) int {
+	for _, p := range q.Resources.ResourceUsagesByPartition {
+		if p.PartitionName == label {
+			return p.Used.Memory
+		}
+	}
+	return 0
 }
 
 // queuesOf gives the queues below root, as a member's ResourceManager tells of them.

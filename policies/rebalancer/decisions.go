@@ -33,7 +33,8 @@ type Decision struct {
 	At     time.Time       `json:"at"` // store's clock at the plan
 	Term   int64           `json:"term"`
 	Queue  creel.QueuePath `json:"queue"`
-	Was    float64         `json:"was"` // entitlement, of the federation
+	Label  string          `json:"label,omitempty"` // of the nodes of which all are parts
+	Was    float64         `json:"was"`             // entitlement, of the federation
 	Is     float64         `json:"is"`
 	Wants  float64         `json:"wants"`
 	Uses   float64         `json:"uses"`
@@ -74,9 +75,8 @@ func furthest(
 // did.
 func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed bool) {
 	var fresh []Decision
-	for i := range now.Queues {
-		q := &now.Queues[i]
-		was := before.Queue(q.Queue)
+	for q, label := range now.EachQueue {
+		was := before.In(label).Queue(q.Queue)
 		if was == nil {
 			was = &subcluster.QueuePlan{}
 		}
@@ -85,7 +85,8 @@ func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed boo
 			continue
 		}
 		fresh = append(fresh, Decision{
-			At: at, Term: now.Term, Queue: q.Queue, Was: was.Entitled, Is: q.Entitled, Wants: q.Wants, Uses: q.Uses,
+			At: at, Term: now.Term, Queue: q.Queue, Label: label, Was: was.Entitled, Is: q.Entitled,
+			Wants: q.Wants, Uses: q.Uses,
 			Reason: q.Reason, Moved: moved, Capacity: furthest(q, was, (*subcluster.QueuePlan).Capacity),
 		})
 	}

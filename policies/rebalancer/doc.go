@@ -20,7 +20,8 @@
 //
 // # What the driver does (package server)
 //
-//  1. Read makes the input from a view and the queue tree, and SlowStart lets members
+//  1. ReadPools makes the input from a view and the queue tree, for nodes without a label and
+//     for each label (Read), and SlowStart lets members
 //     that are new or back count with a part of their size; Planner.Plan computes;
 //     Publish shapes what came out by the plan before. At each interval, and sooner
 //     when what queues want or use changed by much, by the one process that holds the
@@ -65,7 +66,11 @@
 // Queue capacities in creel's ResourceManagers follow the plan under its lease
 // (GiveCapacities, MemberCapacities).
 //
-// Not yet: those in Hadoop's do not. Amounts are of the default partition, and of several
+// Nodes of a label are a pool of their own, with a tree, plans and records of escrow for each
+// (ReadPools; docs/adr/0027-a-pool-of-nodes-for-each-label.md).
+//
+// Not yet: capacities in Hadoop's do not follow. Nodes of labels have no preemption budgets, their
+// drift is not mended, and homes and splits do not read their plans. Of several
 // resource types the dominant one counts in plans. All that waits is taken to be able to
 // run in any member that has its queue.
 package rebalancer

@@ -14,6 +14,28 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
+// ResolveIn is Resolve for each pool of nodes of a view that has nodes.
+func (t *Tree) ResolveIn(view *subcluster.View, tolerance float64) (changed bool) {
+	for _, label := range t.Pools() {
+		if total := Total(view.In(label)); !total.IsZero() {
+			changed = t.In(label).Resolve(total, tolerance) || changed
+		}
+	}
+	return changed
+}
+
+// CheckIn is Check for each pool of nodes; view is nil if it is not known.
+func (t *Tree) CheckIn(view *subcluster.View) error {
+	for _, label := range t.Pools() {
+		if err := t.In(label).Check(Total(view.In(label))); err != nil && label != "" {
+			return fmt.Errorf("on nodes of label %s: %w", label, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Resolve puts in the amounts of percentages, of a federation with total. It reports
 // whether an amount changed by more than tolerance, a part of itself; then all did.
 func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
@@ -70,21 +92,25 @@ func (t *Tree) Encode() ([]byte, error) {
 		}
 		return json.Marshal(m)
 	}
+	limits := func(q *Queue) (out limitsJSON, err error) {
+		if q.Weight > 0 {
+			out.Weight = &q.Weight
+		}
+		if out.Guarantee, err = write(q.Guarantee, q.GuaranteePercent); err != nil {
+			return out, err
+		}
+		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
+			return out, err
+		}
+		out.UserLimit, err = write(q.UserLimit, q.UserLimitPercent)
+		return out, err
+	}
 	doc := treeJSON{Queues: []queueJSON{}}
 	for i := range t.Queues {
 		q := &t.Queues[i]
 		out := queueJSON{Queue: string(q.Path), Optout: q.Optout}
-		if q.Weight > 0 {
-			out.Weight = &q.Weight
-		}
 		var err error
-		if out.Guarantee, err = write(q.Guarantee, q.GuaranteePercent); err != nil {
-			return nil, err
-		}
-		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
-			return nil, err
-		}
-		if out.UserLimit, err = write(q.UserLimit, q.UserLimitPercent); err != nil {
+		if out.limitsJSON, err = limits(q); err != nil {
 			return nil, err
 		}
 		if out.Preemption, err = write(q.Preemption, q.PreemptionPercent); err != nil {
@@ -92,6 +118,18 @@ func (t *Tree) Encode() ([]byte, error) {
 		}
 		if out.Preemption != nil {
 			out.PreemptionSeconds = int64(q.PreemptionEvery / time.Second)
+		}
+		for label := range t.Labels {
+			on := t.In(label).Find(q.Path)
+			if on == nil {
+				continue
+			}
+			if out.Labels == nil {
+				out.Labels = map[string]limitsJSON{}
+			}
+			if out.Labels[label], err = limits(on); err != nil {
+				return nil, err
+			}
 		}
 		doc.Queues = append(doc.Queues, out)
 	}
@@ -186,6 +224,8 @@ func Total(view *subcluster.View) (total creel.Resource) {
 // what the members' own files say, and where the two differ.
 type QueueState struct {
 	Queue creel.QueuePath `json:"queue"`
+	// Label is of the nodes that all of it is about, "" for those without one.
+	Label string `json:"label,omitempty"`
 	// From says where guarantee and maximum come from: "document" or "members".
 	From      string  `json:"from"`
 	Guarantee Amounts `json:"guarantee"`
@@ -272,8 +312,21 @@ func lacking(reporting []creel.SubclusterID, have map[creel.SubclusterID]Amounts
 	return "members without such a queue: " + strings.Join(without, ", ") + more
 }
 
-// Compare lists the queues of the document and of the members, by path.
+// Compare lists the queues of the document and of the members, by path, and then those on
+// nodes with a label, by label.
 func Compare(view *subcluster.View, t *Tree) []QueueState {
+	out := []QueueState{}
+	for _, label := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Pools(), view.Labels())))) {
+		for _, s := range compare(view.In(label), t.In(label)) {
+			s.Label = label
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// compare is Compare for one pool of nodes.
+func compare(view *subcluster.View, t *Tree) []QueueState {
 	r := Read(view, t)
 	paths := slices.Concat(r.Above, r.Queues)
 	for i := range t.Queues {

@@ -29,6 +29,9 @@ func TestTreesThatPromiseTooMuchAreRefused(t *testing.T) {
 		{"the maximum of root.a", `{"queues":[{"queue":"root.a","maximum":"40%"},{"queue":"root.a.x","guarantee":"50%"}]}`},
 		{"named twice", `{"queues":[{"queue":"root.a"},{"queue":"root.a"}]}`},
 		{"full path", `{"queues":[{"queue":"a"}]}`},
+		{"no node label", `{"queues":[{"queue":"root.a","labels":{"a b":{}}}]}`},
+		{"unknown field \"preemption\"", `{"queues":[{"queue":"root.a","labels":{"gpu":{"preemption":"5%"}}}]}`},
+		{"on nodes of label gpu: guarantee of root.a: 120%", `{"queues":[{"queue":"root.a","labels":{"gpu":{"guarantee":"120%"}}}]}`},
 	} {
 		tree, err := ParseTree([]byte(c.doc), 1)
 		if err == nil {
@@ -74,6 +77,50 @@ func TestPercentagesFollowTheFederation(t *testing.T) {
 	again, err := ParseTree(data, 3)
 	if err != nil || !reflect.DeepEqual(again, tree) {
 		t.Fatalf("%s reads as %+v, %v; it was %+v", data, again, err, tree)
+	}
+}
+
+// What holds on nodes of a label is a tree of its own: percentages are of these nodes, sums
+// are theirs, and the document that is written reads as it was.
+func TestNodesOfALabelHaveATreeOfTheirOwn(t *testing.T) {
+	member := subcluster.Status{State: subcluster.StateActive}
+	member.Load.Metrics = subcluster.ClusterMetrics{TotalMB: 1000, TotalVirtualCores: 100}
+	member.Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: creel.NewResource(200, 20)})
+	view := subcluster.NewView(time.Unix(1000, 0), []subcluster.Status{member}, nil)
+	tree, err := ParseTree([]byte(`{"queues":[
+		{"queue":"root.b","labels":{"gpu":{"guarantee":"60%","weight":2},"fpga":{"maximum":"50%"}}},
+		{"queue":"root.a","guarantee":"60%","optout":true,"labels":{"gpu":{"guarantee":"40%","maximum":{"memory":100}}}}]}`), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tree.ResolveIn(view, 0.01) || tree.ResolveIn(view, 0.01) {
+		t.Fatal("percentages do not become amounts, once")
+	}
+	if err := tree.CheckIn(view); err != nil {
+		t.Fatal(err)
+	}
+	gpu := tree.In("gpu")
+	if a, b := gpu.Find("root.a"), gpu.Find("root.b"); !a.Guarantee.Equal(creel.NewResource(80, 8)) || !a.Optout ||
+		a.Maximum.MemoryMB != 100 || !b.Guarantee.Equal(creel.NewResource(120, 12)) || b.Weight != 2 {
+		t.Errorf("on nodes of label gpu: %+v, %+v", a, b)
+	}
+	if q := tree.Find("root.a"); !q.Guarantee.Equal(creel.NewResource(600, 60)) || q.Bounded() {
+		t.Errorf("on nodes without a label: %+v", q)
+	}
+	if q := tree.In("fpga").Find("root.b"); q.Bounded() || q.MaximumPercent != 50 {
+		t.Errorf("of nodes that there are not: %+v", q)
+	}
+	data, err := tree.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseTree(data, 3)
+	if err != nil || !reflect.DeepEqual(again, tree) {
+		t.Fatalf("%s reads as %+v, %v; it was %+v", data, again, err, tree)
+	}
+	gpu.Find("root.a").Guarantee = creel.NewResource(2000, 8)
+	if err := tree.CheckIn(view); err == nil || !strings.Contains(err.Error(), "on nodes of label gpu") {
+		t.Errorf("more is guaranteed of the label than there is: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // Reading is the input of a plan and what its indexes mean.
 type Reading struct {
 	Input
+	Label   string               // of the nodes that it is of; see ReadPools
 	Queues  []creel.QueuePath    // of Input.Leaves
 	Above   []creel.QueuePath    // of Input.Parents
 	Members []creel.SubclusterID // of Input.Members
@@ -30,7 +31,7 @@ type Reading struct {
 
 // Read makes the input of a plan from a view: the leaf queues of active members
 // with creel's queue figures, and the queues above them. Members without such
-// figures (Hadoop's) are left out, and so are labels. What a queue waits for is
+// figures (Hadoop's) are left out. It is of nodes without a label (ReadPools: with one). What a queue waits for is
 // counted once and may run in any of its members: proxies ask elsewhere for what
 // waits, and routers choose homes for what comes.
 func Read(view *subcluster.View, tree *Tree) *Reading {

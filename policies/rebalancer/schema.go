@@ -23,14 +23,27 @@ const Schema = `{
           },
           "weight": {
             "description": "By which the queue takes what is beyond guarantees; by guarantee unless given.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1e9
+            "$ref": "#/$defs/weight"
           },
           "maximum": {"description": "What the queue may use at most, kept by escrow.", "$ref": "#/$defs/amounts"},
           "user_limit": {
             "description": "What each user of the queue may use in all subclusters together, kept by escrow.",
             "$ref": "#/$defs/amounts"
+          },
+          "labels": {
+            "description": "The same on nodes of a label, by label. All that is beside it is of nodes without one.",
+            "type": "object",
+            "propertyNames": {"pattern": "^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$"},
+            "additionalProperties": {
+              "type": "object",
+              "properties": {
+                "guarantee": {"$ref": "#/$defs/amounts"},
+                "weight": {"$ref": "#/$defs/weight"},
+                "maximum": {"$ref": "#/$defs/amounts"},
+                "user_limit": {"$ref": "#/$defs/amounts"}
+              },
+              "additionalProperties": false
+            }
           },
           "preemption": {
             "description": "The most that is taken back from others for the queue in preemption_seconds.",
@@ -46,6 +59,7 @@ const Schema = `{
   },
   "additionalProperties": false,
   "$defs": {
+    "weight": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9},
     "amounts": {
       "oneOf": [
         {"description": "A part of the federation, such as 40%.", "type": "string", "pattern": "^\\s*0*(100(\\.0*)?|[1-9][0-9]?(\\.[0-9]*)?|\\.[0-9]*[1-9][0-9]*)\\s*%\\s*$"},

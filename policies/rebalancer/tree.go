@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +25,8 @@ const (
 	TreeName    = "federation"
 	PlanClass   = subcluster.PlanClass
 	PlanName    = subcluster.PlanName
-	EscrowClass = "escrow"       // a record for each queue with a maximum, by path
-	UsersClass  = "escrow-users" // a record for each queue with a user limit, by path
+	EscrowClass = "escrow"       // a record for each queue with a maximum, by subcluster.QueueOn
+	UsersClass  = "escrow-users" // a record for each queue with a user limit, likewise
 )
 
 // Tree is what holds for queues in the federation as a whole, as its document
@@ -34,7 +35,23 @@ const (
 type Tree struct {
 	Version int64   // of the document, 0 without one
 	Queues  []Queue // by path
+	// Labels are what holds on nodes with a label, each a tree of its own (In), by label.
+	Labels map[string][]Queue
 }
+
+// In is the tree of the nodes with a label, of those without one ("") t itself. Nodes with a
+// label are a pool of their own: amounts are of what is there, and percentages of it. Queues
+// have no preemption budget there. The queues are shared with t.
+func (t *Tree) In(label string) *Tree {
+	if label == "" {
+		return t
+	}
+	return &Tree{Version: t.Version, Queues: t.Labels[label]}
+}
+
+// Pools are the labels of which the tree says something, sorted, after that of nodes
+// without one.
+func (t *Tree) Pools() []string { return append([]string{""}, slices.Sorted(maps.Keys(t.Labels))...) }
 
 // Queue is what the document says of one.
 type Queue struct {
@@ -94,26 +111,38 @@ type treeJSON struct {
 }
 
 type queueJSON struct {
-	Queue     string          `json:"queue"`
-	Guarantee json.RawMessage `json:"guarantee,omitempty"`
-	Weight    *float64        `json:"weight,omitempty"`
-	Maximum   json.RawMessage `json:"maximum,omitempty"`
-	UserLimit json.RawMessage `json:"user_limit,omitempty"`
+	Queue string `json:"queue"`
+	limitsJSON
+	// Labels are the limits on nodes with a label.
+	Labels map[string]limitsJSON `json:"labels,omitempty"`
 	// Preemption is what may be taken back for it in PreemptionSeconds [60].
 	Preemption        json.RawMessage `json:"preemption,omitempty"`
 	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
 	Optout            bool            `json:"optout,omitempty"`
 }
 
+// limitsJSON is what a queue has in one pool of nodes.
+type limitsJSON struct {
+	Guarantee json.RawMessage `json:"guarantee,omitempty"`
+	Weight    *float64        `json:"weight,omitempty"`
+	Maximum   json.RawMessage `json:"maximum,omitempty"`
+	UserLimit json.RawMessage `json:"user_limit,omitempty"`
+}
+
+// labelForm is that of node labels, as YARN has it.
+var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
+
 // ParseTree reads the document:
 //
 //	{"queues": [{"queue": "root.research", "weight": 2,
 //	  "guarantee": {"memory": 1048576, "vCores": 256},
-//	  "maximum": {"memory": 4194304}}]}
+//	  "maximum": {"memory": 4194304},
+//	  "labels": {"gpu": {"maximum": "30%"}}}]}
 //
 // "user_limit" bounds each user of the queue, "preemption" is taken back from others for the queue (see
 // GivePreemption). Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
-// the amounts that it was when the document was written, is a part of the federation.
+// the amounts that it was when the document was written, is a part of the federation. All that is
+// of nodes without a label; "labels" has the same of those with one, but for "preemption".
 // Unknown keys, amounts below zero and queues named twice are refused.
 func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
@@ -140,35 +169,58 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 			return nil, refuse("%q is not a full path below root", q.Queue)
 		}
 		e := Queue{Path: path, Optout: q.Optout}
-		if e.Guarantee, e.GuaranteePercent, err = amounts(q.Guarantee, 0); err != nil {
-			return nil, refuse("guarantee of %s: %v", path, err)
-		}
-		if e.Maximum, e.MaximumPercent, err = amounts(q.Maximum, Unbounded); err != nil {
-			return nil, refuse("maximum of %s: %v", path, err)
-		}
-		if e.UserLimit, e.UserLimitPercent, err = amounts(q.UserLimit, Unbounded); err != nil {
-			return nil, refuse("user limit of %s: %v", path, err)
+		if err := e.read(&q.limitsJSON); err != nil {
+			return nil, refuse("%v", err)
 		}
 		if err := e.readPreemption(&q); err != nil {
 			return nil, refuse("preemption of %s: %v", path, err)
 		}
-		if q.Weight != nil {
-			if e.Weight = *q.Weight; !(e.Weight > 0 && e.Weight <= 1e9) {
-				return nil, refuse("weight of %s: %v is not above 0", path, *q.Weight)
-			}
-		}
-		if e.Bounded() && !e.Guarantee.Fits(e.Maximum) {
-			return nil, refuse("%s is guaranteed %s, more than its maximum %s", path, e.Guarantee, e.Maximum)
-		}
 		t.Queues = append(t.Queues, e)
+		for _, label := range slices.Sorted(maps.Keys(q.Labels)) {
+			limits, on := q.Labels[label], Queue{Path: path, Optout: q.Optout}
+			if !labelForm.MatchString(label) {
+				return nil, refuse("%.40q of %s is no node label: letters, digits, _ and -", label, path)
+			}
+			if err := on.read(&limits); err != nil {
+				return nil, refuse("on nodes of label %s: %v", label, err)
+			}
+			if t.Labels == nil {
+				t.Labels = map[string][]Queue{}
+			}
+			t.Labels[label] = append(t.Labels[label], on)
+		}
 	}
-	slices.SortFunc(t.Queues, func(a, b Queue) int { return cmp.Compare(a.Path, b.Path) })
+	for _, label := range t.Pools() {
+		slices.SortFunc(t.In(label).Queues, func(a, b Queue) int { return cmp.Compare(a.Path, b.Path) })
+	}
 	for i := 1; i < len(t.Queues); i++ {
 		if t.Queues[i].Path == t.Queues[i-1].Path {
 			return nil, refuse("%s is named twice", t.Queues[i].Path)
 		}
 	}
 	return t, nil
+}
+
+// read takes over what a queue has in one pool of nodes.
+func (q *Queue) read(doc *limitsJSON) (err error) {
+	if q.Guarantee, q.GuaranteePercent, err = amounts(doc.Guarantee, 0); err != nil {
+		return fmt.Errorf("guarantee of %s: %w", q.Path, err)
+	}
+	if q.Maximum, q.MaximumPercent, err = amounts(doc.Maximum, Unbounded); err != nil {
+		return fmt.Errorf("maximum of %s: %w", q.Path, err)
+	}
+	if q.UserLimit, q.UserLimitPercent, err = amounts(doc.UserLimit, Unbounded); err != nil {
+		return fmt.Errorf("user limit of %s: %w", q.Path, err)
+	}
+	if doc.Weight != nil {
+		if q.Weight = *doc.Weight; !(q.Weight > 0 && q.Weight <= 1e9) {
+			return fmt.Errorf("weight of %s: %v is not above 0", q.Path, *doc.Weight)
+		}
+	}
+	if q.Bounded() && !q.Guarantee.Fits(q.Maximum) {
+		return fmt.Errorf("%s is guaranteed %s, more than its maximum %s", q.Path, q.Guarantee, q.Maximum)
+	}
+	return nil
 }
 
 // amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; memory and vcores that are

@@ -66,7 +66,7 @@ func loadQueues(c *pages.Call) (any, error) {
 	q.Nodes, q.Open = nodesOf(q.Queues), c.Query("queue")
 	for _, n := range q.Nodes {
 		q.Drifts += min(len(n.Drift), 1)
-		if q.Open == string(n.Queue) {
+		if q.Open == string(n.Queue) && n.Label == "" {
 			n.PerUnit = perMember(n, total)
 		}
 	}
@@ -107,9 +107,10 @@ func nodesOf(states []rebalancer.QueueState) (out []*queueNode) {
 	return out
 }
 
+// leavesOf are those of nodes without a label: shares of one are not of the same as of another.
 func leavesOf(states []rebalancer.QueueState) (out []*queueNode) {
 	for _, n := range nodesOf(states) {
-		if n.Leaf {
+		if n.Leaf && n.Label == "" {
 			out = append(out, n)
 		}
 	}

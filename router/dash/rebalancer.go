@@ -29,6 +29,7 @@ type plans struct {
 // planRow is one queue of a plan, in percent of the federation.
 type planRow struct {
 	Queue                 creel.QueuePath
+	Label                 string // of the nodes that it is of
 	Uses, Wants, Entitled float64
 	Bar                   pages.Bar
 	Reason                string
@@ -75,9 +76,9 @@ func loadRebalancer(c *pages.Call) (any, error) {
 			p.Sentence += " " + s.String() + "."
 		}
 	}
-	for _, q := range plan.Queues {
+	for q, label := range plan.EachQueue {
 		p.Queues = append(p.Queues, planRow{
-			q.Queue, 100 * q.Uses, 100 * q.Wants, 100 * q.Entitled,
+			q.Queue, label, 100 * q.Uses, 100 * q.Wants, 100 * q.Entitled,
 			pages.NewBar(100*q.Uses, 100*max(0, q.Wants-q.Uses), 100*q.Entitled, -1), q.Reason, q.Optout, q.Members,
 		})
 	}

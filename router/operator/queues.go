@@ -61,7 +61,7 @@ func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) 
 			}
 		}
 		for _, e := range held {
-			if e.Queue == queues[i].Queue && e.Lasts != "" {
+			if e.Queue == queues[i].Queue && e.Label == queues[i].Label && e.Lasts != "" {
 				queues[i].Held = append(queues[i].Held, fmt.Sprintf("%s holds %d MB of its maximum, %s", e.Member,
 					e.Cap[creel.MemoryName], e.Lasts))
 			}
@@ -117,15 +117,14 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 		if err != nil {
 			return QueueTree{}, err
 		}
-		total := rebalancer.Total(o.conf.View())
-		if tree.Resolve(total, 0); total.IsZero() {
-			for i := range tree.Queues {
-				if q := &tree.Queues[i]; q.GuaranteePercent+q.MaximumPercent+q.UserLimitPercent > 0 {
-					return QueueTree{}, noView("what percentages are of")
-				}
+		view := o.conf.View()
+		tree.ResolveIn(view, 0)
+		for _, label := range tree.Pools() {
+			if err := resolved(view, tree, label); err != nil {
+				return QueueTree{}, err
 			}
 		}
-		if err := tree.Check(total); err != nil {
+		if err := tree.CheckIn(view); err != nil {
 			return QueueTree{}, err
 		}
 		if data, err = tree.Encode(); err != nil {
@@ -150,6 +149,29 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 		return QueueTree{}, err
 	}
 	return o.compare(made)
+}
+
+// resolved refuses percentages of nodes that there are not.
+func resolved(view *subcluster.View, tree *rebalancer.Tree, label string) error {
+	if !rebalancer.Total(view.In(label)).IsZero() {
+		return nil
+	}
+	for i := range tree.In(label).Queues {
+		q := &tree.In(label).Queues[i]
+		switch {
+		case q.GuaranteePercent+q.MaximumPercent+q.UserLimitPercent == 0:
+		case label == "":
+			return noView("what percentages are of")
+		default:
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is refused",
+				Why: fmt.Sprintf("%s has percentages of the nodes of label %s, and no subcluster tells of such nodes",
+					q.Path, label),
+				Try: "give amounts, or label nodes first: see `creel node labels`",
+			}
+		}
+	}
+	return nil
 }
 
 // QueueTreeHistory lists versions, newest first, below before (0: from the newest).
@@ -177,7 +199,8 @@ type Rebalancer struct {
 // may have there.
 type Escrow struct {
 	Queue   creel.QueuePath    `json:"queue"`
-	User    string             `json:"user,omitempty"` // "*": each user who is not named
+	Label   string             `json:"label,omitempty"` // of the nodes that it is of
+	User    string             `json:"user,omitempty"`  // "*": each user who is not named
 	Maximum subcluster.Amounts `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     subcluster.Amounts `json:"cap"`
@@ -208,7 +231,7 @@ func (o *Operator) escrow(ctx context.Context) (out []Escrow, err error) {
 func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
 	for _, h := range r.Holders {
 		out = append(out, Escrow{
-			r.Queue, user, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
+			r.Queue, r.Label, user, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
 			subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
 		})
 	}
@@ -289,13 +312,12 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 			return nil, err
 		}
 	}
-	if r := rebalancer.Read(view, tree); len(r.Members) > 0 {
-		if out.Plan != nil {
-			r.SlowStart(view, out.Plan, time.Duration(out.Plan.SlowStartMS)*time.Millisecond)
-		}
-		shares := (&rebalancer.Planner{}).Plan(&r.Input, nil)
-		out.Next = rebalancer.Publish(r, shares, out.Plan, rebalancer.Shaping{})
-		rebalancer.GivePreemption(r, shares, out.Next, out.Plan, view.At)
+	slowStart := time.Duration(0)
+	if out.Plan != nil {
+		slowStart = time.Duration(out.Plan.SlowStartMS) * time.Millisecond
+	}
+	if pools := rebalancer.ReadPools(view, tree, out.Plan, slowStart); len(pools[0].Members) > 0 {
+		out.Next = (&rebalancer.Planner{}).PlanPools(pools, out.Plan, rebalancer.Shaping{}, false, view.At)
 	}
 	return out, nil
 }

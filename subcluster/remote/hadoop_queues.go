@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // HadoopQueues reads what queues of Hadoop's CapacityScheduler use and may use, and
@@ -28,11 +29,10 @@ type HadoopQueues struct {
 	// percentage gives more again when its nodes are back.
 	Linger time.Duration
 
-	conf   map[string]string // nil: not changed by calls
-	asked  time.Time         // for it
-	sizes  []sizeAt          // of the cluster, what it was lately
-	factor float64           // the largest of them, of now
-	maxima map[creel.QueuePath]creel.Resource
+	conf   map[string]string   // nil: not changed by calls
+	asked  time.Time           // for it
+	sizes  map[string][]sizeAt // of its nodes by label, what they were lately
+	maxima map[subcluster.QueueOn]creel.Resource
 }
 
 type sizeAt struct {
@@ -56,7 +56,7 @@ var forAM = creel.NewResource(2048, 1)
 const confEvery = 30 * time.Second
 
 // Read gives its queues, and whether their maxima can be changed.
-func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, bool, error) {
+func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNow, bool, error) {
 	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
 		return nil, false, err
@@ -69,17 +69,23 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, 
 	if err != nil {
 		return nil, false, err
 	}
-	h.grow(time.Now(), most[creel.RootQueue])
-	out := map[creel.QueuePath]QueueNow{}
-	h.maxima = map[creel.QueuePath]creel.Resource{}
+	out := map[subcluster.QueueOn]QueueNow{}
+	h.maxima = map[subcluster.QueueOn]creel.Resource{}
+	factors := map[string]float64{}
+	for of, is := range most {
+		if of.Queue == creel.RootQueue {
+			factors[of.Label] = h.grow(time.Now(), of.Label, is)
+		}
+	}
 	for i := range loads {
 		q := &loads[i]
-		h.maxima[q.Queue] = times(most[q.Queue], h.factor)
+		of := subcluster.QueueOn{Queue: q.Queue, Label: q.Label}
+		h.maxima[of] = times(most[of], max(1, factors[q.Label]))
 		needs := q.Used.Add(q.Pending)
 		if q.Pending.IsZero() {
 			needs = needs.Add(forAM.Scale(q.AppsPending, 1))
 		}
-		out[q.Queue] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[q.Queue]}
+		out[of] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[of]}
 	}
 	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {
 		if h.conf, err = readConf(ctx, h.Web, h.User); err != nil {
@@ -90,16 +96,20 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[creel.QueuePath]QueueNow, 
 	return out, h.conf != nil, nil
 }
 
-// grow keeps the sizes of the cluster within Linger.
-func (h *HadoopQueues) grow(now time.Time, size creel.Resource) {
-	h.sizes = slices.DeleteFunc(h.sizes, func(s sizeAt) bool {
+// grow keeps the sizes of its nodes with a label within Linger, and gives the largest of
+// them as a multiple of that of now.
+func (h *HadoopQueues) grow(now time.Time, label string, size creel.Resource) (factor float64) {
+	sizes := slices.DeleteFunc(h.sizes[label], func(s sizeAt) bool {
 		return now.Sub(s.at) > h.Linger || s.size.MemoryMB <= size.MemoryMB
 	})
-	h.sizes = append(h.sizes, sizeAt{now, size})
-	h.factor = 1
-	if size.MemoryMB > 0 {
-		h.factor = float64(h.sizes[0].size.MemoryMB) / float64(size.MemoryMB)
+	if h.sizes == nil {
+		h.sizes = map[string][]sizeAt{}
 	}
+	h.sizes[label] = append(sizes, sizeAt{now, size})
+	if size.MemoryMB == 0 {
+		return 1
+	}
+	return float64(h.sizes[label][0].size.MemoryMB) / float64(size.MemoryMB)
 }
 
 func times(r creel.Resource, by float64) creel.Resource {
@@ -145,7 +155,7 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	for _, path := range paths {
 		above, changed := limits[path.Parent()]
 		if !changed {
-			above = h.maxima[path.Parent()]
+			above = h.maxima[subcluster.QueueOn{Queue: path.Parent()}]
 		}
 		limits[path] = to[path]
 		text := h.text(path, to[path], above)
@@ -186,8 +196,8 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) stri
 	return strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
-// parseMaxima reads what each queue may use at most, in the default partition.
-func parseMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
+// parseMaxima reads what each queue may use at most.
+func parseMaxima(data []byte) (map[subcluster.QueueOn]creel.Resource, error) {
 	var doc struct {
 		Scheduler struct {
 			SchedulerInfo struct {
@@ -196,7 +206,7 @@ func parseMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
 			}
 		}
 	}
-	out := map[creel.QueuePath]creel.Resource{}
+	out := map[subcluster.QueueOn]creel.Resource{}
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, unreadableDocument("scheduler", err)
 	}
@@ -210,9 +220,9 @@ func parseMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
 			name = parent + "." + name
 		}
 		for i := range q.Capacities.QueueCapacitiesByPartition {
-			if c := &q.Capacities.QueueCapacitiesByPartition[i]; c.PartitionName == "" {
-				out[creel.QueuePath(name)] = c.EffectiveMaxResource.resource()
-			}
+			c := &q.Capacities.QueueCapacitiesByPartition[i]
+			of := subcluster.QueueOn{Queue: creel.QueuePath(name), Label: c.PartitionName}
+			out[of] = c.EffectiveMaxResource.resource()
 		}
 		if q.Queues != nil {
 			for i := range q.Queues.Queue {
@@ -224,19 +234,19 @@ func parseMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
 	return out, nil
 }
 
-func fairMaxima(data []byte) (map[creel.QueuePath]creel.Resource, error) {
+func fairMaxima(data []byte) (map[subcluster.QueueOn]creel.Resource, error) {
 	var doc struct {
 		Scheduler struct {
 			SchedulerInfo struct{ RootQueue *fairQueue }
 		}
 	}
-	out := map[creel.QueuePath]creel.Resource{}
+	out := map[subcluster.QueueOn]creel.Resource{}
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, unreadableDocument("scheduler", err)
 	}
 	var walk func(q *fairQueue)
 	walk = func(q *fairQueue) {
-		out[creel.QueuePath(q.QueueName)] = q.MaxResources.resource()
+		out[subcluster.QueueOn{Queue: creel.QueuePath(q.QueueName)}] = q.MaxResources.resource()
 		if q.ChildQueues != nil {
 			for i := range q.ChildQueues.Queue {
 				walk(&q.ChildQueues.Queue[i])

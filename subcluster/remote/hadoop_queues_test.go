@@ -46,8 +46,8 @@ func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
 	}{
 		{0, 1000, 1}, {time.Second, 250, 4}, {30 * time.Second, 500, 2}, {61 * time.Second, 500, 1}, {62 * time.Second, 800, 1},
 	} {
-		if h.grow(now.Add(c.after), creel.NewResource(c.mb, 1)); h.factor != c.want {
-			t.Errorf("after %s with %d MB it counts %v times, want %v", c.after, c.mb, h.factor, c.want)
+		if factor := h.grow(now.Add(c.after), "", creel.NewResource(c.mb, 1)); factor != c.want {
+			t.Errorf("after %s with %d MB it counts %v times, want %v", c.after, c.mb, factor, c.want)
 		}
 	}
 }

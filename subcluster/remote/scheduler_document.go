@@ -18,9 +18,9 @@ const (
 	maxSchedulerDepth  = 64
 )
 
-// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON, of
-// the default partition: of the CapacityScheduler (a queue's guarantee is its
-// effective minimum) and of the FairScheduler (its steady fair share). A queue's Free
+// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON: of the
+// CapacityScheduler (a queue's guarantee is its effective minimum), also on nodes with a label
+// where it may use or uses some, and of the FairScheduler (its steady fair share). A queue's Free
 // is what its maximum leaves of it, not what the cluster has. The FIFO scheduler has
 // no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
@@ -57,12 +57,12 @@ func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	if err != nil {
 		return nil, unreadableDocument("scheduler", err)
 	}
-	slices.SortFunc(
-		out,
-		func(a, b subcluster.QueueLoad) int { return strings.Compare(string(a.Queue), string(b.Queue)) },
-	)
+	on := func(q *subcluster.QueueLoad) subcluster.QueueOn {
+		return subcluster.QueueOn{Queue: q.Queue, Label: q.Label}
+	}
+	slices.SortFunc(out, func(a, b subcluster.QueueLoad) int { return subcluster.CompareQueueOn(on(&a), on(&b)) })
 	for i := 1; i < len(out); i++ {
-		if out[i].Queue == out[i-1].Queue {
+		if on(&out[i]) == on(&out[i-1]) {
 			return nil, unreadableDocument("scheduler", fmt.Errorf("queue %q is there twice", out[i].Queue))
 		}
 	}
@@ -160,7 +160,7 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 		}
 	}
 	at := len(*out)
-	*out = append(*out, load)
+	*out = append(append(*out, load), q.labelled(path)...)
 	if q.Queues == nil {
 		return nil
 	}
@@ -179,6 +179,33 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 		}
 	}
 	return nil
+}
+
+// labelled are its rows on nodes with a label.
+func (q *capacityQueue) labelled(path creel.QueuePath) (rows []subcluster.QueueLoad) {
+	row := func(label string) *subcluster.QueueLoad {
+		i := slices.IndexFunc(rows, func(r subcluster.QueueLoad) bool { return r.Label == label })
+		if i < 0 {
+			i, rows = len(rows), append(rows, subcluster.QueueLoad{Queue: path, Label: label})
+		}
+		return &rows[i]
+	}
+	for i := range q.Resources.ResourceUsagesByPartition {
+		u := &q.Resources.ResourceUsagesByPartition[i]
+		if used, pending := u.Used.resource(), u.Pending.resource(); u.PartitionName != "" &&
+			!(used.IsZero() && pending.IsZero()) {
+			r := row(u.PartitionName)
+			r.Used, r.Pending = used, pending
+		}
+	}
+	for i := range q.Capacities.QueueCapacitiesByPartition {
+		c := &q.Capacities.QueueCapacitiesByPartition[i]
+		if most := c.EffectiveMaxResource.resource(); c.PartitionName != "" && !most.IsZero() {
+			r := row(c.PartitionName)
+			r.Capacity, r.Free = c.EffectiveMinResource.resource(), most.Sub(r.Used).Max(creel.Resource{})
+		}
+	}
+	return rows
 }
 
 // fairQueue is a queue of the FairScheduler; yarn-rest.md 7.9.

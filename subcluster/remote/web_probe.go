@@ -104,8 +104,11 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 		w.tell(w.readScheduler(ctx))
 	}
 	load.Queues, load.Labels = slices.Clone(w.queues), w.labels
-	free := load.Metrics.Available().Max(creel.Resource{})
 	for i := range load.Queues {
+		free := load.Metrics.Available().Max(creel.Resource{})
+		if p := load.Labels.Find(load.Queues[i].Label); p != nil {
+			free = p.Free()
+		}
 		q := &load.Queues[i].Free
 		q.MemoryMB, q.VCores = min(q.MemoryMB, free.MemoryMB), min(q.VCores, free.VCores)
 	}

@@ -20,18 +20,20 @@ func (m *Machine) SetQueueCap(now time.Time, c QueueCap) {
 	m.settle()
 }
 
-// ClearQueueCap lifts a queue's cap: it has no federation-wide maximum any more.
-func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath) {
+// ClearQueueCap lifts a queue's cap on nodes of a label: it has no federation-wide maximum
+// there any more.
+func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
-	m.sched.ClearCap(q)
+	m.sched.ClearCap(q, label)
 	m.settle()
 }
 
-// QueueUse is what the escrow of a queue asks for: containers and reservations,
-// and with what its applications wait for. False if there is no such queue.
-func (m *Machine) QueueUse(path creel.QueuePath) (uses, needs creel.Resource, ok bool) {
-	q := m.sched.Find(string(path))
-	if q == nil || q.Path() != path {
+// QueueUse is what the escrow of a queue asks for on nodes of a label: containers and
+// reservations, and with what its applications wait for. False if there is no such queue, or
+// no such label.
+func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
+	q := m.sched.FindOn(path, label)
+	if q == nil {
 		return uses, needs, false
 	}
 	u, n := m.sched.Needs(q)
@@ -53,9 +55,9 @@ func (m *Machine) SetUserCaps(now time.Time, c UserCaps) {
 }
 
 // ClearUserCaps lifts them.
-func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath) {
+func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
-	m.sched.ClearUserCaps(q)
+	m.sched.ClearUserCaps(q, label)
 	m.settle()
 }
 
@@ -65,10 +67,10 @@ type UserUse struct {
 	Uses, Needs creel.Resource
 }
 
-// UserUses lists the users of a queue who have or want something.
-func (m *Machine) UserUses(path creel.QueuePath) (out []UserUse) {
-	q := m.sched.Find(string(path))
-	if q == nil || q.Path() != path {
+// UserUses lists the users of a queue who have or want something on nodes of a label.
+func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
+	q := m.sched.FindOn(path, label)
+	if q == nil {
 		return nil
 	}
 	for _, n := range m.sched.UserNeeds(q) {

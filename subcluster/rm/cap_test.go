@@ -45,10 +45,10 @@ func TestAQueueGrowsToItsCapAndNoFurther(t *testing.T) {
 	}
 	w.m.SetQueueCap(w.now, capOf(1024, 3, w.now.Add(time.Minute))) // what runs goes on
 	w.audit()
-	if uses, needs, _ := w.m.QueueUse("root.default"); uses.MemoryMB != 5120 || needs.MemoryMB != 10240 {
+	if uses, needs, _ := w.m.QueueUse("root.default", ""); uses.MemoryMB != 5120 || needs.MemoryMB != 10240 {
 		t.Fatalf("uses %s, needs %s", uses, needs)
 	}
-	w.m.ClearQueueCap(w.now, "root.default")
+	w.m.ClearQueueCap(w.now, "root.default", "")
 	w.pump()
 	if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 5 {
 		t.Fatalf("%d containers when the cap is lifted", got)
@@ -89,13 +89,13 @@ func TestApplicationsInLineAreNeeded(t *testing.T) {
 		w.submit("alice", "default", nil)
 	}
 	w.pump()
-	uses, needs, _ := w.m.QueueUse("root.default")
+	uses, needs, _ := w.m.QueueUse("root.default", "")
 	if uses.MemoryMB != 1024 || needs.MemoryMB != 5*1024 {
 		t.Fatalf("one AM of five under the cap: uses %s, needs %s", uses, needs)
 	}
 	w.m.SetQueueCap(w.now, capOf(needs.MemoryMB, 2, w.now.Add(time.Minute)))
 	w.pump()
-	if got, _, _ := w.m.QueueUse("root.default"); got.MemoryMB <= uses.MemoryMB {
+	if got, _, _ := w.m.QueueUse("root.default", ""); got.MemoryMB <= uses.MemoryMB {
 		t.Errorf("with all it needs it uses %s", got)
 	}
 	w.audit()
@@ -119,7 +119,7 @@ func TestEachRiseOfACapStartsApplications(t *testing.T) {
 	for mb := int64(1024); mb <= 5*1024; mb += 256 { // most steps are too small for another AM
 		w.m.SetQueueCap(w.now, capOf(mb, mb, w.now.Add(time.Minute)))
 		w.pump()
-		if uses, _, _ := w.m.QueueUse("root.default"); uses.MemoryMB != mb/1024*1024 {
+		if uses, _, _ := w.m.QueueUse("root.default", ""); uses.MemoryMB != mb/1024*1024 {
 			t.Fatalf("under a cap of %d MB the AMs of five applications use %s", mb, uses)
 		}
 	}
@@ -173,7 +173,7 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 			if got := len(w.allocate(b, AllocateRequest{}).Granted); got != 1 {
 				t.Fatalf("%d containers more for bob when everybody's part rose by 1 GiB", got)
 			}
-			uses := w.m.UserUses("root.default")
+			uses := w.m.UserUses("root.default", "")
 			slices.SortFunc(uses, func(x, y UserUse) int { return strings.Compare(x.User, y.User) })
 			if len(uses) != 2 || uses[0].Uses.MemoryMB != 6144 || uses[0].Needs.MemoryMB != 10240 ||
 				uses[1].Uses.MemoryMB != 3072 {
@@ -184,7 +184,7 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 			if why, _ := w.m.Why(b.Application); !strings.Contains(why.Text, "is not renewed") {
 				t.Errorf("after the lease why says %q", why.Text)
 			}
-			w.m.ClearUserCaps(w.now, "root.default")
+			w.m.ClearUserCaps(w.now, "root.default", "")
 			w.pump()
 			if got := len(w.allocate(b, AllocateRequest{}).Granted); got != 11 {
 				t.Fatalf("%d containers for bob when the limit is lifted", got)
@@ -231,4 +231,62 @@ func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
 		t.Fatalf("%d containers more when both parts rose", got)
 	}
 	w.audit()
+}
+
+// A cap on nodes of a label binds there alone, whoever has something there: also asks without
+// a label that borrow it. It is told in why, and those whom it stopped get more when it rises.
+func TestACapOnNodesOfALabelBindsThere(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		w := newWorld(t, func(c *Config) {
+			c.Labels = LabelsByCall
+			all := queues.PercentOf(100)
+			share := []queues.LabelShare{{Label: "gpu", Capacity: all, MaxCapacity: all}}
+			c.Queues.Root.Children = []queues.Queue{{Name: "default", Capacity: all, MaxCapacity: all,
+				UserFactor: 100, Labels: []string{"gpu"}, Shares: share}}
+			c.Queues.Root.Labels = []string{"*"}
+		})
+		if err := w.m.AddLabels(w.now, []Label{{Name: "gpu", Exclusive: exclusive}}); err != nil {
+			t.Fatal(err)
+		}
+		w.pump()
+		cap := func(mb, version int64) {
+			c := capOf(mb, version, w.now.Add(time.Minute))
+			c.Label = "gpu"
+			w.m.SetQueueCap(w.now, c)
+			w.pump()
+		}
+		cap(3072, 1) // no node has the label yet
+		n := w.node("n1", 16384, 16, "")
+		if err := w.m.ReplaceLabels(w.now, []NodeLabels{{n, []string{"gpu"}}}, false); err != nil {
+			t.Fatal(err)
+		}
+		w.pump()
+		a := w.unmanaged("alice", "default")
+		labelled := ask(1, "*", 1024, 1, 10)
+		if exclusive {
+			labelled.Label = LabelExpression{"gpu", true}
+		}
+		if got := len(w.asks(a, labelled).Granted); got != 3 {
+			t.Fatalf("exclusive %v: %d containers of 1 GiB under a cap of 3 GiB", exclusive, got)
+		}
+		uses, needs, has := w.m.QueueUse("root.default", "gpu")
+		if want := int64(10240); uses.MemoryMB != 3072 || exclusive && needs.MemoryMB != want || !has {
+			t.Errorf("exclusive %v: it uses %s there and needs %s", exclusive, uses, needs)
+		}
+		if why, _ := w.m.Why(a.Application); exclusive && !(strings.Contains(why.Text, "On the nodes of label gpu") &&
+			strings.Contains(why.Text, "of <memory:20480")) {
+			t.Errorf("why says %q", why.Text)
+		}
+		cap(5120, 2)
+		if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 2 {
+			t.Fatalf("exclusive %v: %d containers more when the cap rose by 2 GiB", exclusive, got)
+		}
+		w.audit()
+		w.m.ClearQueueCap(w.now, "root.default", "gpu")
+		w.pump()
+		if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 5 {
+			t.Fatalf("exclusive %v: %d containers when the cap is lifted", exclusive, got)
+		}
+		w.audit()
+	}
 }

@@ -28,10 +28,10 @@ func (m *Machine) SetCapacities(now time.Time, c Capacities) error {
 	return err
 }
 
-// ConfiguredQueues is what the configuration gives each queue; nil under FairScheduler,
-// whose queues no plan gives anything.
-func (m *Machine) ConfiguredQueues() []ConfiguredQueue {
-	return m.sched.Configured()
+// ConfiguredQueues is what the configuration gives each queue on the nodes of a label; nil where
+// there is no such label, and under FairScheduler, whose queues no plan gives anything.
+func (m *Machine) ConfiguredQueues(label string) []ConfiguredQueue {
+	return m.sched.Configured(label)
 }
 
 // whyPlanned tells an application that waits what the federation's plan has its queue get
@@ -40,16 +40,15 @@ func (m *Machine) whyPlanned(a *app) string {
 	if _, waiting := a.Pending(); waiting == 0 || !a.InQueue() {
 		return ""
 	}
-	q := a.Queue()
-	p := m.sched.Planned(q)
-	if p == nil {
+	p, configured := m.sched.PlannedFor(&a.App)
+	if p == nil || math.Abs(p.Share-configured) < 0.005 {
 		return ""
 	}
-	is := m.sched.View(q)
-	if math.Abs(p.Share-is.AbsCapacity) < 0.005 {
-		return ""
+	of := "this subcluster"
+	if p.Label != "" {
+		of = "its nodes of label " + p.Label
 	}
-	return fmt.Sprintf(" By plan %d of the federation queue %s gets %.1f%% of this subcluster, %s, before others get "+
-		"more than theirs, until %s; its configuration says %.1f%%.", p.Version, q.Path(), 100*p.Share, p.Amount,
-		p.Until.UTC().Format(time.TimeOnly), 100*is.AbsCapacity)
+	return fmt.Sprintf(" By plan %d of the federation queue %s gets %.1f%% of %s, %s, before others get "+
+		"more than theirs, until %s; its configuration says %.1f%%.", p.Version, a.Queue().Path(), 100*p.Share, of,
+		p.Amount, p.Until.UTC().Format(time.TimeOnly), 100*configured)
 }

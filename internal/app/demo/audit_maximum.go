@@ -106,9 +106,9 @@ func grantedBy(m *rm.Machine, tree *rebalancer.Tree) granted {
 	for i := range tree.Queues {
 		q := &tree.Queues[i]
 		g := granting{users: map[string]creel.Resource{}}
-		g.all, _, _ = m.QueueUse(q.Path)
+		g.all, _, _ = m.QueueUse(q.Path, "")
 		if q.UserLimited() {
-			for _, u := range m.UserUses(q.Path) {
+			for _, u := range m.UserUses(q.Path, "") {
 				g.users[u.User] = u.Uses
 			}
 		}

@@ -62,7 +62,7 @@ func (a *auditor) bounded(c *cluster) {
 }
 
 func (a *auditor) maximum(c *cluster, q *limited) {
-	part, _, _ := c.m.QueueUse(q.Path)
+	part, _, _ := c.m.QueueUse(q.Path, "")
 	if part.Equal(q.parts[c.index]) {
 		return
 	}
@@ -84,7 +84,7 @@ func (a *auditor) userLimit(c *cluster, q *limited) {
 	before := q.has[c.index]
 	now := make([]userHas, 0, len(before)+1)
 	same := true
-	for _, u := range c.m.UserUses(q.Path) {
+	for _, u := range c.m.UserUses(q.Path, "") {
 		if !u.Uses.IsZero() {
 			n := len(now)
 			now = append(now, userHas{u.User, u.Uses})

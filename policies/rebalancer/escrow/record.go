@@ -23,7 +23,7 @@ func DefaultTerms() Terms {
 	return Terms{Lease: 15 * time.Second, Linger: 10 * time.Minute, Margin: 500 * time.Millisecond}
 }
 
-// Record shares out the maximum of one queue (and label). Times are the store's.
+// Record shares out the maximum of one queue, on the nodes of a label if it has one. Times are the store's.
 type Record struct {
 	Queue   creel.QueuePath `json:"queue"`
 	Label   string          `json:"label,omitempty"`

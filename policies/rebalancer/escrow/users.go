@@ -138,6 +138,7 @@ func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 			return nil
 		}
 		x := NewRecord(r.Each.Queue, r.Each.Maximum, r.Each.Tree)
+		x.Label = r.Each.Label
 		members := slices.Clone(r.Each.Awaited)
 		for j := range r.Each.Holders {
 			members = append(members, r.Each.Holders[j].Member)

@@ -37,6 +37,10 @@ type Reports struct {
 	Linger time.Duration // of escrow
 	Tally  Tally
 
+	pools map[string]*Reports // of nodes with a label, by label: each is a federation of its own
+	of    *Reports            // whose pool it is, and whose Tally counts
+	label string
+
 	now    *Look
 	exact  error // the first breach of an exact one in this look
 	since  map[string]time.Time
@@ -73,8 +77,58 @@ type row struct {
 // for nothing; lackPart how much of what is owed may be lacking: a container is no fraction.
 const idlePart, lackPart = 0.1, 0.05
 
-// Look judges one look.
+// Look judges one look, of nodes without a label and then of each label.
 func (r *Reports) Look(l *Look) {
+	r.look(l.in(""))
+	for _, label := range l.View.Labels() {
+		r.pool(label)
+	}
+	for _, label := range slices.Sorted(maps.Keys(r.pools)) {
+		r.pools[label].look(l.in(label))
+	}
+}
+
+// in is what a look has of the nodes of a label.
+func (l *Look) in(label string) *Look {
+	out := *l
+	out.View, out.Tree, out.Plan = l.View.In(label), l.Tree.In(label), l.Plan.In(label)
+	out.Caps, out.Users = nil, nil
+	for _, c := range l.Caps {
+		if c.Label == label {
+			out.Caps = append(out.Caps, c)
+		}
+	}
+	for _, u := range l.Users {
+		if u.Each.Label == label {
+			out.Users = append(out.Users, u)
+		}
+	}
+	return &out
+}
+
+// pool judges the nodes of a label.
+func (r *Reports) pool(label string) *Reports {
+	p := r.pools[label]
+	if p == nil {
+		p = &Reports{Within: r.Within, Step: r.Step, Band: r.Band, Linger: r.Linger, of: r, label: label}
+		if r.pools == nil {
+			r.pools = map[string]*Reports{}
+		}
+		r.pools[label] = p
+	}
+	return p
+}
+
+// check counts one.
+func (r *Reports) check(i Invariant, of string, breach error) {
+	if r.of != nil {
+		r.of.check(i, of+" on nodes of label "+r.label, breach)
+		return
+	}
+	r.Tally.Check(i, of, breach)
+}
+
+func (r *Reports) look(l *Look) {
 	if r.since == nil {
 		r.since, r.caps = map[string]time.Time{}, map[string]*escrow.Record{}
 		r.seen, r.over = map[creel.SubclusterID]*reported{}, map[creel.QueuePath]*Over{}
@@ -101,7 +155,7 @@ func (r *Reports) Look(l *Look) {
 	}
 	r.judgePlan()
 	if !l.InForce {
-		r.Tally.Check(RebalancerLoss, "", r.exact)
+		r.check(RebalancerLoss, "", r.exact)
 	}
 }
 
@@ -110,7 +164,7 @@ func (r *Reports) must(i Invariant, of string, breach error) {
 	if breach != nil && r.exact == nil {
 		r.exact = fmt.Errorf("no plan is in force, and %s of %s: %w", i, of, breach)
 	}
-	r.Tally.Check(i, of, breach)
+	r.check(i, of, breach)
 }
 
 // lasts counts a check of what may last for a while: breach is one when it has lasted for
@@ -119,7 +173,7 @@ func (r *Reports) lasts(i Invariant, of string, breach error) {
 	key := string(i) + " " + of
 	if breach == nil {
 		delete(r.since, key)
-		r.Tally.Check(i, of, nil)
+		r.check(i, of, nil)
 		return
 	}
 	began, known := r.since[key]
@@ -131,7 +185,7 @@ func (r *Reports) lasts(i Invariant, of string, breach error) {
 	} else {
 		breach = nil
 	}
-	r.Tally.Check(i, of, breach)
+	r.check(i, of, breach)
 }
 
 // records judges those of escrow.
@@ -140,7 +194,7 @@ func (r *Reports) records() {
 	judge := func(i Invariant, key string, now *escrow.Record, leaves bool) {
 		before := r.caps[key]
 		r.must(i, key, CapsHeld(before, now))
-		r.Tally.Check(MemberLoss, key, LeaseKept(before, now, r.now.At, r.Linger, leaves))
+		r.check(MemberLoss, key, LeaseKept(before, now, r.now.At, r.Linger, leaves))
 		next[key] = now
 	}
 	for _, c := range r.now.Caps {
@@ -324,13 +378,17 @@ func (r *Reports) judgePlan() {
 		q := &p.Queues[i]
 		r.starves(q)
 		if t := r.now.Tree.Find(q.Queue); t != nil && t.Bounded() && !q.Optout {
-			r.Tally.Check(Rounding, string(q.Queue), SharesExact(t.Maximum, rebalancer.EscrowShares(p, q, t.Maximum)))
+			r.check(Rounding, string(q.Queue), SharesExact(t.Maximum, rebalancer.EscrowShares(p, q, t.Maximum)))
 		}
 	}
 }
 
 // Planned judges a plan that was published after another, which may be nil.
 func (r *Reports) Planned(before, p *subcluster.Plan) {
+	for i := range p.Labels {
+		x := &p.Labels[i]
+		r.pool(x.Label).Planned(before.In(x.Label), &x.Plan)
+	}
 	r.plans++
 	if r.calm == nil || !same(r.calm, p) {
 		r.calm, r.plans = p, 0
@@ -348,7 +406,7 @@ func (r *Reports) Planned(before, p *subcluster.Plan) {
 				breach = fmt.Errorf("nothing has changed in %d plans, and its weight in %s did by %.4f", r.plans, id, d)
 			}
 		}
-		r.Tally.Check(Stability, string(q.Queue), breach)
+		r.check(Stability, string(q.Queue), breach)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,8 +44,8 @@ type Follower struct {
 
 	plan       *subcluster.Plan // last told
 	list       []rm.PreemptionBudget
-	pace       paced                      // with Settings
-	capacities []rebalancer.QueueCapacity // last in force
+	pace       paced                                 // with Settings
+	capacities map[string][]rebalancer.QueueCapacity // last in force, by label
 	// first is the store's clock when the plan was first looked at. What this
 	// subcluster took in the interval before is not known to a machine that recovered.
 	first    time.Time
@@ -125,7 +127,15 @@ func (k *Follower) round(ctx context.Context) error {
 	err = k.Turn(ctx, func(m *rm.Machine, machine time.Time) {
 		at := machine.Add(sent.Sub(k.Clock.Now()))
 		m.SetPreemptionBudgets(machine, k.budgets(plan, now, at))
-		refused = m.SetCapacities(machine, k.planned(plan, m.ConfiguredQueues(), now, at))
+		k.Counts.Planned.Store(0)
+		for _, label := range k.pools(plan) {
+			of := plan.In(label)
+			if of == nil { // the label is gone, or the plan says nothing of it any more
+				of = &subcluster.Plan{}
+			}
+			c := k.planned(of, label, m.ConfiguredQueues(label), now, at)
+			refused = errors.Join(refused, m.SetCapacities(machine, c))
+		}
 	})
 	return errors.Join(err, refused)
 }
@@ -174,8 +184,10 @@ func (k *Follower) followed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if tree.FollowsCapacities() {
-		return true, nil
+	for _, label := range tree.Pools() {
+		if tree.In(label).FollowsCapacities() {
+			return true, nil
+		}
 	}
 	for i := range tree.Queues {
 		if tree.Queues[i].PreemptionBounded() && !tree.Queues[i].Optout {
@@ -207,23 +219,39 @@ func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.Preemp
 	return out
 }
 
-// planned are the capacities of a plan for this subcluster's queues; now and at are as of
-// budgets.
-func (k *Follower) planned(
-	plan *subcluster.Plan, own []rm.ConfiguredQueue, now, at time.Time,
-) (out rm.Capacities) {
-	if plan.Capacities {
-		queues := make([]rebalancer.MemberQueue, len(own))
-		for i, q := range own {
-			queues[i] = rebalancer.MemberQueue{Queue: q.Queue, Share: q.Share, Maximum: q.Maximum}
-		}
-		to := rebalancer.MemberCapacities(plan, k.ID, queues)
-		k.capacities = rebalancer.ShapeCapacities(k.capacities, to, capacityBand, capacityStep)
-		for _, q := range k.capacities {
-			out.Queues = append(out.Queues, rm.Capacity{Queue: q.Queue, Share: q.Share})
-		}
-		out.Until, out.Version = at.Add(plan.Ends().Sub(now)), plan.Version
+// pools are the labels of which a plan says something or the one before did.
+func (k *Follower) pools(plan *subcluster.Plan) []string {
+	labels := append(slices.Collect(maps.Keys(k.capacities)), "")
+	for i := range plan.Labels {
+		labels = append(labels, plan.Labels[i].Label)
 	}
-	k.Counts.Planned.Store(int64(len(out.Queues)))
+	slices.Sort(labels)
+	return slices.Compact(labels)
+}
+
+// planned are the capacities of a plan for this subcluster's queues on the nodes of a label; now
+// and at are as of budgets.
+func (k *Follower) planned(
+	plan *subcluster.Plan, label string, own []rm.ConfiguredQueue, now, at time.Time,
+) rm.Capacities {
+	out := rm.Capacities{Label: label}
+	if !plan.Capacities {
+		delete(k.capacities, label)
+		return out
+	}
+	queues := make([]rebalancer.MemberQueue, len(own))
+	for i, q := range own {
+		queues[i] = rebalancer.MemberQueue{Queue: q.Queue, Share: q.Share, Maximum: q.Maximum}
+	}
+	to := rebalancer.MemberCapacities(plan, k.ID, queues)
+	if k.capacities == nil {
+		k.capacities = map[string][]rebalancer.QueueCapacity{}
+	}
+	k.capacities[label] = rebalancer.ShapeCapacities(k.capacities[label], to, capacityBand, capacityStep)
+	for _, q := range k.capacities[label] {
+		out.Queues = append(out.Queues, rm.Capacity{Queue: q.Queue, Share: q.Share})
+	}
+	out.Until, out.Version = at.Add(plan.Ends().Sub(now)), plan.Version
+	k.Counts.Planned.Add(int64(len(out.Queues)))
 	return out
 }

@@ -205,7 +205,7 @@ func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
 func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
 	for _, x := range f.members {
 		x.mu.Lock()
-		u, _, _ := x.m.QueueUse(path)
+		u, _, _ := x.m.QueueUse(path, "")
 		x.mu.Unlock()
 		each = append(each, u.MemoryMB/1024)
 	}

@@ -52,8 +52,8 @@ type Keeper struct {
 
 	Counts KeeperCounts
 
-	queues   map[creel.QueuePath]*kept
-	users    map[creel.QueuePath]*keptUsers
+	queues   map[subcluster.QueueOn]*kept
+	users    map[subcluster.QueueOn]*keptUsers
 	version  int64 // of caps told to the machine
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
@@ -88,7 +88,7 @@ type kept struct {
 
 // Begin prepares for rounds. The turns of rounds are made under ctx.
 func (k *Keeper) Begin(ctx context.Context) error {
-	k.queues, k.users = map[creel.QueuePath]*kept{}, map[creel.QueuePath]*keptUsers{}
+	k.queues, k.users = map[subcluster.QueueOn]*kept{}, map[subcluster.QueueOn]*keptUsers{}
 	k.holders, k.lost = map[creel.SubclusterID]bool{}, map[creel.SubclusterID]bool{}
 	if k.Log == nil {
 		k.Log = slog.New(slog.DiscardHandler)
@@ -206,38 +206,18 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	for _, q := range k.queues {
 		q.seen = false
 	}
-	for i := range tree.Queues {
-		q := &tree.Queues[i]
-		if !q.Bounded() {
-			continue
-		}
-		x := k.queues[q.Path]
-		if x == nil && k.Settings != nil {
-			x = &kept{setting: &escrow.Standing{
-				ID: k.ID, Epoch: k.Epoch, Late: k.Recover, Recover: k.started.Add(k.Recover),
-			}}
-			k.queues[q.Path] = x
-		}
-		if x == nil {
-			x = &kept{member: &escrow.Member{
-				ID: k.ID, Epoch: k.Epoch, Terms: k.Terms,
-			}}
-			if k.recovers {
-				x.member.Recover = k.started.Add(k.Recover)
+	for _, label := range tree.Pools() {
+		for i := range tree.In(label).Queues {
+			q := &tree.In(label).Queues[i]
+			if !q.Bounded() {
+				continue
 			}
-			k.queues[q.Path] = x
-			err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
-				uses, _, _ := m.QueueUse(q.Path)
-				x.maximum, x.tree = q.Maximum, tree.Version
-				x.member.Begin(k.Clock.Now(), uses)
-				k.set(m, now, q.Path, x)
-			})
+			x, err := k.keep(subcluster.QueueOn{Queue: q.Path, Label: label}, q.Maximum, tree.Version)
 			if err != nil {
-				delete(k.queues, q.Path)
 				return err
 			}
+			x.maximum, x.tree, x.seen = q.Maximum, tree.Version, true
 		}
-		x.maximum, x.tree, x.seen = q.Maximum, tree.Version, true
 	}
 	if k.Settings != nil {
 		k.lift()
@@ -246,17 +226,46 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			if !q.seen {
-				m.ClearQueueCap(now, path)
+				m.ClearQueueCap(now, path.Queue, path.Label)
 				delete(k.queues, path)
 			}
 		}
 		for path, x := range k.users {
 			if !x.seen {
-				m.ClearUserCaps(now, path)
+				m.ClearUserCaps(now, path.Queue, path.Label)
 				delete(k.users, path)
 			}
 		}
 	})
+}
+
+// keep gives a queue with a maximum, which holds what is in use there if it is new.
+func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64) (*kept, error) {
+	x := k.queues[of]
+	switch {
+	case x != nil:
+		return x, nil
+	case k.Settings != nil:
+		x = &kept{setting: &escrow.Standing{
+			ID: k.ID, Epoch: k.Epoch, Late: k.Recover, Recover: k.started.Add(k.Recover),
+		}}
+		k.queues[of] = x
+		return x, nil
+	}
+	x = &kept{member: &escrow.Member{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}, maximum: maximum, tree: tree}
+	if k.recovers {
+		x.member.Recover = k.started.Add(k.Recover)
+	}
+	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
+		uses, _, _ := m.QueueUse(of.Queue, of.Label)
+		x.member.Begin(k.Clock.Now(), uses)
+		k.set(m, now, of, x)
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.queues[of] = x
+	return x, nil
 }
 
 // restoreTree writes the federation's queue tree into a store that came back without it. Who
@@ -281,8 +290,9 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			k.set(m, now, path, q) // a lease that is over is over before we say what we hold
-			uses, needs, _ := m.QueueUse(path)
+			uses, needs, has := m.QueueUse(path.Queue, path.Label)
 			q.request = q.member.Ask(sent, uses, needs)
+			q.request.Leaves = !has && path.Label != "" // there are no such nodes here
 			// The cap in force is that of this moment, not of sent.
 			q.request.Holds = q.member.Cap(k.Clock.Now()).Min(q.request.Holds)
 		}
@@ -294,15 +304,12 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (again bool, err error) {
 	var members, standing []creel.SubclusterID
 	holders := map[creel.SubclusterID]bool{}
-	paths := make([]creel.QueuePath, 0, len(k.queues))
-	for path := range k.queues {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
+	paths := slices.SortedFunc(maps.Keys(k.queues), subcluster.CompareQueueOn)
 	for _, path := range paths {
 		q := k.queues[path]
-		doc, known := set.Find(string(path))
-		record := escrow.NewRecord(path, q.maximum, q.tree)
+		doc, known := set.Find(path.Name())
+		record := escrow.NewRecord(path.Queue, q.maximum, q.tree)
+		record.Label = path.Label
 		if known {
 			if err := json.Unmarshal(doc.Data, record); err != nil {
 				return again, err
@@ -331,7 +338,7 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 			return again, err
 		}
 		_, err = k.Store.PutDocument(ctx, statestore.DocumentWrite{
-			Class: rebalancer.EscrowClass, Name: string(path), Expect: doc.Version, Data: data,
+			Class: rebalancer.EscrowClass, Name: path.Name(), Expect: doc.Version, Data: data,
 			Author: string(k.ID), Source: set.Source, Quiet: true,
 		})
 		switch {
@@ -424,18 +431,18 @@ func (k *Keeper) force() error {
 
 // set tells the machine one queue's cap. Its end goes by the machine's time:
 // as far from now as by ours.
-func (k *Keeper) set(m *rm.Machine, now time.Time, path creel.QueuePath, q *kept) {
+func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *kept) {
 	k.version++
 	ours := k.Clock.Now()
 	cap := q.member.Cap(ours)
 	short, reason := q.member.Short()
 	if k.recovering() {
-		uses, _, _ := m.QueueUse(path)
+		uses, _, _ := m.QueueUse(path.Queue, path.Label)
 		cap, reason = cap.Min(uses), k.untilRecovered()
 	}
 	m.SetQueueCap(now, rm.QueueCap{
-		Queue: path, Cap: cap, Until: now.Add(q.member.Ends().Sub(ours)), Version: k.version,
-		Maximum: q.maximum, Short: short, Reason: reason,
+		Queue: path.Queue, Label: path.Label, Cap: cap, Until: now.Add(q.member.Ends().Sub(ours)),
+		Version: k.version, Maximum: q.maximum, Short: short, Reason: reason,
 	})
 }
 

@@ -170,7 +170,7 @@ func (x *member) allocate(t *testing.T, r rm.AllocateRequest) *rm.Answer {
 func (f *federation) uses() (each []int64, sum int64) {
 	for _, x := range f.members {
 		x.mu.Lock()
-		u, _, _ := x.m.QueueUse("root.default")
+		u, _, _ := x.m.QueueUse("root.default", "")
 		x.mu.Unlock()
 		each = append(each, u.MemoryMB/1024)
 		sum += u.MemoryMB / 1024

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -35,20 +36,23 @@ func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 	for _, x := range k.users {
 		x.seen = false
 	}
-	for i := range tree.Queues {
-		q := &tree.Queues[i]
-		if !q.UserLimited() || k.Settings != nil {
-			continue
-		}
-		x := k.users[q.Path]
-		if x == nil {
-			x = &keptUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
-			if k.recovers {
-				x.users.Recover = k.started.Add(k.Recover)
+	for _, label := range tree.Pools() {
+		for i := range tree.In(label).Queues {
+			q := &tree.In(label).Queues[i]
+			if !q.UserLimited() || k.Settings != nil {
+				continue
 			}
-			k.users[q.Path] = x
+			of := subcluster.QueueOn{Queue: q.Path, Label: label}
+			x := k.users[of]
+			if x == nil {
+				x = &keptUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
+				if k.recovers {
+					x.users.Recover = k.started.Add(k.Recover)
+				}
+				k.users[of] = x
+			}
+			x.limit, x.tree, x.seen = q.UserLimit, tree.Version, true
 		}
-		x.limit, x.tree, x.seen = q.UserLimit, tree.Version, true
 	}
 }
 
@@ -56,7 +60,7 @@ func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 func (k *Keeper) askUsers(m *rm.Machine, now, sent time.Time) {
 	for path, x := range k.users {
 		k.setUsers(m, now, path, x)
-		uses := m.UserUses(path)
+		uses := m.UserUses(path.Queue, path.Label)
 		slices.SortFunc(uses, func(a, b rm.UserUse) int { return strings.Compare(a.User, b.User) })
 		of := make([]escrow.UserUse, len(uses))
 		for i, u := range uses {
@@ -76,7 +80,7 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 	if err != nil {
 		return false, err
 	}
-	for _, path := range slices.Sorted(maps.Keys(k.users)) {
+	for _, path := range slices.SortedFunc(maps.Keys(k.users), subcluster.CompareQueueOn) {
 		more, err := k.writeUsersOf(ctx, sent, &set, path, k.users[path])
 		if again = again || more; err != nil {
 			return again, err
@@ -86,10 +90,11 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 }
 
 func (k *Keeper) writeUsersOf(
-	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path creel.QueuePath, x *keptUsers,
+	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path subcluster.QueueOn, x *keptUsers,
 ) (again bool, err error) {
-	doc, known := set.Find(string(path))
-	record := escrow.NewUsersRecord(path, x.limit, x.tree)
+	doc, known := set.Find(path.Name())
+	record := escrow.NewUsersRecord(path.Queue, x.limit, x.tree)
+	record.Each.Label = path.Label
 	if known {
 		if err := json.Unmarshal(doc.Data, record); err != nil {
 			return false, err
@@ -118,7 +123,7 @@ func (k *Keeper) writeUsersOf(
 		return false, err
 	}
 	_, err = k.Store.PutDocument(ctx, statestore.DocumentWrite{
-		Class: rebalancer.UsersClass, Name: string(path), Expect: doc.Version, Data: data,
+		Class: rebalancer.UsersClass, Name: path.Name(), Expect: doc.Version, Data: data,
 		Author: string(k.ID), Source: set.Source, Quiet: true,
 	})
 	switch {
@@ -157,13 +162,14 @@ func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bo
 }
 
 // setUsers tells the machine the caps of a queue's users.
-func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path creel.QueuePath, x *keptUsers) {
+func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn, x *keptUsers) {
 	ours := k.Clock.Now()
 	capOf := func(cap creel.Resource, ends time.Time) rm.UserCap {
 		return rm.UserCap{Cap: cap, Until: now.Add(ends.Sub(ours))}
 	}
 	caps := rm.UserCaps{
-		Queue: path, Limit: x.limit, Each: capOf(x.users.Each(ours)), Users: map[string]rm.UserCap{},
+		Queue: path.Queue, Label: path.Label, Limit: x.limit, Each: capOf(x.users.Each(ours)),
+		Users: map[string]rm.UserCap{},
 	}
 	for name, lack := range x.users.Hot {
 		c := capOf(x.users.Cap(ours, name))
@@ -172,7 +178,7 @@ func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path creel.QueuePath, x 
 	}
 	if k.recovering() {
 		uses := map[string]creel.Resource{}
-		for _, u := range m.UserUses(path) {
+		for _, u := range m.UserUses(path.Queue, path.Label) {
 			uses[u.User] = u.Uses
 		}
 		known := func(c rm.UserCap, uses creel.Resource) rm.UserCap {

@@ -71,30 +71,22 @@ type LeaderCounts struct {
 	ErrorMean, ErrorWorst        atomic.Uint64 // bits of float64
 }
 
-// Queues are those of the plan that this leader published last, for metrics; none
-// while another leads. They are not to be changed.
-func (l *Leader) Queues() []subcluster.QueuePlan {
+// Published is the plan that this leader published last, for metrics; nil while another
+// leads. It is not to be changed.
+func (l *Leader) Published() *subcluster.Plan {
 	if p := l.last.Load(); p != nil && l.Counts.Leads.Load() == 1 {
-		return p.Queues
-	}
-	return nil
-}
-
-// Starts are what members count with in that plan, as Queues are.
-func (l *Leader) Starts() []subcluster.MemberStart {
-	if p := l.last.Load(); p != nil && l.Counts.Leads.Load() == 1 {
-		return p.Starts
+		return p
 	}
 	return nil
 }
 
 // QueueEscrow is how much of a queue's maximum members hold together, and need.
 type QueueEscrow struct {
-	Queue       string
+	subcluster.QueueOn
 	Held, Needs creel.Resource
 }
 
-// Escrow is that of each queue with a maximum at the last plan, as Queues is.
+// Escrow is that of each queue with a maximum at the last plan, as Published is.
 func (l *Leader) Escrow() []QueueEscrow {
 	if q := l.escrow.Load(); q != nil && l.Counts.Leads.Load() == 1 {
 		return *q
@@ -205,15 +197,14 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 		return false, err
 	}
 	l.known = tree
-	r := rebalancer.Read(l.view, tree)
 	if l.before == nil { // we have just begun to lead
 		if l.before, err = l.inherited(ctx); err != nil {
 			return false, err
 		}
 		l.lapsed = l.before == nil || !records.Now.Before(l.before.Ends())
 	}
-	r.SlowStart(l.view, l.before, l.Shaping.SlowStart)
-	if len(r.Members) == 0 || !due && !rebalancer.Changed(r, l.before) {
+	pools := rebalancer.ReadPools(l.view, tree, l.before, l.Shaping.SlowStart)
+	if len(pools[0].Members) == 0 || !due && !rebalancer.PoolsChanged(pools, l.before) {
 		return false, nil // nobody to plan for, or nothing to say
 	}
 	control, err := l.Store.Documents(ctx, rebalancer.ControlClass)
@@ -223,16 +214,12 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if _, paused := control.Find(rebalancer.PauseName); paused {
 		return true, nil
 	}
-	shares := l.planner.Plan(&r.Input, nil)
-	out := rebalancer.Publish(r, shares, l.before, l.Shaping)
-	rebalancer.GivePreemption(r, shares, out, l.before, records.Now)
-	out.Term = l.lease.Token
-	if l.Capacities && tree.FollowsCapacities() {
-		rebalancer.GiveCapacities(r, shares, out)
+	out := l.planner.PlanPools(pools, l.before, l.Shaping, l.Capacities, records.Now)
+	lease := planRounds * l.Every
+	if l.DryRun {
+		lease = 0
 	}
-	if !l.DryRun {
-		out.LeaseMS = (planRounds * l.Every).Milliseconds()
-	}
+	out.Under(l.lease.Token, lease)
 	data, err := json.Marshal(out)
 	if err != nil {
 		return false, err
@@ -248,7 +235,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	out.Version, out.At = written.Version, written.Time
+	out.Stamp(written.Version, written.Time)
 	l.Counts.Plans.Add(1)
 	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
 	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
@@ -319,8 +306,7 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 		return nil, err
 	}
 	// Percentages follow the federation's size, by more than a hundredth at a time.
-	total := rebalancer.Total(l.view)
-	if total.IsZero() || l.DryRun || !tree.Resolve(total, 0.01) {
+	if l.DryRun || !tree.ResolveIn(l.view, 0.01) {
 		return tree, nil
 	}
 	data, err := tree.Encode()
@@ -329,7 +315,8 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 	}
 	made, err := l.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: d.Version, Data: data,
-		Author: l.Name, Comment: "percentages of a federation of " + total.String(), Keep: statestore.KeptVersions,
+		Author: l.Name, Comment: "percentages of a federation of " + rebalancer.Total(l.view).String(),
+		Keep: statestore.KeptVersions,
 	})
 	tree.Version = made.Version
 	return tree, err
@@ -346,15 +333,16 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subclu
 	var use []QueueEscrow
 	defer func() { l.escrow.Store(&use) }()
 	for _, d := range set.Documents {
-		q, planned := tree.Find(creel.QueuePath(d.Name)), plan.Queue(creel.QueuePath(d.Name))
-		if q == nil || planned == nil || !q.Bounded() {
-			continue
-		}
 		record := &escrow.Record{}
 		if err := json.Unmarshal(d.Data, record); err != nil {
 			return err
 		}
-		sum := QueueEscrow{Queue: d.Name}
+		of := plan.In(record.Label)
+		q, planned := tree.In(record.Label).Find(record.Queue), of.Queue(record.Queue)
+		if q == nil || planned == nil || !q.Bounded() {
+			continue
+		}
+		sum := QueueEscrow{QueueOn: subcluster.QueueOn{Queue: record.Queue, Label: record.Label}}
 		for i := range record.Holders {
 			sum.Held, sum.Needs = sum.Held.Add(record.Holders[i].Cap), sum.Needs.Add(record.Holders[i].Needs)
 		}
@@ -362,7 +350,7 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subclu
 		if record.Source != set.Source {
 			continue // members settle it first
 		}
-		if !record.Plan(rebalancer.EscrowShares(plan, planned, q.Maximum)) {
+		if !record.Plan(rebalancer.EscrowShares(of, planned, q.Maximum)) {
 			continue
 		}
 		data, err := json.Marshal(record)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -15,8 +16,8 @@ import (
 // are settings: remote.HadoopQueues.
 type Settings interface {
 	// Read gives the queues as they are, and whether their maxima can be changed.
-	Read(ctx context.Context) (queues map[creel.QueuePath]remote.QueueNow, change bool, err error)
-	// Limit changes maxima. Unclear: it may have been done, or be done yet.
+	Read(ctx context.Context) (queues map[subcluster.QueueOn]remote.QueueNow, change bool, err error)
+	// Limit changes maxima on nodes without a label. Unclear: it may have been done, or be done yet.
 	Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error)
 }
 
@@ -27,8 +28,8 @@ func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 		return fmt.Errorf("its queues cannot be read: %w", err)
 	}
 	for path, q := range k.queues {
-		is := now[path] // a queue that it does not have uses nothing, and may not
-		q.setting.Fixed = !change
+		is := now[path]                               // a queue that it does not have uses nothing, and may not
+		q.setting.Fixed = !change || path.Label != "" // those of labels are not changed
 		q.setting.Seen(is.Most)
 		q.request = q.setting.Ask(sent, is.Uses, is.Needs)
 	}
@@ -44,9 +45,9 @@ func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	to, due := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]creel.Resource{}
 	for path, q := range k.queues {
 		if target, changes := q.setting.Change(); changes {
-			due[path], to[path] = target, target
+			due[path.Queue], to[path.Queue] = target, target
 		} else if !q.setting.Fixed {
-			to[path] = q.request.Holds
+			to[path.Queue] = q.request.Holds
 		}
 	}
 	if len(due) == 0 {
@@ -55,7 +56,7 @@ func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	unclear, err := k.Settings.Limit(ctx, to)
 	for path, target := range due {
 		if err == nil || unclear {
-			k.queues[path].setting.Changed(k.Clock.Now(), target, err == nil)
+			k.queues[subcluster.QueueOn{Queue: path}].setting.Changed(k.Clock.Now(), target, err == nil)
 		}
 	}
 	return err
@@ -67,8 +68,10 @@ func (k *Keeper) lift() {
 	for path, q := range k.queues {
 		if !q.seen {
 			delete(k.queues, path)
-			k.Log.Warn("a queue has no federation-wide maximum any more; its maximum-capacity stays as it was set last",
-				"subcluster", k.ID, "queue", string(path))
+			if path.Label == "" {
+				k.Log.Warn("a queue has no federation-wide maximum any more; its maximum-capacity stays as it was",
+					"subcluster", k.ID, "queue", string(path.Queue))
+			}
 		}
 	}
 }

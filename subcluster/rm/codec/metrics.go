@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // Metrics returns a cluster's figures as both the REST protocol and the member's
@@ -70,7 +71,7 @@ type Loads struct {
 	granted int64     // containers, when it was asked before,
 	at      time.Time // which was then
 
-	free map[creel.QueuePath]creel.Resource // of queues that may have others below them
+	free map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
 }
 
 // Next returns the load now. The rate of grants is that since the last call, 0 at
@@ -92,30 +93,44 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
 		}
-		free := q.Max.Sub(q.Used).Sub(q.Reserved).Min(v.Available).Max(creel.Resource{})
-		if above, has := l.free[q.Parent]; has {
-			free = free.Min(above)
-		}
-		if !q.Leaf {
-			if l.free == nil {
-				l.free = map[creel.QueuePath]creel.Resource{}
+		load.Queues = append(load.Queues, l.row(&q.QueueView, "", v.Available))
+		of := &load.Queues[len(load.Queues)-1]
+		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
+		for i := range q.Partitions {
+			p := &q.Partitions[i]
+			row := l.row(&p.QueueView, p.Label, p.Guaranteed.Sub(p.Used).Sub(p.Reserved)) // of the root: all there is
+			if p.Accessible || !row.Used.IsZero() || !row.Pending.IsZero() {
+				load.Queues = append(load.Queues, row)
 			}
-			l.free[q.Path] = free
-		}
-		load.Queues = append(load.Queues, subcluster.QueueLoad{
-			Queue:       q.Path,
-			Capacity:    q.Guaranteed,
-			Used:        q.Used,
-			Pending:     q.Pending.Add(q.InLine), // as PendingMB of Metrics
-			Free:        free,
-			AppsPending: int64(q.PendingApps),
-			AppsRunning: int64(q.ActiveApps),
-		})
-		if q.Planned != nil {
-			load.Queues[len(load.Queues)-1].Planned = &q.Planned.Amount
 		}
 	}
 	return load
+}
+
+// row is a queue on the nodes of a label. idle is what is free of them, if it is the root.
+func (l *Loads) row(q *sched.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
+	room := q.Max.Sub(q.Used).Sub(q.Reserved)
+	if above, has := l.free[subcluster.QueueOn{Queue: q.Parent, Label: label}]; has {
+		room = room.Min(above)
+	} else {
+		room = room.Min(idle)
+	}
+	room = room.Max(creel.Resource{})
+	if !q.Leaf {
+		if l.free == nil {
+			l.free = map[subcluster.QueueOn]creel.Resource{}
+		}
+		l.free[subcluster.QueueOn{Queue: q.Path, Label: label}] = room
+	}
+	row := subcluster.QueueLoad{
+		Queue: q.Path, Label: label, Capacity: q.Guaranteed, Used: q.Used,
+		Pending: q.Pending.Add(q.InLine), // as PendingMB of Metrics
+		Free:    room,
+	}
+	if q.Planned != nil {
+		row.Planned = &q.Planned.Amount
+	}
+	return row
 }
 
 // addLabels adds what a queue has of labels: of the root's that is the partitions

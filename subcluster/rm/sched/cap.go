@@ -12,9 +12,11 @@ import (
 
 // QueueCap is this subcluster's part of a queue's federation-wide maximum. It
 // binds beside the queue's own maximum, and only until its lease is over: then
-// nothing more is allocated in the queue.
+// nothing more is allocated in the queue. Of a label it is of what the queue has on
+// nodes with that, borrowed or its own.
 type QueueCap struct {
 	Queue   creel.QueuePath
+	Label   string         // "" for nodes without one
 	Cap     creel.Resource // memory and vcores bind; of other types those that Maximum names
 	Until   time.Time      // by the scheduler's time
 	Version int64          // an older one than is in force is ignored
@@ -30,10 +32,17 @@ type queueCap struct {
 	until  int64
 }
 
-// SetCap puts a cap in force; it holds for a queue that does not exist yet too.
-// What runs above it goes on running. Schedule is due.
+// capOf is what a cap is of.
+type capOf struct {
+	queue creel.QueuePath
+	label string
+}
+
+// SetCap puts a cap in force; it holds for a queue, and for a label, that does not exist
+// yet too. What runs above it goes on running. Schedule is due.
 func (s *Scheduler) SetCap(c QueueCap) {
-	old := s.caps[c.Queue]
+	of := capOf{c.Queue, c.Label}
+	old := s.caps[of]
 	if old != nil && c.Version < old.Version {
 		return
 	}
@@ -46,18 +55,21 @@ func (s *Scheduler) SetCap(c QueueCap) {
 			k.amount.Set(i, amounts.Unbounded)
 		}
 	}
-	if s.caps == nil {
-		s.caps = map[creel.QueuePath]*queueCap{}
+	s.caps[of] = k
+	if p := s.partition(c.Label); p != nil {
+		p.capChanged(old, k)
 	}
-	s.caps[c.Queue] = k
-	s.capChanged(old, k)
 }
 
-// ClearCap lifts a queue's cap: it has no federation-wide maximum any more.
-func (s *Scheduler) ClearCap(q creel.QueuePath) {
-	if old := s.caps[q]; old != nil {
-		delete(s.caps, q)
-		s.capChanged(old, nil)
+// ClearCap lifts a queue's cap on nodes of a label: it has no federation-wide maximum there
+// any more.
+func (s *Scheduler) ClearCap(q creel.QueuePath, label string) {
+	of := capOf{q, label}
+	if old := s.caps[of]; old != nil {
+		delete(s.caps, of)
+		if p := s.partition(label); p != nil {
+			p.capChanged(old, nil)
+		}
 	}
 }
 
@@ -80,6 +92,22 @@ func (s *Scheduler) capChanged(old, to *queueCap) {
 // underCap asks a queue's cap whether it may use have and need together.
 func (s *Scheduler) underCap(q *Queue, have, need *amounts.Vec) bool {
 	return s.now < q.cap.until && s.sizes.FitsPlus(have, need, &q.cap.amount)
+}
+
+// underCaps asks the caps of a queue and those above it whether they let it have need more.
+// They are all that is asked of who borrows (lend.go).
+func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
+	for ; q != nil; q = q.parent {
+		if q.sized().cap == nil {
+			continue
+		}
+		have := q.used
+		have.Add(&q.held)
+		if !s.underCap(q, &have, need) {
+			return false
+		}
+	}
+	return true
 }
 
 // limitByCap cuts what a queue may use by its cap.

@@ -11,9 +11,10 @@ import (
 )
 
 // UserCaps is this subcluster's part of what each user of a leaf may use in the whole
-// federation. It binds beside the leaf's own user limits.
+// federation. It binds beside the leaf's own user limits; of a label as QueueCap does.
 type UserCaps struct {
 	Queue creel.QueuePath
+	Label string
 	Limit creel.Resource // of the federation; of types beyond memory and vcores those that it names bind
 	Each  UserCap        // of users that are not in Users
 	Users map[string]UserCap
@@ -46,19 +47,23 @@ func (s *Scheduler) SetUserCaps(c UserCaps) {
 	for name, u := range c.Users {
 		k.users[name] = s.userCapOf(&c.Limit, u)
 	}
-	if s.userCaps == nil {
-		s.userCaps = map[creel.QueuePath]*userCaps{}
+	of := capOf{c.Queue, c.Label}
+	old := s.userCaps[of]
+	s.userCaps[of] = k
+	if p := s.partition(c.Label); p != nil {
+		p.userCapsChanged(c.Queue, old, k)
 	}
-	old := s.userCaps[c.Queue]
-	s.userCaps[c.Queue] = k
-	s.userCapsChanged(c.Queue, old, k)
 }
 
-// ClearUserCaps lifts them: the queue's users have no federation-wide limit any more.
-func (s *Scheduler) ClearUserCaps(q creel.QueuePath) {
-	if old := s.userCaps[q]; old != nil {
-		delete(s.userCaps, q)
-		s.userCapsChanged(q, old, nil)
+// ClearUserCaps lifts them: the queue's users have no federation-wide limit on nodes of the
+// label any more.
+func (s *Scheduler) ClearUserCaps(q creel.QueuePath, label string) {
+	of := capOf{q, label}
+	if old := s.userCaps[of]; old != nil {
+		delete(s.userCaps, of)
+		if p := s.partition(label); p != nil {
+			p.userCapsChanged(q, old, nil)
+		}
 	}
 }
 
@@ -93,6 +98,7 @@ func (s *Scheduler) userCapsChanged(path creel.QueuePath, old, to *userCaps) {
 			s.unlimit(u)
 		}
 	}
+	s.lendAgain()
 }
 
 // of gives a user's cap; false if there is none.
@@ -142,8 +148,16 @@ func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
 		for _, a := range u.apps.Items {
 			n.Needs.Add(&a.pending)
 		}
-		for _, a := range u.pending.Items {
-			if a.amSize != nil && a.amPart == nil {
+		line := u // applications are in line in the default partition, their AMs may be to run here
+		if main := q.s.main; main != nil {
+			line = nil
+			if d := main.tree.byPath[q.path]; d != nil && d.leaf != nil {
+				line = d.leaf.byName[u.name]
+			}
+		}
+		for i := 0; line != nil && i < len(line.pending.Items); i++ {
+			a := line.pending.Items[i]
+			if a.amSize != nil && (a.amPart == nil && q.s.main == nil || a.amPart != nil && a.amPart.queue == q) {
 				n.Needs.Add(&a.amSize.V)
 			}
 		}

@@ -2,12 +2,17 @@
 
 package sched
 
-import "time"
+import (
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
 
 // A shared partition lends what the asks of its label leave: room on its nodes goes
 // to asks without a label, as long as it is idle. As in Hadoop the default
 // partition comes first, asks of the label come before those without one, AMs are
-// not placed on what is lent, and of who borrows no limit is asked but the room. What is
+// not placed on what is lent, and of who borrows no limit is asked but the room; and a
+// maximum of the federation (QueueCap), which holds for all that a queue has there. What is
 // lent is charged to the queue and the user in the partition of the node. Hadoop has an ask pass up
 // as many heartbeats as there are nodes before it may borrow; here it may as soon as
 // no node of the default partition has room for it or its limits there are reached.
@@ -101,6 +106,34 @@ func (s *Scheduler) lendTo(a *App) {
 	}
 }
 
+// mayLend asks the federation's limits on the nodes of partition s, of which borrowers are not
+// free, whether w may have a container there.
+func (s *Scheduler) mayLend(w *Ask) bool {
+	if len(s.caps)+len(s.userCaps) == 0 {
+		return true
+	}
+	q := s.counterpart(w.app.queue)
+	may := s.underCaps(q, &w.size.V)
+	name := w.app.user.name
+	if cap, has := q.leaf.caps.of(name); has && may {
+		var used amounts.Vec
+		if u := q.leaf.byName[name]; u != nil {
+			used = u.used
+		}
+		may = s.now < cap.until && s.sizes.FitsPlus(&used, &w.size.V, &cap.amount)
+	}
+	s.lendLater = s.lendLater || !may
+	return may
+}
+
+// lendAgain has those tried again whom a cap did not let borrow.
+func (s *Scheduler) lendAgain() {
+	if s.lendLater {
+		s.lendLater = false
+		s.roomEverywhere()
+	}
+}
+
 // borrows reports whether an ask may have what is lent.
 func (w *Ask) borrows() bool {
 	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
@@ -111,6 +144,9 @@ func (w *Ask) borrows() bool {
 // default partition.
 func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
 	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.allows(w, n) {
+		return 0, ReasonNone
+	}
+	if !n.of.mayLend(w) {
 		return 0, ReasonNone
 	}
 	if !w.placed() {
@@ -138,7 +174,7 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 		return nil, 0, ReasonNone
 	}
 	for _, p := range s.parts {
-		if p.exclusive || p.active == 0 {
+		if p.exclusive || p.active == 0 || !p.mayLend(w) {
 			continue
 		}
 		for _, x := range w.hosts {

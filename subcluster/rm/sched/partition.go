@@ -75,6 +75,8 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
 		changes:       s.changes,
+		caps:          s.caps,
+		userCaps:      s.userCaps,
 	}
 	p.init(&spec)
 	if s.containers != nil {

@@ -16,6 +16,7 @@ import (
 // the larger of the two, and a queue's maximum, its number of applications and what
 // Hadoop's documents tell by the configuration alone: a plan makes nobody's limits smaller.
 type Capacities struct {
+	Label   string // of the nodes that they are of, "" for those without one
 	Queues  []Capacity
 	Until   time.Time // by the scheduler's time
 	Version int64     // of the plan, for people
@@ -39,6 +40,14 @@ type capacities struct {
 // to them leave, up to what is configured. Refused as a whole, and what was in force stays,
 // when queues next to each other have more than the queue above them. Schedule is due.
 func (s *Scheduler) SetCapacities(c Capacities) error {
+	if c.Label != "" {
+		p := s.partition(c.Label)
+		if p == nil {
+			return nil // no node here has, or had, the label
+		}
+		c.Label = ""
+		return p.SetCapacities(c)
+	}
 	if err := s.checkCapacities(&c); err != nil {
 		return err
 	}
@@ -141,7 +150,8 @@ func (q *Queue) base() *amounts.Vec {
 
 // PlannedView is what of a plan is in force for a queue.
 type PlannedView struct {
-	Share   float64 // of the cluster
+	Label   string  // of the nodes that it is of
+	Share   float64 // of them
 	Amount  creel.Resource
 	Version int64 // of the plan
 	Until   time.Time
@@ -149,12 +159,26 @@ type PlannedView struct {
 
 // Planned is what of a plan is in force for a queue, nil without a plan.
 func (s *Scheduler) Planned(q *Queue) *PlannedView {
+	s = q.s
 	if q.sized(); s.planned == nil || q.parent == nil {
 		return nil
 	}
 	return &PlannedView{
+		Label: s.label,
 		Share: q.planShare, Amount: s.sizes.Resource(&q.entitled), Version: s.planned.Version, Until: s.planned.Until,
 	}
+}
+
+// PlannedFor is what of a plan is in force for the queue of an application that waits, on the
+// nodes where it does, and the part of them that its configuration says.
+func (s *Scheduler) PlannedFor(a *App) (plan *PlannedView, configured float64) {
+	q := a.queue
+	for _, x := range a.parts {
+		if a.pendingCount == 0 && x.pendingCount > 0 {
+			q = x.queue
+		}
+	}
+	return s.Planned(q), q.absCap
 }
 
 // ConfiguredQueue is what the configuration gives a queue, as parts of the cluster.
@@ -164,10 +188,10 @@ type ConfiguredQueue struct {
 	Share, Maximum float64
 }
 
-// Configured lists the queues below the root, parents before children; none where the
-// scheduler guarantees no parts of a cluster.
-func (s *Scheduler) Configured() []ConfiguredQueue {
-	if !s.policy.guarantees() {
+// Configured lists the queues below the root on the nodes of a label, parents before
+// children; none where there is no such label, or the scheduler guarantees no parts of a cluster.
+func (s *Scheduler) Configured(label string) []ConfiguredQueue {
+	if s = s.partition(label); s == nil || !s.policy.guarantees() {
 		return nil
 	}
 	out := make([]ConfiguredQueue, 0, len(s.tree.all))

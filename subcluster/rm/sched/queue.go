@@ -340,6 +340,19 @@ func (s *Scheduler) Find(name string) *Queue {
 	return nil
 }
 
+// FindOn gives the queue with exactly this path, as it is on the nodes of a label; nil if there
+// is no such queue, or no such label.
+func (s *Scheduler) FindOn(path creel.QueuePath, label string) *Queue {
+	p := s.partition(label)
+	if p == nil {
+		return nil
+	}
+	if q := p.tree.byPath[path]; q != nil && !q.removed {
+		return q
+	}
+	return nil
+}
+
 // Leaf gives the live leaf with exactly this path, nil for none.
 func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
 	if q := s.tree.byPath[path]; q != nil && q.leaf != nil && !q.removed {

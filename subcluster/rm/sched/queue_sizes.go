@@ -58,13 +58,13 @@ func (q *Queue) resize() {
 		q.parent.sized()
 	}
 	s.policy.size(s, q)
-	if q.cap = s.caps[q.path]; q.cap != nil {
+	if q.cap = s.caps[capOf{q.path, s.label}]; q.cap != nil {
 		q.bounded = true
 	}
 	s.byPlan(q)
 	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
 	if q.leaf != nil {
-		q.leaf.caps = s.userCaps[q.path]
+		q.leaf.caps = s.userCaps[capOf{q.path, s.label}]
 		s.sizeLeaf(q)
 	}
 }

@@ -39,6 +39,7 @@ type Scheduler struct {
 	shared    int     // parts that are not exclusive
 	lendable  []*Node // of shared ones, with room that their own asks left
 	borrowers []*App  // that asked anew and wait
+	lendLater bool    // a cap of this partition did not let somebody borrow
 
 	// Room.
 	nodes     []*Node         // by serial number, as are the next three
@@ -57,11 +58,11 @@ type Scheduler struct {
 
 	// Demand.
 	tree        tree
-	seq         int64                         // applications so far
-	userRunning map[string]*int               // activated applications by user
-	blockers    int                           // queues that somebody blocks; see blocker.go
-	caps        map[creel.QueuePath]*queueCap // nil without any
-	userCaps    map[creel.QueuePath]*userCaps // nil without any
+	seq         int64               // applications so far
+	userRunning map[string]*int     // activated applications by user
+	blockers    int                 // queues that somebody blocks; see blocker.go
+	caps        map[capOf]*queueCap // of all partitions, which share it
+	userCaps    map[capOf]*userCaps // the same
 
 	planned *capacities // of the federation's plan; nil: the configured ones hold
 
@@ -119,6 +120,8 @@ func New(cfg *Config) (*Scheduler, error) {
 		hosts:         map[string]*host{},
 		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
+		caps:          map[capOf]*queueCap{},
+		userCaps:      map[capOf]*userCaps{},
 	}
 	spec := cfg.Queues
 	s.init(&spec)

@@ -40,6 +40,7 @@ func (s *Scheduler) freed(q *Queue) {
 	if top != nil {
 		s.retry(top)
 	}
+	s.lendAgain()
 }
 
 // loosen has those tried again that limits had stopped, after the cluster or
@@ -62,6 +63,7 @@ func (s *Scheduler) loosen() {
 	}
 	clear(s.tree.watched)
 	s.tree.watched = s.tree.watched[:0]
+	s.lendAgain()
 }
 
 // watch remembers a queue for loosen.

@@ -126,7 +126,8 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	return r, keepRecord(&r.Service, store, c.Name, c.Log)
 }
 
-// queueShares are the metrics of each queue in the plan that was published last.
+// queueShares are the metrics of each queue in the plan that was published last. On nodes with a
+// label it is named by subcluster.QueueOn, and parts are of these nodes.
 type queueShares struct{ leader *rebalance.Leader }
 
 var (
@@ -152,20 +153,23 @@ func (q queueShares) Describe(out chan<- *prometheus.Desc) {
 }
 
 func (q queueShares) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, label string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
+	gauge := func(d *prometheus.Desc, v float64, of string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, of)
 	}
-	for _, p := range q.leader.Queues() {
-		gauge(queueEntitled, p.Entitled, string(p.Queue))
-		gauge(queueUsed, p.Uses, string(p.Queue))
-		gauge(queueWanted, p.Wants, string(p.Queue))
-	}
-	for _, s := range q.leader.Starts() {
-		gauge(memberCounts, s.Counts, string(s.Member))
+	if plan := q.leader.Published(); plan != nil {
+		for p, label := range plan.EachQueue {
+			name := subcluster.QueueOn{Queue: p.Queue, Label: label}.Name()
+			gauge(queueEntitled, p.Entitled, name)
+			gauge(queueUsed, p.Uses, name)
+			gauge(queueWanted, p.Wants, name)
+		}
+		for _, s := range plan.Starts {
+			gauge(memberCounts, s.Counts, string(s.Member))
+		}
 	}
 	for _, e := range q.leader.Escrow() {
-		gauge(queueHeld, float64(e.Held.MemoryMB)*(1<<20), e.Queue)
-		gauge(queueAsked, float64(e.Needs.MemoryMB)*(1<<20), e.Queue)
+		gauge(queueHeld, float64(e.Held.MemoryMB)*(1<<20), e.Name())
+		gauge(queueAsked, float64(e.Needs.MemoryMB)*(1<<20), e.Name())
 	}
 }
 

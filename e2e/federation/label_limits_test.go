@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// labelConf has one queue be guaranteed the nodes of label gpu, and so its AMs too, and the other use
+// them where it can.
+var labelConf = hadoop.Conf{
+	"yarn.scheduler.capacity.root.default.user-limit-factor":                           "100",
+	"yarn.scheduler.capacity.root.other.user-limit-factor":                             "100",
+	"yarn.node-labels.enabled":                                                         "true",
+	"yarn.scheduler.capacity.maximum-am-resource-percent":                              "1",
+	"yarn.scheduler.capacity.root.accessible-node-labels.gpu.capacity":                 "100",
+	"yarn.scheduler.capacity.root.default.accessible-node-labels":                      "gpu",
+	"yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.capacity":         "0",
+	"yarn.scheduler.capacity.root.other.accessible-node-labels":                        "gpu",
+	"yarn.scheduler.capacity.root.other.accessible-node-labels.gpu.capacity":           "100",
+	"yarn.scheduler.capacity.root.other.accessible-node-labels.gpu.maximum-capacity":   "100",
+	"yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.maximum-capacity": "100",
+}
+
+// labelNodes gives a member's first n nodes the label gpu.
+func labelNodes(t testing.TB, s *Subcluster, n int) {
+	t.Helper()
+	var doc struct {
+		Nodes struct{ Node []struct{ ID string } }
+	}
+	if process.Poll(nil, func() bool {
+		_, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/nodes", nil, &doc)
+		return err == nil && len(doc.Nodes.Node) >= n
+	}) != nil {
+		t.Fatalf("%s has not %d nodes: %+v", s.ID, n, doc)
+	}
+	if _, err := Call(t, http.MethodPost, s.Addresses.Web, "/ws/v1/cluster/add-node-labels", map[string]any{
+		"nodeLabelInfo": []map[string]any{{"name": "gpu", "exclusivity": true}},
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(doc.Nodes.Node, func(a, b struct{ ID string }) int { return strings.Compare(a.ID, b.ID) })
+	for _, node := range doc.Nodes.Node[:n] {
+		if _, err := Call(t, http.MethodPost, s.Addresses.Web, "/ws/v1/cluster/replace-node-to-labels", map[string]any{
+			"nodeToLabels": []map[string]any{{"nodeId": node.ID, "labels": []string{"gpu"}}},
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// submitLabelled is submitSleep on nodes of label gpu.
+func submitLabelled(t testing.TB, web, queue string, memoryMB int) string {
+	t.Helper()
+	id, err := NewApplication(t, web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", map[string]any{
+		"application-id": id, "application-name": "load", "queue": queue, "application-type": "TEST",
+		"max-app-attempts": 1, "resource": map[string]any{"memory": memoryMB, "vCores": 1},
+		"app-node-label-expression": "gpu", "am-container-node-label-expression": "gpu",
+		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(code, err)
+	}
+	return id
+}
+
+// A maximum of a queue on nodes of a label holds over three members in every sample, and so do
+// the caps; use comes to what the queue may have, also where it moves to another member. On
+// nodes without the label it has no maximum. Plan, tree and why tell of the label.
+func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
+	const maximum, each, node = 12288, 512, 8192
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"})
+	for i := range 3 {
+		s := f.StartSubcluster(t, i+1, labelConf)
+		f.Subclusters = append(f.Subclusters, s)
+		startSimulatedNodes(t, s, 2, node)
+	}
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 6) // nodes
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 3)
+	for _, s := range f.Subclusters {
+		labelNodes(t, s, 1)
+	}
+	f.startRebalancer(t)
+	f.applyTree(t, fmt.Sprintf("queues:\n- {queue: root.other, labels: {gpu: {maximum: {memory: %d}}}}\n", maximum))
+	if process.Poll(t.Context().Done(), func() bool { return len(escrowOf(t, web).Escrow) == 3 }) != nil {
+		t.Fatalf("not every member asks for its part\n%s", f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
+	}
+	samples := 0
+	comes := func(order []*Subcluster, want int) {
+		t.Helper()
+		began, sum, highest := time.Now(), 0, 0
+		if process.Poll(nil, func() bool {
+			sum = 0
+			for _, s := range order { // members whose use falls come last
+				sum += queueOf(t, s, "other").usedOn("gpu")
+			}
+			caps := 0
+			for _, e := range escrowOf(t, web).Escrow {
+				caps += e.Cap["memory-mb"]
+			}
+			if samples++; sum > maximum || caps > maximum {
+				t.Fatalf("sample %d: %d MB are in use and %d MB held, of %d", samples, sum, caps, maximum)
+			}
+			highest = max(highest, sum)
+			return sum >= want
+		}) != nil {
+			t.Fatalf("%d MB of %d are in use\n%s", sum, want, f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
+		}
+		t.Logf("after %s: %d MB, in %d samples none above %d", time.Since(began).Round(100*time.Millisecond), sum, samples,
+			highest)
+	}
+	one, two, three := f.Subclusters[0], f.Subclusters[1], f.Subclusters[2]
+	var first []string
+	for range 20 {
+		first = append(first, submitLabelled(t, one.Addresses.Web, "other", each))
+	}
+	comes([]*Subcluster{one, two, three}, node) // all nodes of the label there
+	var waits string
+	for range 20 {
+		waits = submitLabelled(t, two.Addresses.Web, "other", each)
+	}
+	comes([]*Subcluster{two, one, three}, maximum*95/100)
+	for range node / each { // of nodes without the label it may have all
+		submitSleep(t, one.Addresses.Web, "other", each)
+	}
+	if process.Poll(nil, func() bool { return queueOf(t, one, "other").usedOn("") == node }) != nil {
+		t.Errorf("on nodes without the label it has %d MB of %d", queueOf(t, one, "other").usedOn(""), node)
+	}
+	var doc struct{ Reasons []struct{ Text string } }
+	if _, err := Call(t, http.MethodGet, web, "/api/v1/apps/"+waits+"/why", nil, &doc); err != nil {
+		t.Error(err)
+	}
+	if text := fmt.Sprint(doc); !strings.Contains(text, "On the nodes of label gpu: Queue root.other may use") {
+		t.Errorf("why says %s", text)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"queue", "show", "--federation"}, `root\.other +gpu +document`},
+		{[]string{"rebalancer", "plan"}, `root\.other +gpu +`},
+		{[]string{"rebalancer", "why", "root.other"}, `of its nodes of label gpu`},
+		{[]string{"rebalancer", "why", "root.other"}, `of its maximum on nodes of label gpu`},
+	} {
+		f.says(t, c.says, c.args...)
+	}
+	// What runs in the first ends, and all that waits there; the third wants it.
+	for _, id := range first {
+		KillApp(t, one.Addresses.Web, id)
+	}
+	for range 20 {
+		submitLabelled(t, three.Addresses.Web, "other", each)
+	}
+	comes([]*Subcluster{three, two, one}, maximum*95/100)
+}
+
+// says waits until a command says something.
+func (f *Federation) says(t testing.TB, pattern string, args ...string) {
+	t.Helper()
+	text := ""
+	if process.Poll(nil, func() bool {
+		text = f.operate(t, args...)
+		return regexp.MustCompile(pattern).MatchString(text)
+	}) != nil {
+		t.Errorf("creel %s says nothing like %q:\n%s", strings.Join(args, " "), pattern, text)
+	}
+}
+
+// A queue that is guaranteed half of the nodes of a label in the federation recovers them in the
+// one member where its work is, of which its file says nothing: capacities follow the plan there too.
+func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
+	const each, memory = 512, 8192
+	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
+	f := startSimulation(t, 2, memory, labelConf.With(hadoop.Conf{
+		"yarn.resourcemanager.scheduler.monitor.enable": "true",
+		prefix + "monitoring_interval":                  "200",
+		prefix + "max_wait_before_kill":                 "400",
+		prefix + "total_preemption_per_round":           "1",
+		prefix + "natural_termination_factor":           "1",
+	}))
+	one, two := f.Subclusters[0], f.Subclusters[1]
+	for _, s := range f.Subclusters {
+		labelNodes(t, s, 1)
+	}
+	f.startRebalancer(t)
+	for _, s := range []*Subcluster{one, two} {
+		for range memory / each {
+			submitLabelled(t, s.Addresses.Web, "other", each)
+		}
+	}
+	if process.Poll(nil, func() bool {
+		return queueOf(t, one, "other").usedOn("gpu")+queueOf(t, two, "other").usedOn("gpu") == 2*memory
+	}) != nil {
+		t.Fatal("the members are not full")
+	}
+	f.applyTree(t, "queues:\n- {queue: root.default, labels: {gpu: {guarantee: 50%}}}\n"+
+		"- {queue: root.other, labels: {gpu: {guarantee: 50%}}}\n")
+	began := time.Now()
+	for range memory / each {
+		submitLabelled(t, one.Addresses.Web, "default", each)
+	}
+	const enough = memory * 85 / 100
+	if process.Poll(nil, func() bool { return queueOf(t, one, "default").usedOn("gpu") >= enough }) != nil {
+		t.Fatalf("it has %d of %d MB", queueOf(t, one, "default").usedOn("gpu"), memory)
+	}
+	t.Logf("%d of %d MB after %.1f s", queueOf(t, one, "default").usedOn("gpu"), memory, time.Since(began).Seconds())
+	if n := metric(t, two.Addresses.Web, "creel_rm_preempted_containers_total"); n > 0 {
+		t.Errorf("%v containers are taken back in the other member", n)
+	}
+	f.says(t, `root\.default is entitled to 50\.0% of its nodes of label gpu(.|\n)*sc-1 guarantees it memory `,
+		"rebalancer", "why", "root.default")
+	f.says(t, `(?m)^root\.default +gpu .*sc-1 memory `, "queue", "show", "--federation", "-o", "wide")
+}
