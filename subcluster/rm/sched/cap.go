@@ -122,14 +122,25 @@ func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 // Needs is what a queue uses and has reserved, and with what its applications
 // wait for: what the escrow of its maximum asks for. Applications in line count with
 // their AMs: the share for AMs is of the cap, and a cap that did not count them would
-// never let them begin.
+// never let them begin. What the queue could not get here with all nodes to itself is no
+// need: it would be held, and missing where somebody has room for it.
 func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	uses = q.used
 	uses.Add(&q.held)
 	needs = uses
 	needs.Add(&q.pending)
 	needs.Add(&q.inLine)
+	s.boundNeeds(q, &uses, &needs)
 	return uses, needs
+}
+
+// boundNeeds cuts what is needed by what a queue may have in its nodes at most, and never
+// below what is used.
+func (s *Scheduler) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
+	for ; q != nil; q = q.parent {
+		needs.Min(&q.sized().max)
+	}
+	needs.Max(uses)
 }
 
 // whyCap tells of an ask that a queue's cap stops.

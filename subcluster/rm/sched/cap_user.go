@@ -161,6 +161,7 @@ func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
 				n.Needs.Add(&a.amSize.V)
 			}
 		}
+		s.boundNeeds(q, &n.Uses, &n.Needs)
 		if !n.Needs.IsZero() {
 			out = append(out, n)
 		}
