@@ -48,7 +48,7 @@ func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...str
 // containersOf are the files that containers of an application left under their ids.
 func containersOf(t *testing.T, dir, id string) []string {
 	t.Helper()
-	files, err := filepath.Glob(dir + "/*container_*" + strings.TrimPrefix(id, "application") + "_*")
+	files, err := filepath.Glob(dir + "/*container_*" + strings.TrimPrefix(id, "application_") + "_*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,9 +132,11 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 		first = append(first, submitLabelled(t, one.Addresses.Web, "other", each))
 	}
 	comes([]*Subcluster{one, two, three}, node) // all nodes of the label there
-	var waits string
-	for range 20 {
-		waits = submitLabelled(t, two.Addresses.Web, "other", each)
+	var waits string                            // one that may begin, for AMs, and that the maximum holds back
+	for i := range 20 {
+		if id := submitLabelled(t, two.Addresses.Web, "other", each); i == 12 {
+			waits = id
+		}
 	}
 	comes([]*Subcluster{two, one, three}, maximum*95/100)
 	for range node / each { // of nodes without the label it may have all
@@ -143,12 +145,10 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	if process.Poll(nil, func() bool { return queueOf(t, one, "other").usedOn("") == node }) != nil {
 		t.Errorf("on nodes without the label it has %d MB of %d", queueOf(t, one, "other").usedOn(""), node)
 	}
-	var doc struct{ Reasons []struct{ Text string } }
-	if process.Poll(nil, func() bool { // a router searches it only once the store, which began empty, is rebuilt
-		_, err := Call(t, http.MethodGet, web, "/api/v1/apps/"+waits+"/why", nil, &doc)
-		return err == nil && strings.Contains(fmt.Sprint(doc), "On the nodes of label gpu: Queue root.other may use")
-	}) != nil {
-		t.Errorf("why says %v", doc)
+	var why struct{ Wait struct{ Text string } }
+	_, err := Call(t, http.MethodGet, two.Addresses.Web, "/api/v1/apps/"+waits+"/why", nil, &why)
+	if err != nil || !strings.Contains(why.Wait.Text, "On the nodes of label gpu: Queue root.other may use") {
+		t.Errorf("why says %+v, %v", why, err)
 	}
 	for _, c := range []struct {
 		args []string

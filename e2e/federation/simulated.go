@@ -5,12 +5,14 @@ package federation
 import (
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
 )
 
 // startSimulated starts a node of a member, with a core for each 512 MB, whose containers run
@@ -61,7 +63,15 @@ func (f *Federation) applyTree(t testing.TB, document string) {
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.operate(t, "queue", "apply", "-f", file)
+	var out []byte
+	var err error
+	if process.Poll(nil, func() bool { // the router may not have heard yet what nodes there are
+		out, err = exec.Command(rm.Binary(t), "queue", "apply", "-f", file,
+			"--server", "http://"+f.RouterAddresses[0].Web, "--user", hadoop.OSUser(t)).CombinedOutput()
+		return err == nil
+	}) != nil {
+		t.Fatalf("the queue tree is refused: %v\n%s", err, out)
+	}
 }
 
 // operate runs the command line as an administrator of the federation, against its first router.
