@@ -150,7 +150,8 @@ func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 
 // A split loses no container. What a queue that wants more than it is entitled to is
 // given by the plan fits into room and entitlement, at home first; and what fits
-// nowhere waits where it is entitled to something.
+// nowhere waits where it is entitled to something. Of a queue that by the plan has all it
+// wants it may wait at home, and where the application is, too.
 func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -194,18 +195,49 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 		if all > 0 || len(q.Members) == 0 {
 			return
 		}
+		left := false
 		for i := range view.Members {
-			if deficit(i) > 0 { // then nothing waits where there is none
-				for j := range view.Members {
-					if deficit(j) == 0 && shares[view.Members[j].ID] > 0 {
-						t.Fatalf("%d wait at %s, where the queue has used its entitlement:\n%v",
-							shares[view.Members[j].ID], view.Members[j].ID, plan.Reason)
-					}
-				}
-				return
+			left = left || deficit(i) > 0
+		}
+		for i := range view.Members {
+			m := reach[i]
+			asked := !q.Contended() && (i == 0 || m.UAM) // since the plan was made: the rest waits as without one
+			if n := shares[m.Member]; left && !asked && deficit(i) == 0 && n > 0 {
+				t.Fatalf("%d wait at %s, where the queue has used its entitlement:\n%v", n, m.Member, plan.Reason)
 			}
 		}
 	})
+}
+
+// Of a queue that wanted little when the plan was made, what is left in some member is next to
+// nothing: a new application's containers do not all wait there.
+func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
+	load := func(used int64) subcluster.Load {
+		return subcluster.Load{
+			Metrics: subcluster.ClusterMetrics{TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: 100 << 10,
+				AllocatedVirtualCores: 100},
+			Queues: []subcluster.QueueLoad{{Queue: "root.q", Used: creel.NewResource(used<<10, used)}},
+		}
+	}
+	view := subcluster.NewView(time.Unix(1000, 0), []subcluster.Status{
+		{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive, Load: load(10)},
+		{Member: subcluster.Member{ID: "sc-2"}, State: subcluster.StateActive, Load: load(0)},
+	}, nil)
+	view.Plan = planAt(t, view, subcluster.QueuePlan{Queue: "root.q", Entitled: 0.06, Wants: 0.06,
+		Members: []subcluster.MemberPlan{{Member: "sc-1", Given: 0.05}, {Member: "sc-2", Given: 0.01}}})
+	reach := []Reach{{Member: "sc-1", Home: true}, {Member: "sc-2", UAM: true}}
+	plan, err := Default().Split(view, "root.q", Group{Count: 100, Size: creel.NewResource(1024, 1)}, reach, seeded(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := map[creel.SubclusterID]int64{}
+	for _, s := range plan.Shares {
+		shares[s.Member] = s.Count
+	}
+	if shares["sc-1"] < 40 || shares["sc-2"] < 2 {
+		t.Errorf("%v wait: two fit into what the plan leaves in sc-2, and the rest waits as without a plan\n%v",
+			shares, plan.Reason)
+	}
 }
 
 // starting is two members alike with room for 40 containers each, of which the second

@@ -156,6 +156,10 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int
 // application is, and of others as few as span allows, the largest first. What the
 // queue already waits for there counts as got, as far as that leaves anything. It
 // reports whether there was such a member.
+//
+// A queue that by the plan gets all it wants, and yet waits, has asked since: the plan is
+// older than the ask. What is left of its entitlement somewhere is next to nothing then,
+// and takes that much; the rest waits as without a plan, not all of it there.
 func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64) bool {
 	deficits, most := d.deficits(plan), int(math.Ceil(math.Sqrt(float64(n))))
 	net, any := slices.Clone(deficits), false
@@ -189,7 +193,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	}
 	more := apportion(n, weights, nil)
 	for _, i := range order {
-		if d.slow(i) {
+		if d.slow(i) || !plan.queue.Contended() {
 			more[i] = min(more[i], deficits[i])
 		}
 	}

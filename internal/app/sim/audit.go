@@ -804,6 +804,9 @@ func (a *auditor) entitlements() {
 	}
 	for _, p := range paths {
 		u := queues[p]
+		if grantable, limited := a.grantable(p); limited {
+			u.demand = u.demand.Min(grantable).Max(u.used)
+		}
 		owed, lacks := invariants.Owed(u.guaranteed, u.demand, u.used, total)
 		a.sample(p, Sample{Used: u.used.Dominant(total), Entitled: owed})
 		if owed > 0 {

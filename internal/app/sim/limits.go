@@ -134,6 +134,29 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	}
 }
 
+// grantable is what of a queue's demand its users' limits in the federation allow, summed;
+// false if they have none.
+func (a *auditor) grantable(queue creel.QueuePath) (out creel.Resource, limited bool) {
+	limits := a.limits()
+	for i := range limits {
+		if q := &limits[i]; q.Path == queue && q.UserLimited() {
+			needs := map[string]creel.Resource{}
+			for _, c := range a.w.clusters {
+				if c.up {
+					for _, u := range c.m.UserUses(queue, "") {
+						needs[u.User] = needs[u.User].Add(u.Needs)
+					}
+				}
+			}
+			for _, n := range needs {
+				out = out.Add(n.Min(q.UserLimit))
+			}
+			return out, true
+		}
+	}
+	return out, false
+}
+
 func (a *auditor) holds(i invariants.Invariant, of string, breach error) {
 	a.tally.Check(i, of, breach)
 	a.check(breach == nil, "%s of %s: %v", i, of, breach)

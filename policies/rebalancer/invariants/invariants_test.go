@@ -36,6 +36,7 @@ type scene struct {
 	users   []escrow.Holder
 	weights [2]float64 // of root.a
 	plan    int64      // its version
+	hot     int64      // what a user wants whose limit is 10 GB
 	taken   bool       // something may be taken back for root.a
 	noPlan  bool
 	before  *subcluster.Plan
@@ -107,9 +108,15 @@ func (s *scene) look() *Look {
 	}
 	record := &escrow.Record{Queue: queueA, Maximum: gb(s.maximum), Source: s.source, Holders: slices.Clone(s.caps)}
 	each := &escrow.Record{Queue: queueA, Maximum: gb(10), Source: s.source, Holders: slices.Clone(s.users)}
+	users := &escrow.UsersRecord{Each: each}
+	if s.hot > 0 {
+		users.Hot = []escrow.HotUser{{User: "ann", Record: &escrow.Record{
+			Queue: queueA, Maximum: gb(10), Source: s.source, Holders: []escrow.Holder{{Member: "sc-1", Epoch: 1, Needs: gb(s.hot)}},
+		}}}
+	}
 	return &Look{
 		View: subcluster.NewView(s.at, members, nil), Tree: tree, Plan: plan, At: s.at,
-		Caps: []*escrow.Record{record}, Users: []*escrow.UsersRecord{{Each: each}}, InForce: !s.noPlan,
+		Caps: []*escrow.Record{record}, Users: []*escrow.UsersRecord{users}, InForce: !s.noPlan,
 	}
 }
 
@@ -163,6 +170,9 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 		},
 		"a queue is short of its guarantee": {
 			func(s *scene) { s.used = [2][2]int64{{20, 79}, {15, 85}} }, 40, []Invariant{Guarantee, NoStarvation},
+		},
+		"what it waits for is all above the limit of a user": {
+			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 10_000 }, 40, []Invariant{NoStarvation},
 		},
 		"it is so for a minute": {func(s *scene) { s.used[0] = [2]int64{20, 79} }, 6, nil},
 		"it is, and is given a budget": {

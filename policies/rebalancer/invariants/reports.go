@@ -339,7 +339,13 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 			guaranteed = guaranteed.Min(q.Maximum)
 		}
 	}
-	owed, lacks := Owed(guaranteed, s.used.Add(s.pending), s.used, total)
+	wants := s.used.Add(s.pending)
+	for _, u := range r.now.Users {
+		if u.Each.Queue == s.queue {
+			wants = wants.Sub(u.Beyond()).Max(s.used)
+		}
+	}
+	owed, lacks := Owed(guaranteed, wants, s.used, total)
 	var breach error
 	if lacks > lackPart*owed {
 		breach = fmt.Errorf("it is guaranteed %s, waits for %s and uses %s", guaranteed, s.pending, s.used)
