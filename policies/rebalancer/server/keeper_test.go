@@ -396,3 +396,33 @@ func (f *federation) remove(version int64) {
 		f.t.Fatal(err)
 	}
 }
+
+// A ResourceManager that starts again with applications gives nothing more of what has a
+// maximum until its nodes may have told of all that runs.
+func TestNothingGrowsUntilTheNodesOfARestartedMemberAreBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 1, 12*1024, quick)
+		defer f.close()
+		x := f.members[0]
+		x.stop()
+		f.wg.Wait()
+		again := &Keeper{
+			ID: x.id, Epoch: 1, Store: f.store, Turn: x.turn, Every: 100 * time.Millisecond, Terms: quick,
+			Recover: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		x.stop = cancel
+		f.wg.Go(func() {
+			if err := again.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		f.pass(2*time.Second, 0)
+		x.want(t, 40)
+		f.pass(17*time.Second, 0)
+		f.pass(3*time.Second, 12)
+		if each, _ := f.uses(); each[0] != 12 {
+			t.Errorf("it uses %v of 12 GiB after that", each)
+		}
+	})
+}

@@ -723,7 +723,7 @@ var table = []mutation{
 		file:     "policies/rebalancer/server/keeper.go",
 		old:      "	return k.recovers && k.Clock.Now()",
 		wrong:    "	return !MUTANT && k.recovers && k.Clock.Now()",
-		caughtBy: "internal/app/sim TestFederationWideLimitsHoldUnderFaults/members_killed",
+		caughtBy: "policies/rebalancer/server TestNothingGrowsUntilTheNodesOfARestartedMemberAreBack",
 	},
 	{
 		name:     "a start that a node's former life may have served is tried at the next",
