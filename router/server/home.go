@@ -137,7 +137,7 @@ func AtHome[T any](
 	var before []creel.SubclusterID
 	for range rounds {
 		at, moving, notRead := s.conf.Elsewhere(ctx, app)
-		if notRead != nil || len(at) == 0 || !moving && slices.Equal(at, before) {
+		if !moving && slices.Equal(at, before) {
 			break // the home's answer stands
 		}
 		for _, id := range at {
@@ -149,7 +149,9 @@ func AtHome[T any](
 				return other, again, e
 			}
 		}
-		before = at
+		if before = at; notRead != nil {
+			break // what could be read of where it may be was asked
+		}
 	}
 	return answer, home, err
 }

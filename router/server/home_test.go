@@ -105,3 +105,22 @@ func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
 		t.Errorf("one that nobody has: %v after calls of %v", err, m.calls)
 	}
 }
+
+// Where the record of moves cannot be read, the home that could be is asked all the same.
+func TestTheHomeOfNowIsAskedThoughMovesCannotBeRead(t *testing.T) {
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+	}, nil)
+	m := &moved{steps: []step{{home: "a", has: "b"}}}
+	s := New(Config{
+		Kept: 10, Homes: m, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
+		Elsewhere: func(context.Context, creel.ApplicationID) ([]creel.SubclusterID, bool, error) {
+			return []creel.SubclusterID{"b"}, false, errors.New("half a store")
+		},
+	})
+	_, home, err := AtHome(t.Context(), s, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, m.call)
+	if err != nil || home.ID != "b" || len(m.calls) != 2 {
+		t.Errorf("%v after calls of %v", err, m.calls)
+	}
+}
