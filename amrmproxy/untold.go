@@ -93,10 +93,8 @@ func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32)
 	s.unplaced = slices.Delete(s.unplaced, i, i+1)
 }
 
-// allocations is how many containers a scheduling request asks for; one that does not say, for one.
+// allocations is how many containers a scheduling request asks for; one that says nothing of
+// use, for one.
 func allocations(r *yarnpb.SchedulingRequestProto) int32 {
-	if r.GetResourceSizing().GetNumAllocations() == 0 {
-		return 1
-	}
-	return r.ResourceSizing.GetNumAllocations()
+	return max(1, r.GetResourceSizing().GetNumAllocations())
 }
