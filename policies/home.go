@@ -27,7 +27,7 @@ type homeRule interface {
 
 // homeDecision is one choice while it is made. Each submission looks at every member, and
 // somebody reads of a few: so members are codes and scores here, and what a reason says of
-// them is put together once it is known of whom (told).
+// them is put together once it is known of whom (tell).
 type homeDecision struct {
 	view  *subcluster.View
 	sub   Submission
@@ -41,7 +41,6 @@ type homeDecision struct {
 
 	// numbers writes what the score of a member was made from; nil: of nothing to tell.
 	numbers func(i int, n *Numbers)
-	byPlan  bool // the scores are by what the plan entitles the queue to
 }
 
 func newHomeDecision(view *subcluster.View, s Submission, tried []creel.SubclusterID) *homeDecision {
@@ -365,14 +364,23 @@ type sent struct {
 	size creel.Resource
 }
 
-// sentSince is what was sent to each member that is in since its last heartbeat; nil if
-// nobody counts. Applications of unknown size count as the member's average one, and at
-// least as their AM.
-func (d *homeDecision) sentSince() []sent {
+// sentTo is what went to each member of a view, parallel to its members; nil: nobody counts.
+type sentTo []sent
+
+func (s sentTo) at(i int) sent {
+	if s == nil {
+		return sent{}
+	}
+	return s[i]
+}
+
+// sentSince is what was sent to each member that is in since its last heartbeat.
+// Applications of unknown size count as the member's average one, and at least as their AM.
+func (d *homeDecision) sentSince() sentTo {
 	if d.sub.Assumed == nil {
 		return nil
 	}
-	all := make([]sent, len(d.code))
+	all := make(sentTo, len(d.code))
 	for _, i := range d.in {
 		m := d.status(i)
 		apps, size := d.sub.Assumed(m.ID)

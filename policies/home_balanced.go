@@ -47,10 +47,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	for _, i := range d.in {
 		s, label := &of[i], d.label(i)
 		free, pending, size, _ := room(d.view, d.status(i), d.load(i, label), label)
-		net := free.Sub(pending)
-		if sent != nil {
-			net = net.Sub(sent[i].size)
-		}
+		net := free.Sub(pending).Sub(sent.at(i).size)
 		s.memory, s.cores = net.MemoryMB, net.VCores
 		s.allMemory, s.allVCores = size.MemoryMB, size.VCores
 		s.roomy = d.sub.Size.Fits(net) && !net.IsZero()
@@ -66,7 +63,6 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		}
 	}
 	plan := planFor(d.view, d.sub.Queue, d.labelled())
-	d.numbers = func(i int, n *Numbers) { b.numbers(d, sent, plan, i, n) }
 	if anyRoom {
 		d.exclude(func(i int) Exclusion {
 			if !of[i].roomy {
@@ -74,10 +70,9 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			}
 			return ""
 		})
-	}
-	if anySlow && (anyRoom || anyFast) {
+	} else if anySlow && anyFast {
 		d.exclude(func(i int) Exclusion {
-			if !of[i].roomy && of[i].slow {
+			if of[i].slow {
 				return ExcludedStarting
 			}
 			return ""
@@ -85,8 +80,11 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	by := ""
 	if plan.speaks() {
-		by = b.preferEntitled(d, sent, plan)
+		if by = b.preferEntitled(d, sent, plan); by == "" {
+			plan = planned{} // no score is made from it
+		}
 	}
+	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(sent, plan, i, n) }
 	if len(d.in) == 1 {
 		return d.in[0], by + "it alone is left"
 	}
@@ -102,20 +100,18 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		" of " + string(d.id(other))
 }
 
-// numbers writes what the score of a member was made from.
-func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int, n *Numbers) {
+// balancedNumbers writes what the score of a member was made from.
+func (d *homeDecision) balancedNumbers(sent sentTo, plan planned, i int, n *Numbers) {
 	label := d.label(i)
 	n.Free, n.Pending, _, n.Of = room(d.view, d.status(i), d.load(i, label), label)
-	if sent != nil {
-		n.Apps, n.Assumed = sent[i].apps, sent[i].size
-	}
+	n.Apps, n.Assumed = sent.at(i).apps, sent.at(i).size
 	if n.Of == "label" {
 		n.Label = label
 	}
 	if counts := d.view.Plan.Counts(d.id(i)); label == "" && counts < 1 {
 		n.Starting = counts
 	}
-	if plan.speaks() && d.byPlan {
+	if plan.speaks() {
 		n.Entitled, n.Used = plan.deficit(d.status(i), n.Assumed)
 	}
 }
@@ -123,22 +119,17 @@ func (balancedHome) numbers(d *homeDecision, sent []sent, plan planned, i int, n
 // preferEntitled leaves out the members in which the queue has used what the plan
 // entitles it to, as long as there is another, and scores the others by what is left.
 // It returns how the reason begins, "" when no member is left that way.
-func (b balancedHome) preferEntitled(d *homeDecision, sent []sent, plan planned) string {
+func (b balancedHome) preferEntitled(d *homeDecision, sent sentTo, plan planned) string {
 	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
 	for _, i := range d.in {
-		var assumed creel.Resource
-		if sent != nil {
-			assumed = sent[i].size
-		}
-		entitled, used := plan.deficit(d.status(i), assumed)
+		entitled, used := plan.deficit(d.status(i), sent.at(i).size)
 		left[i] = entitled - used
 		any = any || left[i] > least
 	}
 	if !any {
 		return ""
 	}
-	d.byPlan = true
 	d.exclude(func(i int) Exclusion {
 		if left[i] > least {
 			return ""

@@ -31,9 +31,7 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		if p := d.status(i).Load.Labels.Find(d.label(i)); p != nil {
 			n.Free.MemoryMB = p.Free().MemoryMB
 		}
-		if sent != nil {
-			n.Apps, n.Assumed = sent[i].apps, sent[i].size
-		}
+		n.Apps, n.Assumed = sent.at(i).apps, sent.at(i).size
 	}
 	for _, i := range d.in {
 		var n Numbers

@@ -85,13 +85,12 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 		return cannotFit(size, p.Total, "its nodes of label "+label)
 	}
 	total := m.Load.Metrics.Total()
-	for i := range m.Load.Queues {
-		if len(size.Others) == 0 {
-			break // the queues tell of further types alone
-		}
-		if q := &m.Load.Queues[i]; q.Label == "" {
-			for _, a := range q.Capacity.Add(q.Free).Others {
-				total = total.With(a.Name, max(a.Value, total.Get(a.Name)))
+	if len(size.Others) > 0 { // of further types the queues alone tell, of which there may be hundreds
+		for i := range m.Load.Queues {
+			if q := &m.Load.Queues[i]; q.Label == "" {
+				for _, a := range q.Capacity.Add(q.Free).Others {
+					total = total.With(a.Name, max(a.Value, total.Get(a.Name)))
+				}
 			}
 		}
 	}
