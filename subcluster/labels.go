@@ -110,7 +110,6 @@ func (l *Labels) Add(q creel.QueuePath, accessible []string, byDefault string) {
 	l.Queues = slices.Insert(l.Queues, i, rule)
 }
 
-// Bounds of what is believed of one member.
 // In is the federation as its nodes with a label are alone: members have the size of that
 // partition and the rows that they report of it, of the default one ("") v itself. A member
 // that has no such nodes, or reports nothing of them, has nothing.
@@ -170,6 +169,7 @@ func (l *Load) in(label string) Load {
 	return out
 }
 
+// Bounds of what is believed of one member.
 const (
 	maxLabels     = 1000
 	maxLabelBytes = 255 // of a name, as in YARN

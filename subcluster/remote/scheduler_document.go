@@ -183,10 +183,12 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 
 // labelled are its rows on nodes with a label.
 func (q *capacityQueue) labelled(path creel.QueuePath) (rows []subcluster.QueueLoad) {
+	at := map[string]int{} // of rows, by label
 	row := func(label string) *subcluster.QueueLoad {
-		i := slices.IndexFunc(rows, func(r subcluster.QueueLoad) bool { return r.Label == label })
-		if i < 0 {
+		i, known := at[label]
+		if !known {
 			i, rows = len(rows), append(rows, subcluster.QueueLoad{Queue: path, Label: label})
+			at[label] = i
 		}
 		return &rows[i]
 	}

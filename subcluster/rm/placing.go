@@ -113,22 +113,30 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	if len(list) == 0 {
 		return nil // as in most calls
 	}
-	order, popularity := make([]int, len(list)), make([]int, len(list))
+	order := make([]int, len(list))
 	for i := range list {
 		order[i] = i
+	}
+	if !m.cfg.PopularTagsFirst {
+		return order
+	}
+	// An AM may send many requests with many tags: each is looked at twice, not once for each other.
+	type use struct{ requests, last int } // last: the request that was counted last, from 1
+	uses := map[string]use{}
+	for i := range list {
 		for _, tag := range list[i].Tags {
-			n := 0
-			for k := range list {
-				if slices.Contains(list[k].Tags, tag) {
-					n++
-				}
+			if u := uses[tag]; u.last != i+1 {
+				uses[tag] = use{u.requests + 1, i + 1}
 			}
-			popularity[i] = max(popularity[i], n)
 		}
 	}
-	if m.cfg.PopularTagsFirst {
-		slices.SortStableFunc(order, func(a, b int) int { return popularity[b] - popularity[a] })
+	popularity := make([]int, len(list))
+	for i := range list {
+		for _, tag := range list[i].Tags {
+			popularity[i] = max(popularity[i], uses[tag].requests)
+		}
 	}
+	slices.SortStableFunc(order, func(a, b int) int { return popularity[b] - popularity[a] })
 	return order
 }
 
