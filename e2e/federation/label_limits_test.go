@@ -58,25 +58,6 @@ func labelNodes(t testing.TB, s *Subcluster, n int) {
 	}
 }
 
-// submitLabelled is submitSleep on nodes of label gpu.
-func submitLabelled(t testing.TB, web, queue string, memoryMB int) string {
-	t.Helper()
-	id, err := NewApplication(t, web)
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", map[string]any{
-		"application-id": id, "application-name": "load", "queue": queue, "application-type": "TEST",
-		"max-app-attempts": 1, "resource": map[string]any{"memory": memoryMB, "vCores": 1},
-		"app-node-label-expression": "gpu", "am-container-node-label-expression": "gpu",
-		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
-	}, nil)
-	if err != nil {
-		t.Fatal(code, err)
-	}
-	return id
-}
-
 // A maximum of a queue on nodes of a label holds over three members in every sample, and so do
 // the caps; use comes to what the queue may have, also where it moves to another member. On
 // nodes without the label it has no maximum. Plan, tree and why tell of the label.
@@ -129,12 +110,12 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	one, two, three := f.Subclusters[0], f.Subclusters[1], f.Subclusters[2]
 	var first []string
 	for range 20 {
-		first = append(first, submitLabelled(t, one.Addresses.Web, "other", each))
+		first = append(first, submitSleepOn(t, "gpu", one.Addresses.Web, "other", each))
 	}
 	comes([]*Subcluster{one, two, three}, node) // all nodes of the label there
 	var waits string                            // one that may begin, for AMs, and that the maximum holds back
 	for i := range 20 {
-		if id := submitLabelled(t, two.Addresses.Web, "other", each); i == 12 {
+		if id := submitSleepOn(t, "gpu", two.Addresses.Web, "other", each); i == 12 {
 			waits = id
 		}
 	}
@@ -166,7 +147,7 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 		KillApp(t, one.Addresses.Web, id)
 	}
 	for range 20 {
-		submitLabelled(t, three.Addresses.Web, "other", each)
+		submitSleepOn(t, "gpu", three.Addresses.Web, "other", each)
 	}
 	comes([]*Subcluster{three, two, one}, maximum*95/100)
 }
@@ -202,7 +183,7 @@ func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
 	f.startRebalancer(t)
 	for _, s := range []*Subcluster{one, two} {
 		for range memory / each {
-			submitLabelled(t, s.Addresses.Web, "other", each)
+			submitSleepOn(t, "gpu", s.Addresses.Web, "other", each)
 		}
 	}
 	if process.Poll(nil, func() bool {
@@ -214,7 +195,7 @@ func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
 		"- {queue: root.other, labels: {gpu: {guarantee: 50%}}}\n")
 	began := time.Now()
 	for range memory / each {
-		submitLabelled(t, one.Addresses.Web, "default", each)
+		submitSleepOn(t, "gpu", one.Addresses.Web, "default", each)
 	}
 	const enough = memory * 85 / 100
 	if process.Poll(nil, func() bool { return queueOf(t, one, "default").usedOn("gpu") >= enough }) != nil {

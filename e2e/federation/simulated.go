@@ -84,16 +84,25 @@ func (f *Federation) operate(t testing.TB, args ...string) string {
 // and returns its id.
 func submitSleep(t testing.TB, web, queue string, memoryMB int) string {
 	t.Helper()
+	return submitSleepOn(t, "", web, queue, memoryMB)
+}
+
+// submitSleepOn is submitSleep on nodes of a label, "" for those without one.
+func submitSleepOn(t testing.TB, label, web, queue string, memoryMB int) string {
+	t.Helper()
 	id, err := NewApplication(t, web)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", map[string]any{
+	app := map[string]any{
 		"application-id": id, "application-name": "load", "queue": queue, "application-type": "TEST",
 		"max-app-attempts": 1, "resource": map[string]any{"memory": memoryMB, "vCores": 1},
 		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
-	}, nil)
-	if err != nil {
+	}
+	if label != "" {
+		app["app-node-label-expression"], app["am-container-node-label-expression"] = label, label
+	}
+	if code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", app, nil); err != nil {
 		t.Fatal(code, err)
 	}
 	return id
