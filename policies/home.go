@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -35,35 +36,49 @@ type homeDecision struct {
 	in    []int // indices of the members that are not excluded, ascending
 
 	// Parallel to view.Members:
-	code  []Exclusion // "" for those in
-	score []float64
-	queue []*subcluster.QueueLoad // of the submission, without a label; nil: not reported
+	code     []Exclusion // "" for those in
+	score    []float64
+	standing []standing // of balancedHome
+	facts    []facts
+	known    *federationFacts // where facts are from
 
 	// numbers writes what the score of a member was made from; nil: of nothing to tell.
 	numbers func(i int, n *Numbers)
 }
 
+// decisions are those that are over: of a thousand members one takes 60 kB. What has come of
+// one, the reason, has nothing of it.
+var decisions = sync.Pool{New: func() any { return &homeDecision{} }}
+
 func newHomeDecision(view *subcluster.View, s Submission, tried []creel.SubclusterID) *homeDecision {
-	d := &homeDecision{view: view, sub: s, tried: tried}
-	members := membersOf(view)
-	d.in = make([]int, len(members))
-	d.code = make([]Exclusion, len(members))
-	d.score = make([]float64, len(members))
-	d.queue = make([]*subcluster.QueueLoad, len(members))
-	for i := range members {
+	d := decisions.Get().(*homeDecision)
+	d.view, d.sub, d.tried = view, s, tried
+	d.known = factsOf(view, s.Queue, s.Label)
+	d.facts = d.known.of
+	d.in = cleared(d.in, len(d.facts))
+	d.code = cleared(d.code, len(d.facts))
+	d.score = cleared(d.score, len(d.facts))
+	d.standing = cleared(d.standing, len(d.facts))
+	for i := range d.in {
 		d.in[i] = i
-		if s.Queue != "" {
-			d.queue[i] = queueLoad(&members[i], s.Queue, "")
-		}
 	}
 	return d
 }
 
-func membersOf(view *subcluster.View) []subcluster.Status {
-	if view == nil {
-		return nil
+// over says that the decision is made and told.
+func (d *homeDecision) over() {
+	*d = homeDecision{in: d.in, code: d.code, score: d.score, standing: d.standing}
+	decisions.Put(d)
+}
+
+// cleared is a slice of n zero values, in the place of another where that is large enough.
+func cleared[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
 	}
-	return view.Members
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
@@ -71,8 +86,11 @@ func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members
 // exclude takes members out; why returns "" for those that stay.
 func (d *homeDecision) exclude(why func(i int) Exclusion) {
 	d.in = slices.DeleteFunc(d.in, func(i int) bool {
-		d.code[i] = why(i)
-		return d.code[i] != ""
+		code := why(i)
+		if code != "" {
+			d.code[i] = code
+		}
+		return code != ""
 	})
 }
 
@@ -100,6 +118,7 @@ func chooseHome(
 		}
 	}
 	d := newHomeDecision(view, s, tried)
+	defer d.over()
 	if err := d.refused(); err != nil {
 		reason.Because = "the federation does not have what it needs"
 		d.tell(&reason, -1)
@@ -144,28 +163,27 @@ func excludedText(all []Candidate) string {
 
 // filter excludes who cannot be the home of this submission, whatever the rule.
 func (d *homeDecision) filter() {
-	known, fits, may := d.queueKnownSomewhere(), d.fitsSomewhere(), d.mayNameSomewhere()
+	fits, may := d.fitsSomewhere(), d.mayNameSomewhere()
 	here, strict := d.sub.onPlaces()
 	d.exclude(func(i int) Exclusion {
-		m := d.status(i)
+		f := &d.facts[i]
 		switch {
-		case m.State != subcluster.StateActive:
-			return Exclusion(m.State.String())
-		case len(d.tried) > 0 && slices.Contains(d.tried, m.ID):
+		case f.state != "":
+			return f.state
+		case len(d.tried) > 0 && slices.Contains(d.tried, d.id(i)):
 			return ExcludedTried
-		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
+		case d.sub.Reserved != "" && d.id(i) != d.sub.Reserved:
 			return ExcludedReservation
 		}
-		label := d.label(i)
-		if code, _ := cannotHold(m, d.sub.Size, label, false); code != "" && fits {
+		if code := d.holds(i); code != "" && fits {
 			return code
 		}
 		switch {
-		case may && mayName(m, d.sub.Queue, label) != "":
+		case may && f.barred:
 			return ExcludedLabel
-		case strict && !slices.Contains(here, m.ID):
+		case strict && !slices.Contains(here, d.id(i)):
 			return ExcludedPlace
-		case known && !d.hasQueue(i):
+		case d.known.listed && !f.listed && !f.silent: // a queue that only placement rules know excludes nobody
 			return ExcludedQueue
 		}
 		return ""
@@ -253,39 +271,18 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 // from excluding everybody: whether such an application is refused for good, or waits
 // for nodes to come, is the home's to say, whose limits the view does not have.
 func (d *homeDecision) fitsSomewhere() bool {
-	if d.view == nil {
-		return true
-	}
-	for i := range d.view.Members {
-		m := &d.view.Members[i]
-		if m.State == subcluster.StateDeregistered || !hasNodes(m) {
-			continue
-		}
-		if code, _ := cannotHold(m, d.sub.Size, d.label(i), false); code == "" {
+	for i := range d.facts {
+		if d.status(i).State != subcluster.StateDeregistered && d.facts[i].nodes && d.holds(i) == "" {
 			return true
 		}
 	}
-	return false
+	return d.view == nil
 }
 
 // mayNameSomewhere keeps a label that the queue may name nowhere from excluding
 // everybody: placement rules may give the application another queue.
 func (d *homeDecision) mayNameSomewhere() bool {
-	return slices.ContainsFunc(d.in, func(i int) bool {
-		code, _ := cannotHold(d.status(i), d.sub.Size, d.label(i), false)
-		return code == "" && mayName(d.status(i), d.sub.Queue, d.label(i)) == ""
-	})
-}
-
-// queueKnownSomewhere keeps a queue that only placement rules know from
-// excluding everybody.
-func (d *homeDecision) queueKnownSomewhere() bool {
-	return slices.ContainsFunc(d.in, func(i int) bool { return d.queue[i] != nil })
-}
-
-// hasQueue reports whether a member has the submission's queue, or does not say.
-func (d *homeDecision) hasQueue(i int) bool {
-	return d.queue[i] != nil || d.sub.Queue == "" || len(d.status(i).Load.Queues) == 0
+	return slices.ContainsFunc(d.in, func(i int) bool { return !d.facts[i].barred && d.holds(i) == "" })
 }
 
 // queueLoad finds a queue's figures by its full path or, as clients may send
@@ -304,14 +301,6 @@ func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluste
 		}
 	}
 	return nil
-}
-
-// load is what a member reports of the submission's queue for a label; nil: nothing.
-func (d *homeDecision) load(i int, label string) *subcluster.QueueLoad {
-	if label == "" {
-		return d.queue[i]
-	}
-	return queueLoad(d.status(i), d.sub.Queue, label)
 }
 
 // room is what a member has for a queue and label: free now, waited for, and
@@ -409,6 +398,9 @@ func (w Weights) of(id creel.SubclusterID) float64 {
 
 // excludeWeightless takes out members of weight 0.
 func (d *homeDecision) excludeWeightless(w Weights) {
+	if w == nil {
+		return
+	}
 	d.exclude(func(i int) Exclusion {
 		if w.of(d.id(i)) <= 0 {
 			return ExcludedWeight

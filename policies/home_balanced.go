@@ -27,12 +27,10 @@ func (b balancedHome) given() Weights { return b.weights }
 
 func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
-// standing is a member as balancedHome sees it; amounts are of memory in MB and of cores.
+// standing is a member as balancedHome sees it: what is free there less what waits and what was sent.
 type standing struct {
-	memory, cores        int64 // free less what waits and what was sent
-	allMemory, allVCores int64 // the size of the whole
-	roomy                bool  // the AM fits into what is left
-	slow                 bool  // it starts slowly by the plan
+	memory, cores int64 // MB, and cores
+	roomy         bool  // the AM fits into what is left
 }
 
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
@@ -40,39 +38,44 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	var federation creel.Resource
-	anyRoom, anySlow, anyFast := false, false, false
-	of := make([]standing, len(d.code))
+	var federation creel.Resource // memory and cores of all that are in
+	roomy, anySlow, anyFast := 0, false, false
+	of := d.standing
 	sent := d.sentSince()
 	for _, i := range d.in {
-		s, label := &of[i], d.label(i)
-		free, pending, size, _ := room(d.view, d.status(i), d.load(i, label), label)
-		net := free.Sub(pending).Sub(sent.at(i).size)
+		s, f := &of[i], &d.facts[i]
+		net := f.net
+		if sent != nil {
+			net = net.Sub(sent[i].size)
+		}
 		s.memory, s.cores = net.MemoryMB, net.VCores
-		s.allMemory, s.allVCores = size.MemoryMB, size.VCores
 		s.roomy = d.sub.Size.Fits(net) && !net.IsZero()
-		s.slow = label == "" && d.view.Plan.Counts(d.id(i)) < 1
-		federation = federation.Add(creel.Resource{MemoryMB: size.MemoryMB, VCores: size.VCores})
-		anyRoom, anySlow, anyFast = anyRoom || s.roomy, anySlow || s.slow, anyFast || !s.slow
+		federation = federation.Add(creel.Resource{MemoryMB: f.size.memory, VCores: f.size.cores})
+		anySlow, anyFast = anySlow || f.slow, anyFast || !f.slow
+		if s.roomy {
+			roomy++
+		}
 	}
 	for _, i := range d.in {
 		s := &of[i]
-		d.score[i] = s.score(federation)
+		d.score[i] = s.score(d.facts[i].size, federation)
 		if b.weights != nil {
 			d.score[i] *= s.scale(b.weights.of(d.id(i)))
 		}
 	}
 	plan := planFor(d.view, d.sub.Queue, d.labelled())
-	if anyRoom {
+	switch {
+	case roomy == len(d.in):
+	case roomy > 0:
 		d.exclude(func(i int) Exclusion {
 			if !of[i].roomy {
 				return ExcludedFull
 			}
 			return ""
 		})
-	} else if anySlow && anyFast {
+	case anySlow && anyFast:
 		d.exclude(func(i int) Exclusion {
-			if of[i].slow {
+			if d.facts[i].slow {
 				return ExcludedStarting
 			}
 			return ""
@@ -102,15 +105,8 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 
 // balancedNumbers writes what the score of a member was made from.
 func (d *homeDecision) balancedNumbers(sent sentTo, plan planned, i int, n *Numbers) {
-	label := d.label(i)
-	n.Free, n.Pending, _, n.Of = room(d.view, d.status(i), d.load(i, label), label)
+	*n = d.known.numbers[i]
 	n.Apps, n.Assumed = sent.at(i).apps, sent.at(i).size
-	if n.Of == "label" {
-		n.Label = label
-	}
-	if counts := d.view.Plan.Counts(d.id(i)); label == "" && counts < 1 {
-		n.Starting = counts
-	}
 	if plan.speaks() {
 		n.Entitled, n.Used = plan.deficit(d.status(i), n.Assumed)
 	}
@@ -148,11 +144,11 @@ func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 // the federation, since absolute room is what a job can use; below zero it is
 // in member sizes, since what waits there in proportion to its size is how
 // long it will take.
-func (s *standing) score(federation creel.Resource) float64 {
+func (s *standing) score(size amount, federation creel.Resource) float64 {
 	if s.memory >= 0 && s.cores >= 0 {
 		return min(share(s.memory, federation.MemoryMB), share(s.cores, federation.VCores))
 	}
-	return min(share(min(s.memory, 0), s.allMemory), share(min(s.cores, 0), s.allVCores))
+	return min(share(min(s.memory, 0), size.memory), share(min(s.cores, 0), size.cores))
 }
 
 func share(x, of int64) float64 {

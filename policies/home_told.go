@@ -61,13 +61,16 @@ func (d *homeDecision) mostOf(chosen int) []int {
 	}
 	first := len(best)
 	for _, i := range d.in {
-		if i == chosen || len(best) == toldIn && d.score[i] <= d.score[best[toldIn-1]] {
+		score := d.score[i]
+		if i == chosen || len(best) == toldIn && score <= d.score[best[toldIn-1]] {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(best[first:], i, func(k, i int) int {
-			return cmp.Or(cmp.Compare(d.score[i], d.score[k]), -1) // of equals the first by id
-		})
-		best = slices.Insert(best, first+at, i)
+		at := len(best)
+		best = append(best, i)
+		for ; at > first && d.score[best[at-1]] < score; at-- { // of equals the first by id stays first
+			best[at] = best[at-1]
+		}
+		best[at] = i
 		best = best[:min(len(best), toldIn)]
 	}
 	return best

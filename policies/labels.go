@@ -51,17 +51,12 @@ func mayName(m *subcluster.Status, q creel.QueuePath, label string) string {
 }
 
 // label is the label of the submission's AM at a member.
-func (d *homeDecision) label(i int) string {
-	m := d.status(i)
-	if d.sub.Label == "" && m.Load.Labels.AMs != "" {
-		return m.Load.Labels.AMs
-	}
-	return askLabel(m, d.sub.Queue, d.sub.Label, false)
-}
+func (d *homeDecision) label(i int) string { return d.facts[i].label }
 
 // labelled reports whether the AM has a label anywhere that is still in.
 func (d *homeDecision) labelled() bool {
-	return d.sub.Label != "" || slices.ContainsFunc(d.in, func(i int) bool { return d.label(i) != "" })
+	return d.sub.Label != "" ||
+		d.known.labelled && slices.ContainsFunc(d.in, func(i int) bool { return d.label(i) != "" })
 }
 
 // label is the label of the group at a member within reach.

@@ -354,6 +354,20 @@ func BenchmarkHome(b *testing.B) {
 	}
 }
 
+// What a view says to submissions to a queue, found out once for each view and queue.
+func BenchmarkFacts(b *testing.B) {
+	for _, n := range []int{20, 1000} {
+		b.Run(fmt.Sprintf("%d-members", n), func(b *testing.B) {
+			v := published(n, 300)
+			q := v.Members[0].Load.Queues[150].Queue
+			b.ReportAllocs()
+			for b.Loop() {
+				findFacts(v, q, "")
+			}
+		})
+	}
+}
+
 // An ask for 1,000 containers over 20 members, of a goal of 200 us.
 func BenchmarkSplit(b *testing.B) {
 	v := many(20)

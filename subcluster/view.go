@@ -5,6 +5,7 @@ package subcluster
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -24,7 +25,39 @@ type View struct {
 
 	KeyChanges int64 // see Records
 
-	index map[creel.SubclusterID]int
+	index   map[creel.SubclusterID]int
+	derived *derived // nil of a view that is no more than its fields
+}
+
+// derived is what decisions have made of a view for queues.
+type derived struct {
+	mu sync.RWMutex
+	of map[QueueOn]any
+}
+
+// mostDerived bounds what is kept beside a view, in members: a queue takes some 400 bytes of each.
+const mostDerived = 50_000
+
+// Derived returns what was made of the view for a queue, made when it is first asked for. It
+// follows from the view and the key alone, so it is kept as long as the view is the one in
+// force, if there are not too many. Goroutines may share it; nobody changes it.
+func (v *View) Derived(key QueueOn, made func() any) any {
+	if v.derived == nil {
+		return made()
+	}
+	v.derived.mu.RLock()
+	x := v.derived.of[key]
+	v.derived.mu.RUnlock()
+	if x != nil {
+		return x
+	}
+	x = made()
+	v.derived.mu.Lock()
+	defer v.derived.mu.Unlock()
+	if len(v.derived.of) == 0 || len(v.derived.of)*len(v.Members) < mostDerived {
+		v.derived.of[key] = x
+	}
+	return x
 }
 
 // Status is a member as the view sees it.
@@ -98,6 +131,7 @@ func NewView(at time.Time, members []Status, policies []Policy) *View {
 
 func (v *View) seal() {
 	slices.SortFunc(v.Members, func(a, b Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	v.derived = &derived{of: map[QueueOn]any{}}
 	v.index = make(map[creel.SubclusterID]int, len(v.Members))
 	for i := range v.Members {
 		v.index[v.Members[i].ID] = i
