@@ -146,6 +146,36 @@ func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
 	})
 }
 
+// A view that is a copy of another with something changed is decided over as it is: of the
+// nodes with a label alone, without a plan, when the store does not answer.
+func TestACopyOfAViewIsNotTakenForIt(t *testing.T) {
+	v := published(3, 2)
+	s := small
+	s.Queue = v.Members[0].Load.Queues[0].Queue
+	v.Plan = &subcluster.Plan{SlowStartMS: 1000, Starts: []subcluster.MemberStart{{Member: "sc-0000", Counts: 0.5}}}
+	starting := func(v *subcluster.View) float64 {
+		_, reason, err := Default().Home(v, s, nil, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reason.Candidates[0].Numbers.Starting
+	}
+	if got := starting(v); got != 0.5 {
+		t.Fatalf("it starts with %v", got)
+	}
+	changed := *v
+	changed.Plan = nil
+	if got := starting(&changed); got != 0 {
+		t.Errorf("without a plan it starts with %v", got)
+	}
+	if got := starting(subcluster.Unreachable(v, "it is down")); got != 0 {
+		t.Errorf("without a store there is no plan, and it starts with %v", got)
+	}
+	if _, reason, err := Default().Home(v.In("ssd"), s, nil, seeded(1)); err != nil || reason.Candidates[0].Numbers.Of != "cluster" {
+		t.Errorf("of its nodes with another label: %v, %v", reason, err)
+	}
+}
+
 // Many submissions are decided over one view at once.
 func TestGoroutinesShareWhatIsKnownOfAView(t *testing.T) {
 	v := published(20, 30)

@@ -303,6 +303,6 @@ func Unreachable(previous *View, why string) *View {
 	}
 	f.Reason = "the state store does not answer: " + why
 	v.Freeze, v.Plan = &f, nil
-	v.derived = &derived{of: map[QueueOn]any{}} // decisions go by the plan
+	v.derived = &derived{view: &v, of: map[QueueOn]any{}} // decisions go by the plan, too
 	return &v
 }

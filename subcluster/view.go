@@ -26,13 +26,15 @@ type View struct {
 	KeyChanges int64 // see Records
 
 	index   map[creel.SubclusterID]int
-	derived *derived // nil of a view that is no more than its fields
+	derived *derived
 }
 
-// derived is what decisions have made of a view for queues.
+// derived is what decisions have made of a view for queues. A copy of the view, which may
+// be changed, has none.
 type derived struct {
-	mu sync.RWMutex
-	of map[QueueOn]any
+	view *View
+	mu   sync.RWMutex
+	of   map[QueueOn]any
 }
 
 // mostDerived bounds what is kept beside a view, in members: a queue takes some 400 bytes of each.
@@ -42,7 +44,7 @@ const mostDerived = 50_000
 // follows from the view and the key alone, so it is kept as long as the view is the one in
 // force, if there are not too many. Goroutines may share it; nobody changes it.
 func (v *View) Derived(key QueueOn, made func() any) any {
-	if v.derived == nil {
+	if v.derived == nil || v.derived.view != v {
 		return made()
 	}
 	v.derived.mu.RLock()
@@ -131,7 +133,7 @@ func NewView(at time.Time, members []Status, policies []Policy) *View {
 
 func (v *View) seal() {
 	slices.SortFunc(v.Members, func(a, b Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	v.derived = &derived{of: map[QueueOn]any{}}
+	v.derived = &derived{view: v, of: map[QueueOn]any{}}
 	v.index = make(map[creel.SubclusterID]int, len(v.Members))
 	for i := range v.Members {
 		v.index[v.Members[i].ID] = i
