@@ -429,13 +429,18 @@ func appWait() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), timeout)
 		defer cancel()
+		known := "no answer came"
 		for {
 			a, err := f.app(ctx, id)
 			if ctx.Err() != nil {
 				return &coded{
 					exitUnreachable,
-					fmt.Errorf("%s is not %s after %v; it was %s", id, state, timeout, a.State),
+					fmt.Errorf("%s is not %s after %v: %s; `creel app why %s` says what it waits for",
+						id, state, timeout, known, id),
 				}
+			}
+			if known = "it was " + a.State + " when last seen"; err != nil {
+				known = "the last answer was: " + err.Error()
 			}
 			if err != nil && exitCode(err) != exitUnreachable {
 				return err

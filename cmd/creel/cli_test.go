@@ -237,7 +237,10 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "app status "+id+" -o yaml", "mine")
 
 	// An AM that runs nothing never registers: the wait ends by its timeout.
-	s.run(exitUnreachable, "app", "wait", "--for", "state=RUNNING", "--timeout", "200ms", id)
+	out := s.run(exitUnreachable, "app", "wait", "--for", "state=RUNNING", "--timeout", "1s", id)
+	if !strings.Contains(out, "it was ACCEPTED when last seen") {
+		t.Errorf("a wait that ends by its timeout says\n%s", out)
+	}
 	other.shows(exitOK, "app kill "+id, id)
 	s.run(exitOK, "app", "wait", "--for", "state=KILLED", "--timeout", "1m", id)
 	s.run(exitWaitFailed, "app", "wait", "--for", "state=FINISHED", "--timeout", "1m", id)

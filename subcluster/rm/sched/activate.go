@@ -2,6 +2,8 @@
 
 package sched
 
+import "slices"
+
 // Activation: an application in a queue waits until its AM may run, which the
 // queue's share for AMs, the user's part of it, and the numbers of applications
 // at once decide. Only then does it ask for containers.
@@ -37,6 +39,9 @@ func (s *Scheduler) enqueue(a *App) {
 	}
 	u.setInLine()
 	a.countInLine(1)
+	if a.amSize == nil {
+		l.unmanaged = append(l.unmanaged, a)
+	}
 	s.activateLater(a.queue)
 }
 
@@ -85,6 +90,10 @@ func (s *Scheduler) dequeue(a *App) {
 	u, l := a.user, a.queue.leaf
 	l.pendingApps--
 	a.countInLine(-1)
+	if a.amSize == nil {
+		i := slices.Index(l.unmanaged, a)
+		l.unmanaged = slices.Delete(l.unmanaged, i, i+1)
+	}
 	u.pending.Remove(a)
 	u.setInLine()
 	if u.pending.Len() == 0 {
@@ -141,9 +150,68 @@ func (s *Scheduler) activateApps(q *Queue) {
 			l.pending.Fix(u)
 		}
 	}
+	s.activateUnmanaged(q)
 	if l.pending.Len() > 0 {
 		s.watch(q) // loosen, which may have brought us here, has forgotten it
+		s.holdAMs(q)
 	}
+}
+
+// activateUnmanaged starts those whose AM runs elsewhere, though the share for AMs holds
+// others back: an application that runs in one subcluster waits for its containers of
+// another, and where both would wait behind AMs in line neither would ever end.
+func (s *Scheduler) activateUnmanaged(q *Queue) {
+	for i := 0; i < len(q.leaf.unmanaged); {
+		a := q.leaf.unmanaged[i]
+		limit, where := s.mayActivate(a, inDecisions)
+		switch {
+		case limit == LimitNone:
+			s.Activate(a) // and it is out of the line
+		case where != nil:
+			return // the queue runs as many as it may
+		default:
+			i++
+		}
+	}
+}
+
+// holdAMs remembers a leaf in which applications stay in line.
+func (s *Scheduler) holdAMs(q *Queue) {
+	if !q.leaf.heldAMs {
+		q.leaf.heldAMs = true
+		s.tree.heldAMs = append(s.tree.heldAMs, q)
+	}
+}
+
+// amsMayStart has leaves tried in which applications stay in line: the share for AMs is one
+// of what a queue may have at the moment, which rises as other queues give something back, and
+// a user's part of it as others of the queue want nothing more.
+func (s *Scheduler) amsMayStart() {
+	if s.main != nil {
+		s = s.main
+	}
+	s.tree.amsDue = len(s.tree.heldAMs)
+}
+
+// amTries is how many leaves with applications in line one Schedule tries because
+// something was given back elsewhere; the next one goes on with the others.
+const amTries = 8
+
+// tryHeldAMs has the leaf tried that was not for the longest, and reports whether one was due.
+func (s *Scheduler) tryHeldAMs() bool {
+	t := &s.tree
+	if t.amsDue == 0 {
+		return false
+	}
+	t.amsDue--
+	q := t.heldAMs[0]
+	t.heldAMs = t.heldAMs[1:]
+	if q.leaf == nil || q.removed {
+		return true // the queues are others since
+	}
+	q.leaf.heldAMs = false
+	s.activateLater(q)
+	return true
 }
 
 // atOnce gives the limit on numbers of applications at once that holds a back, and the
@@ -254,6 +322,7 @@ func (s *Scheduler) chargeAM(a *App, sign int64) {
 func (s *Scheduler) Deactivate(a *App) {
 	s.dequeue(a)
 	if !a.activated {
+		s.activateLater(a.queue) // it may have been the one that those behind it waited for
 		return
 	}
 	s.appChanged(a)

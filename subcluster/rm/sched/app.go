@@ -181,6 +181,7 @@ func (s *Scheduler) SetPriority(a *App, priority int32) {
 	if a.pendSlot != 0 {
 		a.user.pending.Fix(a)
 		a.queue.leaf.pending.Fix(a.user)
+		s.activateLater(a.queue)
 	}
 }
 
@@ -257,6 +258,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 			l.weights = 0
 		}
 		s.touch(q) // fewer share: the others' limits rise
+		s.amsMayStart()
 	}
 	if a.slot == 0 {
 		return

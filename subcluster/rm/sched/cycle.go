@@ -8,7 +8,7 @@ package sched
 // Each step may cause work for those above it, so it goes round until nothing is
 // left; it ends, as each round grants or activates something, or takes work away.
 func (s *Scheduler) Schedule() []Grant {
-	for {
+	for tries := amTries; ; {
 		// 1. The cluster or the queues changed: what queues are promised is
 		//    computed anew, and whom limits stopped is tried again.
 		if s.tree.stale {
@@ -20,6 +20,10 @@ func (s *Scheduler) Schedule() []Grant {
 		if q, due := take(&s.activate); due {
 			q.leaf.queuedActivate = false
 			s.activateApps(q)
+			continue
+		}
+		if tries > 0 && s.tryHeldAMs() {
+			tries--
 			continue
 		}
 		// 3. Room that appeared on a node is offered.

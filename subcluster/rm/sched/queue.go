@@ -20,6 +20,8 @@ type tree struct {
 	stale    bool      // the cluster changed size: amounts are to be computed anew
 	version  int64     // rises when amounts are to be computed anew
 	watched  []*Queue  // those that limits stop or that have applications in line
+	heldAMs  []*Queue  // leaves where applications stay in line, the one not tried for the longest first
+	amsDue   int       // how many of them are to be tried again
 	sharesAt int64     // when FairScheduler's shares were computed for decisions; 0 = they are out of date
 	actives  uint64    // rises when a leaf gets its first application or loses its last
 	toldAt   [2]uint64 // version and actives that the shares in views are of
@@ -128,6 +130,8 @@ type leafState struct {
 	limitedUsers         int
 	pendingApps          int
 	queuedActivate       bool
+	heldAMs              bool   // it is among the tree's
+	unmanaged            []*App // in line, and their AM needs no container
 	byName               map[string]*user
 	caps                 *userCaps // of users, of what they may use in the federation; nil without any
 	userList             []*user

@@ -40,6 +40,7 @@ func (s *Scheduler) freed(q *Queue) {
 	if top != nil {
 		s.retry(top)
 	}
+	s.amsMayStart()
 	s.lendAgain()
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// lineWorld has two queues that may each have all of 16 GB; AMs of 1 GB may use an eighth of
+// what their queue may have at the moment.
+func lineWorld(t *testing.T) *world {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Root.MaxAMPercent = 0.125
+		all := queues.PercentOf(100)
+		c.Queues.Root.Children = []queues.Queue{
+			{Name: "default", Capacity: queues.PercentOf(10), MaxCapacity: all, UserFactor: 100},
+			{Name: "other", Capacity: queues.PercentOf(90), MaxCapacity: all, UserFactor: 100},
+		}
+	})
+	w.node("n1", 16384, 64, "")
+	return w
+}
+
+// inQueue is how many containers a queue runs.
+func (w *world) inQueue(queue creel.QueuePath) int64 {
+	uses, _, _ := w.m.QueueUse(queue, "")
+	return uses.MemoryMB / 1024
+}
+
+// What a queue's AMs may use is a share of what the queue may have at the moment. It rises when
+// another queue gives something back, and then those in line start, though nothing ended in theirs.
+func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
+	w := lineWorld(t)
+	busy := w.submit("bob", "other", nil)
+	w.pump()
+	w.register(busy)
+	var held []creel.ContainerID
+	for _, c := range w.asks(busy, ask(1, "*", 1024, 1, 14)).Granted {
+		held = append(held, c.ID)
+	}
+	for range 2 {
+		w.submit("alice", "default", nil)
+	}
+	w.pump()
+	if got := w.inQueue("root.default"); got != 1 {
+		t.Fatalf("beside a busy queue %d AMs run, want the one that always may", got)
+	}
+	w.audit()
+	w.release(busy, held...)
+	w.pump()
+	if got := w.inQueue("root.default"); got != 2 {
+		t.Errorf("beside an idle queue %d AMs run, want 2", got)
+	}
+	w.audit()
+}
+
+// An application whose AM runs in another subcluster is held back by no share for AMs, nor by those
+// in line whom it holds back: two that wait for each other's line would never end.
+func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T) {
+	w := lineWorld(t)
+	for range 5 {
+		w.submit("alice", "default", nil)
+	}
+	w.pump()
+	if got := w.inQueue("root.default"); got != 2 {
+		t.Fatalf("%d AMs run, want 2", got)
+	}
+	for _, user := range []string{"alice", "bob"} {
+		from := w.unmanaged(user, "default")
+		if got := len(w.asks(from, ask(1, "*", 1024, 1, 1)).Granted); got != 1 {
+			t.Errorf("the unmanaged AM of %s got %d containers of 1", user, got)
+		}
+	}
+	w.audit()
+}
+
+// Who leaves the line holds back nobody any more: behind an AM too large for the share wait those
+// that are not.
+func TestThoseBehindALargeAMStartWhenItIsKilled(t *testing.T) {
+	w := lineWorld(t)
+	w.submit("alice", "default", nil)
+	large := w.submit("alice", "default", func(s *Submission) { s.AM.Resource = creel.NewResource(4096, 1) })
+	w.submit("alice", "default", nil)
+	w.pump()
+	if got := w.inQueue("root.default"); got != 1 {
+		t.Fatalf("%d GB of AMs run, want the first", got)
+	}
+	w.m.Kill(w.now, large.Application, "")
+	w.pump()
+	if got := w.inQueue("root.default"); got != 2 {
+		t.Errorf("with the large one gone %d AMs run, want 2", got)
+	}
+	w.audit()
+}
