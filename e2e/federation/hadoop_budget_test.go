@@ -129,10 +129,46 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 		t.Errorf("the plan says nothing of it:\n%s", plan)
 	}
 
+	f.followsAtHadoop(t, far, each)
+
 	// Without the budget its own settings are in force again, and give the queue 70 % of it.
 	f.applyTree(t, "queues: []\n")
 	if process.Poll(nil, func() bool { return perRound() == "" && preempted(t, theirs.Web) >= 8192/2 }) != nil {
 		t.Errorf("without a budget %d MB are taken back by Hadoop's settings; a round takes %q", preempted(t, theirs.Web),
 			perRound())
+	}
+}
+
+// followsAtHadoop has a queue guaranteed most of the federation, which waits in a
+// member of Hadoop's: the capacities there follow the plan, and are as configured again when
+// plans are paused. What Hadoop's scheduler says is what counts.
+func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
+	t.Helper()
+	configured := queueOf(t, far, "default").AbsoluteCapacity
+	began := time.Now()
+	f.applyTree(t, "queues:\n- {queue: root.default, guarantee: 90%, preemption: {memory: 2048}, preemption_seconds: 15}\n")
+	for range 8 { // with what waits already it wants more there than is configured
+		submitSleep(t, far.Addresses.Web, "default", each)
+	}
+	is := func() float64 { return queueOf(t, far, "default").AbsoluteCapacity }
+	if process.Poll(nil, func() bool { return is() >= configured+4 }) != nil {
+		t.Fatalf("%.2f%% are configured, and in force are %.2f%%\n%s", configured, is(), f.operate(t, "rebalancer", "why",
+			"root.default"))
+	}
+	t.Logf("%.2f%% are configured, and %.2f%% in force after %.1f s", configured, is(), time.Since(began).Seconds())
+	if other := queueOf(t, far, "other").AbsoluteCapacity; other+is() < 99.9 || other+is() > 100.1 {
+		t.Errorf("the two have %.2f and %.2f%%", is(), other)
+	}
+	text := ""
+	if process.Poll(nil, func() bool {
+		text = f.operate(t, "rebalancer", "why", "root.default")
+		return strings.Contains(text, far.ID+" guarantees it memory ")
+	}) != nil {
+		t.Errorf("creel rebalancer why says\n%s", text)
+	}
+	t.Log(text)
+	f.operate(t, "rebalancer", "pause", "--reason", "test")
+	if process.Poll(nil, func() bool { return is() == configured }) != nil {
+		t.Errorf("plans are paused, and in force are %.2f of %.2f%%", is(), configured)
 	}
 }

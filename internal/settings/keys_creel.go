@@ -286,9 +286,10 @@ var creelRebalancerKeys = []Setting{
 		Key:     "creel.rebalancer.capacities",
 		Type:    Bool,
 		Default: "true",
-		Doc: "Whether queues in creel's ResourceManagers get what the plan gives them there before others get more " +
+		Doc: "Whether queues get in ResourceManagers what the plan gives them there before others get more " +
 			"than theirs, in place of what is configured and while the plan's lease lasts, where the federation's " +
-			"queue tree gives some queue a guarantee or a weight. Hadoop's keep what is configured.",
+			"queue tree gives some queue a guarantee or a weight. Hadoop's are set by their agents, where calls " +
+			"change them.",
 	},
 	{
 		Key:     "creel.escrow.lease",

@@ -68,7 +68,9 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 			member: m, tree: t, conf: conf, want: want, size: m.Load.Metrics.Total(),
 			mend: MemberMend{Member: m.ID}, added: map[creel.QueuePath]bool{},
 		}
-		if x.size.MemoryMB > 0 {
+		if conf[subcluster.HeldName] != "" {
+			x.note("the capacities of its queues follow the plan now: pause plans first (creel rebalancer pause)")
+		} else if x.size.MemoryMB > 0 {
 			x.run()
 		} else {
 			x.note("it has no nodes now: nothing is compared")

@@ -181,7 +181,8 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 
 // text writes what a queue may use in the unit of its capacity, rounded down.
 func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) string {
-	capacity := strings.TrimSpace(h.conf["yarn.scheduler.capacity."+string(path)+".capacity"])
+	key := "yarn.scheduler.capacity." + string(path) + ".capacity"
+	capacity := strings.TrimSpace(h.conf[key])
 	if strings.HasPrefix(capacity, "[") {
 		return fmt.Sprintf("[memory=%d,vcores=%d]", to.MemoryMB, min(to.VCores, above.VCores))
 	}
@@ -190,8 +191,11 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) stri
 		part = min(part, float64(to.VCores)/float64(above.VCores))
 	}
 	percent := min(100, math.Floor(part*100_000)/1000)
-	if least, err := strconv.ParseFloat(capacity, 64); err == nil {
-		percent = max(percent, least) // it refuses a maximum below the guarantee
+	// It refuses a maximum below the guarantee, of now and as it comes back when a plan is over.
+	for _, text := range []string{capacity, subcluster.ConfiguredQueues(h.conf)[key]} {
+		if least, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			percent = max(percent, least)
+		}
 	}
 	return strconv.FormatFloat(percent, 'f', -1, 64)
 }

@@ -29,7 +29,10 @@ type WebMember struct {
 	Nodes func() string
 	// Preempted, if given, is what it took back in intervals of preemption budgets.
 	Preempted func() []subcluster.PreemptionSpent
-	Log       *slog.Logger // nil: silent
+	// Configured, if given, is the parts of its nodes without a label that are configured for
+	// its queues while others, by the federation's plan, are in force; nil while they are.
+	Configured func() map[creel.QueuePath]float64
+	Log        *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
 	labels  subcluster.Labels
@@ -112,6 +115,9 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 		q := &load.Queues[i].Free
 		q.MemoryMB, q.VCores = min(q.MemoryMB, free.MemoryMB), min(q.VCores, free.VCores)
 	}
+	if w.Configured != nil {
+		asConfigured(load.Queues, w.Configured())
+	}
 	if w.Preempted != nil {
 		load.Preempted = w.Preempted()
 	}
@@ -119,6 +125,24 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 		load.Nodes = w.Nodes()
 	}
 	return load.JSON()
+}
+
+// asConfigured has loads tell as capacity what is configured, and what is in force as planned, so
+// that no plan is made of what a plan said.
+func asConfigured(queues []subcluster.QueueLoad, shares map[creel.QueuePath]float64) {
+	var all creel.Resource
+	for i := range queues {
+		if q := &queues[i]; q.Queue == creel.RootQueue && q.Label == "" {
+			all = q.Capacity
+		}
+	}
+	for i := range queues {
+		q := &queues[i]
+		if share, ok := shares[q.Queue]; ok && q.Label == "" {
+			planned := q.Capacity
+			q.Planned, q.Capacity = &planned, times(all, share)
+		}
+	}
 }
 
 func (w *WebMember) tell(err error) {

@@ -35,8 +35,10 @@ type Follower struct {
 	// Settings, if given, is a ResourceManager of Hadoop's for which this process speaks;
 	// Turn is not used then.
 	Settings PreemptionSettings
-	Every    time.Duration // between looks, or a sixth of a plan's lease if that is shorter
-	Log      *slog.Logger
+	// Capacities, if given with Settings, are those of its queues.
+	Capacities CapacitySettings
+	Every      time.Duration // between looks, or a sixth of a plan's lease if that is shorter
+	Log        *slog.Logger
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
@@ -45,6 +47,7 @@ type Follower struct {
 	plan       *subcluster.Plan // last told
 	list       []rm.PreemptionBudget
 	pace       paced                                 // with Settings
+	capacity   conformed                             // with Capacities
 	capacities map[string][]rebalancer.QueueCapacity // last in force, by label
 	// first is the store's clock when the plan was first looked at. What this
 	// subcluster took in the interval before is not known to a machine that recovered.
@@ -64,6 +67,7 @@ func (k *Follower) Run(ctx context.Context) error {
 	if k.Settings != nil {
 		k.recovers = true
 		defer k.release(ctx)
+		defer k.putBack(ctx)
 	} else if err := k.Turn(ctx, func(m *rm.Machine, _ time.Time) {
 		for a := range m.Apps {
 			k.recovers = k.recovers || !a.State.Ended()
@@ -118,8 +122,13 @@ func (k *Follower) round(ctx context.Context) error {
 	case k.Settings != nil:
 		if plan != nil {
 			k.list = k.budgets(plan, now, sent)
+			k.capacity.plan, k.capacity.until = plan, sent.Add(plan.Ends().Sub(now))
 		}
-		return errors.Join(err, k.steer(ctx)) // leases end all the same
+		err = errors.Join(err, k.steer(ctx))
+		if k.Capacities != nil {
+			err = errors.Join(err, k.conform(ctx))
+		}
+		return err // leases end all the same
 	case err != nil || plan == nil:
 		return err
 	}

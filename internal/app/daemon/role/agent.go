@@ -122,10 +122,11 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	}
 	budgets := &rebalance.Follower{
 		ID: c.Member.ID, Store: store, Every: hadoopBudgetPoll, Log: c.Log,
-		Settings: &remote.HadoopPreemption{Web: port, User: c.User},
+		Settings:   &remote.HadoopPreemption{Web: port, User: c.User},
+		Capacities: &remote.HadoopConf{Web: port, User: c.User},
 	}
 	member := web()
-	member.Nodes, member.Preempted = nodes.Digest, budgets.Spent
+	member.Nodes, member.Preempted, member.Configured = nodes.Digest, budgets.Spent, budgets.Configured
 	agent := &remote.Agent{
 		Store:    store,
 		Probe:    member.Probe,

@@ -782,4 +782,18 @@ var table = []mutation{
 		wrong:    "!ok || !MUTANT && sum > has+rounding {",
 		caughtBy: "subcluster/rm TestScenarios/planned-refused",
 	},
+	{
+		name:     "a capacity that an administrator changed while it followed a plan is put back",
+		file:     "subcluster/held.go",
+		old:      "		case changed[levelOf(name)]:\n",
+		wrong:    "		case !MUTANT && changed[levelOf(name)]:\n",
+		caughtBy: "policies/rebalancer TestWhatAnAdministratorChangesMeanwhileStays",
+	},
+	{
+		name:     "settings of Hadoop's follow a plan after its lease",
+		file:     "policies/rebalancer/server/capacity_settings.go",
+		old:      "c.plan.Capacities && now.Before(c.until)\n",
+		wrong:    "c.plan.Capacities && (MUTANT || now.Before(c.until))\n",
+		caughtBy: "policies/rebalancer/server TestCapacitiesOfAHadoopMemberFollowThePlan",
+	},
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// after is a configuration with properties set.
+func after(conf QueueConf, set map[string]string) QueueConf {
+	out := maps.Clone(conf)
+	for name, value := range set {
+		if out[name] = value; value == "" {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
+	for _, c := range []struct{ conf, a, b, limit string }{
+		{"root.queues=a,b root.a.capacity=70 root.b.capacity=30", "20", "80", "3.5"},
+		{"root.queues=a,b root.a.capacity=7w root.b.capacity=3w", "2w", "8w", "3.5"},
+		{"root.queues=a,b root.a.capacity=70 root.b.capacity=30 root.b.maximum-capacity=60", "40", "60", "1.75"},
+		{"root.queues=a,b root.a.capacity=70 root.b.capacity=30 root.a.user-limit-factor=2", "20", "80", "7"},
+	} {
+		conf := queueConf(c.conf)
+		follow := func(conf QueueConf, a float64) (map[string]string, bool) {
+			return FollowPlan(conf, planOf(map[creel.QueuePath]float64{"root.a": a, "root.b": 1 - a}), "sc-1", 0.02)
+		}
+		set, ok := follow(conf, 0.2)
+		now := after(conf, set)
+		got := func(name string) string { return now[capacityPrefix+name] }
+		if !ok || got("root.a.capacity") != c.a || got("root.b.capacity") != c.b || got("root.a.user-limit-factor") != c.limit ||
+			got("root.a.maximum-applications") != "7000" {
+			t.Errorf("%s: %v %v", c.conf, ok, now)
+		}
+		if again, _ := follow(now, 0.21); again != nil {
+			t.Errorf("%s: a change within the dead band sets %v", c.conf, again)
+		}
+		if s := now.ConfiguredShares(); math.Abs(s["root.a"]-0.7) > 1e-9 {
+			t.Errorf("%s: configured is said to be %v", c.conf, s)
+		}
+		if back := after(now, Restored(now)); !maps.Equal(back, conf) {
+			t.Errorf("%s: put back it is %v", c.conf, back)
+		}
+	}
+	amounts := queueConf("root.queues=a,b root.a.capacity=[memory=1024,vcores=1] root.b.capacity=[memory=1024,vcores=1]")
+	if set, ok := FollowPlan(amounts, planOf(nil), "sc-1", 0); ok || set != nil {
+		t.Errorf("amounts are set to %v", set)
+	}
+}
+
+// Whoever changes capacities while they follow a plan sees those in force: theirs is what is
+// configured from then on, on that level.
+func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
+	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
+	plan := planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8})
+	set, _ := FollowPlan(conf, plan, "sc-1", 0.02)
+	now := after(conf, set)
+	now[capacityPrefix+"root.a.capacity"], now[capacityPrefix+"root.b.capacity"] = "55", "45"
+	back := after(now, Restored(now))
+	if back[capacityPrefix+"root.a.capacity"] != "55" || back[capacityPrefix+"root.b.capacity"] != "45" {
+		t.Errorf("put back it is %v", back)
+	}
+	set, _ = FollowPlan(now, plan, "sc-1", 0.02)
+	if s := after(now, set).ConfiguredShares(); math.Abs(s["root.a"]-0.55) > 1e-9 {
+		t.Errorf("configured is said to be %v", s)
+	}
+}
+
+// Percentages of children sum to 100 and none is above its maximum, which Hadoop refuses; what
+// is put back is what was there.
+func TestSettingsOfHadoopAreValid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		conf, plan := QueueConf{}, map[creel.QueuePath]float64{}
+		var level func(above string, depth int)
+		level = func(above string, depth int) {
+			n, left := rapid.IntRange(1, 4).Draw(t, "children"), 100
+			var names []string
+			for i := range n {
+				path := fmt.Sprintf("%s.q%d", above, i)
+				names = append(names, fmt.Sprintf("q%d", i))
+				has := left
+				if i < n-1 {
+					has = rapid.IntRange(0, left).Draw(t, "capacity")
+				}
+				left -= has
+				conf[capacityPrefix+path+".capacity"] = strconv.Itoa(has)
+				if rapid.Bool().Draw(t, "bounded") {
+					most := rapid.Float64Range(float64(has), 100).Draw(t, "maximum")
+					conf[capacityPrefix+path+".maximum-capacity"] = strconv.FormatFloat(most, 'f', 3, 64)
+				}
+				plan[creel.QueuePath(path)] = rapid.Float64Range(0, 0.3).Draw(t, "planned")
+				if depth > 0 && rapid.Bool().Draw(t, "parent") {
+					level(path, depth-1)
+				}
+			}
+			conf[capacityPrefix+above+".queues"] = strings.Join(names, ",")
+		}
+		level("root", 2)
+		set, ok := FollowPlan(conf, planOf(plan), "sc-1", 0)
+		now := after(conf, set)
+		list, valid := now.queues()
+		if !ok || !valid {
+			t.Fatal("it is left as it is")
+		}
+		sums := map[creel.QueuePath]float64{}
+		for _, q := range list {
+			if sums[q.above] += q.value; q.value > q.most+1e-9 {
+				t.Errorf("%s has %v of at most %v", q.Queue, q.value, q.most)
+			}
+		}
+		for above, sum := range sums {
+			if math.Abs(sum-100) > 1e-6 {
+				t.Errorf("below %s it is %v", above, sum)
+			}
+		}
+		if back := after(now, Restored(now)); !maps.Equal(back, conf) {
+			t.Errorf("put back it is %v, was %v", back, conf)
+		}
+	})
+}
+
+// What a mend would compare with is the plan's, so there is none while a plan is followed.
+func TestAMendLeavesWhatFollowsAPlan(t *testing.T) {
+	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
+	set, _ := FollowPlan(conf, planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8}), "sc-1", 0.02)
+	size := creel.NewResource(100_000, 100)
+	view := &subcluster.View{Members: []subcluster.Status{member("sc-1", size, after(conf, set))}}
+	tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","guarantee":{"memory":50000,"vcores":50}}]}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		conf    QueueConf
+		changes int
+	}{{after(conf, set), 0}, {conf, 2}} {
+		mends := Mend(view, tree, map[creel.SubclusterID]QueueConf{"sc-1": c.conf})
+		if len(mends) != 1 || len(mends[0].Changes) != c.changes || (len(mends[0].Notes) > 0) != (c.changes == 0) {
+			t.Errorf("%+v", mends)
+		}
+	}
+}

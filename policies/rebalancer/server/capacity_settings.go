@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// CapacitySettings is the configuration of a ResourceManager that knows nothing of plans:
+// remote.HadoopConf.
+type CapacitySettings interface {
+	// Read gives the configuration of its queues, nil where calls do not change it.
+	Read(ctx context.Context) (map[string]string, error)
+	// Change sets properties at once, or none of them.
+	Change(ctx context.Context, to map[string]string) error
+}
+
+// A ResourceManager of Hadoop's makes its queues anew at each change, so there is at most one in
+// settingEvery, and none for less than settingBand of the subcluster.
+const (
+	settingEvery = 10 * time.Second
+	settingBand  = 0.02
+)
+
+// conformed is what a Follower knows of one.
+type conformed struct {
+	plan   *subcluster.Plan
+	until  time.Time // by our clock
+	looked time.Time
+	bound  bool // settings follow a plan
+	told   string
+	shares atomic.Pointer[map[creel.QueuePath]float64]
+}
+
+// Configured is the parts of the subcluster that are configured for its queues while others are
+// in force, nil while what is configured is. Any goroutine may ask.
+func (k *Follower) Configured() map[creel.QueuePath]float64 {
+	if s := k.capacity.shares.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
+
+// conform has the capacities of queues follow the plan by settings, and puts back what was
+// configured when its lease is over, also what an agent before left.
+func (k *Follower) conform(ctx context.Context) error {
+	c, now := &k.capacity, k.Clock.Now()
+	follows := c.plan != nil && c.plan.Capacities && now.Before(c.until)
+	first := c.looked.IsZero()
+	if !follows && !first && !c.bound || follows && !first && now.Sub(c.looked) < settingEvery {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, steerTime)
+	defer cancel()
+	conf, err := k.Capacities.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the configuration of its queues cannot be read: %w", err)
+	}
+	c.looked = now
+	c.noted(conf)
+	set, ok := rebalancer.Restored(conf), true
+	if follows && conf != nil {
+		set, ok = rebalancer.FollowPlan(conf, c.plan, k.ID, settingBand)
+	}
+	switch {
+	case conf == nil && follows:
+		k.tellCapacities("capacities do not follow the plan here, as the settings are those of a file: set " +
+			"yarn.scheduler.configuration.store.class there")
+		return nil
+	case !ok:
+		k.tellCapacities("capacities do not follow the plan here: they are amounts, or in several units")
+		set = rebalancer.Restored(conf)
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	if err := k.Capacities.Change(ctx, set); err != nil {
+		return err
+	}
+	for name, value := range set {
+		conf[name] = value
+	}
+	c.noted(conf)
+	if ok && follows {
+		k.tellCapacities("capacities of queues follow the plan")
+	} else if ok {
+		k.tellCapacities("capacities of queues are as configured again")
+	}
+	return nil
+}
+
+// noted takes over how the configuration is.
+func (c *conformed) noted(conf map[string]string) {
+	if c.bound = conf[subcluster.HeldName] != ""; !c.bound {
+		c.shares.Store(nil)
+		return
+	}
+	shares := rebalancer.QueueConf(conf).ConfiguredShares()
+	c.shares.Store(&shares)
+}
+
+func (k *Follower) tellCapacities(text string) {
+	if k.capacity.told != text {
+		k.capacity.told = text
+		k.Log.Info(text, "subcluster", k.ID)
+	}
+}
+
+// putBack leaves a ResourceManager with its own capacities when the agent ends.
+func (k *Follower) putBack(ctx context.Context) {
+	if k.Capacities == nil || !k.capacity.bound {
+		return
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	k.capacity.plan = nil
+	if err := k.conform(limit); err != nil {
+		k.Log.Warn("capacities still follow the plan, until an agent is started again", "subcluster", k.ID, "error", err)
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+)
+
+// HeldName is the property of a ResourceManager's scheduler configuration in which the agent
+// keeps, in the same change, what settings of queues were before it had them follow a plan.
+const HeldName = "creel.plan.before"
+
+// HeldSetting is a setting that follows a plan: what it was, "" for not set, and is.
+type HeldSetting struct{ Was, Is string }
+
+// Held reads which settings of a scheduler configuration follow a plan, by their names.
+// A record that cannot be read counts as none.
+func Held(conf map[string]string) map[string]HeldSetting {
+	out := map[string]HeldSetting{}
+	if json.Unmarshal([]byte(conf[HeldName]), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// ConfiguredQueues is a scheduler configuration as administrators have written it, without
+// what follows a plan. Where one of the settings of queues below the same one was changed
+// since, whoever did so saw the others as they are: all of them count as they are.
+func ConfiguredQueues(conf map[string]string) map[string]string {
+	held, changed := Held(conf), map[string]bool{}
+	for name, h := range held {
+		changed[levelOf(name)] = changed[levelOf(name)] || conf[name] != h.Is
+	}
+	out := maps.Clone(conf)
+	delete(out, HeldName)
+	for name, h := range held {
+		switch {
+		case changed[levelOf(name)]:
+		case h.Was == "":
+			delete(out, name)
+		default:
+			out[name] = h.Was
+		}
+	}
+	return out
+}
+
+// levelOf is the queue above that of a setting.
+func levelOf(name string) string {
+	for range 2 {
+		name = name[:max(0, strings.LastIndexByte(name, '.'))]
+	}
+	return name
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// HadoopConf reads and changes the configuration of a CapacityScheduler's queues.
+type HadoopConf struct {
+	Web  *WebPort
+	User string // as whom, "" for its static user
+}
+
+// Read gives all its properties; nil where calls do not change them.
+func (h *HadoopConf) Read(ctx context.Context) (map[string]string, error) {
+	return readConf(ctx, h.Web, h.User)
+}
+
+// Change sets properties, all in one, or none; an empty value takes one away.
+func (h *HadoopConf) Change(ctx context.Context, to map[string]string) error {
+	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, changeOf(to))
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("it does not change its queues: %d %.300s", code, bytes.TrimSpace(answer))
+	}
+	return err
+}
+
+// changeOf has properties of queues by their paths, and others by name.
+func changeOf(to map[string]string) (order SchedulerConfChange) {
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		queue, ok := strings.CutPrefix(name, "yarn.scheduler.capacity.")
+		if at := strings.LastIndexByte(queue, '.'); ok && at > 0 {
+			order.Update = Set(order.Update, queue[:at], queue[at+1:], to[name])
+			continue
+		}
+		if order.Global == nil {
+			order.Global = &Params{}
+		}
+		order.Global.Entry = append(order.Global.Entry, QueueParam{name, to[name]})
+	}
+	return order
+}
