@@ -28,6 +28,10 @@ type Documents interface {
 	PutDocument(ctx context.Context, w DocumentWrite) (Document, error)
 	// Documents reads all of a class at one moment of the store.
 	Documents(ctx context.Context, class string) (DocumentSet, error)
+	// DocumentsSince is Documents for whoever read the class before: where nothing was written in
+	// it since, in the same store, it is that set again, with the time of now. Its documents
+	// are not to be changed.
+	DocumentsSince(ctx context.Context, class string, before DocumentSet) (DocumentSet, error)
 	// DocumentHistory gives kept versions of a document, newest first, below
 	// before (0: from the newest), at most limit.
 	DocumentHistory(ctx context.Context, class, name string, before int64, limit int) ([]Document, error)
@@ -68,6 +72,13 @@ type DocumentSet struct {
 	// may have lost writes which it acknowledged (failed over, restarted,
 	// restored, emptied) has another source than before. "" if it cannot tell.
 	Source string
+	// Version is the highest that a document of the class was given, those removed among them.
+	Version int64
+}
+
+// Unchanged reports whether a set of a version in a store is the one before.
+func (s *DocumentSet) Unchanged(source string, version int64) bool {
+	return source != "" && s.Source == source && s.Version == version
 }
 
 // Find gives a document of the set.
@@ -179,6 +190,7 @@ func (t *State) Documents(now time.Time, class string) (DocumentSet, error) {
 	}
 	s := DocumentSet{Now: now, Source: t.source()}
 	if c := t.documents[class]; c != nil {
+		s.Version = c.version
 		for _, k := range c.of {
 			if len(k.Data) > 0 {
 				s.Documents = append(s.Documents, k.clone())
@@ -187,6 +199,19 @@ func (t *State) Documents(now time.Time, class string) (DocumentSet, error) {
 	}
 	slices.SortFunc(s.Documents, func(a, b Document) int { return strings.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// DocumentsSince: see Documents.
+func (t *State) DocumentsSince(now time.Time, class string, before DocumentSet) (DocumentSet, error) {
+	version := int64(0)
+	if c := t.documents[class]; c != nil {
+		version = c.version
+	}
+	if before.Unchanged(t.source(), version) {
+		before.Now = now
+		return before, nil
+	}
+	return t.Documents(now, class)
 }
 
 // DocumentHistory: see Documents.
@@ -259,6 +284,13 @@ func (m *Memory) Documents(_ context.Context, class string) (DocumentSet, error)
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.Documents(now, class)
+}
+
+// DocumentsSince implements Documents.
+func (m *Memory) DocumentsSince(_ context.Context, class string, before DocumentSet) (DocumentSet, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.DocumentsSince(now, class, before)
 }
 
 // DocumentHistory implements Documents.

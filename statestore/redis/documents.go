@@ -50,10 +50,12 @@ else redis.call('DEL', KEYS[3]) end
 if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
 return {'OK', new}`)
 
-	// KEYS documents.
+	// KEYS documents; ARGV[1] version and [2] source of what was read before, "" for nothing.
 	documentsScript = newScript("documents", noWrites+runID+`
-local t = redis.call('TIME')
-return {t[1], t[2], source(), redis.call('HGETALL', KEYS[1])}`)
+local t, from = redis.call('TIME'), source()
+local version = redis.call('HGET', KEYS[1], '') or '0'
+if ARGV[2] ~= '' and from == ARGV[2] and version == ARGV[1] then return {t[1], t[2], from, version} end
+return {t[1], t[2], from, version, redis.call('HGETALL', KEYS[1])}`)
 )
 
 // documentRecord is what the writer of a document gave.
@@ -139,19 +141,30 @@ func parseDocument(class, name, text string) (statestore.Document, error) {
 
 // Documents implements statestore.Documents.
 func (s *Store) Documents(ctx context.Context, class string) (statestore.DocumentSet, error) {
+	return s.DocumentsSince(ctx, class, statestore.DocumentSet{})
+}
+
+// DocumentsSince implements statestore.Documents.
+func (s *Store) DocumentsSince(
+	ctx context.Context, class string, before statestore.DocumentSet,
+) (statestore.DocumentSet, error) {
 	if err := statestore.CheckName("document class", class); err != nil {
 		return statestore.DocumentSet{}, err
 	}
-	v, err := s.do(ctx, reading(documentsScript, []string{s.control("doc:" + class)}))
+	v, err := s.do(ctx, reading(documentsScript, []string{s.control("doc:" + class)}, before.Version, before.Source))
 	if err != nil {
 		return statestore.DocumentSet{}, err
 	}
 	list, _ := v.([]any)
-	if len(list) != 4 {
+	if len(list) < 4 {
 		return statestore.DocumentSet{}, surprise(v)
 	}
-	set := statestore.DocumentSet{Now: serverTime(list), Source: str(list[2])}
-	for name, text := range stringMap(list[3]) {
+	set := statestore.DocumentSet{Now: serverTime(list), Source: str(list[2]), Version: num(str(list[3]))}
+	if len(list) == 4 {
+		set.Documents = before.Documents
+		return set, nil
+	}
+	for name, text := range stringMap(list[4]) {
 		if name == "" || strings.HasSuffix(text, " ") { // the newest version; a removed document
 			continue
 		}

@@ -55,6 +55,17 @@ func documents(t *testing.T, d Deployment) {
 	if set.Now.IsZero() || set.Source == "" {
 		t.Fatalf("a read has time %v and source %q", set.Now, set.Source)
 	}
+	again := read(s.DocumentsSince(ctx, "queues", set))
+	same(t, "version of the class", again.Version, a2.Version)
+	same(t, "a class in which nothing was written is not read again", &again.Documents[0], &set.Documents[0])
+	if again.Now.Before(set.Now) || again.Source != set.Source {
+		t.Fatalf("read again it is of %v and %q", again.Now, again.Source)
+	}
+	elsewhere := set
+	elsewhere.Source = "another store"
+	if is := read(s.DocumentsSince(ctx, "queues", elsewhere)); &is.Documents[0] == &set.Documents[0] {
+		t.Fatal("what was read in another store is taken for what is in this one")
+	}
 	last := a2
 	for i := range 3 {
 		last = wrote(s.PutDocument(ctx, document("queues", "a", last.Version, fmt.Sprint("v", i))))
@@ -73,6 +84,8 @@ func documents(t *testing.T, d Deployment) {
 		wrote(s.PutDocument(ctx, document("queues", "a", last.Version, ""))).Version,
 		gone.Version,
 	)
+	since := read(s.DocumentsSince(ctx, "queues", set))
+	same(t, "documents since, after a removal", len(since.Documents), 1)
 	same(t, "documents after a removal", len(read(s.Documents(ctx, "queues")).Documents), 1)
 	_, err = s.PutDocument(ctx, document("queues", "a", last.Version, "late"))
 	refused(t, err, creel.ErrConflict)

@@ -176,6 +176,17 @@ func (d documents) Documents(_ context.Context, class string) (statestore.Docume
 	})
 }
 
+func (d documents) DocumentsSince(
+	_ context.Context, class string, before statestore.DocumentSet,
+) (statestore.DocumentSet, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.DocumentSet, error)) {
+		reply(atStore(w, false, func() (statestore.DocumentSet, error) {
+			return w.store.DocumentsSince(w.storeClock(), class, before)
+		}))
+	})
+}
+
 func (d documents) PutDocument(_ context.Context, write statestore.DocumentWrite) (statestore.Document, error) {
 	w := d.f.w
 	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.Document, error)) {

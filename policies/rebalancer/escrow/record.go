@@ -329,5 +329,6 @@ func positive(r creel.Resource) creel.Resource { return r.Max(creel.Resource{}) 
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Holders = slices.Clone(r.Holders)
+	c.Awaited, c.AwaitedStanding = slices.Clone(r.Awaited), slices.Clone(r.AwaitedStanding)
 	return &c
 }

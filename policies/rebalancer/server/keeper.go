@@ -26,6 +26,7 @@ import (
 type KeeperStore interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+	DocumentsSince(ctx context.Context, class string, before statestore.DocumentSet) (statestore.DocumentSet, error)
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 }
 
@@ -54,13 +55,16 @@ type Keeper struct {
 
 	queues   map[subcluster.QueueOn]*kept
 	users    map[subcluster.QueueOn]*keptUsers
-	version  int64 // of caps told to the machine
+	version  int64                             // of caps told to the machine
+	sets     map[string]statestore.DocumentSet // last read, by class
+	records  map[string]readRecord
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
 	recovers bool            // it began with applications of the epoch before
 
 	// A store that comes back empty knows neither the queue tree nor who holds parts of it.
 	tree    statestore.Document         // the last that was read
+	parsed  *rebalancer.Tree            // it
 	source  string                      // of the store that it was read in
 	holders map[creel.SubclusterID]bool // of parts, in that store; true: without a lease
 	lost    map[creel.SubclusterID]bool // those of the store before
@@ -90,6 +94,7 @@ type kept struct {
 func (k *Keeper) Begin(ctx context.Context) error {
 	k.queues, k.users = map[subcluster.QueueOn]*kept{}, map[subcluster.QueueOn]*keptUsers{}
 	k.holders, k.lost = map[creel.SubclusterID]bool{}, map[creel.SubclusterID]bool{}
+	k.sets, k.records = map[string]statestore.DocumentSet{}, map[string]readRecord{}
 	if k.Log == nil {
 		k.Log = slog.New(slog.DiscardHandler)
 	}
@@ -153,7 +158,7 @@ func (k *Keeper) Round(ctx context.Context) error {
 			return err
 		}
 		// 4. The records, and what they give.
-		set, err := k.Store.Documents(limit, rebalancer.EscrowClass)
+		set, err := k.read(limit, rebalancer.EscrowClass)
 		if err != nil {
 			return errors.Join(err, k.force())
 		}
@@ -177,13 +182,42 @@ func (k *Keeper) Round(ctx context.Context) error {
 	}
 }
 
+// read gives a class of documents. Most rounds find it as it was, and that is told by its version.
+func (k *Keeper) read(ctx context.Context, class string) (statestore.DocumentSet, error) {
+	set, err := k.Store.DocumentsSince(ctx, class, k.sets[class])
+	if err == nil {
+		k.sets[class] = set
+	}
+	return set, err
+}
+
+// readRecord is a record as it was read, and of which version of its document.
+type readRecord struct {
+	version int64
+	source  string
+	is      *escrow.Record
+}
+
+// recordOf gives a copy of a record that may be changed. Each version is decoded once.
+func (k *Keeper) recordOf(doc *statestore.Document, source string) (*escrow.Record, error) {
+	r := k.records[doc.Name]
+	if r.is == nil || r.version != doc.Version || r.source != source {
+		r = readRecord{doc.Version, source, &escrow.Record{}}
+		if err := json.Unmarshal(doc.Data, r.is); err != nil {
+			return nil, err
+		}
+		k.records[doc.Name] = r
+	}
+	return r.is.Clone(), nil
+}
+
 // readTree takes over the federation's queue tree.
 func (k *Keeper) readTree(ctx context.Context) error {
-	set, err := k.Store.Documents(ctx, rebalancer.TreeClass)
+	set, err := k.read(ctx, rebalancer.TreeClass)
 	if err != nil {
 		return err
 	}
-	var tree rebalancer.Tree
+	tree := &rebalancer.Tree{}
 	d, ok := set.Find(rebalancer.TreeName)
 	if set.Source != k.source && k.source != "" {
 		k.lost, k.holders, k.adopted = k.holders, map[creel.SubclusterID]bool{}, k.Clock.Now()
@@ -194,15 +228,19 @@ func (k *Keeper) readTree(ctx context.Context) error {
 		}
 		ok = true
 	}
+	if k.parsed == nil || d.Version != k.tree.Version || set.Source != k.source {
+		k.parsed = nil
+	}
 	k.tree, k.source = d, set.Source
-	if ok {
-		t, err := rebalancer.ParseTree(d.Data, d.Version)
-		if err != nil {
+	if ok && k.parsed == nil {
+		if k.parsed, err = rebalancer.ParseTree(d.Data, d.Version); err != nil {
 			return err // what was in force stays in force
 		}
-		tree = *t
 	}
-	k.readUsers(&tree)
+	if ok {
+		tree = k.parsed
+	}
+	k.readUsers(tree)
 	for _, q := range k.queues {
 		q.seen = false
 	}
@@ -309,12 +347,12 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 		q := k.queues[path]
 		doc, known := set.Find(path.Name())
 		record := escrow.NewRecord(path.Queue, q.maximum, q.tree)
-		record.Label = path.Label
 		if known {
-			if err := json.Unmarshal(doc.Data, record); err != nil {
+			if record, err = k.recordOf(&doc, set.Source); err != nil {
 				return again, err
 			}
 		}
+		record.Label = path.Label
 		if strange := record.Source != set.Source || !known; strange || record.Silent(set.Now) {
 			if members == nil {
 				if members, standing, err = k.members(ctx); err != nil {

@@ -73,6 +73,15 @@ func (c cuttable) Documents(ctx context.Context, class string) (statestore.Docum
 	return c.Memory.Documents(ctx, class)
 }
 
+func (c cuttable) DocumentsSince(
+	ctx context.Context, class string, before statestore.DocumentSet,
+) (statestore.DocumentSet, error) {
+	if err := c.refused(); err != nil {
+		return statestore.DocumentSet{}, err
+	}
+	return c.Memory.DocumentsSince(ctx, class, before)
+}
+
 func newFederation(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *federation {
 	f := &federation{t: t, store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
 	f.bound(0, maximumMB)

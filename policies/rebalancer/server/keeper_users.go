@@ -76,7 +76,7 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 	if len(k.users) == 0 {
 		return false, nil
 	}
-	set, err := k.Store.Documents(ctx, rebalancer.UsersClass)
+	set, err := k.read(ctx, rebalancer.UsersClass)
 	if err != nil {
 		return false, err
 	}
