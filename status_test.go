@@ -150,9 +150,10 @@ var features = []feature{
 		[]string{"policies/rebalancer/server.TestTheLeaderFindsWhatIsBroken",
 			"policies/rebalancer/invariants.TestReportsTellWhichInvariantIsBroken"}},
 	{"rebalancer", "limits, plans and capacities of queues on nodes of a label", partial,
-		"homes and splits do not read the plan of a label, and it has no preemption budgets; drift of labels is told, not " +
-			"mended; in Hadoop's ResourceManagers what is configured counts",
-		[]string{"e2e/federation.TestAMaximumOnNodesOfALabelHoldsOverTheFederation",
+		"a label has no preemption budgets, slow starts and moves; drift of labels is told, not mended; in Hadoop's " +
+			"ResourceManagers what is configured counts",
+		[]string{"policies.TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
+			"e2e/federation.TestAMaximumOnNodesOfALabelHoldsOverTheFederation",
 			"e2e/federation.TestAGuaranteeOnNodesOfALabelFollowsThePlan"}},
 	{"rebalancer", "its queue tree as a document: apply, diff, history, rollback", works, "", []string{"cmd/creel.TestQueueTreeCommands"}},
 

@@ -12,38 +12,61 @@ import (
 // planned is what the rebalancer's plan in a view says of one queue. The zero
 // planned says nothing: everything decides as without a plan.
 type planned struct {
-	plan  *subcluster.Plan
+	plan  *subcluster.Plan // of the nodes with label
 	queue *subcluster.QueuePlan
+	label string
 }
 
-// planFor finds the plan of a queue. It speaks of the default partition only, and
-// of queues that are to follow it.
-func planFor(view *subcluster.View, q creel.QueuePath, labelled bool) planned {
-	if view == nil || view.Plan == nil || labelled {
+// planFor finds the plan of a queue on the nodes that members are chosen for: label says
+// which at each of them, by index. A plan speaks of queues that are to follow it. Where
+// members would use nodes of different labels, by their queues' defaults, none does: shares
+// of different nodes do not compare.
+func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func(i int) string) planned {
+	if view == nil || view.Plan == nil || len(members) == 0 {
 		return planned{}
 	}
-	found := view.Plan.Queue(q)
+	on := label(members[0])
+	for _, i := range members[1:] {
+		if label(i) != on {
+			return planned{}
+		}
+	}
+	plan := view.Plan.In(on)
+	found := plan.Queue(q)
 	if found == nil || found.Optout || len(found.Members) == 0 {
 		return planned{}
 	}
-	return planned{view.Plan, found}
+	return planned{plan, found, on}
 }
 
 // speaks reports whether the plan says anything of the queue.
 func (p planned) speaks() bool { return p.queue != nil }
 
 // deficit is what the queue is entitled to in a member by the plan, what it uses
-// there by the member's last report, and more that is on its way, as shares of the
-// federation; entitled less used is how much it should still get there.
+// there by the member's last report, and more that is on its way, as shares of
+// WholeOf its label; entitled less used is how much it should still get there.
 func (p planned) deficit(m *subcluster.Status, more creel.Resource) (entitled, used float64) {
 	entitled = p.queue.Given(m.ID)
-	if load := m.Load.Find(p.queue.Queue); load != nil {
+	if load := p.load(m); load != nil {
 		more = more.Add(load.Used)
 	}
 	return entitled, part(more, p.plan.Total)
 }
 
-// containers is how many of a size fit into a share of the federation.
+// load is what a member reports of the queue on the nodes of the plan; nil: nothing.
+func (p planned) load(m *subcluster.Status) *subcluster.QueueLoad {
+	return m.Load.FindOn(p.queue.Queue, p.label)
+}
+
+// WholeOf says what shares of a plan of the nodes with a label are parts of.
+func WholeOf(label string) string {
+	if label == "" {
+		return "the federation"
+	}
+	return "the federation's nodes of label " + label
+}
+
+// containers is how many of a size fit into a share.
 func (p planned) containers(share float64, size creel.Resource) int64 {
 	one := part(size, p.plan.Total)
 	switch {
@@ -56,7 +79,7 @@ func (p planned) containers(share float64, size creel.Resource) int64 {
 	return int64(min(share/one+1e-6, math.MaxInt32))
 }
 
-// part is an amount as a part of the federation by its dominant type.
+// part is an amount as a part of a total by its dominant type.
 func part(r, total creel.Resource) float64 {
 	s := r.Dominant(total)
 	if math.IsInf(s, 0) || math.IsNaN(s) {

@@ -288,15 +288,12 @@ func (d *homeDecision) mayNameSomewhere() bool {
 // queueLoad finds a queue's figures by its full path or, as clients may send
 // it, by its leaf alone.
 func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluster.QueueLoad {
-	full := q.IsFull()
-	if label == "" {
-		if l := m.Load.Find(q); l != nil || full {
-			return l
-		}
+	if l := m.Load.FindOn(q, label); l != nil || q.IsFull() {
+		return l
 	}
 	for i := range m.Load.Queues {
 		l := &m.Load.Queues[i]
-		if l.Label == label && (l.Queue == q || !full && l.Queue.Leaf() == string(q)) {
+		if l.Label == label && l.Queue.Leaf() == string(q) {
 			return l
 		}
 	}

@@ -63,7 +63,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			d.score[i] *= s.scale(b.weights.of(d.id(i)))
 		}
 	}
-	plan := planFor(d.view, d.sub.Queue, d.labelled())
+	plan := planFor(d.view, d.sub.Queue, d.in, d.label)
 	switch {
 	case roomy == len(d.in):
 	case roomy > 0:
@@ -134,6 +134,9 @@ func (b balancedHome) preferEntitled(d *homeDecision, sent sentTo, plan planned)
 	})
 	for _, i := range d.in {
 		d.score[i] = left[i] * b.weights.of(d.id(i))
+	}
+	if plan.label != "" {
+		return "by the plan the queue is entitled to more on nodes of label " + plan.label + " there; "
 	}
 	return "by the plan the queue is entitled to more there; "
 }

@@ -31,10 +31,9 @@ type amount struct{ memory, cores int64 }
 
 // federationFacts are the facts of all members of a view, parallel to them.
 type federationFacts struct {
-	of       []facts
-	numbers  []Numbers // what a score is made from, as far as the view knows it
-	listed   bool      // by some member
-	labelled bool      // some member has a label for the AM
+	of      []facts
+	numbers []Numbers // what a score is made from, as far as the view knows it
+	listed  bool      // by some member
 }
 
 // factsOf are the facts for a queue and the label that a submission names, made once for a view.
@@ -68,7 +67,7 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		f.lacks, f.most = holdsAtMost(m, f.label)
 		f.barred = mayName(m, q, f.label) != ""
 		f.nodes = hasNodes(m)
-		all.listed, all.labelled = all.listed || f.listed, all.labelled || f.label != ""
+		all.listed = all.listed || f.listed
 
 		n := &all.numbers[i]
 		var size creel.Resource

@@ -97,8 +97,8 @@ func (d *homeDecision) words(i int, n *Numbers) string {
 	case ExcludedFull, ExcludedStarting:
 		return code.Text() + " (" + n.String() + ")"
 	case ExcludedEntitlement:
-		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
-			"and not elsewhere", 100*n.Used, 100*n.Entitled)
+		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of %s, "+
+			"and not elsewhere", 100*n.Used, 100*n.Entitled, WholeOf(n.Label))
 	}
 	return code.Text()
 }

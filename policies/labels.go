@@ -53,12 +53,6 @@ func mayName(m *subcluster.Status, q creel.QueuePath, label string) string {
 // label is the label of the submission's AM at a member.
 func (d *homeDecision) label(i int) string { return d.facts[i].label }
 
-// labelled reports whether the AM has a label anywhere that is still in.
-func (d *homeDecision) labelled() bool {
-	return d.sub.Label != "" ||
-		d.known.labelled && slices.ContainsFunc(d.in, func(i int) bool { return d.label(i) != "" })
-}
-
 // label is the label of the group at a member within reach.
 func (d *splitDecision) label(i int) string {
 	m, ok := d.view.Member(d.reach[i].Member)

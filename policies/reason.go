@@ -94,7 +94,8 @@ type Numbers struct {
 	// Assumed was sent there since its last heartbeat, for Apps applications.
 	Assumed creel.Resource `json:"assumed,omitzero"`
 	Apps    int64          `json:"assumed_apps,omitempty"`
-	// Entitled and Used are shares of the federation, by the plan; 0 without one.
+	// Entitled and Used are shares of the federation, or of its nodes of Label, by the plan; 0
+	// without one.
 	Entitled float64 `json:"entitled,omitempty"`
 	Used     float64 `json:"used,omitempty"`
 	// Starting is the part of its size that it counts with by the plan; 0: all.
@@ -129,7 +130,7 @@ func (n Numbers) String() string {
 	text := of + " free " + n.Free.String() + ", pending " + n.Pending.String() + ", assumed " + n.Assumed.String() +
 		" of " + strconv.FormatInt(n.Apps, 10) + " applications"
 	if n.Entitled > 0 {
-		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.Entitled, 100*n.Used)
+		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of %s", 100*n.Entitled, 100*n.Used, WholeOf(n.Label))
 	}
 	if n.Starting > 0 {
 		text += fmt.Sprintf(", starting slowly with %.0f%% of its size", 100*n.Starting)

@@ -62,7 +62,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 		rooms[i] -= k
 		return k
 	}
-	plan := planFor(d.view, d.queue, d.label(d.home) != "")
+	plan := planFor(d.view, d.queue, d.open, d.label)
 	if plan.speaks() && plan.queue.Contended() && n > 0 {
 		text, placed := b.byEntitlement(d, plan, rooms, n)
 		if placed > 0 {
@@ -147,8 +147,8 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int
 		placed += k
 		at = append(at, fmt.Sprintf("%d at %s", k, d.reach[i].Member))
 	}
-	return fmt.Sprintf("by the plan, within the queue's entitlement (%.1f%% of the federation): %s",
-		100*plan.queue.Entitled, strings.Join(at, ", ")), placed
+	return fmt.Sprintf("by the plan, within the queue's entitlement (%.1f%% of %s): %s",
+		100*plan.queue.Entitled, WholeOf(plan.label), strings.Join(at, ", ")), placed
 }
 
 // waitByEntitlement shares n containers that fit nowhere over the members in which
@@ -165,7 +165,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	net, any := slices.Clone(deficits), false
 	for _, i := range d.open {
 		if m, ok := d.view.Member(d.reach[i].Member); ok && net[i] > 0 {
-			if load := m.Load.Find(plan.queue.Queue); load != nil {
+			if load := plan.load(m); load != nil {
 				net[i] -= plan.containers(part(load.Pending, plan.plan.Total), d.group.Size)
 			}
 			any = any || net[i] > 0

@@ -164,7 +164,11 @@ func packReason(b []byte, r *policies.Reason, claimed bool, most int) []byte {
 		b = packText(b, string(c.Code), placementText)
 		b = packFloat(b, c.Score)
 		n := &c.Numbers
-		b = packText(b, n.Of, placementText)
+		of := n.Of
+		if n.Label != "" {
+			of += " " + n.Label
+		}
+		b = packText(b, of, placementText)
 		if n.Of == "" {
 			b = packText(b, n.Text, placementText)
 			continue
@@ -350,6 +354,9 @@ func (u *unpacker) reason(t *PlacementTry) {
 		if n.Of = u.text(); n.Of == "" {
 			n.Text = u.text()
 		} else {
+			if label, ok := strings.CutPrefix(n.Of, "label "); ok {
+				n.Of, n.Label = "label", label
+			}
 			n.Free, n.Pending, n.Assumed = u.resource(), u.resource(), u.resource()
 			n.Apps, n.Entitled, n.Used, n.Starting = u.int(), u.float(), u.float(), u.float()
 		}

@@ -89,6 +89,17 @@ func TestAPlacementOfAFewMembersKeepsAllOfThem(t *testing.T) {
 	}
 }
 
+// Numbers keep the label of the nodes that they are of.
+func TestAPlacementKeepsTheLabelOfItsNodes(t *testing.T) {
+	reason := decision(3)
+	n := &reason.Candidates[0].Numbers
+	n.Of, n.Label, n.Entitled = "label", "gpu", 0.5
+	again := decoded(t, placed(reason).Encode()).Tries[0].Reason.Candidates[0].Numbers
+	if again.Of != "label" || again.Label != "gpu" || !strings.Contains(again.String(), "nodes of label gpu") {
+		t.Errorf("%+v: %s", again, again)
+	}
+}
+
 // Of sixty members the chosen one and the best of the others are kept with their numbers,
 // those that were excluded by code, and how many more there were.
 func TestAPlacementOfManyMembersKeepsTheBestAndTheExcluded(t *testing.T) {

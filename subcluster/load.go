@@ -157,16 +157,19 @@ func (l *Load) Queue(q creel.QueuePath) (QueueLoad, bool) {
 }
 
 // Find is Queue without a copy: nil when there is none, else only to be read.
-func (l *Load) Find(q creel.QueuePath) *QueueLoad {
+func (l *Load) Find(q creel.QueuePath) *QueueLoad { return l.FindOn(q, "") }
+
+// FindOn is Find of a queue's figures on the nodes of a label.
+func (l *Load) FindOn(q creel.QueuePath, label string) *QueueLoad {
 	low, high := 0, len(l.Queues)
 	for low < high {
 		mid := int(uint(low+high) / 2)
 		switch e := &l.Queues[mid]; {
-		case e.Queue == q && e.Label == "":
+		case e.Queue == q && e.Label == label:
 			return e
-		case e.Queue < q:
+		case e.Queue < q || e.Queue == q && e.Label < label:
 			low = mid + 1
-		default: // a label's figures come after those of the default partition
+		default:
 			high = mid
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
@@ -135,10 +136,11 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 	if r := d.Rebalancer; r != nil {
 		fmt.Fprintf(
 			w,
-			"rebalancer: by plan %d %s is entitled to %.1f%% of the federation, uses %.1f%% and wants %.1f%%",
+			"rebalancer: by plan %d %s is entitled to %.1f%% of %s, uses %.1f%% and wants %.1f%%",
 			r.Plan,
 			r.Queue,
 			100*r.Entitled,
+			policies.WholeOf(r.Label),
 			100*r.Uses,
 			100*r.Wants,
 		)

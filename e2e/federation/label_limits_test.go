@@ -152,6 +152,26 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	comes([]*Subcluster{three, two, one}, maximum*95/100)
 }
 
+// goesByPlanOf submits to the router, once queue lacks something by the plan of a label's nodes, until
+// the router has heard of that plan: then a home is one by it.
+func goesByPlanOf(t *testing.T, f *Federation, label, queue string, memoryMB int) {
+	t.Helper()
+	f.says(t, `(?m)^root\.`+queue+` +`+label+` +[0-9.]+% +0\.0% +[1-9]`, "rebalancer", "plan")
+	var ids []string
+	for range 8 {
+		ids = append(ids, submitSleepOn(t, label, f.RouterAddresses[0].Web, queue, memoryMB))
+		time.Sleep(100 * time.Millisecond)
+	}
+	says, why := "by the plan the queue is entitled to more on nodes of label "+label+" there", ""
+	slices.Reverse(ids)
+	for _, id := range ids {
+		if why = f.operate(t, "app", "why", id); strings.Contains(why, says) {
+			return
+		}
+	}
+	t.Errorf("no home of %d is chosen by the plan of label %s:\n%s", len(ids), label, why)
+}
+
 // says waits until a command says something.
 func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 	t.Helper()
@@ -165,14 +185,15 @@ func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 }
 
 // A queue that is guaranteed half of the nodes of a label in the federation recovers them in the
-// one member where its work is, of which its file says nothing: capacities follow the plan there too.
+// one member where its work is, of which its file says nothing: capacities follow the plan there too,
+// and homes go by what it lacks there.
 func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
 	const each, memory = 512, 8192
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	f := startSimulation(t, 2, memory, labelConf.With(hadoop.Conf{
 		"yarn.resourcemanager.scheduler.monitor.enable": "true",
 		prefix + "monitoring_interval":                  "200",
-		prefix + "max_wait_before_kill":                 "400",
+		prefix + "max_wait_before_kill":                 "4000", // until then it lacks
 		prefix + "total_preemption_per_round":           "1",
 		prefix + "natural_termination_factor":           "1",
 	}))
@@ -197,6 +218,7 @@ func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
 	for range memory / each {
 		submitSleepOn(t, "gpu", one.Addresses.Web, "default", each)
 	}
+	goesByPlanOf(t, f, "gpu", "default", each)
 	const enough = memory * 85 / 100
 	if process.Poll(nil, func() bool { return queueOf(t, one, "default").usedOn("gpu") >= enough }) != nil {
 		t.Fatalf("it has %d of %d MB", queueOf(t, one, "default").usedOn("gpu"), memory)

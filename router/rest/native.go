@@ -178,10 +178,11 @@ type WhyDoc struct {
 }
 
 // RebalancerWord is what the rebalancer's plan says of an application's queue. Parts are
-// shares of the federation, from 0 to 1.
+// shares of the federation, or of its nodes of Label, from 0 to 1.
 type RebalancerWord struct {
 	Plan     int64           `json:"plan"` // version
 	Queue    creel.QueuePath `json:"queue"`
+	Label    string          `json:"label,omitempty"`
 	Wants    float64         `json:"wants"`
 	Uses     float64         `json:"uses"`
 	Entitled float64         `json:"entitled"`

@@ -100,7 +100,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.Home)
+	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.label(), doc.Home)
 	if h.conf.Operator != nil {
 		if doc.Moving, doc.Moved, err = h.conf.Operator.MovesOf(r.Context(), app); err != nil {
 			doc.Note = cmp.Or(doc.Note, "whether it was moved is not known now: "+err.Error())
@@ -137,18 +137,34 @@ func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 	d.Submission = last.Verdict
 }
 
-// rebalancerWord is what the plan in force says of a queue; nil without a plan, or for
-// a queue that it does not know.
-func rebalancerWord(view *subcluster.View, queue creel.QueuePath, home creel.SubclusterID) *RebalancerWord {
+// label is that of the nodes that the home was chosen for, "" for those without one, or where
+// nobody knows.
+func (d *WhyDoc) label() string {
+	if n := len(d.Tries); n > 0 && d.Tries[n-1].Reason != nil {
+		r := d.Tries[n-1].Reason
+		for i := range r.Candidates {
+			if r.Candidates[i].Member == r.Chosen {
+				return r.Candidates[i].Numbers.Label
+			}
+		}
+	}
+	return ""
+}
+
+// rebalancerWord is what the plan in force says of a queue on the nodes of a label; nil without
+// a plan, or for a queue that it does not know.
+func rebalancerWord(
+	view *subcluster.View, queue creel.QueuePath, label string, home creel.SubclusterID,
+) *RebalancerWord {
 	if view == nil || view.Plan == nil {
 		return nil
 	}
-	q := view.Plan.Queue(queue)
+	q := view.Plan.In(label).Queue(queue)
 	if q == nil {
 		return nil
 	}
 	word := &RebalancerWord{
-		Plan: view.Plan.Version, Queue: q.Queue, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled,
+		Plan: view.Plan.Version, Queue: q.Queue, Label: label, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled,
 		Reason: q.Reason, Followed: !q.Optout && len(q.Members) > 0,
 	}
 	for _, m := range q.Members {
