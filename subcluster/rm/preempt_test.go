@@ -70,13 +70,14 @@ type inPartition struct {
 	label string
 }
 
-// servedNow reports whether an application was just given a container: what a round kills
-// for others may leave room for its last ask, which the round has made a claim for. The
-// next round pardons who was told.
-func (k *sentences) servedNow(id creel.ApplicationID) bool {
+// servedNow reports whether an application was just given a container, on a node of a
+// label where one is named: what a round kills for others may leave room for its last ask,
+// which the round has made a claim for. The next round pardons who was told.
+func (k *sentences) servedNow(id creel.ApplicationID, label string) bool {
 	return slices.ContainsFunc(k.r.w.m.apps[id].attempts, func(a *attempt) bool {
 		return slices.ContainsFunc(k.r.w.m.Containers(a.id), func(c ContainerView) bool {
-			return c.Created.Equal(k.r.w.now.Truncate(time.Millisecond))
+			return c.Created.Equal(k.r.w.now.Truncate(time.Millisecond)) &&
+				(label == "" || k.r.w.m.nodes[c.Node].Label() == label)
 		})
 	})
 }
@@ -164,10 +165,10 @@ func (k *sentences) see(actions []Action) {
 	}
 	for _, p := range fresh {
 		_, still := k.open[p.Container]
-		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() && !k.servedNow(p.For) {
+		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() && !k.servedNow(p.For, "") {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
-		if l := k.label(p); still && l != "" && !slices.ContainsFunc(m.sched.UseByPartition(&m.apps[p.For].App),
+		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.UseByPartition(&m.apps[p.For].App),
 			func(u sched.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
 			k.fail("%s on a node of label %s is taken for %s, which asks for nothing there", p.Container, l, p.For)
 		}
