@@ -4,6 +4,7 @@ package rm
 
 import (
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -53,6 +54,36 @@ func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
 	w.pump()
 	if got := w.inQueue("root.default"); got != 2 {
 		t.Errorf("beside an idle queue %d AMs run, want 2", got)
+	}
+	w.audit()
+}
+
+// FairScheduler's limit is a share of the queue's fair share, which rises as another queue has no
+// application any more, and is computed anew some time later.
+func TestAFairShareThatRisesStartsApplications(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Scheduler = queues.FairScheduler
+		c.Queues.Root.Children = []queues.Queue{
+			{Name: "default", Capacity: queues.WeightOf(1), MaxAMPercent: 0.125},
+			{Name: "other", Capacity: queues.WeightOf(1), MaxAMPercent: 0.5},
+		}
+	})
+	n := w.node("n1", 16384, 64, "")
+	busy := w.submit("bob", "other", nil)
+	for range 2 {
+		w.submit("alice", "default", nil)
+	}
+	if got := w.inQueue("root.default"); got != 1 {
+		t.Fatalf("with half of the cluster %d AMs run, want 1", got)
+	}
+	if _, err := w.m.Kill(w.now, busy.Application, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	w.now = w.now.Add(time.Second)
+	w.heartbeat(n)
+	if got := w.inQueue("root.default"); got != 2 {
+		t.Errorf("with all of the cluster %d AMs run, want 2", got)
 	}
 	w.audit()
 }

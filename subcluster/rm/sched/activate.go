@@ -200,6 +200,10 @@ const amTries = 8
 // tryHeldAMs has the leaf tried that was not for the longest, and reports whether one was due.
 func (s *Scheduler) tryHeldAMs() bool {
 	t := &s.tree
+	if t.amsDue == 0 && len(t.heldAMs) > 0 && t.sharesAt != 0 && s.now-t.sharesAt >= shareRefresh {
+		s.refreshShares(inDecisions) // of FairScheduler, whose limit follows them
+		s.amsMayStart()
+	}
 	if t.amsDue == 0 {
 		return false
 	}

@@ -362,7 +362,9 @@ func (c *Audit) leaf(q *Queue) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
 	}
-	if l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
+	// FairScheduler's limit is of shares that asking would compute anew.
+	_, capacity := c.s.policy.(*capacityPolicy)
+	if capacity && l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
 		if limit, _ := c.s.mayActivate(a, inDecisions); limit == LimitNone {
 			c.fail("queue %s: %s is the first in line and may start, and does not", q.path, a.id)
