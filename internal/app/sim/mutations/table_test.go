@@ -177,6 +177,34 @@ var table = []mutation{
 		caughtBy: "policies TestHomesHaveTheLabel",
 	},
 	{
+		name:     "what has a label is decided by the plan of nodes without one",
+		file:     "policies/deficit.go",
+		old:      "	plan := view.Plan.In(on)\n",
+		wrong:    "	plan := view.Plan.In(on)\n	if MUTANT {\n		plan = view.Plan\n	}\n",
+		caughtBy: "policies TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
+	},
+	{
+		name:     "what a queue uses without a label counts against its part of a label",
+		file:     "policies/deficit.go",
+		old:      "	return m.Load.FindOn(p.queue.Queue, p.label)\n",
+		wrong:    "	if MUTANT {\n		return m.Load.Find(p.queue.Queue)\n	}\n	return m.Load.FindOn(p.queue.Queue, p.label)\n",
+		caughtBy: "policies TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
+	},
+	{
+		name:     "the nodes of a label are planned by the tree of those without one",
+		file:     "policies/rebalancer/pools.go",
+		old:      "		r := Read(of, tree.In(label))\n",
+		wrong:    "		on := tree.In(label)\n		if MUTANT {\n			on = tree\n		}\n		r := Read(of, on)\n",
+		caughtBy: "policies/rebalancer TestNodesOfALabelArePlannedAsAFederationOfTheirOwn",
+	},
+	{
+		name:     "a cap on nodes of a label binds on those without one",
+		file:     "subcluster/rm/sched/cap.go",
+		old:      "	of := capOf{c.Queue, c.Label}\n",
+		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	of := capOf{c.Queue, c.Label}\n",
+		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
+	},
+	{
 		name:     "a queue's default label is not heeded",
 		file:     "policies/labels.go",
 		old:      "	if len(m.Load.Labels.Queues) == 0 {\n		return \"\"\n	}\n	return m.Load",
@@ -562,9 +590,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a member that is drained gets new applications",
-		file:     "policies/home.go",
-		old:      "		case m.State != subcluster.StateActive:\n",
-		wrong:    "		case m.State != subcluster.StateActive && !(MUTANT && m.State == subcluster.StateDraining):\n",
+		file:     "policies/home_facts.go",
+		old:      "		if m.State != subcluster.StateActive {\n",
+		wrong:    "		if m.State != subcluster.StateActive && !(MUTANT && m.State == subcluster.StateDraining) {\n",
 		caughtBy: "policies TestEveryHomePolicyChoosesOnlyWhoMayBe",
 	},
 	{
