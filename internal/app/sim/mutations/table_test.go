@@ -596,6 +596,20 @@ var table = []mutation{
 		caughtBy: "policies TestEveryHomePolicyChoosesOnlyWhoMayBe",
 	},
 	{
+		name:     "what another queue gives back starts nobody in line",
+		file:     "subcluster/rm/sched/waiting.go",
+		old:      "	s.amsMayStart()\n",
+		wrong:    "	if !MUTANT {\n		s.amsMayStart()\n	}\n",
+		caughtBy: "subcluster/rm TestWhatAnotherQueueGivesBackStartsApplications",
+	},
+	{
+		name:     "an application that runs elsewhere stands behind AMs that wait",
+		file:     "subcluster/rm/sched/activate.go",
+		old:      "	s.activateUnmanaged(q)\n",
+		wrong:    "	if !MUTANT {\n		s.activateUnmanaged(q)\n	}\n",
+		caughtBy: "subcluster/rm TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs",
+	},
+	{
 		name:     "a member that is drained gets new UAMs",
 		file:     "policies/split_rules.go",
 		old:      "	case m.State != subcluster.StateActive:\n",
