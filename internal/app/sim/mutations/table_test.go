@@ -205,6 +205,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
 	},
 	{
+		name:     "a cap outlives its lease",
+		file:     "subcluster/rm/sched/cap.go",
+		old:      "	return s.now < q.cap.until && s.sizes",
+		wrong:    "	return (MUTANT || s.now < q.cap.until) && s.sizes",
+		caughtBy: "subcluster/rm TestACapOnNodesOfALabelEndsWithItsLease",
+	},
+	{
+		name:     "the plan's capacities on nodes of a label hold on those without one",
+		file:     "subcluster/rm/sched/planned.go",
+		old:      "	if c.Label != \"\" {\n		p := s.partition",
+		wrong:    "	if c.Label != \"\" && !MUTANT {\n		p := s.partition",
+		caughtBy: "subcluster/rm TestCapacitiesOnNodesOfALabelEndWithThePlan",
+	},
+	{
 		name:     "a queue's default label is not heeded",
 		file:     "policies/labels.go",
 		old:      "	if len(m.Load.Labels.Queues) == 0 {\n		return \"\"\n	}\n	return m.Load",
