@@ -150,9 +150,9 @@ func chooseHome(
 func excludedText(all []Candidate) string {
 	const most = 8
 	var parts []string
-	for _, c := range all {
-		if c.Excluded != "" && len(parts) < most {
-			parts = append(parts, string(c.Member)+": "+c.Excluded)
+	for i := range all {
+		if c := &all[i]; c.Excluded != "" && len(parts) < most {
+			parts = append(parts, string(c.Member)+": "+c.Out())
 		}
 	}
 	if len(parts) == 0 {

@@ -94,8 +94,6 @@ func (d *homeDecision) words(i int, n *Numbers) string {
 		return fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
 	case ExcludedQueue:
 		return fmt.Sprintf("it has no queue %q", d.sub.Queue)
-	case ExcludedFull, ExcludedStarting:
-		return code.Text() + " (" + n.String() + ")"
 	case ExcludedEntitlement:
 		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of %s, "+
 			"and not elsewhere", 100*n.Used, 100*n.Entitled, WholeOf(n.Label))

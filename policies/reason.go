@@ -82,6 +82,14 @@ func (e Exclusion) Text() string {
 	return "it was " + string(e)
 }
 
+// Out is Excluded with the numbers that show it: those of one that is full, or starts.
+func (c Candidate) Out() string {
+	if (c.Code == ExcludedFull || c.Code == ExcludedStarting) && !c.Numbers.IsZero() {
+		return c.Excluded + " (" + c.Numbers.String() + ")"
+	}
+	return c.Excluded
+}
+
 // Numbers is what a score was made from. Thousands of reasons are made for one
 // that is read, so they are put into words only then.
 type Numbers struct {
@@ -159,10 +167,11 @@ func (r Reason) String() string {
 		fmt.Fprintf(&b, " (version %d of %s)", r.Version, r.PolicyOf)
 	}
 	b.WriteString(": " + r.Because)
-	for _, c := range r.Candidates {
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
 		fmt.Fprintf(&b, "\n  %s: ", c.Member)
 		if c.Excluded != "" {
-			b.WriteString("excluded, " + c.Excluded)
+			b.WriteString("excluded, " + c.Out())
 			continue
 		}
 		fmt.Fprintf(&b, "score %.3f", c.Score)

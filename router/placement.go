@@ -360,9 +360,6 @@ func (u *unpacker) reason(t *PlacementTry) {
 			n.Free, n.Pending, n.Assumed = u.resource(), u.resource(), u.resource()
 			n.Apps, n.Entitled, n.Used, n.Starting = u.int(), u.float(), u.float(), u.float()
 		}
-		if (c.Code == policies.ExcludedFull || c.Code == policies.ExcludedStarting) && !n.IsZero() {
-			c.Excluded += " (" + n.String() + ")"
-		}
 		r.Candidates = append(r.Candidates, c)
 	}
 	for all := u.count(); all > 0 && !u.bad; {
