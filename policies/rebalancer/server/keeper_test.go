@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // member is a real ResourceManager machine with one node and one application
@@ -96,6 +97,11 @@ func newFederation(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *fe
 		}
 		cfg := rm.Defaults()
 		cfg.Volatile, cfg.ClusterTimestamp = true, int64(i+1)
+		cfg.Labels, cfg.Queues.Root.Labels = rm.LabelsByCall, []string{"*"}
+		for i := range cfg.Queues.Root.Children { // all of the nodes of label gpu, where there are some
+			q, all := &cfg.Queues.Root.Children[i], queues.PercentOf(100)
+			q.Labels, q.Shares = []string{"gpu"}, []queues.LabelShare{{Label: "gpu", Capacity: all, MaxCapacity: all}}
+		}
 		m, err := rm.New(cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -219,6 +219,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestCapacitiesOnNodesOfALabelEndWithThePlan",
 	},
 	{
+		name:     "escrow on nodes of a label is asked by what the queue uses of the others",
+		file:     "policies/rebalancer/server/keeper.go",
+		old:      "			uses, needs, has := m.QueueUse(path.Queue, path.Label)\n",
+		wrong:    "			on := path.Label\n			if MUTANT {\n				on = \"\"\n			}\n			uses, needs, has := m.QueueUse(path.Queue, on)\n",
+		caughtBy: "policies/rebalancer/server TestAMaximumOnNodesOfALabelIsARecordOfItsOwn",
+	},
+	{
 		name:     "a queue's default label is not heeded",
 		file:     "policies/labels.go",
 		old:      "	if len(m.Load.Labels.Queues) == 0 {\n		return \"\"\n	}\n	return m.Load",

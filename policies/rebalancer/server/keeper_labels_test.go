@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// A maximum on nodes of a label and one on the others are records of their own: what a queue uses of
+// one counts in none of the other, in any member.
+func TestAMaximumOnNodesOfALabelIsARecordOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 12*1024, quick)
+		defer f.close()
+		for _, x := range f.members {
+			x.mu.Lock()
+			n := creel.NodeID{Host: string(x.id) + "-gpu", Port: 1}
+			err := x.m.AddLabels(time.Now(), []rm.Label{{Name: "gpu", Exclusive: true}})
+			if err == nil {
+				_, err = x.m.RegisterNode(time.Now(), &rm.RegisterNode{ID: n, Resource: creel.NewResource(65536, 64)})
+			}
+			if err == nil {
+				err = x.m.ReplaceLabels(time.Now(), []rm.NodeLabels{{Node: n, Labels: []string{"gpu"}}}, false)
+			}
+			x.mu.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		set, err := f.store.Documents(t.Context(), rebalancer.TreeClass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, _ := set.Find(rebalancer.TreeName)
+		_, err = f.store.PutDocument(t.Context(), statestore.DocumentWrite{
+			Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: was.Version,
+			Data: []byte(`{"queues":[{"queue":"root.default","maximum":{"memory":12288},
+				"labels":{"gpu":{"maximum":{"memory":6144}}}}]}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.pass(time.Second, 12)
+		on := func(x *member, label string) int64 {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			uses, _, _ := x.m.QueueUse("root.default", label)
+			return uses.MemoryMB / 1024
+		}
+		one, two := f.members[0], f.members[1]
+		one.allocate(t, rm.AllocateRequest{Asks: []rm.Ask{{
+			Priority: 2, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 40,
+			Label: rm.LabelExpression{Text: "gpu", Given: true},
+		}}})
+		f.pass(2*time.Second, 12)
+		if gpu, other := on(one, "gpu"), on(one, ""); gpu != 6 || other != 0 {
+			t.Fatalf("it uses %d GiB of 6 with the label, and %d without, where it wants none", gpu, other)
+		}
+		two.want(t, 40)
+		f.pass(2*time.Second, 12)
+		if gpu, other := on(two, "gpu"), on(two, ""); gpu != 0 || other != 12 {
+			t.Fatalf("it uses %d GiB on nodes of the label, and %d of 12 on the others", gpu, other)
+		}
+	})
+}
