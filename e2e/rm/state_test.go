@@ -144,14 +144,20 @@ func (s *stage) report(id *pb.ApplicationIdProto) *pb.ApplicationReportProto {
 	).GetApplicationReport()
 }
 
-// amClient registers as an unmanaged application's AM.
-func (s *stage) amClient(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProtocolClient {
+// amToken is that of an unmanaged application's attempt, which is there with it.
+func (s *stage) amToken(id *pb.ApplicationIdProto) (t token.Token) {
 	s.t.Helper()
-	var t token.Token
 	s.until("the AM's token", func() bool {
 		t = token.FromProto(s.report(id).GetAmRmToken())
 		return len(t.Identifier) > 0
 	})
+	return t
+}
+
+// amClient registers as an unmanaged application's AM.
+func (s *stage) amClient(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProtocolClient {
+	s.t.Helper()
+	t := s.amToken(id)
 	am := yarnrpc.NewApplicationMasterProtocolClient(
 		s.client,
 		s.Scheduler,
@@ -219,6 +225,7 @@ func (s *stage) play() (cluster int64) {
 		}))(s).GetIsUnregistered()
 	})
 	killed := s.submit("killed", nil)
+	s.amToken(killed) // Hadoop tells another progress of an application whose attempt had not begun when it was killed
 	s.until("the application is dead", func() bool {
 		return ok(
 			s.user().
