@@ -45,17 +45,19 @@ type HotUser struct {
 	*Record
 }
 
-// Beyond is what hot users want above the limit, by what members asked last: it waits, and
-// no member may give it. Of a user who is not hot nothing waits above a part of Each.
-func (r *UsersRecord) Beyond() (out creel.Resource) {
+// HoldsBack reports whether some user wants more than the limit, by what members asked last.
+// By how much nobody can tell: a member asks for no more than its nodes can give.
+func (r *UsersRecord) HoldsBack() bool {
 	for _, u := range r.Hot {
 		var needs creel.Resource
 		for i := range u.Holders {
 			needs = needs.Add(u.Holders[i].Needs)
 		}
-		out = out.Add(needs.Sub(u.Maximum).Max(creel.Resource{}))
+		if !needs.Fits(u.Maximum) {
+			return true
+		}
 	}
-	return out
+	return false
 }
 
 // UsersRequest is what a member asks for.

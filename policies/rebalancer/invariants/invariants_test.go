@@ -5,6 +5,7 @@ package invariants
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type scene struct {
 	taken   bool       // something may be taken back for root.a
 	noPlan  bool
 	before  *subcluster.Plan
+	label   string // of all nodes
 }
 
 func well() *scene {
@@ -114,10 +116,36 @@ func (s *scene) look() *Look {
 			Queue: queueA, Maximum: gb(10), Source: s.source, Holders: []escrow.Holder{{Member: "sc-1", Epoch: 1, Needs: gb(s.hot)}},
 		}}}
 	}
-	return &Look{
+	l := &Look{
 		View: subcluster.NewView(s.at, members, nil), Tree: tree, Plan: plan, At: s.at,
 		Caps: []*escrow.Record{record}, Users: []*escrow.UsersRecord{users}, InForce: !s.noPlan,
 	}
+	if s.label != "" {
+		l.relabel(s.label)
+	}
+	return l
+}
+
+// relabel makes all of a look one of nodes with a label: there are no others.
+func (l *Look) relabel(label string) {
+	for i := range l.View.Members {
+		load := &l.View.Members[i].Load
+		m := load.Metrics
+		total := creel.NewResource(m.TotalMB, m.TotalVirtualCores)
+		load.Metrics = subcluster.ClusterMetrics{}
+		load.Labels.Put(subcluster.Partition{
+			Label: label, Total: total, Used: total.Sub(creel.NewResource(m.AvailableMB, m.AvailableVirtualCores)),
+		})
+		for j := range load.Queues {
+			load.Queues[j].Label = label
+		}
+	}
+	l.Tree = &rebalancer.Tree{Version: l.Tree.Version, Labels: map[string][]rebalancer.Queue{label: l.Tree.Queues}}
+	l.Plan = &subcluster.Plan{
+		Version: l.Plan.Version, At: l.Plan.At, LeaseMS: l.Plan.LeaseMS, Tree: l.Plan.Tree,
+		Labels: []subcluster.LabelPlan{{Label: label, Plan: *l.Plan}},
+	}
+	l.Caps[0].Label, l.Users[0].Each.Label = label, label
 }
 
 // looks plays a scene for so long, a look each ten seconds, and says what was found broken.
@@ -138,7 +166,8 @@ func (s *scene) looks(r *Reports, n int) {
 }
 
 // Where all is well everything that reports can tell is judged, and nothing is broken.
-// Each wrong turn is found, by the invariant that it breaks and no other.
+// Each wrong turn is found, by the invariant that it breaks and no other, and on nodes of a label
+// as on those without one.
 func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 	for name, x := range map[string]struct {
 		turn  func(s *scene)
@@ -174,6 +203,9 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 		"what it waits for is all above the limit of a user": {
 			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 10_000 }, 40, []Invariant{NoStarvation},
 		},
+		"members ask for that user for what their nodes can give": {
+			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 11 }, 40, []Invariant{NoStarvation},
+		},
 		"it is so for a minute": {func(s *scene) { s.used[0] = [2]int64{20, 79} }, 6, nil},
 		"it is, and is given a budget": {
 			func(s *scene) { s.used, s.taken = [2][2]int64{{20, 79}, {15, 85}}, true }, 40, []Invariant{Guarantee},
@@ -190,32 +222,39 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 		},
 		"without a plan all is well": {func(s *scene) { s.noPlan = true }, 50, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s, found := well(), map[Invariant]error{}
-			r := &Reports{Within: 5 * time.Minute, Step: 0.1, Band: 0.01, Linger: 10 * time.Minute}
-			s.looks(r, 15) // more than steps: weights are where they go
-			if _, broken := r.Tally.All(); broken > 0 {
-				t.Fatalf("broken before anything was: %v", r.Tally.Broken)
-			}
-			for _, i := range Reported {
-				if i != RebalancerLoss && r.Tally.Checked[i] == 0 {
-					t.Errorf("%s was not judged", i)
+		for _, label := range []string{"", "gpu"} {
+			t.Run(name+map[string]string{"gpu": " (nodes of a label)"}[label], func(t *testing.T) {
+				s, found := well(), map[Invariant]error{}
+				s.label = label
+				r := &Reports{Within: 5 * time.Minute, Step: 0.1, Band: 0.01, Linger: 10 * time.Minute}
+				s.looks(r, 15) // more than steps: weights are where they go
+				if _, broken := r.Tally.All(); broken > 0 {
+					t.Fatalf("broken before anything was: %v", r.Tally.Broken)
 				}
-			}
-			r.Tally.Tell = func(i Invariant, of string, breach error) { found[i] = fmt.Errorf("%s: %w", of, breach) }
-			x.turn(s)
-			s.looks(r, x.looks)
-			for _, i := range x.is {
-				if found[i] == nil {
-					t.Errorf("%s is not found broken", i)
+				for _, i := range Reported {
+					if i != RebalancerLoss && r.Tally.Checked[i] == 0 {
+						t.Errorf("%s was not judged", i)
+					}
 				}
-			}
-			for i, breach := range found {
-				if t.Log(i, breach); !slices.Contains(x.is, i) {
-					t.Errorf("%s is found broken", i)
+				r.Tally.Tell = func(i Invariant, of string, breach error) {
+					if found[i] = fmt.Errorf("%s: %w", of, breach); strings.HasSuffix(of, " on nodes of label gpu") != (label != "") {
+						t.Errorf("%s of %s is found on other nodes", i, of)
+					}
 				}
-			}
-		})
+				x.turn(s)
+				s.looks(r, x.looks)
+				for _, i := range x.is {
+					if found[i] == nil {
+						t.Errorf("%s is not found broken", i)
+					}
+				}
+				for i, breach := range found {
+					if t.Log(i, breach); !slices.Contains(x.is, i) {
+						t.Errorf("%s is found broken", i)
+					}
+				}
+			})
+		}
 	}
 }
 

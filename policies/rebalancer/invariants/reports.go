@@ -339,18 +339,20 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 			guaranteed = guaranteed.Min(q.Maximum)
 		}
 	}
-	wants := s.used.Add(s.pending)
-	for _, u := range r.now.Users {
-		if u.Each.Queue == s.queue {
-			wants = wants.Sub(u.Beyond()).Max(s.used)
-		}
-	}
-	owed, lacks := Owed(guaranteed, wants, s.used, total)
+	owed, lacks := Owed(guaranteed, s.used.Add(s.pending), s.used, total)
 	var breach error
-	if lacks > lackPart*owed {
+	if lacks > lackPart*owed && !r.heldBack(s.queue) {
 		breach = fmt.Errorf("it is guaranteed %s, waits for %s and uses %s", guaranteed, s.pending, s.used)
 	}
 	r.lasts(Guarantee, string(s.queue), breach)
+}
+
+// heldBack reports whether a limit of users may be what a queue waits for. How much of what waits
+// is of which user is in no report, so nothing is said of its guarantee then.
+func (r *Reports) heldBack(queue creel.QueuePath) bool {
+	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
+		return u.Each.Queue == queue && u.HoldsBack()
+	})
 }
 
 // conserves: no member has much idle that a queue may have there, of what is its own, while
