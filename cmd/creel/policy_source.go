@@ -79,6 +79,15 @@ func (s storePolicies) view(ctx context.Context) (*subcluster.View, error) {
 	if err != nil {
 		return nil, err
 	}
+	plans, err := s.Documents(ctx, subcluster.PlanClass)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := plans.Find(subcluster.PlanName); ok {
+		if records.Plan, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
+			return nil, err
+		}
+	}
 	return subcluster.Build(nil, records, records.Now), nil
 }
 
@@ -155,11 +164,11 @@ func (r routerPolicies) view(ctx context.Context) (*subcluster.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := viewMembers(doc, "as the router sees it")
+	view, err := viewOf(doc, "as the router sees it", list)
 	if err != nil {
 		return nil, fmt.Errorf("the router's view: %w", err)
 	}
-	return subcluster.NewView(time.Time{}, members, list), nil
+	return view, nil
 }
 
 func (r routerPolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMember bool) (subcluster.Policy, error) {
@@ -177,7 +186,22 @@ func (r routerPolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMe
 	return policyOf(made), err
 }
 
-// viewMembers reads the members of a view as a document has them.
+// viewOf reads a view as a document has it: its members, each in its state for the reason,
+// and the plan, which counts as in force.
+func viewOf(doc rest.ViewDoc, reason string, list []subcluster.Policy) (*subcluster.View, error) {
+	members, err := viewMembers(doc, reason)
+	if err != nil {
+		return nil, err
+	}
+	view := subcluster.NewView(time.Time{}, members, list)
+	if p := doc.Plan; p != nil {
+		if view.Plan, err = subcluster.ParsePlan(p.Document, p.Version, p.At); err != nil {
+			return nil, err
+		}
+	}
+	return view, nil
+}
+
 func viewMembers(doc rest.ViewDoc, reason string) ([]subcluster.Status, error) {
 	members := make([]subcluster.Status, len(doc.Members))
 	for i, m := range doc.Members {

@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
@@ -209,11 +208,10 @@ func (t *trial) read(submission, asks, document, view string) error {
 	if err := t.parse("--view", view, &v); err != nil {
 		return err
 	}
-	members, err := viewMembers(v, "by the file")
-	if err != nil {
+	var err error
+	if t.view, err = viewOf(v, "by the file", nil); err != nil {
 		return usage(fmt.Errorf("--view: %w", err))
 	}
-	t.view = subcluster.NewView(time.Time{}, members, nil)
 	return nil
 }
 

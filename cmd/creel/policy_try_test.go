@@ -81,6 +81,18 @@ func TestAPolicyIsTriedWithoutDoingAnything(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	// A plan of the rebalancer is followed, as routers and proxies do, and kept by who reads the view.
+	planned := file("planned.json", `{"members":[
+		{"id":"east","report":`+report(102400, 102400)+`},
+		{"id":"west","report":`+report(102400, 102400)+`}],
+		"plan":{"version":7,"at":"2026-01-02T03:04:05Z","document":{"total":{"memoryMB":204800,"vcores":200},
+			"queues":[{"queue":"root.prod","wants":0.4,"entitled":0.2,"members":[{"member":"west","given":0.2,"weight":1}]}]}}}`)
+	text = run(exitOK, "try", "--view", planned, "--submission", job, "--asks", asks)
+	for _, want := range []string{"chose west", "entitled to more there", "within the queue's entitlement (20.0% of the federation)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
 	nobody := file("nobody.json", `{"members":[{"id":"east","state":"lost"}]}`)
 	if text = run(
 		exitOK,

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
@@ -88,11 +87,9 @@ func (f *compareFlags) members(ctx context.Context, t *trial, doc *simDocument) 
 		if err := t.parse("--view", f.view, &file); err != nil {
 			return nil, nil, err
 		}
-		members, err := viewMembers(file, "by the file")
-		if err != nil {
+		if view, err = viewOf(file, "by the file", nil); err != nil {
 			return nil, nil, usage(fmt.Errorf("--view %s: %w", f.view, err))
 		}
-		view = subcluster.NewView(time.Time{}, members, nil)
 	}
 	for i := range view.Members {
 		s := &view.Members[i]

@@ -122,6 +122,14 @@ func done(w http.ResponseWriter, err error, what any) {
 // ViewDoc is what policies see of the federation, as a document.
 type ViewDoc struct {
 	Members []ViewMember `json:"members"`
+	Plan    *ViewPlan    `json:"plan,omitempty"` // the rebalancer's, if one is in force
+}
+
+// ViewPlan is a plan of a ViewDoc.
+type ViewPlan struct {
+	Version  int64           `json:"version"`
+	At       time.Time       `json:"at"`       // store's clock when it was written
+	Document json.RawMessage `json:"document"` // as the state store has it
 }
 
 // ViewMember is a member of a ViewDoc.
@@ -141,6 +149,13 @@ func ViewDocOf(view *subcluster.View) (ViewDoc, error) {
 			return doc, err
 		}
 		doc.Members = append(doc.Members, ViewMember{ID: m.ID, State: m.State.String(), Report: report})
+	}
+	if p := view.Plan; p != nil {
+		document, err := json.Marshal(p)
+		if err != nil {
+			return doc, err
+		}
+		doc.Plan = &ViewPlan{Version: p.Version, At: p.At, Document: document}
 	}
 	return doc, nil
 }
