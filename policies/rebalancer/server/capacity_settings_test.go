@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,33 @@ import (
 
 // confOf is a ResourceManager whose configuration calls change.
 type confOf struct {
+	mu      sync.Mutex
 	conf    map[string]string
 	changes int
 	denies  bool
 }
 
-func (c *confOf) Read(context.Context) (map[string]string, error) { return maps.Clone(c.conf), nil }
+// is gives its configuration, and how many changes there were.
+func (c *confOf) is() (map[string]string, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.conf), c.changes
+}
+
+func (c *confOf) deny(denies bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denies = denies
+}
+
+func (c *confOf) Read(context.Context) (map[string]string, error) {
+	conf, _ := c.is()
+	return conf, nil
+}
 
 func (c *confOf) Change(_ context.Context, to map[string]string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.denies {
 		return errors.New("not as this user")
 	}
@@ -90,34 +110,34 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 		k, end := begin()
 		plan(0.2, time.Minute)
 		pass(11 * time.Second)
-		if rm.conf[a] != "20" || rm.conf[b] != "80" || rm.changes != 1 || k.Configured()["root.a"] != 0.7 {
-			t.Fatalf("a plan has %v after %d changes, configured is %v", rm.conf, rm.changes, k.Configured())
+		if conf, n := rm.is(); conf[a] != "20" || conf[b] != "80" || n != 1 || k.Configured()["root.a"] != 0.7 {
+			t.Fatalf("a plan has %v after %d changes, configured is %v", conf, n, k.Configured())
 		}
 		plan(0.21, time.Minute)
 		pass(20 * time.Second)
-		if rm.changes != 1 {
+		if _, n := rm.is(); n != 1 {
 			t.Error("a change within the dead band is made")
 		}
 		for i := range 20 { // a plan a second
 			plan(0.25+float64(i)*0.02, 10*time.Second)
 			pass(time.Second)
 		}
-		if rm.changes < 2 || rm.changes > 4 {
-			t.Errorf("twenty plans in twenty seconds make %d changes", rm.changes-1)
+		if _, n := rm.is(); n < 2 || n > 4 {
+			t.Errorf("twenty plans in twenty seconds make %d changes", n-1)
 		}
-		rm.denies = true
+		rm.deny(true)
 		pass(15 * time.Second)
 		if k.Configured() == nil {
 			t.Error("nothing follows a plan, as it is said, where putting back was refused")
 		}
-		rm.denies = false
+		rm.deny(false)
 		pass(2 * time.Second)
-		if !maps.Equal(rm.conf, configured) || k.Configured() != nil {
-			t.Errorf("after the lease it has %v", rm.conf)
+		if conf, _ := rm.is(); !maps.Equal(conf, configured) || k.Configured() != nil {
+			t.Errorf("after the lease it has %v", conf)
 		}
 		plan(0.2, time.Minute)
 		pass(11 * time.Second)
-		killed := maps.Clone(rm.conf)
+		killed, _ := rm.is()
 		if end(); !maps.Equal(rm.conf, configured) {
 			t.Errorf("after the agent it has %v", rm.conf)
 		}
@@ -125,8 +145,8 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 		pass(time.Minute)
 		_, end = begin()
 		pass(2 * time.Second)
-		if !maps.Equal(rm.conf, configured) {
-			t.Errorf("an agent that was started without a plan in force leaves %v", rm.conf)
+		if conf, _ := rm.is(); !maps.Equal(conf, configured) {
+			t.Errorf("an agent that was started without a plan in force leaves %v", conf)
 		}
 		end()
 		if !strings.Contains(log.String(), "as configured again") {
