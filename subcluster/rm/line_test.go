@@ -12,7 +12,7 @@ import (
 
 // lineWorld has two queues that may each have all of 16 GB; AMs of 1 GB may use an eighth of
 // what their queue may have at the moment.
-func lineWorld(t *testing.T) *world {
+func lineWorld(t *testing.T) (*world, creel.NodeID) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Root.MaxAMPercent = 0.125
 		all := queues.PercentOf(100)
@@ -21,8 +21,7 @@ func lineWorld(t *testing.T) *world {
 			{Name: "other", Capacity: queues.PercentOf(90), MaxCapacity: all, UserFactor: 100},
 		}
 	})
-	w.node("n1", 16384, 64, "")
-	return w
+	return w, w.node("n1", 16384, 64, "")
 }
 
 // inQueue is how many containers a queue runs.
@@ -34,7 +33,7 @@ func (w *world) inQueue(queue creel.QueuePath) int64 {
 // What a queue's AMs may use is a share of what the queue may have at the moment. It rises when
 // another queue gives something back, and then those in line start, though nothing ended in theirs.
 func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
-	w := lineWorld(t)
+	w, node := lineWorld(t)
 	busy := w.submit("bob", "other", nil)
 	w.pump()
 	w.register(busy)
@@ -51,6 +50,10 @@ func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
 	}
 	w.audit()
 	w.release(busy, held...)
+	w.pump()
+	w.audit()
+	w.now = w.now.Add(100 * time.Millisecond) // a line is looked at no more often
+	w.heartbeat(node)
 	w.pump()
 	if got := w.inQueue("root.default"); got != 2 {
 		t.Errorf("beside an idle queue %d AMs run, want 2", got)
@@ -91,7 +94,7 @@ func TestAFairShareThatRisesStartsApplications(t *testing.T) {
 // An application whose AM runs in another subcluster is held back by no share for AMs, nor by those
 // in line whom it holds back: two that wait for each other's line would never end.
 func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T) {
-	w := lineWorld(t)
+	w, _ := lineWorld(t)
 	for range 5 {
 		w.submit("alice", "default", nil)
 	}
@@ -111,7 +114,7 @@ func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T)
 // Who leaves the line holds back nobody any more: behind an AM too large for the share wait those
 // that are not.
 func TestThoseBehindALargeAMStartWhenItIsKilled(t *testing.T) {
-	w := lineWorld(t)
+	w, _ := lineWorld(t)
 	w.submit("alice", "default", nil)
 	large := w.submit("alice", "default", func(s *Submission) { s.AM.Resource = creel.NewResource(4096, 1) })
 	w.submit("alice", "default", nil)

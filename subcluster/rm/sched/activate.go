@@ -2,7 +2,10 @@
 
 package sched
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Activation: an application in a queue waits until its AM may run, which the
 // queue's share for AMs, the user's part of it, and the numbers of applications
@@ -178,7 +181,7 @@ func (s *Scheduler) activateUnmanaged(q *Queue) {
 // holdAMs remembers a leaf in which applications stay in line.
 func (s *Scheduler) holdAMs(q *Queue) {
 	if !q.leaf.heldAMs {
-		q.leaf.heldAMs = true
+		q.leaf.heldAMs, q.leaf.heldAt = true, s.now
 		s.tree.heldAMs = append(s.tree.heldAMs, q)
 	}
 }
@@ -197,6 +200,10 @@ func (s *Scheduler) amsMayStart() {
 // something was given back elsewhere; the next one goes on with the others.
 const amTries = 8
 
+// amEvery is how long a leaf in which applications stay in line is left alone before it is tried
+// for that again: a try walks over all users in line, and containers end thousands of times a second.
+const amEvery = int64(100 * time.Millisecond)
+
 // tryHeldAMs has the leaf tried that was not for the longest, and reports whether one was due.
 func (s *Scheduler) tryHeldAMs() bool {
 	t := &s.tree
@@ -207,8 +214,11 @@ func (s *Scheduler) tryHeldAMs() bool {
 	if t.amsDue == 0 {
 		return false
 	}
-	t.amsDue--
 	q := t.heldAMs[0]
+	if q.leaf != nil && s.now-q.leaf.heldAt < amEvery {
+		return false // nor are those after it
+	}
+	t.amsDue--
 	t.heldAMs = t.heldAMs[1:]
 	if q.leaf == nil || q.removed {
 		return true // the queues are others since

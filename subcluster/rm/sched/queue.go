@@ -131,6 +131,7 @@ type leafState struct {
 	pendingApps          int
 	queuedActivate       bool
 	heldAMs              bool   // it is among the tree's
+	heldAt               int64  // since when, in nanoseconds of the scheduler's time
 	unmanaged            []*App // in line, and their AM needs no container
 	byName               map[string]*user
 	caps                 *userCaps // of users, of what they may use in the federation; nil without any
