@@ -53,29 +53,57 @@ const driftBand = 0.005
 // in proportion. Each queue keeps the unit in which it
 // is configured: percent, weight, or amounts.
 //
-// Maxima are left alone in members whose part of them is held by Hadoop's own setting:
-// the agent changes that.
+// Nodes of a label are compared likewise, each as a federation of their own
+// (mend_labels.go); a member's changes on all of its nodes are made together.
+//
+// Maxima are left alone in members with Hadoop's ResourceManager: on nodes without a label
+// the agent changes them, and on others what is configured counts as held.
 func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf) []MemberMend {
-	want := wantedOf(view, t)
+	type pool struct {
+		label string
+		view  *subcluster.View
+		tree  *Tree
+		want  wanted
+	}
+	var pools []pool // that of nodes without a label first: it adds queues
+	for _, label := range t.Pools() {
+		of, tree := view.In(label), t.In(label)
+		pools = append(pools, pool{label, of, tree, wantedOf(of, tree)})
+	}
 	var out []MemberMend
 	for i := range view.Members {
 		m := &view.Members[i]
 		conf, ok := confs[m.ID]
-		if !ok || !want.members[m.ID] {
+		if !ok || !pools[0].want.members[m.ID] {
 			continue
 		}
-		x := mender{
-			member: m, tree: t, conf: conf, want: want, size: m.Load.Metrics.Total(),
-			mend: MemberMend{Member: m.ID}, added: map[creel.QueuePath]bool{},
-		}
+		mend, added := MemberMend{Member: m.ID}, map[creel.QueuePath]bool{}
 		if conf[subcluster.HeldName] != "" {
-			x.note("the capacities of its queues follow the plan now: pause plans first (creel rebalancer pause)")
-		} else if x.size.MemoryMB > 0 {
-			x.run()
-		} else {
-			x.note("it has no nodes now: nothing is compared")
+			mend.Notes = append(mend.Notes,
+				"the capacities of its queues follow the plan now: pause plans first (creel rebalancer pause)")
+			out = append(out, mend)
+			continue
 		}
-		out = append(out, x.mend)
+		for _, p := range pools {
+			in := &p.view.Members[i]
+			x := mender{
+				label: p.label, member: in, tree: p.tree, conf: conf, want: p.want, size: in.Load.Metrics.Total(),
+				added: added, granted: map[creel.QueuePath]bool{}, changed: map[creel.QueuePath]bool{}, mend: mend,
+			}
+			switch {
+			case x.size.MemoryMB <= 0 && p.label == "":
+				x.note("it has no nodes now: nothing is compared")
+			case x.size.MemoryMB <= 0 && len(in.Load.Queues) == 0: // it never had any
+			case x.size.MemoryMB <= 0:
+				x.note("it has no such nodes now: nothing is compared")
+			case !p.want.members[m.ID]:
+				x.note("it does not tell what its queues have there: nothing is compared")
+			default:
+				x.run()
+			}
+			mend = x.mend
+		}
+		out = append(out, mend)
 	}
 	return out
 }
@@ -116,22 +144,37 @@ func wantedOf(view *subcluster.View, t *Tree) wanted {
 			out.drifted[q.Path.Parent()] = true
 		}
 	}
+	for i := range t.Queues { // what changes above changes what they have
+		above := t.Queues[i].Path.Parent()
+		for up := above; up != creel.RootQueue && !out.drifted[above]; up = up.Parent() {
+			if out.drifted[up.Parent()] {
+				out.drifted[above] = true
+			}
+		}
+	}
 	return out
 }
 
-// mender works on one member.
+// mender works on the nodes of a label, or those without one, in one member.
 type mender struct {
-	member *subcluster.Status
+	label  string
+	member *subcluster.Status // as if it had no other nodes
 	tree   *Tree
 	conf   QueueConf
 	want   wanted
 	size   creel.Resource
 	mend   MemberMend
-	added  map[creel.QueuePath]bool
+	added  map[creel.QueuePath]bool // queues that are to come, with nodes without a label
+	// granted are queues that come to have the label; changed those whose capacity changes.
+	granted, changed map[creel.QueuePath]bool
 }
 
 func (x *mender) note(format string, args ...any) {
-	x.mend.Notes = append(x.mend.Notes, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if x.label != "" {
+		text = "on nodes of label " + x.label + ": " + text
+	}
+	x.mend.Notes = append(x.mend.Notes, text)
 }
 
 func (x *mender) get(path creel.QueuePath, key string) string {
@@ -159,6 +202,11 @@ func (x *mender) has(path creel.QueuePath) bool {
 }
 
 func (x *mender) run() {
+	if x.label != "" {
+		x.grant()
+		x.level(creel.RootQueue, x.size, x.size, percentUnit)
+		return
+	}
 	for i := range x.tree.Queues { // parents come before their children
 		path := x.tree.Queues[i].Path
 		above := path.Parent()
@@ -174,44 +222,6 @@ func (x *mender) run() {
 	}
 	x.level(creel.RootQueue, x.size, x.size, percentUnit)
 }
-
-// unitOf is how a queue's capacity is written.
-type unitOf int
-
-const (
-	percentUnit unitOf = iota
-	weightUnit
-	amountUnit
-	mixedUnit // type by type; not changed
-)
-
-func unit(text string) (unitOf, float64) {
-	switch {
-	case strings.HasPrefix(text, "["):
-		for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {
-			if _, v, _ := strings.Cut(part, "="); strings.HasSuffix(v, "%") || strings.HasSuffix(v, "w") {
-				return mixedUnit, 0
-			}
-		}
-		return amountUnit, 0
-	case strings.HasSuffix(text, "w"):
-		v, err := strconv.ParseFloat(strings.TrimSuffix(text, "w"), 64)
-		if err != nil {
-			return mixedUnit, 0
-		}
-		return weightUnit, v
-	case text == "":
-		return percentUnit, 0
-	}
-	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil {
-		return mixedUnit, 0
-	}
-	return percentUnit, v
-}
-
-// leastWeight is the weight of a queue that has nothing: a weight is above 0.
-const leastWeight = 0.001
 
 // child is a queue on its level.
 type child struct {
@@ -232,69 +242,126 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 	}
 	known := false
 	list := make([]child, 0, len(paths))
-	drifted := false
 	for _, path := range paths {
+		if !x.accesses(path) {
+			continue
+		}
 		c := child{path: path}
 		if !x.added[path] {
-			u, v := unit(x.get(path, "capacity"))
+			u, v := x.unitOf(path)
 			if u == weightUnit && v <= leastWeight {
 				v = 0
 			}
-			if c.value = v; known && u != kind || u == mixedUnit {
-				x.note("the queues below %s are left as they are: their capacities are in several units", above)
-				return
+			// Who has nothing of a label has nothing of whatever unit its neighbours have.
+			if c.value = v; x.label == "" || u != percentUnit || v != 0 {
+				if known && u != kind || u == mixedUnit {
+					x.note("the queues below %s are left as they are: their capacities are in several units", above)
+					return
+				}
+				kind, known = u, true
 			}
-			kind, known = u, true
 		}
-		if goal, ok := x.want.goal[path]; ok {
+		goal, ok := x.want.goal[path]
+		switch {
+		case ok && !x.usable(path):
+			x.note("%s gets nothing: none of the queues below it may use these nodes", path)
+		case ok:
 			c.named, c.share = true, min(1, goal/max(1e-9, Share(has, x.size)))
-		} else if x.added[path] {
+		case x.added[path] && x.label == "":
 			c.named = true // with nothing
 		}
 		list = append(list, c)
 	}
-	if kind == amountUnit {
+	if x.label != "" && !known {
+		kind = x.unitWithoutLabel(above, kind)
+	}
+	switch {
+	case len(list) == 0:
+		return
+	case kind == amountUnit:
 		x.amounts(list, above, has, most)
 		return
+	case x.label != "" && Share(has, x.size) < 1e-9:
+		x.nothing(list, above, kind)
+		return
 	}
-	x.shares(list, above)
-	for i := range list {
+	for i, written := range x.written(list, above, has, kind) {
 		c := &list[i]
-		is := x.shareNow(list, c, kind)
-		drifted = drifted || x.added[c.path] ||
-			x.want.drifted[above] && c.named && math.Abs(is-c.share)*Share(has, x.size) > driftBand
-	}
-	written := texts(list, kind)
-	for i := range list {
-		c := &list[i]
-		now := x.get(c.path, "capacity")
-		if drifted && (!sameNumber(written[i], now) || x.added[c.path]) {
+		if now := x.own(c.path, "capacity"); written != now {
 			why := "the document guarantees it this"
 			if !c.named {
 				why = "it makes room for its neighbours, which the document names"
 			}
-			x.change(c.path, "capacity", now, written[i], why)
-		} else if !drifted {
-			c.is = x.shareNow(list, c, kind)
+			x.change(c.path, x.key("capacity"), now, written, why)
 		}
-		under := x.maximum(c.path, c.is*Share(has, x.size), most)
+		least := 0.0 // a maximum below the capacity is refused, as both are written
+		if kind == percentUnit {
+			_, v := unit(written)
+			least = v / 100
+		}
+		under := x.maximum(c.path, c.is*Share(has, x.size), least, most)
 		x.level(c.path, partOf(has, c.is), under, kind)
 	}
 }
 
-// partOf is so much of memory and cores.
-func partOf(r creel.Resource, by float64) creel.Resource {
-	return creel.NewResource(int64(math.Round(by*float64(r.MemoryMB))), int64(math.Round(by*float64(r.VCores))))
+// written are the capacities that children come to have, percentages or weights: those
+// that they have, if these are what the tree says.
+func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource, kind unitOf) []string {
+	now, is := make([]string, len(list)), make([]float64, len(list))
+	for i := range list {
+		now[i], is[i] = x.own(list[i].path, "capacity"), x.shareNow(list, &list[i], kind)
+	}
+	stay := func() []string {
+		for i := range list {
+			if list[i].is = is[i]; x.added[list[i].path] && x.label == "" {
+				now[i] = map[unitOf]string{percentUnit: "0", weightUnit: weightText(0)}[kind]
+			}
+		}
+		return now
+	}
+	// A queue that comes to have nodes of a label must share them out, if nobody below it has some.
+	fresh := x.label != "" && !slices.ContainsFunc(list, func(c child) bool { return c.value > 0 })
+	drifted := fresh && x.changed[above]
+	if !fresh || slices.ContainsFunc(list, func(c child) bool { return c.share > 0 }) {
+		x.shares(list, above)
+	} else if drifted = drifted && x.sharesWithoutLabel(list); !drifted {
+		return stay()
+	}
+	for i := range list {
+		c := &list[i]
+		drifted = drifted || x.added[c.path] && x.label == "" ||
+			x.want.drifted[above] && c.named && math.Abs(is[i]-c.share)*Share(has, x.size) > driftBand
+	}
+	if !drifted {
+		return stay()
+	}
+	out := texts(list, kind)
+	for i := range list {
+		c := &list[i]
+		if x.heldBelow(c.path, out[i], kind) {
+			x.note("the queues below %s are left as they are: %s would be guaranteed %s, above its maximum-capacity, "+
+				"which is a part of the federation's maximum: raise that first", above, c.path, out[i])
+			return stay()
+		}
+		none := now[i] == "" && c.is == 0 && x.label != ""
+		if none || sameNumber(out[i], now[i]) && (!x.added[c.path] || x.label != "") {
+			out[i] = now[i]
+		}
+	}
+	return out
 }
 
-func sameNumber(a, b string) bool {
-	ua, va := unit(a)
-	ub, vb := unit(b)
-	near := 1e-9
-	if ua == weightUnit {
-		near = max(va, vb) / 1000 // percentages have to sum to 100
+// heldBelow reports whether the maximum of a queue keeps it from a capacity and is not for
+// a mend to raise.
+func (x *mender) heldBelow(path creel.QueuePath, capacity string, kind unitOf) bool {
+	q := x.tree.Find(path)
+	if kind != percentUnit || !x.member.ByAgent() || q == nil || !q.Bounded() {
+		return false
 	}
-	return a == b || ua == ub && ua != amountUnit && math.Abs(va-vb) <= near && b != ""
+	text := x.own(path, "maximum-capacity")
+	_, v := unit(capacity)
+	u, most := unit(text)
+	return text != "" && u == percentUnit && most >= 0 && most < v-1e-9
 }
 
 // shareNow is what a child has of its parent by the configuration.
@@ -346,172 +413,109 @@ func (x *mender) shares(list []child, above creel.QueuePath) {
 	}
 }
 
-// texts writes the shares in the unit of their level: percentages sum to exactly 100, and
-// weights of queues that make room stay what they are.
-func texts(list []child, kind unitOf) []string {
-	out := make([]string, len(list))
-	shares, all, others, rest := make([]float64, len(list)), 0.0, 0.0, 0.0
-	for i := range list {
-		shares[i] = list[i].is * 100
-		if all += list[i].value; !list[i].named {
-			others += list[i].value
-			rest += list[i].is
-		}
-	}
-	if kind == percentUnit {
-		for i, n := range Round(shares, 0.01, nil) {
-			out[i] = strconv.FormatFloat(float64(n)/100, 'f', -1, 64)
-		}
-		return out
-	}
-	if rest > 0 {
-		all = others / rest
-	}
-	if all == 0 {
-		all = 1
-	}
-	for i := range list {
-		out[i] = strconv.FormatFloat(max(leastWeight, math.Round(list[i].is*all*1000)/1000), 'f', -1, 64) + "w"
-	}
-	return out
-}
-
 // maximum brings a queue's own maximum to what the tree's leaves it in this member, and
-// returns what it may use then. least is its guarantee as a part of the member.
-func (x *mender) maximum(path creel.QueuePath, least float64, most creel.Resource) creel.Resource {
+// returns what it may use then. least is its guarantee as a part of the member, and
+// leastWritten the percentage below which its maximum cannot be written, of 1.
+func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most creel.Resource) creel.Resource {
 	is := 1.0
-	text := x.get(path, "maximum-capacity")
+	text := x.own(path, "maximum-capacity")
 	u, v := unit(text)
 	switch {
 	case text != "" && u == amountUnit:
-		return x.amountsIn(text, most).Min(most)
+		return amountsIn(text, most).Min(most)
 	case text != "" && v >= 0 && u == percentUnit:
 		is = min(1, v/100)
 	}
-	q := x.tree.Find(path)
-	if q == nil || !q.Bounded() || x.member.ByAgent() {
+	want, why := is, "the document's maximum leaves it this here"
+	if q := x.tree.Find(path); q != nil && q.Bounded() && !x.member.ByAgent() {
+		want = Share(q.Maximum.Min(most), most)
+		if q.Maximum.VCores >= Unbounded { // only memory binds
+			want = min(1, float64(q.Maximum.MemoryMB)/float64(max(1, most.MemoryMB)))
+		}
+		want = min(1, max(want, least/max(1e-9, Share(most, x.size))))
+	}
+	low := is < leastWritten-1e-9
+	if want < leastWritten {
+		want, why = leastWritten, "it is not below what the queue is guaranteed"
+	}
+	if math.Abs(want-is) <= driftBand && !low {
 		return partOf(most, is)
 	}
-	want := Share(q.Maximum.Min(most), most)
-	if q.Maximum.VCores >= Unbounded { // only memory binds
-		want = min(1, float64(q.Maximum.MemoryMB)/float64(max(1, most.MemoryMB)))
-	}
-	want = min(1, max(want, least/max(1e-9, Share(most, x.size))))
-	if math.Abs(want-is) <= driftBand {
-		return partOf(most, is)
-	}
-	to := strconv.FormatFloat(min(100, math.Ceil(want*10_000)/100), 'f', -1, 64)
-	x.change(path, "maximum-capacity", text, to, "the document's maximum leaves it this here")
+	to := strconv.FormatFloat(min(100, math.Ceil(want*10_000-1e-6)/100), 'f', -1, 64)
+	x.change(path, x.key("maximum-capacity"), text, to, why)
 	return partOf(most, want)
 }
 
 // amounts is level for children whose capacities are amounts: nobody has to make room.
 func (x *mender) amounts(list []child, above creel.QueuePath, has, most creel.Resource) {
+	to, sum, far := make([]creel.Resource, len(list)), creel.Resource{}, false
 	for i := range list {
 		c := &list[i]
-		text := x.get(c.path, "capacity")
-		is := x.amountsIn(text, creel.Resource{})
-		if c.named {
+		to[i] = amountsIn(x.own(c.path, "capacity"), creel.Resource{})
+		if want := partBelow(x.size, x.want.goal[c.path]); c.named && (x.added[c.path] ||
+			x.want.drifted[above] && math.Abs(Share(want, x.size)-Share(to[i], x.size)) > driftBand) {
 			// In both types the part of the dominant one: that is what a percentage is.
-			want := partOf(x.size, x.want.goal[c.path])
-			if x.added[c.path] || x.want.drifted[above] && math.Abs(Share(want, x.size)-Share(is, x.size)) > driftBand {
-				x.change(c.path, "capacity", text, withAmounts(text, want), "the document guarantees it this")
-				is = want
+			to[i], far = want, true
+		}
+		sum = sum.Add(to[i])
+	}
+	stay := far && above != creel.RootQueue && !sum.Fits(has)
+	if stay {
+		x.note("the queues below %s are left as they are: in amounts they would be guaranteed %s in all, and it has %s",
+			above, sum, has)
+	}
+	for i := range list {
+		c := &list[i]
+		text := x.own(c.path, "capacity")
+		is := amountsIn(text, creel.Resource{})
+		if !stay && !to[i].Equal(is) || x.added[c.path] && c.named {
+			if is = to[i]; stay {
+				is = creel.Resource{}
 			}
+			x.change(c.path, x.key("capacity"), text, withAmounts(text, is), "the document guarantees it this")
 		}
-		under := most
-		if text := x.get(c.path, "maximum-capacity"); text != "" && !strings.HasPrefix(text, "-") {
-			under = x.amountsIn(text, most).Min(most)
-		}
-		if q := x.tree.Find(c.path); q != nil && q.Bounded() && !x.member.ByAgent() {
-			want := q.Maximum.Min(most).Max(is)
-			if math.Abs(Share(want, x.size)-Share(under, x.size)) > driftBand {
-				text := x.get(c.path, "maximum-capacity")
-				x.change(c.path, "maximum-capacity", text, withAmounts(text, want),
-					"the document's maximum leaves it this here")
-				under = want
-			}
-		}
-		x.level(c.path, is, under, amountUnit)
+		x.level(c.path, is, x.amountOfMaximum(c.path, is, most), amountUnit)
 	}
 }
 
-// amountsIn reads "[memory=10240,vcores=12]"; types that are not named have rest's.
-func (x *mender) amountsIn(text string, rest creel.Resource) creel.Resource {
-	out := rest
-	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		if err != nil {
-			continue
-		}
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "memory", creel.MemoryName:
-			out.MemoryMB = n
-		case creel.VCoresName:
-			out.VCores = n
-		}
+// amountOfMaximum is maximum where the queue's capacity is an amount, and so its maximum.
+func (x *mender) amountOfMaximum(path creel.QueuePath, is, most creel.Resource) creel.Resource {
+	under, text, low := most, x.own(path, "maximum-capacity"), false
+	switch u, v := unit(text); {
+	case text != "" && u == amountUnit:
+		written := amountsIn(text, most)
+		under, low = written.Min(most), !is.Fits(written)
+	case text != "" && u == percentUnit && v >= 0:
+		under = partOf(most, min(1, v/100))
+		low = v < 100 // a percentage cannot stand beside an amount
 	}
-	return out
-}
-
-// withAmounts writes memory and cores into such a text; what else it names stays.
-func withAmounts(text string, r creel.Resource) string {
-	out := []string{fmt.Sprintf("memory=%d", r.MemoryMB), fmt.Sprintf("vcores=%d", r.VCores)}
-	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {
-		switch name, _, ok := strings.Cut(strings.TrimSpace(part), "="); strings.ToLower(name) {
-		case "memory", creel.MemoryName, creel.VCoresName:
-		default:
-			if ok {
-				out = append(out, strings.TrimSpace(part))
+	want, why := under, "it is not below what the queue is guaranteed"
+	if low {
+		want = want.Max(is)
+	}
+	if q := x.tree.Find(path); q != nil && q.Bounded() {
+		if x.member.ByAgent() {
+			if low {
+				x.note("%s has a maximum-capacity that does not fit its capacity, and is a part of the federation's "+
+					"maximum: raise that first", path)
 			}
+			return under
 		}
+		want, why = q.Maximum.Min(most).Max(is), "the document's maximum leaves it this here"
 	}
-	return "[" + strings.Join(out, ",") + "]"
+	if !low && math.Abs(Share(want, x.size)-Share(under, x.size)) <= driftBand {
+		return under
+	}
+	x.change(path, x.key("maximum-capacity"), text, withAmounts(text, want), why)
+	return want
 }
 
 func (x *mender) change(path creel.QueuePath, key, was, is, why string) {
 	if was == is && !x.added[path] {
 		return
 	}
+	x.changed[path] = x.changed[path] || key == x.key("capacity")
 	x.mend.Changes = append(x.mend.Changes, QueueChange{
 		Queue: path, Key: key, Was: was, Is: is, Add: x.added[path], Why: why,
 	})
-}
-
-// Undo tells which changes take a mend of a member back, or why they cannot: a setting
-// has been changed again since, or the change was not carried out. Queues that were added
-// go, children before their parents.
-func (m *MemberMend) Undo(conf QueueConf) ([]QueueChange, error) {
-	var changes []QueueChange
-	added := map[creel.QueuePath]bool{}
-	for i := range m.Changes {
-		c := &m.Changes[i]
-		if c.Remove {
-			return nil, &creel.Error{
-				Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%s is not added to %s again", c.Queue, m.Member),
-				Why: "a queue was removed when its addition was undone", Try: "creel queue mend",
-			}
-		}
-		if now := strings.TrimSpace(conf[capacityPrefix+string(c.Queue)+"."+c.Key]); now != c.Is {
-			return nil, &creel.Error{
-				Kind: creel.ErrConflict,
-				What: fmt.Sprintf("the queues of %s stay as they are", m.Member),
-				Why: fmt.Sprintf("%s of %s is %q there, and not %q: it has been changed since, or the mend was not "+
-					"carried out", c.Key, c.Queue, now, c.Is),
-				Try: "see `creel queue mend --dry-run`",
-			}
-		}
-		switch {
-		case !c.Add:
-			changes = append(changes, QueueChange{Queue: c.Queue, Key: c.Key, Was: c.Is, Is: c.Was, Why: "undone"})
-		case !added[c.Queue]:
-			added[c.Queue] = true
-			changes = append(changes, QueueChange{Queue: c.Queue, Remove: true, Why: "undone"})
-		}
-	}
-	slices.SortStableFunc(changes, func(a, b QueueChange) int {
-		return strings.Compare(string(b.Queue), string(a.Queue))
-	})
-	return changes, nil
 }

@@ -3,6 +3,7 @@
 package rebalancer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,20 +35,29 @@ func member(id string, size creel.Resource, conf QueueConf) subcluster.Status {
 		Member: subcluster.Member{ID: creel.SubclusterID(id), Version: "creel"}, State: subcluster.StateActive,
 	}
 	s.Load.Metrics.TotalMB, s.Load.Metrics.TotalVirtualCores = size.MemoryMB, size.VCores
-	x := mender{conf: conf, size: size}
+	tell(&s, "", size, conf)
+	return s
+}
+
+// tell has a member tell of its queues on some nodes, those that may use them.
+func tell(s *subcluster.Status, label string, size creel.Resource, conf QueueConf) {
+	x := mender{conf: conf, size: size, label: label}
 	var walk func(path creel.QueuePath, has creel.Resource)
 	walk = func(path creel.QueuePath, has creel.Resource) {
-		s.Load.Queues = append(s.Load.Queues, subcluster.QueueLoad{Queue: path, Capacity: has})
+		if !x.accesses(path) {
+			return
+		}
+		s.Load.Queues = append(s.Load.Queues, subcluster.QueueLoad{Queue: path, Label: label, Capacity: has})
 		weights := 0.0
 		for _, c := range x.children(path) {
-			if kind, v := unit(x.get(c, "capacity")); kind == weightUnit {
+			if kind, v := unit(x.own(c, "capacity")); kind == weightUnit && x.accesses(c) {
 				weights += v
 			}
 		}
 		for _, c := range x.children(path) {
-			switch kind, v := unit(x.get(c, "capacity")); kind {
+			switch kind, v := unit(x.own(c, "capacity")); kind {
 			case amountUnit:
-				walk(c, x.amountsIn(x.get(c, "capacity"), creel.Resource{}))
+				walk(c, amountsIn(x.own(c, "capacity"), creel.Resource{}))
 			case weightUnit:
 				walk(c, partOf(has, v/weights))
 			default:
@@ -57,9 +67,8 @@ func member(id string, size creel.Resource, conf QueueConf) subcluster.Status {
 	}
 	walk(creel.RootQueue, size)
 	slices.SortFunc(s.Load.Queues, func(a, b subcluster.QueueLoad) int {
-		return strings.Compare(string(a.Queue), string(b.Queue))
+		return cmp.Or(strings.Compare(string(a.Queue), string(b.Queue)), strings.Compare(a.Label, b.Label))
 	})
-	return s
 }
 
 // applied is a configuration after changes.
@@ -122,10 +131,18 @@ func TestWhatMendsDrift(t *testing.T) {
 			`{"queues":[{"queue":"root.x","guarantee":"30%"},{"queue":"root.x.new","guarantee":"30%","maximum":"60%"}]}`,
 			"root.queues=x,y root.x.capacity=30 root.y.capacity=70 root.x.queues=new root.x.new.capacity=100",
 			"root.queues=y root.y.capacity=100",
-			`a root.x.new maximum-capacity  > 90
-			b + root.x capacity  > 30
+			`b + root.x capacity  > 30
 			b + root.x.new capacity  > 100
 			b root.y capacity 100 > 70`,
+		},
+		{
+			"a maximum, of what the queue above may use, but none that is written below a capacity",
+			`{"queues":[{"queue":"root.x","guarantee":"30%"},{"queue":"root.x.n","guarantee":"15%","maximum":"60%"}]}`,
+			"root.queues=x,y root.x.capacity=30 root.y.capacity=70 root.x.queues=n,o root.x.n.capacity=50 " +
+				"root.x.o.capacity=50",
+			"root.queues=x,y root.x.capacity=30 root.y.capacity=70 root.x.queues=n,o root.x.n.capacity=50 " +
+				"root.x.o.capacity=50 root.x.n.maximum-capacity=100",
+			`a root.x.n maximum-capacity  > 90`,
 		},
 		{
 			"weights keep their unit, and those that make room their value",
@@ -185,6 +202,10 @@ func TestWhatMendsDrift(t *testing.T) {
 			tree.Resolve(Total(view), 0)
 			var got []string
 			for _, m := range Mend(view, tree, confs) {
+				before := refused(confs[m.Member], false)
+				if err := refused(applied(confs[m.Member], m.Changes), false); err != nil && before == nil {
+					t.Errorf("%s refuses: %v", m.Member, err)
+				}
 				for _, x := range m.Changes {
 					plus := ""
 					if x.Add {
@@ -259,7 +280,11 @@ func TestAMendEndsTheDrift(t *testing.T) {
 		mends := Mend(view(), tree, confs)
 		for _, m := range mends {
 			told = told || len(m.Notes) > 0
+			before := refused(confs[m.Member], false)
 			confs[m.Member] = applied(confs[m.Member], m.Changes)
+			if err := refused(confs[m.Member], false); err != nil && before == nil {
+				t.Fatalf("%s refuses what mends it: %v", m.Member, err)
+			}
 		}
 		total := Total(view())
 		for id, conf := range confs {
