@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 	sent := false
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
-		if !sent && strings.Contains(lines.Text(), "waits at sc-") {
+		if !sent && strings.Contains(lines.Text(), "no_node_has_room") { // and not while its AM starts
 			sent = true
 			if err := cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
