@@ -8,6 +8,7 @@ package rest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -166,11 +167,14 @@ func (s *system) submit(user, name string, change func(*pb.ApplicationSubmission
 	if change != nil {
 		change(c)
 	}
-	must(
-		s.as(user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c}),
-	)(
-		s.t,
-	)
+	// As Hadoop's clients do: a router may not know yet on which nodes the AM could run.
+	s.until(name+" is submitted", func() bool {
+		_, err := s.as(user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c})
+		if remote := (*hrpc.RemoteError)(nil); err != nil && (!errors.As(err, &remote) || remote.Class != hrpc.ClassRetriable) {
+			s.t.Fatal(err)
+		}
+		return err == nil
+	})
 	s.apps[name] = pb.ToApplicationID(id)
 	return s.apps[name]
 }
