@@ -202,6 +202,7 @@ func viewOf(doc rest.ViewDoc, reason string, list []subcluster.Policy) (*subclus
 	return view, nil
 }
 
+// viewMembers are the members of a view as a document has them.
 func viewMembers(doc rest.ViewDoc, reason string) ([]subcluster.Status, error) {
 	members := make([]subcluster.Status, len(doc.Members))
 	for i, m := range doc.Members {

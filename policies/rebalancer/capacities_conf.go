@@ -183,7 +183,7 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 	}
 	if list[level[0]].kind == weightUnit {
 		for j := range level {
-			out[j] = strconv.FormatFloat(max(leastWeight, math.Round(parts[j]*weights*1000)/1000), 'f', -1, 64) + "w"
+			out[j] = weightText(parts[j] * weights)
 		}
 		return out
 	}
