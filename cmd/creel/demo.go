@@ -80,6 +80,9 @@ func (f *demoFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		return demo.WriteFile(f.summary, s)
 	})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return &coded{exitGeneral, errors.New("it was stopped before its day was over: there is no verdict")}
+	}
 	if err == nil && !good {
 		return &coded{exitGeneral, errors.New("the verdict is bad: see the lines above")}
 	}
