@@ -6,7 +6,8 @@
 // the proxies read them (Cache). The key that signed a token tells which member
 // is the attempt's home. So neither a NodeManager nor a second token stands
 // between. A Hadoop ResourceManager shares no keys: its AMs log in there through the
-// proxy (Foreign, and Relay of amrmproxy/rpc).
+// proxy (Foreign, and Relay of amrmproxy/rpc), unless the file in which it keeps them
+// can be read here (HadoopFiles).
 package keys
 
 import (
@@ -112,6 +113,7 @@ type Cache struct {
 	store   Rings
 	secrets func(context.Context) ([]statestore.Key, error)
 	view    func() *subcluster.View
+	files   *HadoopFiles // nil: none
 	rings   atomic.Pointer[map[creel.SubclusterID]token.Ring]
 
 	turn chan struct{} // held by the one that reads the store
@@ -138,13 +140,14 @@ func (r *reading) current(now *subcluster.View) bool {
 }
 
 // NewCache reads the keys of the view's members from the store. It is empty
-// until Refresh.
+// until Refresh, but for the keys of files, which may be nil and are run by the caller.
 func NewCache(
 	store Rings,
 	secrets func(context.Context) ([]statestore.Key, error),
 	view func() *subcluster.View,
+	files *HadoopFiles,
 ) *Cache {
-	c := &Cache{store: store, secrets: secrets, view: view, turn: make(chan struct{}, 1)}
+	c := &Cache{store: store, secrets: secrets, view: view, files: files, turn: make(chan struct{}, 1)}
 	c.last.Store(&reading{})
 	c.rings.Store(&map[creel.SubclusterID]token.Ring{})
 	return c
@@ -290,8 +293,15 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 }
 
 // Foreign reports whether tokens of this key are of a home whose ResourceManager
-// shares no keys, as Hadoop's: it alone can check them.
+// shares no keys, as Hadoop's: it alone can check them. So it is with a key that its
+// file does not have, or not yet.
 func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
+	if _, _, ok := c.find(key); ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+	defer cancel()
+	c.files.refresh(ctx)
 	if _, _, ok := c.find(key); ok {
 		return false
 	}
@@ -307,9 +317,11 @@ func (c *Cache) readAgain() time.Duration {
 // find looks in all rings, by member, so that the answer does not depend on
 // the order of a map. Key ids start at a random number of 32 bits.
 func (c *Cache) find(id int32) (member creel.SubclusterID, key token.Key, ok bool) {
-	for m, ring := range *c.rings.Load() {
-		if found, has := ring.Find(id); has && (!ok || m < member) {
-			member, key, ok = m, found, true
+	for _, rings := range [...]map[creel.SubclusterID]token.Ring{*c.rings.Load(), c.files.keys()} {
+		for m, ring := range rings {
+			if found, has := ring.Find(id); has && (!ok || m < member) {
+				member, key, ok = m, found, true
+			}
 		}
 	}
 	return member, key, ok

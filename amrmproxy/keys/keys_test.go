@@ -58,7 +58,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view })
+		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view }, nil)
 		if err := cache.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view })
+		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view }, nil)
 		store.silent.Store(true)
 		slow, cancel := context.WithCancel(t.Context())
 		read := make(chan error)
@@ -161,7 +161,7 @@ func TestKeysAreReadWhenTheyChange(t *testing.T) {
 			}
 			view.Store(subcluster.Build(nil, records, records.Now))
 		}
-		cache := keys.NewCache(store, secrets, view.Load)
+		cache := keys.NewCache(store, secrets, view.Load, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { _ = cache.Run(ctx, time.Second) }()

@@ -5,6 +5,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -13,8 +14,8 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// Relay has AMs log in through us at homes that share no keys, as Hadoop's
-// ResourceManagers: where such an application lives its claim tells.
+// Relay has AMs log in through us at homes whose keys we do not have, as those of Hadoop's
+// ResourceManagers without a key file: where such an application lives its claim tells.
 type Relay struct {
 	// Homes finds the home of an application by its claim; creel.ErrApplicationNotFound
 	// if it has none.
@@ -25,7 +26,12 @@ type Relay struct {
 	Foreign func(key int32, home creel.SubclusterID) bool
 	// Login begins a login at a member.
 	Login func(creel.SubclusterID) (*hrpc.RelayedLogin, error)
+
+	begun atomic.Int64
 }
+
+// Begun is how many logins went on to an AM's home so far.
+func (r *Relay) Begun() int64 { return r.begun.Load() }
 
 // claimTime bounds the look for a claim; an AM that logs in waits for it.
 const claimTime = 3 * time.Second
@@ -57,6 +63,7 @@ func (r *Relay) login(identifier []byte) (*hrpc.RelayedLogin, func() hrpc.Identi
 	if err != nil {
 		return nil, nil, errorOf(err)
 	}
+	r.begun.Add(1)
 	return login, func() hrpc.Identity {
 		who := &server.Caller{Attempt: id.Attempt, Home: home, Login: login}
 		return hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: who}

@@ -5,12 +5,16 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -68,6 +72,60 @@ func TestAnAMLogsInAtAHomeThatSharesNoKeys(t *testing.T) {
 	})
 	if m.again != 0 {
 		t.Errorf("the AM had to register %d times more; its proxy does that", m.again)
+	}
+	if f.relay.Begun() == 0 {
+		t.Error("no login was relayed, it is counted")
+	}
+	m.finish()
+}
+
+// A home that keeps its keys in a file which the proxy can read need not be up for an AM to
+// log in, and nothing is relayed.
+func TestAnAMLogsInByTheKeyFileOfItsHome(t *testing.T) {
+	f := found(t, byHeadroom, 1, 1)
+	f.makeForeign("sc-a")
+	path := filepath.Join(t.TempDir(), "AMRMTokenSecretManagerNode")
+	key := f.rms["sc-a"].d.AMRMKeys()[0]
+	message := must((&pb.MasterKeyProto{KeyId: proto.Int32(key.ID), Bytes: key.Secret}).MarshalVT())
+	state := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+	if err := os.WriteFile(path, state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if f.files, err = keys.OpenHadoopFiles([]keys.HadoopFile{{Member: "sc-a", Path: path}}); err != nil {
+		t.Fatal(err)
+	}
+	at := f.proxy()
+	m := f.submit("sc-a", at) // with no claim: the key tells which home it is
+	m.register()
+	m.ask(1, 12)
+	m.heartbeatUntil("12 containers of both members run", func() bool { return len(m.has) == 12 })
+	if m.at("sc-a") == 0 || m.at("sc-b") == 0 {
+		t.Errorf("containers are of %d and %d, want of both", m.at("sc-a"), m.at("sc-b"))
+	}
+
+	// Home and the proxy are away. The AM logs in at the next proxy, and gets what the other member has.
+	f.rms["sc-a"].stopRM()
+	at.stop()
+	at = f.proxy()
+	m.connect(at.address)
+	m.ask(2, 1)
+	m.heartbeatUntil("a container of the other member", func() bool { return len(m.has) == 13 })
+	f.startRM("sc-a")
+	m.ask(3, 1)
+	m.heartbeatUntil("one more with home back", func() bool { return len(m.has) == 14 })
+	if n := f.relay.Begun(); n != 0 {
+		t.Errorf("%d logins were relayed", n)
+	}
+
+	wrong := *m.cred
+	wrong.Password = []byte("not the password")
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer client.Close()
+	other := yarnrpc.NewApplicationMasterProtocolClient(client, at.address, hrpc.Login{Credential: &wrong})
+	var refused *hrpc.RemoteError
+	if _, err := other.Allocate(t.Context(), &pb.AllocateRequestProto{}); !errors.As(err, &refused) || !refused.Fatal {
+		t.Errorf("with a wrong password: %v, want the proxy's refusal", err)
 	}
 	m.finish()
 }

@@ -50,6 +50,8 @@ type federation struct {
 	view   *subcluster.View
 	doc    string
 	clean  []func()
+	files  *keys.HadoopFiles // of foreign members; nil: none
+	relay  *proxyrpc.Relay   // of the last proxy
 }
 
 type cluster struct {
@@ -243,11 +245,12 @@ func (f *federation) proxy() *proxy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	known := keys.NewCache(f.store, secrets, f.seen)
+	known := keys.NewCache(f.store, secrets, f.seen, f.files)
+	f.relay = &proxyrpc.Relay{Homes: f.store, Foreign: known.Foreign, Login: calls.Login}
 	handler, err := proxyrpc.NewServer(
 		p,
 		known,
-		&proxyrpc.Relay{Homes: f.store, Foreign: known.Foreign, Login: calls.Login},
+		f.relay,
 		hrpc.Config{DrainTime: time.Second},
 	)
 	if err != nil {

@@ -116,7 +116,8 @@ func TestMixed(t *testing.T) {
 	// An AM at home with Hadoop, whose token no key of ours has signed: it logs in there
 	// through our proxy, and half of its maps run with us.
 	t.Run("hadoop_as_home", func(t *testing.T) {
-		f.StartProxy(t, "proxy-hadoop", other.address, nil)
+		figures := process.FreeAddress(t, "127.0.0.1")
+		f.StartProxy(t, "proxy-hadoop", other.address, hadoop.Conf{"creel.health.address": figures})
 		hosts := slices.Concat(slices.Repeat([]string{ours.address}, 5), slices.Repeat([]string{other.address}, 5))
 		client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
 		run := client.Run(t, "PlacedJob", append([]string{"other", "1500"}, hosts...)...).OK(t)
@@ -138,6 +139,57 @@ func TestMixed(t *testing.T) {
 		if home, _, err := Report(t, other.Addresses.Web, id); err != nil || home.FinalStatus != "SUCCEEDED" {
 			t.Errorf("its home reports %+v, %v", home, err)
 		}
+		if n := metric(t, figures, "creel_proxy_relayed_logins_total"); n < 1 {
+			t.Errorf("%v logins were relayed, want at least one", n)
+		}
+	})
+
+	// The same with the file in which Hadoop's ResourceManager keeps its keys: the proxy knows the AM
+	// by itself. The ResourceManager and the proxy are killed; the AM logs in at the next proxy while
+	// there is no ResourceManager, and ends its work when it is back.
+	t.Run("hadoop_as_home_by_its_key_file", func(t *testing.T) {
+		figures := process.FreeAddress(t, "127.0.0.1")
+		proxy := f.StartProxy(t, "proxy-keys", other.address, hadoop.Conf{
+			"creel.health.address": figures,
+			"creel.proxy.hadoop-key-files": "sc-hadoop=" +
+				filepath.Join(state, "FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode"),
+		})
+		dir := t.TempDir()
+		id, shell := f.shell(t, 4, 128,
+			"touch "+dir+"/$NM_HOST.$CONTAINER_ID; while [ ! -e "+dir+"/end ]; do sleep 0.2; done", "-queue", "other")
+		on := func(at *Subcluster) int {
+			names, err := filepath.Glob(dir + "/" + at.address + ".container_*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(names)
+		}
+		shell.Await(t, "four containers", func() bool { return on(ours)+on(other) == 4 })
+		if at := f.Home(t, id); at != other || on(ours) == 0 {
+			t.Errorf("%s lives at %s, and %d of its containers run with us", id, at.ID, on(ours))
+		}
+		heard := func() float64 { return metric(t, figures, "creel_proxy_allocates_total") }
+		relayed := func() float64 { return metric(t, figures, "creel_proxy_relayed_logins_total") }
+		if heard() < 1 || relayed() != 0 {
+			t.Errorf("%v allocates came through the proxy, %v logins were relayed", heard(), relayed())
+		}
+		theirs.Kill()
+		proxy.Restart(t)
+		shell.Await(t, "the AM's calls, with its home away", func() bool { return heard() >= 1 })
+		theirs.Restart(t)
+		if err := os.WriteFile(dir+"/end", nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := shell.Exit(); err != nil {
+			t.Fatalf("the shell: %v\n%s", err, shell.Tail(60))
+		}
+		AwaitState(t, other.Addresses.Web, id, "FINISHED")
+		if relayed() != 0 {
+			t.Errorf("%v logins were relayed", relayed())
+		}
+		// The members and the node are as they were, for what comes next.
+		AwaitActive(t, web, 2)
+		f.Await(t, 2)
 	})
 
 	// Killed by its user in the middle: nothing is left in Hadoop's cluster.
@@ -258,28 +310,20 @@ func TestMixed(t *testing.T) {
 }
 
 // shell starts a distributed shell of n small containers and returns its
-// application when it has been submitted.
-func (f *Federation) shell(t testing.TB, n, memoryMB int, command string) (string, *process.Process) {
+// application when it has been submitted. more are arguments of the shell.
+func (f *Federation) shell(t testing.TB, n, memoryMB int, command string, more ...string) (string, *process.Process) {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	p := hadoop.Client{
 		Conf: f.ClientConf(0),
-	}.Start(
-		t,
-		hadoop.DistributedShell,
-		"-jar",
-		jar,
-		"-num_containers",
-		strconv.Itoa(n),
-		"-master_memory",
-		"256",
-		"-container_memory",
-		strconv.Itoa(memoryMB),
-		"-timeout",
-		"170000",
-		"-shell_command",
-		command,
-	)
+	}.Start(t, hadoop.DistributedShell, append([]string{
+		"-jar", jar,
+		"-num_containers", strconv.Itoa(n),
+		"-master_memory", "256",
+		"-container_memory", strconv.Itoa(memoryMB),
+		"-timeout", "170000",
+		"-shell_command", command,
+	}, more...)...)
 	p.WaitLine(t, "Submitted application application_")
 	return regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output()), p
 }

@@ -261,6 +261,14 @@ var creelProxyKeys = []Setting{
 		Doc: "Types of applications whose containers find each other's data on a node by the application's id: " +
 			"an unmanaged AM of theirs that died at a ResourceManager of Hadoop's, which takes an id once, is not made again.",
 	},
+	{
+		Key:  "creel.proxy.hadoop-key-files",
+		Type: List,
+		Doc: "Items SUBCLUSTER=FILE: where Hadoop's ResourceManager of the subcluster keeps the keys of its AMs' tokens, " +
+			"FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode under its " +
+			"yarn.resourcemanager.fs.state-store.uri. " +
+			"The proxy then knows its AMs by itself; those of others log in at their ResourceManager through it.",
+	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }
 

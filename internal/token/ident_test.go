@@ -252,3 +252,27 @@ func BenchmarkContainerToken(b *testing.B) {
 	run("unkeyed-hmac", func() { mac.Key().Password(identifier) })
 	b.Logf("a token costs %.0f ns beside its HMAC", perOp["mint"]-perOp["hmac"])
 }
+
+// FuzzAMRMKeys: whatever stands in the file, it is keys or an error.
+func FuzzAMRMKeys(f *testing.F) {
+	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh"))
+	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh\x12\x0c\x08\x08\x12\x08ABCDEFGH"))
+	f.Add([]byte("\x0a\x00\x08\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ring, err := token.ParseAMRMKeys(b)
+		if err != nil {
+			return
+		}
+		if len(ring) == 0 || len(ring) > 2 {
+			t.Fatalf("%d keys", len(ring))
+		}
+		for _, k := range ring {
+			if k.IsZero() || len(k.Secret) == 0 {
+				t.Fatal("a key without a secret is accepted: everybody could sign with it")
+			}
+			if found, ok := ring.Find(k.ID); !ok || found.IsZero() {
+				t.Fatalf("key %d is not found", k.ID)
+			}
+		}
+	})
+}

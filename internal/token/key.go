@@ -6,10 +6,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha1" // Hadoop's HMAC of tokens is HmacSHA1; a peer accepts nothing else
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"math/rand/v2"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
@@ -58,6 +60,52 @@ func KeyFrom(p *yarnpb.MasterKeyProto) Key {
 		return Key{}
 	}
 	return Key{ID: p.GetKeyId(), Secret: p.Bytes}
+}
+
+// ParseAMRMKeys reads the AMRM master keys as Hadoop's ResourceManager keeps them in its state store
+// (AMRMTokenSecretManagerStateProto: the current key, and the next one while keys roll). Fields that we do not know
+// are passed over.
+func ParseAMRMKeys(b []byte) (Ring, error) {
+	var current, next Key
+	for rest := b; len(rest) > 0; {
+		field, kind, n := protowire.ConsumeTag(rest)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(field, kind, rest[n:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		value := rest[n : n+size]
+		rest = rest[n+size:]
+		if field > 2 {
+			continue
+		}
+		if kind != protowire.BytesType {
+			return nil, fmt.Errorf("field %d is no message", field)
+		}
+		message, _ := protowire.ConsumeBytes(value)
+		p := new(yarnpb.MasterKeyProto)
+		if err := p.UnmarshalVT(message); err != nil {
+			return nil, err
+		}
+		key := KeyFrom(p)
+		if key.IsZero() || p.KeyId == nil {
+			return nil, fmt.Errorf("field %d is no master key: it has no id, or no secret", field)
+		}
+		if field == 1 {
+			current = key
+		} else {
+			next = key
+		}
+	}
+	switch {
+	case current.IsZero():
+		return nil, errors.New("there is no current master key")
+	case next.IsZero():
+		return Ring{current}, nil
+	}
+	return Ring{next, current}, nil
 }
 
 // Mac signs with one key. The key is expanded once, so a password costs the hash of its identifier and no more. It

@@ -232,8 +232,8 @@ func viewState(w *watch.Watcher) health.State {
 	return health.State{Text: fmt.Sprintf("serial %d, read %s", v.Serial, ago(age))}
 }
 
-// dependOnKeys adds the line of the keys by which a proxy knows AMs.
-func dependOnKeys(h *health.Health, c *keys.Cache) {
+// dependOnKeys adds the line of the keys by which a proxy knows AMs. files may be nil.
+func dependOnKeys(h *health.Health, c *keys.Cache, files *keys.HadoopFiles) {
 	h.Depend("token keys", func() health.State {
 		began, err := c.Last()
 		switch {
@@ -241,6 +241,8 @@ func dependOnKeys(h *health.Health, c *keys.Cache) {
 			return health.State{Err: errors.New("they have not been read yet")}
 		case err != nil: // AMs whose keys are known go on
 			return health.State{Warn: true, Text: "not all could be read: " + err.Error()}
+		case files != nil && files.Err() != nil: // what was read of them before holds
+			return health.State{Warn: true, Text: files.Err().Error()}
 		}
 		return health.State{Text: "read " + ago(time.Since(began))}
 	})

@@ -46,6 +46,7 @@ type ProxyConfig struct {
 	Sessions     int // attempts at once
 	Poll         time.Duration
 	SecretFile   string
+	HadoopKeys   *keys.HadoopFiles // of AMs' tokens; nil: none
 	RPC          hrpc.Config
 	WebServer    webserver.Config
 	Machines     *resolver.MachineList    // overrules what members publish of their nodes
@@ -71,6 +72,10 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
+	hadoopKeys, err := hadoopKeyFiles(s)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
 	acls, err := newServiceACLs(s, proxyProtocols, groupsOf(s))
 	if err != nil {
 		return ProxyConfig{}, err
@@ -80,14 +85,15 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		limits.Authorize = acls.authorize
 	}
 	return ProxyConfig{
-		Machines: machines,
-		Name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
-		Address:  s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
-		Web:      s.Address("creel.health.address"),
-		Policy:   policy,
-		CallTime: s.Duration("creel.proxy.call-timeout"),
-		Mailbox:  s.Int("creel.proxy.inbox"),
-		Sessions: s.Int("creel.proxy.max-sessions"),
+		Machines:   machines,
+		HadoopKeys: hadoopKeys,
+		Name:       fmt.Sprintf("%s/%d", host, os.Getpid()),
+		Address:    s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
+		Web:        s.Address("creel.health.address"),
+		Policy:     policy,
+		CallTime:   s.Duration("creel.proxy.call-timeout"),
+		Mailbox:    s.Int("creel.proxy.inbox"),
+		Sessions:   s.Int("creel.proxy.max-sessions"),
 		Session: amrmproxy.Config{
 			UAMHeartbeat: s.Duration("creel.proxy.beat-interval"),
 			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
@@ -162,14 +168,10 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	amrmKeys := keys.NewCache(store, secret, view)
+	amrmKeys := keys.NewCache(store, secret, view, c.HadoopKeys)
 	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
-	handler, err := proxyrpc.NewServer(
-		p.Proxy,
-		amrmKeys,
-		&proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login},
-		c.RPC,
-	)
+	relay := &proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login}
+	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, relay, c.RPC)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +183,18 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	})
 	dependOnStore(&p.Service, store, c.Log)
 	dependOnView(p.Health, p.Watcher)
-	dependOnKeys(p.Health, amrmKeys)
+	dependOnKeys(p.Health, amrmKeys, c.HadoopKeys)
 	p.countSessions()
+	p.Health.Counter("creel_proxy_relayed_logins_total",
+		"Logins of AMs at their homes, whose keys the proxy does not have.", relay.Begun)
 
 	addWitness(&p.Service, store, view)
 	p.Add("view", p.Watcher.Run)
 	p.Add("token keys", func(ctx context.Context) error { return amrmKeys.Run(ctx, time.Second) })
+	if c.HadoopKeys != nil {
+		warnOfOpenFiles(c.HadoopKeys, c.Log)
+		p.Add("Hadoop's key files", func(ctx context.Context) error { return c.HadoopKeys.Run(ctx, time.Second) })
+	}
 	p.Add("sessions", p.Proxy.Run)
 	listener, err := p.Listen("yarn.nodemanager.amrmproxy.address", c.Address)
 	if err != nil {

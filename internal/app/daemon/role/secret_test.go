@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/creelrm/creel/internal/settings"
 )
 
 func TestASecretFileIsMadeOnceForAllThatStartTogether(t *testing.T) {
@@ -68,5 +70,37 @@ func TestCheckingAConfigurationMakesNoSecret(t *testing.T) {
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the file was made: %v", err)
+	}
+}
+
+// A file of a Hadoop ResourceManager's keys that cannot be used stops the start, and says what it should be.
+func TestAHadoopKeyFileThatIsNoneStopsTheStart(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	for path, text := range map[string]string{good: "\x0a\x0c\x08\x07\x12\x08abcdefgh", bad: "hello"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for value, says := range map[string]string{
+		"sc-h=" + good:                       "",
+		"sc-h=" + good + ", sc-i=" + good:    "",
+		"sc-h=" + bad:                        "it does not hold such keys",
+		"sc-h=" + filepath.Join(dir, "none"): "no such file or directory",
+		"sc-h=" + dir:                        "it is no file",
+		good:                                 "is not SUBCLUSTER=FILE",
+		"sc-h=" + good + ",sc-h=" + good:     "sc-h is there twice",
+	} {
+		s, err := settings.Load(settings.Sources{Defines: []string{"creel.proxy.hadoop-key-files=" + value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Check(s, settings.Proxy)
+		if says == "" && err == nil {
+			continue
+		}
+		if says == "" || err == nil || !settings.IsProblem(err) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", value, err, says)
+		}
 	}
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// hadoopKeyFiles reads the files in which Hadoop's ResourceManagers keep the keys of AMs' tokens.
+func hadoopKeyFiles(s *settings.Settings) (*keys.HadoopFiles, error) {
+	const key = "creel.proxy.hadoop-key-files"
+	var files []keys.HadoopFile
+	for _, item := range s.List(key) {
+		id, path, ok := strings.Cut(item, "=")
+		file := keys.HadoopFile{
+			Member: creel.SubclusterID(strings.TrimSpace(id)),
+			Path:   strings.TrimSpace(path),
+		}
+		same := func(other keys.HadoopFile) bool { return other.Member == file.Member }
+		switch {
+		case !ok || file.Member == "" || file.Path == "":
+			return nil, s.Problem(key, fmt.Sprintf("%q is not SUBCLUSTER=FILE", item), "")
+		case slices.ContainsFunc(files, same):
+			return nil, s.Problem(key, fmt.Sprintf("%s is there twice", file.Member), "name one file for each")
+		}
+		files = append(files, file)
+	}
+	opened, err := keys.OpenHadoopFiles(files)
+	if err != nil {
+		return nil, s.Problem(key, err.Error(), "")
+	}
+	return opened, nil
+}
+
+// warnOfOpenFiles tells of key files that everybody on this machine may read.
+func warnOfOpenFiles(files *keys.HadoopFiles, log *slog.Logger) {
+	for _, path := range files.OpenToAll() {
+		log.Warn("a file of AMs' keys may be read by every user of this machine, who could speak for any of these AMs",
+			"file", path, "try", "let only Hadoop's user and this one read it, or its directory")
+	}
+}
