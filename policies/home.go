@@ -285,21 +285,6 @@ func (d *homeDecision) mayNameSomewhere() bool {
 	return slices.ContainsFunc(d.in, func(i int) bool { return !d.facts[i].barred && d.holds(i) == "" })
 }
 
-// queueLoad finds a queue's figures by its full path or, as clients may send
-// it, by its leaf alone.
-func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluster.QueueLoad {
-	if l := m.Load.FindOn(q, label); l != nil || q.IsFull() {
-		return l
-	}
-	for i := range m.Load.Queues {
-		l := &m.Load.Queues[i]
-		if l.Label == label && l.Queue.Leaf() == string(q) {
-			return l
-		}
-	}
-	return nil
-}
-
 // room is what a member has for a queue and label: free now, waited for, and
 // the size of the whole. Of the partition of a label where the member publishes it, else
 // from the queue's own figures where the member reports them (load), else from the

@@ -54,12 +54,12 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		m, f := &view.Members[i], &all.of[i]
 		var load *subcluster.QueueLoad
 		if q != "" {
-			load = queueLoad(m, q, "")
+			load = m.QueueOn(q, "")
 		}
 		f.listed, f.silent = load != nil, len(m.Load.Queues) == 0
 		f.label = homeLabel(m, q, label)
 		if f.label != "" {
-			load = queueLoad(m, q, f.label)
+			load = m.QueueOn(q, f.label)
 		}
 		if m.State != subcluster.StateActive {
 			f.state = Exclusion(m.State.String())

@@ -32,7 +32,7 @@ func pathIn(m *subcluster.Status, q creel.QueuePath) creel.QueuePath {
 	if q == "" || q.IsFull() {
 		return q
 	}
-	if l := queueLoad(m, q, ""); l != nil {
+	if l := m.QueueOn(q, ""); l != nil {
 		return l.Queue
 	}
 	return ""

@@ -289,14 +289,14 @@ func (d *splitDecision) room(i int) int64 {
 	switch {
 	case label != "" && ok && m.Load.Labels.Known:
 		// A headroom is that of nodes without a label.
-		f, pending, _, _ := room(d.view, m, queueLoad(m, d.queue, label), label)
+		f, pending, _, _ := room(d.view, m, m.QueueOn(d.queue, label), label)
 		if free = f.Sub(pending); r.Stuck {
 			free = creel.Resource{}
 		}
 	case !r.Known && !ok:
 		return 0
 	case !r.Known:
-		f, pending, _, _ := room(d.view, m, queueLoad(m, d.queue, label), label)
+		f, pending, _, _ := room(d.view, m, m.QueueOn(d.queue, label), label)
 		free = f.Sub(pending)
 	case ok && label == "" && !r.Home:
 		free = counting(d.view, m, free)

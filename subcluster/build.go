@@ -261,7 +261,7 @@ func (s *Status) readLoad(k *known, before *Status, ok bool) {
 		s.loadText = k.Capability
 	}
 	if ok && before.loadText == s.loadText {
-		s.Load, s.LoadError = before.Load, before.LoadError
+		s.Load, s.LoadError, s.leaves = before.Load, before.LoadError, before.leaves
 		return
 	}
 	if k.Parsed != nil && k.Load != "" {

@@ -77,7 +77,8 @@ type Status struct {
 	// last one that could.
 	LoadError string
 
-	loadText string // what Load was parsed from, so that equal reports are parsed once
+	loadText string  // what Load was parsed from, so that equal reports are parsed once
+	leaves   *leaves // of Load's queues; one of others is not used
 }
 
 // Freeze says why the view does not believe the store.
@@ -136,6 +137,10 @@ func (v *View) seal() {
 	v.derived = &derived{view: v, of: map[QueueOn]any{}}
 	v.index = make(map[creel.SubclusterID]int, len(v.Members))
 	for i := range v.Members {
-		v.index[v.Members[i].ID] = i
+		m := &v.Members[i]
+		v.index[m.ID] = i
+		if !m.leaves.isOf(m.Load.Queues) {
+			m.leaves = leavesOf(m.Load.Queues)
+		}
 	}
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/creelrm/creel"
+)
+
+// leaves finds a member's queues by the leaf of their path: clients may name a queue so, and
+// decisions ask for it at each split. It is made once for a report.
+type leaves struct {
+	queues []QueueLoad // of the load that it was made for
+	order  []int32     // of queues, by leaf, label and place
+}
+
+// fewQueues are looked through without an index.
+const fewQueues = 8
+
+// leavesOf makes the index of a load's queues, nil for few.
+func leavesOf(queues []QueueLoad) *leaves {
+	if len(queues) <= fewQueues {
+		return nil
+	}
+	x := &leaves{queues: queues, order: make([]int32, len(queues))}
+	for i := range x.order {
+		x.order[i] = int32(i)
+	}
+	slices.SortFunc(x.order, func(a, b int32) int {
+		l, r := &queues[a], &queues[b]
+		return cmp.Or(cmp.Compare(l.Queue.Leaf(), r.Queue.Leaf()), cmp.Compare(l.Label, r.Label), cmp.Compare(a, b))
+	})
+	return x
+}
+
+// isOf reports whether the index was made for these queues.
+func (x *leaves) isOf(queues []QueueLoad) bool {
+	return x != nil && len(queues) > 0 && len(x.queues) == len(queues) && &x.queues[0] == &queues[0]
+}
+
+// find gives the first queue with a leaf and label, nil for none.
+func (x *leaves) find(leaf, label string) *QueueLoad {
+	i, ok := slices.BinarySearchFunc(x.order, leaf, func(i int32, leaf string) int {
+		q := &x.queues[i]
+		return cmp.Or(cmp.Compare(q.Queue.Leaf(), leaf), cmp.Compare(q.Label, label))
+	})
+	if !ok {
+		return nil
+	}
+	return &x.queues[x.order[i]]
+}
+
+// QueueOn finds a queue's figures on the nodes of a label, by its full path or, as clients may
+// send it, by its leaf alone; nil when there are none. They are only to be read.
+func (m *Status) QueueOn(q creel.QueuePath, label string) *QueueLoad {
+	if l := m.Load.FindOn(q, label); l != nil || q.IsFull() {
+		return l
+	}
+	if m.leaves.isOf(m.Load.Queues) {
+		return m.leaves.find(string(q), label)
+	}
+	for i := range m.Load.Queues {
+		if l := &m.Load.Queues[i]; l.Label == label && l.Queue.Leaf() == string(q) {
+			return l
+		}
+	}
+	return nil
+}
