@@ -58,21 +58,38 @@ func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 // They are absolute for each priority, allocation and execution type, as asks are, so that a
 // later one replaces an earlier.
 func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
-	for _, r := range requests {
-		s.schedules, s.unplaced = put(s.schedules, r), put(s.unplaced, r)
-	}
+	s.schedules, s.unplaced = put(s.schedules, requests), put(s.unplaced, requests)
 }
 
-func put(list []*yarnpb.SchedulingRequestProto, r *yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRequestProto {
-	i := slices.IndexFunc(list, func(o *yarnpb.SchedulingRequestProto) bool {
-		return o.GetPriority().GetPriority() == r.GetPriority().GetPriority() &&
-			o.GetAllocationRequestId() == r.GetAllocationRequestId() &&
-			o.GetExecutionType().GetExecutionType() == r.GetExecutionType().GetExecutionType()
-	})
-	if i < 0 {
-		return append(list, r)
+// scheduleKey is what a scheduling request is known by.
+type scheduleKey struct {
+	priority int32
+	request  int64
+	kind     yarnpb.ExecutionTypeProto
+}
+
+// put takes requests into a list. An AM may send thousands.
+func put(list, requests []*yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRequestProto {
+	if len(requests) == 0 {
+		return list
 	}
-	list[i] = r
+	at := make(map[scheduleKey]int, len(list)+len(requests))
+	key := func(r *yarnpb.SchedulingRequestProto) scheduleKey {
+		return scheduleKey{
+			r.GetPriority().GetPriority(), r.GetAllocationRequestId(), r.GetExecutionType().GetExecutionType(),
+		}
+	}
+	for i, r := range list {
+		at[key(r)] = i
+	}
+	for _, r := range requests {
+		if i, has := at[key(r)]; has {
+			list[i] = r
+			continue
+		}
+		at[key(r)] = len(list)
+		list = append(list, r)
+	}
 	return list
 }
 

@@ -88,11 +88,16 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 			StrictLocality:      k.StrictLocality,
 		}, &sizes[i])
 	}
-	for k, i := range m.placingOrder(r.Scheduling) {
-		if k > 0 && m.cfg.Constraints == ConstraintsTried {
-			m.serve(t) // each is placed before the next is looked at
+	order := m.placingOrder(r.Scheduling)
+	if len(order) > 1 && m.cfg.Constraints == ConstraintsTried {
+		m.sched.Enroll(&a.App)
+		m.settle()
+	}
+	for k, i := range order {
+		p := m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
+		if k < len(order)-1 && m.cfg.Constraints == ConstraintsTried {
+			m.sched.ServeWant(&a.App, p.request(), p.want) // each is placed before the next is looked at
 		}
-		m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
 	}
 	for i := range r.Updates {
 		m.update(t, &r.Updates[i])
@@ -104,7 +109,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.settle()
 	}
 	out := m.answerFor(t)
-	if len(t.placing) > 0 {
+	if len(t.placing.list) > 0 {
 		out.Rejected = m.giveUp(t, out.Rejected)
 	}
 	t.inCall = false

@@ -94,7 +94,7 @@ type attempt struct {
 	previous    []creel.ContainerID // kept containers to be told of; some may have ended since
 	nodes       []NodeUpdate
 
-	placing           []placing    // scheduling requests that are not done
+	placing           placings     // scheduling requests that are not done
 	growing           []*growth    // increases that wait for room
 	victims           []*container // under notice, in no order
 	avoided           []string     // what it avoided when it was over

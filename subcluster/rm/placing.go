@@ -21,6 +21,10 @@ const (
 	ConstraintsTried                          // placement-processor: it is rejected after some calls
 )
 
+// mostScheduling bounds the scheduling requests of an attempt: each that waits is tried again
+// whenever tags come or go.
+const mostScheduling = 10_000
+
 // placing is a scheduling request of which something is outstanding.
 type placing struct {
 	ask   SchedulingAsk
@@ -33,6 +37,59 @@ func (p *placing) request() *sched.Request {
 		Priority: p.ask.Priority, AllocationRequestID: p.ask.AllocationRequestID, Count: p.ask.Count,
 		ExecutionType: creel.Guaranteed,
 	}
+}
+
+// placingKey is what a request is known by: a later one of the same replaces it.
+type placingKey struct {
+	priority int32
+	alloc    int64
+	tags     string
+}
+
+// placings are the scheduling requests of an attempt that are not done, in the order in which
+// they came. An AM may have thousands.
+type placings struct {
+	list []placing // one without a want was replaced
+	at   map[placingKey]int
+}
+
+// put takes a request for the one of its key, or takes that out.
+func (l *placings) put(p placing, outstanding bool) {
+	key := p.key()
+	if i, has := l.at[key]; has {
+		l.list[i].want = nil
+		delete(l.at, key)
+	}
+	if !outstanding {
+		return
+	}
+	if l.at == nil {
+		l.at = map[placingKey]int{}
+	}
+	l.at[key] = len(l.list)
+	l.list = append(l.list, p)
+}
+
+// keep leaves those for which it is true.
+func (l *placings) keep(is func(*placing) bool) {
+	n := 0
+	for i := range l.list {
+		p := &l.list[i]
+		if p.want == nil {
+			continue
+		}
+		if !is(p) {
+			delete(l.at, p.key())
+			continue
+		}
+		if n != i {
+			l.list[n] = *p
+			l.at[p.key()] = n
+		}
+		n++
+	}
+	clear(l.list[n:])
+	l.list = l.list[:n]
 }
 
 // constrain takes the constraints that an AM registers with. As in Hadoop the first
@@ -77,6 +134,14 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 			"yarn.resourcemanager.placement-constraints.handler is scheduler, which Hadoop has for CapacityScheduler",
 			"set it to placement-processor",
 		)
+	}
+	if n := t.app.Wants(); n+len(list) > mostScheduling {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidResource,
+			What: fmt.Sprintf("Too many scheduling requests: %d in one call, %d outstanding", len(list), n),
+			Why:  fmt.Sprintf("an attempt may have %d", mostScheduling),
+			Try:  "ask for several containers by one request, or for the rest when some are placed",
+		}
 	}
 	for i := range list {
 		k := &list[i]
@@ -142,23 +207,18 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 
 // place takes one scheduling request. The scheduler's handler takes its number for what is
 // outstanding at its key and tags; the processor's for so many more.
-func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) {
+func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) placing {
 	ask := *k
 	p := placing{ask: ask, want: sched.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
 	left := m.sched.Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
-	if m.cfg.Constraints != ConstraintsTried && !p.want.Constraint.Senseless() {
-		return
+	if m.cfg.Constraints == ConstraintsTried || p.want.Constraint.Senseless() {
+		t.placing.put(p, left > 0)
 	}
-	t.placing = slices.DeleteFunc(t.placing, p.same)
-	if left > 0 {
-		t.placing = append(t.placing, p)
-	}
+	return p
 }
 
-// same reports whether two have one key and the same tags.
-func (p *placing) same(x placing) bool {
-	return x.ask.Priority == p.ask.Priority && x.ask.AllocationRequestID == p.ask.AllocationRequestID &&
-		slices.Equal(x.want.Tags, p.want.Tags)
+func (p *placing) key() placingKey {
+	return placingKey{p.ask.Priority, p.ask.AllocationRequestID, p.want.Key()}
 }
 
 // placeAgain: a container of a request ended before its AM heard of it, so it is
@@ -167,33 +227,31 @@ func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 	if want == nil || m.cfg.Constraints != ConstraintsTried {
 		return
 	}
-	p := placing{ask: *want.Owner.(*SchedulingAsk), want: want}
-	t.placing = append(slices.DeleteFunc(t.placing, p.same), p)
+	t.placing.put(placing{ask: *want.Owner.(*SchedulingAsk), want: want}, true)
 }
 
 // giveUp rejects the requests that were tried in as many calls as they may be. Where
 // requests wait until they can be placed, those that never can are rejected at once.
 func (m *Machine) giveUp(t *attempt, out []Rejected) []Rejected {
 	a := &t.app.App
-	left := t.placing[:0]
-	for _, p := range t.placing {
-		count, refused := m.sched.Wanting(a, p.request(), p.want)
+	t.placing.keep(func(p *placing) bool {
+		count := m.sched.Wanting(a, p.request(), p.want)
 		if m.cfg.Constraints != ConstraintsTried {
-			p.calls, refused = m.cfg.PlacementTries, false // Hadoop's scheduler has one reason for all
+			p.calls = m.cfg.PlacementTries
 		}
 		if p.calls++; count > 0 && p.calls < m.cfg.PlacementTries {
-			left = append(left, p)
-			continue
+			return true
 		}
 		if count > 0 {
+			// Hadoop's scheduler has one reason for all.
+			noPlace := m.cfg.Constraints == ConstraintsTried && m.sched.Refused(a, p.request(), p.want)
 			none := p.request()
 			none.Count = 0
 			m.sched.Place(a, none, p.want, &amounts.Vec{}, false)
-			out = append(out, Rejected{Ask: p.ask, Count: count, NoPlace: refused})
+			out = append(out, Rejected{Ask: p.ask, Count: count, NoPlace: noPlace})
 		}
-	}
-	clear(t.placing[len(left):])
-	t.placing = left
+		return false
+	})
 	if len(out) > 0 {
 		m.sched.Enroll(a)
 		m.settle()

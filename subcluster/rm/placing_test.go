@@ -3,7 +3,9 @@
 package rm
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -170,4 +172,51 @@ func TestRequestsWithConstraintsBorrow(t *testing.T) {
 		t.Errorf("after one ended: %+v", again)
 	}
 	w.audit()
+}
+
+// Of thousands of requests in one call each is placed in its turn, those that nothing has room for
+// are rejected after the calls that Hadoop gives them, and a call with too many is refused whole.
+func TestManySchedulingRequestsInOneCall(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Constraints = ConstraintsTried })
+	w.node("n", 1<<24, 4096, "/r")
+	x := w.unmanaged("u", "default")
+	const n = 3000
+	var list []SchedulingAsk
+	for i := range n {
+		// Every second wants what the one before it has placed: it is there only if that was first.
+		tag, near := fmt.Sprintf("t%d", i), (*sched.Constraint)(nil)
+		if i%2 == 1 {
+			near = &sched.Constraint{Targets: []sched.Target{{Values: []string{list[i-1].Tags[0]}}}, Min: 1, Max: math.MaxInt32}
+		}
+		if i%3 == 0 && i%2 == 0 && i > 0 {
+			near = &sched.Constraint{Targets: []sched.Target{{Values: []string{"nobody"}}}, Min: 1, Max: math.MaxInt32}
+		}
+		list = append(list, SchedulingAsk{
+			Priority: 1, Tags: []string{tag}, Count: 1, Resource: creel.NewResource(1, 1), Constraint: near,
+		})
+	}
+	out := w.allocate(x, AllocateRequest{Scheduling: list})
+	granted := len(out.Granted)
+	rejected := len(out.Rejected)
+	for range 3 {
+		out = w.allocate(x, AllocateRequest{})
+		granted, rejected = granted+len(out.Granted), rejected+len(out.Rejected)
+	}
+	// Of those that want nobody, each takes the one after it along.
+	none := 2 * ((n - 1) / 6)
+	if granted != n-none || rejected != none {
+		t.Errorf("%d granted and %d rejected of %d, want %d and %d", granted, rejected, n, n-none, none)
+	}
+	w.audit()
+
+	for len(list) <= 10_000 {
+		list = append(list, list[:n]...)
+	}
+	_, err := w.m.Allocate(w.now, x, &AllocateRequest{ResponseID: out.ResponseID, Scheduling: list})
+	if !errors.Is(err, creel.ErrInvalidResource) || !strings.Contains(err.Error(), "Too many scheduling requests") {
+		t.Errorf("%d requests: %v", len(list), err)
+	}
+	if out = w.allocate(x, AllocateRequest{}); len(out.Granted) != 0 {
+		t.Errorf("of a refused call %d are granted", len(out.Granted))
+	}
 }

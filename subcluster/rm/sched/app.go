@@ -40,10 +40,11 @@ type App struct {
 
 	id     creel.ApplicationID
 	owner  any
-	tags   []string // of the application; nil in parts
-	parts  []*App   // of it in other partitions, where it asks or has had something
-	main   *App     // whose part it is; nil in the default partition
-	amPart *App     // where its AM is asked for, nil for the default partition
+	tags   []string         // of the application; nil in parts
+	wants  map[wantKey]*Ask // scheduling requests among asks; nil of most applications
+	parts  []*App           // of it in other partitions, where it asks or has had something
+	main   *App             // whose part it is; nil in the default partition
+	amPart *App             // where its AM is asked for, nil for the default partition
 }
 
 // AMAsk is what an application asks for to run its AM: one container of the

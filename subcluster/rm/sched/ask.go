@@ -345,6 +345,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 		a.asks = slices.Delete(a.asks, i, i+1)
 	}
 	if w.want != nil {
+		delete(a.wants, wantKey{w.priority, w.alloc, w.want.key})
 		s.constrained = slices.DeleteFunc(s.constrained, func(x *Ask) bool { return x == w })
 	}
 	return true

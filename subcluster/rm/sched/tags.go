@@ -33,6 +33,9 @@ func NewWant(tags []string, c *Constraint, label string, owner any) *Want {
 	return &Want{Tags: tags, Constraint: c, Label: label, Owner: owner, key: strings.Join(tags, ",")}
 }
 
+// Key is the same for the same tags.
+func (w *Want) Key() string { return w.key }
+
 // tagCounts are numbers of containers by tag, for one node or rack.
 type tagCounts struct {
 	all  map[string]int32
@@ -280,43 +283,94 @@ func (s *Scheduler) newWanting(a *App, priority int32, alloc int64, want *Want) 
 		return cmp.Or(x.compareKey(w.priority, w.alloc, w.execution), -1)
 	})
 	a.asks = slices.Insert(a.asks, i, w)
+	if a.wants == nil {
+		a.wants = map[wantKey]*Ask{}
+	}
+	a.wants[wantKey{priority, alloc, want.key}] = w
 	s.constrained = append(s.constrained, w)
 	return w
 }
 
-// wanting finds what an application asks for under a key and tags.
-func (a *App) wanting(r *Request, want *Want) *Ask {
-	for _, w := range a.asks {
-		if w.want != nil && w.want.key == want.key && w.priority == r.Priority && w.alloc == r.AllocationRequestID {
-			return w
-		}
-	}
-	return nil
+// wantKey is what a scheduling request of an application is known by.
+type wantKey struct {
+	priority int32
+	alloc    int64
+	tags     string
 }
 
-// Wanting gives how many containers are outstanding under a key and tags; and whether
-// there is no node for one, with room for it, that the constraint admits.
-func (s *Scheduler) Wanting(a *App, r *Request, want *Want) (count int32, refused bool) {
+// wanting finds what an application asks for under a key and tags.
+func (a *App) wanting(r *Request, want *Want) *Ask {
+	return a.wants[wantKey{r.Priority, r.AllocationRequestID, want.key}]
+}
+
+// Wants is how many scheduling requests of an application are outstanding.
+func (a *App) Wants() int {
+	n := len(a.wants)
+	for _, x := range a.parts {
+		n += len(x.wants)
+	}
+	return n
+}
+
+// ServeWant tries one scheduling request of an application, as Serve tries all it asks for, so
+// that each of many is placed before the next is looked at. Schedule is due before the first,
+// and Serve after the last.
+func (s *Scheduler) ServeWant(a *App, r *Request, want *Want) {
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {
-			return 0, false
+			return
 		}
 		s = p
 	}
-	w := a.wanting(r, want)
+	if !a.waits {
+		s.enroll(a) // its user counts as active while limits are looked at
+	}
+	if !a.waits || s.blockedAbove(a) != nil {
+		return
+	}
+	if w := a.wanting(r, want); w != nil {
+		s.prefetchNodes(w)
+		for w.count > 0 && s.try(w, nil) {
+		}
+	}
+}
+
+// Wanting gives how many containers are outstanding under a key and tags.
+func (s *Scheduler) Wanting(a *App, r *Request, want *Want) int32 {
+	if _, w := s.wantingIn(a, r, want); w != nil {
+		return w.count
+	}
+	return 0
+}
+
+// wantingIn finds what Wanting counts, and the partition that it is in.
+func (s *Scheduler) wantingIn(a *App, r *Request, want *Want) (*Scheduler, *Ask) {
+	if p := s.partition(want.Label); p != nil && p != s {
+		if a = a.partIn(p); a == nil {
+			return p, nil
+		}
+		s = p
+	}
+	return s, a.wanting(r, want)
+}
+
+// Refused reports whether there is no node for a container under a key and tags, with room
+// for it, that the constraint admits. It looks at all nodes.
+func (s *Scheduler) Refused(a *App, r *Request, want *Want) bool {
+	s, w := s.wantingIn(a, r, want)
 	if w == nil {
-		return 0, false
+		return false
 	}
 	for _, n := range s.nodes {
 		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && s.allows(w, n) {
-			return w.count, false
+			return false
 		}
 	}
 	if s.shared > 0 {
 		n, _, _ := s.seekLent(w)
-		return w.count, n == nil
+		return n == nil
 	}
-	return w.count, true
+	return true
 }
 
 // whyRefused names the clause that refuses most of the nodes which an ask could use.
