@@ -207,3 +207,63 @@ func TestALoadTellsTheLabels(t *testing.T) {
 		t.Errorf("its queues say %+v", l.Queues)
 	}
 }
+
+// What AMs need that the share for AMs holds back is waited for in their queue: the rebalancer's plan
+// gives other members a part for it. Hadoop's own figures count them, too.
+func TestALoadCountsAMsInLine(t *testing.T) {
+	conf := rm.Defaults()
+	conf.Labels = rm.LabelsByCall
+	leaf := &conf.Queues.Root.Children[0]
+	leaf.Labels = []string{"gpu"}
+	leaf.Shares = []queues.LabelShare{{Label: "gpu", Capacity: queues.PercentOf(100)}}
+	m, err := rm.New(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000)
+	if err := m.Recover(now, &rm.Recover{Labels: rm.Labels{Cluster: []rm.Label{{Name: "gpu", Exclusive: true}}}}); err != nil {
+		t.Fatal(err)
+	}
+	// There is no node: the share for AMs holds back all but the first of each label.
+	for i, label := range []string{"", "", "gpu", "gpu"} {
+		am := rm.Ask{ResourceName: "*", Resource: creel.NewResource(2048, 1), Count: 1}
+		am.Label = rm.LabelExpression{Text: label, Given: label != ""}
+		err := m.Submit(now, &rm.Submission{
+			ID:   creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)},
+			User: "ann", Queue: leaf.Name, AM: am,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for acts := m.Actions(nil); len(acts) > 0; acts = m.Actions(nil) {
+			for _, a := range acts {
+				switch a := a.(type) {
+				case rm.SaveApp:
+					m.Saved(now, a.Seq)
+				case rm.SaveAttempt:
+					m.Saved(now, a.Seq)
+				}
+			}
+		}
+	}
+	load := new(Loads).Next(m, now)
+	path := creel.RootQueue.Child(leaf.Name)
+	for q := range m.Queues {
+		if q.Path == path && (q.InLine.MemoryMB != 2048 || q.Partitions[0].InLine.MemoryMB != 2048) {
+			t.Fatalf("%+v are in line, and %+v, want an AM of each", q.InLine, q.Partitions[0].InLine)
+		}
+	}
+	for label, want := range map[string]int64{"": 4096, "gpu": 4096} {
+		for _, q := range []creel.QueuePath{path, creel.RootQueue} {
+			if got := load.FindOn(q, label); got == nil || got.Pending.MemoryMB != want {
+				t.Errorf("of %s on %q it reports %+v, want %d MB that wait", q, label, got, want)
+			}
+		}
+	}
+	if p := load.Labels.Find("gpu"); p == nil || p.Pending.MemoryMB != 4096 {
+		t.Errorf("of the label it reports %+v, want 4096 MB that wait", p)
+	}
+	if mb := load.Metrics.PendingMB; mb != 4096 {
+		t.Errorf("of the cluster it reports %d MB that wait, want 4096", mb)
+	}
+}

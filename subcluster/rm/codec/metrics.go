@@ -144,7 +144,7 @@ func addLabels(l *subcluster.Labels, q *rm.QueueView, labels []rm.Label) {
 		p := subcluster.Partition{Label: label.Name, Shared: !label.Exclusive}
 		for i := range q.Partitions {
 			if of := &q.Partitions[i]; of.Label == label.Name {
-				p.Total, p.Used, p.Pending = of.Guaranteed, of.Used, of.Pending
+				p.Total, p.Used, p.Pending = of.Guaranteed, of.Used, of.Pending.Add(of.InLine)
 			}
 		}
 		l.Partitions = append(l.Partitions, p)
