@@ -303,11 +303,13 @@ func TestWhoLeavesTheRecordOfAUserIsNotMissed(t *testing.T) {
 	before, less := &escrow.Record{Holders: []escrow.Holder{h}}, h
 	less.Cap = gb(4)
 	gone, cut := &escrow.Record{}, &escrow.Record{Holders: []escrow.Holder{less}}
+	less.Ends = h.Ends.Add(5 * time.Second)
+	back := &escrow.Record{Holders: []escrow.Holder{less}} // at the version at which it had been
 	for _, x := range []struct {
 		now    *escrow.Record
 		leaves bool
 		well   bool
-	}{{gone, true, true}, {gone, false, false}, {cut, true, false}} {
+	}{{gone, true, true}, {gone, false, false}, {cut, true, false}, {back, true, true}, {back, false, false}} {
 		if err := LeaseKept(before, x.now, began, time.Minute, x.leaves); (err == nil) != x.well {
 			t.Errorf("%+v: %v", x, err)
 		}

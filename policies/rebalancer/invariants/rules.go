@@ -88,7 +88,8 @@ func CapsHeld(before, now *escrow.Record) error {
 // LeaseKept: a member's part is taken from it when its lease is over and linger later, or
 // by its own word, with each of which its version rises. At is the store's clock. Who leaves,
 // as members leave the record of a user who wants nothing there any more, is in the record no
-// more by its own word: of such a record no part is missed.
+// more by its own word: of such a record no part is missed. Who comes back to it has a new part,
+// whose versions begin anew and may have come to where they were: its lease tells that it spoke.
 func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, leaves bool) error {
 	if before == nil || before.Source != now.Source {
 		return nil
@@ -98,7 +99,8 @@ func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, l
 		over := b.Standing || !at.Before(b.Ends.Add(linger)) || b.Cap.IsZero() && b.Over.IsZero()
 		h := holder(now, b.Member)
 		switch {
-		case over || leaves && h == nil || h != nil && (h.Version != b.Version || h.Epoch != b.Epoch):
+		case over || leaves && (h == nil || !h.Ends.Equal(b.Ends)) ||
+			h != nil && (h.Version != b.Version || h.Epoch != b.Epoch):
 		case h == nil:
 			return fmt.Errorf("the part of %s, %s, went %s before its lease and %s were over", b.Member, b.Cap,
 				b.Ends.Add(linger).Sub(at).Round(time.Millisecond), linger)
