@@ -288,6 +288,7 @@ var rules = map[string]rule{
 			"policies/rebalancer/invariants",
 			"policies/rebalancer/server", // who keeps queues within federation-wide maxima
 			"statestore",
+			"statestore/watch", // what a change that is heard of leads to
 			"router",
 			"router/moves",
 			"amrmproxy",

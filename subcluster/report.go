@@ -8,6 +8,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
+// LooksBetween is how often a member looks from one heartbeat to the next whether what it said
+// last is so far from what is now that the next is not to wait for its time.
+const LooksBetween = 4
+
 // Reporter makes the heartbeats of one epoch of a member: what the store has already
 // is not sent again. It has one owner at a time.
 type Reporter struct {

@@ -126,7 +126,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
-	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s, which routers and proxies follow")
+	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
 		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
 	fl.StringVar(&f.tree, "tree", "",
@@ -414,7 +414,7 @@ func printInvariants(out io.Writer, r *sim.Result) {
 		}
 	}
 	line("every event", &r.Invariants)
-	line("every plan", &r.Reported)
+	line("every 10 s", &r.Reported)
 	if r.Fullest > 0 {
 		fmt.Fprintf(out, "fullest       %.1f%% of a federation-wide maximum in use at most\n", 100*r.Fullest)
 	}

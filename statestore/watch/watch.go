@@ -75,9 +75,17 @@ type Watcher struct {
 	planBad  int64     // version of the last one that could not be read
 }
 
-// unheard is how long the plan is not read again when none is heard of: for when
+// Unheard is how long the plan is not read again when none is heard of: for when
 // the subscription is lost. It is well below the lease of a plan at its default.
-const unheard = 10 * time.Second
+const Unheard = 10 * time.Second
+
+// Hears tells what follows from a change that the subscription told of: whether the store is
+// read at once, and whether the plan is then.
+func Hears(c statestore.Change) (read, plan bool) {
+	plan = c.Kind == statestore.ChangeResync ||
+		c.Kind == statestore.ChangeDocuments && c.Class == subcluster.PlanClass
+	return plan || c.Kind != statestore.ChangeHome && c.Kind != statestore.ChangeDocuments, plan
+}
 
 // New makes a Watcher. Its View is nil until the first read.
 func New(source Source, cfg Config) *Watcher {
@@ -151,11 +159,11 @@ func (w *Watcher) listen(ctx context.Context) {
 			if w.cfg.OnChange != nil {
 				w.cfg.OnChange(c)
 			}
-			plan := c.Kind == statestore.ChangeDocuments && c.Class == subcluster.PlanClass
-			if plan || c.Kind == statestore.ChangeResync {
+			read, plan := Hears(c)
+			if plan {
 				w.news.Store(true)
 			}
-			if c.Kind != statestore.ChangeHome && (plan || c.Kind != statestore.ChangeDocuments) {
+			if read {
 				w.Kick()
 			}
 		})
@@ -212,7 +220,7 @@ func (w *Watcher) records(ctx context.Context) (subcluster.Records, error) {
 // leaves the one before, which holds until its lease is over.
 func (w *Watcher) readPlan(ctx context.Context) *subcluster.Plan {
 	now := w.cfg.Clock.Now()
-	if w.cfg.Plan == nil || !w.news.Load() && now.Sub(w.planRead) < unheard {
+	if w.cfg.Plan == nil || !w.news.Load() && now.Sub(w.planRead) < Unheard {
 		return w.plan
 	}
 	w.news.Store(false)

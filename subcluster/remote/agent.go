@@ -67,7 +67,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var look <-chan time.Time
 	if a.Changed != nil {
-		between := time.NewTicker(every / looks)
+		between := time.NewTicker(every / subcluster.LooksBetween)
 		defer between.Stop()
 		look = between.C
 	}
@@ -106,9 +106,6 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// looks is how often Changed is asked from one heartbeat to the next.
-const looks = 4
 
 // membership is how far an agent has come.
 type membership struct {

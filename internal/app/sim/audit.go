@@ -832,7 +832,7 @@ func (w *World) result() *Result {
 		Short:     a.short,
 	}
 	if w.planner != nil {
-		r.Reported = w.planner.reports.Tally
+		r.Reported = w.planner.reported()
 	}
 	slices.Sort(r.Submits)
 	slices.Sort(r.Short)

@@ -58,6 +58,7 @@ type cluster struct {
 	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
+	reporting  bool                         // a report is on its way
 	reports    *subcluster.Reporter         // of its heartbeats
 	places     *resolver.Publishing         // its nodes, for others
 	inRound    bool                         // of publishing them
@@ -126,7 +127,7 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
-	c.admitted, c.reports = false, nil
+	c.admitted, c.reports, c.reporting = false, nil, false
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.read, c.passing = w.now, passing{}
@@ -148,6 +149,9 @@ func (c *cluster) open() error {
 	}
 	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
+	if w.cfg.planned() {
+		w.on(c.host, time.Duration(c.index)*time.Millisecond, c.looks)
+	}
 	c.places, c.inRound = &resolver.Publishing{Member: c.id, Linger: 120, Verify: 12}, false
 	if w.cfg.Places > 0 { // else nobody asks for hosts
 		w.on(c.host, publishEvery/2, c.publish)

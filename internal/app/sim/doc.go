@@ -19,14 +19,23 @@
 // (subcluster/rm/turn), the translation of messages and minting of tokens
 // (subcluster/rm/codec), a node's pace and what it checks of a caller
 // (subcluster/nm), what follows from a read of the store (subcluster.Observer), who
-// publishes and follows which member has which host (resolver.Publishing, Following), and
-// the router's submission, memory of homes and assumed load (package router), and who keeps
-// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper). A
-// message between two hosts is the protobuf that goes over the wire.
+// publishes and follows which member has which host (resolver.Publishing, Following),
+// the router's submission, memory of homes and assumed load (package router), who keeps
+// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper), and
+// who plans, shares maxima out and audits (policies/rebalancer/server.Leader). A message
+// between two hosts is the protobuf that goes over the wire.
+//
+// Where somebody plans, or there is a queue tree, times are the daemons' defaults, members
+// report what has changed by much at their next look (codec.Loads.Changed), the leader plans
+// for it at its own, and the store tells routers and proxies of what is written
+// (statestore/watch.Hears). Elsewhere nobody goes by reports: members report at their
+// heartbeats alone, and processes poll.
 //
 // The simulator's own are the event heap, the network, faults, clients and AMs, the
-// auditor, and the loops that post and perform. It does not simulate the store's
-// subscription, master keys that roll, the check of an AM's token by its proxy,
+// auditor, and the loops that post and perform. It does not simulate that the store
+// resumes a subscription, capacities of queues and preemption budgets that follow a plan
+// (policies/rebalancer/server.Follower), a queue tree in percent of members that come and go,
+// master keys that roll, the check of an AM's token by its proxy,
 // questions to routers about an application's home, and the loops of statestore/rebuild,
 // reconcile and tidy (what the first two decide it does: see World.rebuild and reconcile).
 //
@@ -91,8 +100,7 @@
 // its own rm.Auditor. A ResourceManager's time passes while it runs, whatever is done to
 // its clock. Every so often, and at the end, each ResourceManager's
 // own Audit runs over everything it has. Where there is a queue tree, all ResourceManagers
-// together grant no more than its maxima and user limits, at any event; parts of maxima are
-// even there, since no leader writes its shares into the records of escrow. What an AM is told
+// together grant no more than its maxima and user limits, at any event. What an AM is told
 // as headroom is there at that moment, in each queue of the member and of those maxima.
 // What is acted on is durable: an answer to a
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or

@@ -50,6 +50,20 @@ func loadWeights(view *subcluster.View) map[string]float64 {
 	return weights
 }
 
+// weigh reads what members report, every planEvery.
+func (p *planner) weigh() {
+	w := p.w
+	w.on(p.at, planEvery, p.weigh)
+	call(w, p.at, w.storeAt, readTime, func(reply func(subcluster.Records, error)) {
+		reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.storeClock()), nil }))
+	}, func(r subcluster.Records, err error) {
+		if err == nil {
+			p.view = subcluster.Build(p.view, r, r.Now)
+			p.followLoad(p.view)
+		}
+	})
+}
+
 // followLoad publishes the load's weights for homes and splits of all queues, in place of
 // a plan: Hadoop writes a weighted locality policy with a headroomAlpha of 0.
 func (p *planner) followLoad(view *subcluster.View) {
@@ -67,9 +81,5 @@ func (p *planner) followLoad(view *subcluster.View) {
 	}
 	call(p.w, p.at, p.w.storeAt, readTime, func(reply func(bool, error)) {
 		reply(atStore(p.w, true, func() (bool, error) { return true, p.w.putRootPolicy(string(document)) }))
-	}, func(_ bool, err error) {
-		if err == nil {
-			p.plans++
-		}
-	})
+	}, func(bool, error) {}) // the next one comes
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -17,6 +18,21 @@ func (c *cluster) heartbeats() {
 		return // it has left the federation
 	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
+	c.tellLoad()
+}
+
+// looks has it report what has changed by much before the next heartbeat is due, as the
+// agent does.
+func (c *cluster) looks() {
+	c.w.on(c.host, c.w.cfg.MemberHeartbeat/subcluster.LooksBetween, c.looks)
+	if c.registered && !c.gone && !c.reporting && c.loads.Changed(c.m) {
+		c.tellLoad()
+	}
+}
+
+// tellLoad tells the store how it is.
+func (c *cluster) tellLoad() {
+	w := c.w
 	report := c.loads.Next(c.m, c.now())
 	if report.Nodes = c.places.Digest(); c.old {
 		report.BeginsAgain, report.Labels = false, subcluster.Labels{}
@@ -39,6 +55,7 @@ func (c *cluster) heartbeats() {
 		member = w.signer.Member(member)
 	}
 	first := !c.registered
+	c.reporting = true
 	var said subcluster.Heartbeat
 	if !first {
 		if said = c.reports.Next(load); c.old {
@@ -54,9 +71,13 @@ func (c *cluster) heartbeats() {
 			}
 			err := w.store.Register(w.storeClock(), member)
 			w.audit.fenced(c, err)
+			if err == nil {
+				w.tell(statestore.Change{Kind: statestore.ChangeMembers})
+			}
 			return true, err
 		}))
 	}, func(_ bool, err error) {
+		c.reporting = false
 		if c.reports != nil && (first || err != nil) {
 			c.reports.Lost()
 		}

@@ -187,11 +187,19 @@ func (d documents) DocumentsSince(
 	})
 }
 
-func (d documents) PutDocument(_ context.Context, write statestore.DocumentWrite) (statestore.Document, error) {
+func (d documents) PutDocument(ctx context.Context, write statestore.DocumentWrite) (statestore.Document, error) {
 	w := d.f.w
+	lease, fenced := statestore.FenceOf(ctx)
 	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.Document, error)) {
 		reply(atStore(w, true, func() (statestore.Document, error) {
-			return w.store.PutDocument(w.storeClock(), write)
+			if err := w.store.Check(lease); fenced && err != nil {
+				return statestore.Document{}, err
+			}
+			made, err := w.store.PutDocument(w.storeClock(), write)
+			if err == nil && !write.Quiet {
+				w.tell(statestore.Change{Kind: statestore.ChangeDocuments, Class: write.Class, Version: made.Version})
+			}
+			return made, err
 		}))
 	})
 }

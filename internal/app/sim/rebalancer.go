@@ -3,135 +3,126 @@
 package sim
 
 import (
-	"encoding/json"
-	"errors"
+	"context"
 	"time"
 
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
+	"github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planEvery is the time between two plans, and planLease how long one is followed:
-// the daemon's defaults.
-const planEvery, planLease = 10 * time.Second, 30 * time.Second
+// planEvery is the time between two plans when nothing changes, leadFor how long its maker
+// leads without renewing: the daemon's defaults. auditWithin is how long what may last for a
+// while may, auditEvery the time between two looks whether what is promised holds.
+const (
+	planEvery   = 10 * time.Second
+	leadFor     = 15 * time.Second
+	auditEvery  = planEvery
+	auditWithin = 5 * time.Minute
+)
 
-// planner publishes plans: the decisions of a rebalancer that leads alone. Its lease is not
-// simulated, nor that it writes its shares into records of escrow: parts of maxima are even.
+// planner is a rebalancer, of which there is no second one: the daemon's driver, a round at a
+// time. With Config.LoadWeights it is Hadoop's global policy generator instead.
 type planner struct {
-	w       *World
-	at      *host
-	planner rebalancer.Planner
-	view    *subcluster.View
-	before  *subcluster.Plan
-	plans   int
-	reports invariants.Reports
+	leaderStore
+	w      *World
+	at     *host
+	leader *server.Leader   // of this life
+	before invariants.Tally // of earlier ones
+	view   *subcluster.View // with Config.LoadWeights
 }
 
 func newPlanner(w *World) *planner {
-	shaping := rebalancer.Shaping{}
-	p := &planner{w: w, at: w.host("the rebalancer", outside), reports: invariants.Reports{
-		Within: 5 * time.Minute, Step: shaping.MostStep(), Band: shaping.Band(), Linger: escrow.DefaultTerms().Linger,
-	}}
-	p.reports.Tally.Tell = func(i invariants.Invariant, of string, breach error) {
-		w.say("reported: %s of %s: %v", i, of, breach)
-	}
+	p := &planner{w: w, at: w.host("the rebalancer", outside)}
+	w.on(p.at, planEvery, p.start)
 	return p
 }
 
+// start begins a life.
 func (p *planner) start() {
-	p.w.on(p.at, planEvery, p.start)
 	w := p.w
-	call(w, p.at, w.storeAt, readTime,
-		func(reply func(subcluster.Records, error)) {
-			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.storeClock()), nil }))
+	if w.cfg.LoadWeights {
+		p.weigh()
+		return
+	}
+	p.before = p.reported()
+	p.leader = &server.Leader{
+		Name: "sim", Store: p, Every: planEvery, Lease: leadFor, Terms: escrow.DefaultTerms(),
+		Shaping: rebalancer.Shaping{SlowStart: max(0, w.cfg.SlowStart)},
+		Audit: server.Audit{
+			Every: auditEvery, Within: auditWithin,
+			Tell: func(i invariants.Invariant, of string, breach error) {
+				w.say("reported: %s of %s: %v", i, of, breach)
+			},
 		},
-		func(r subcluster.Records, err error) {
-			if err != nil {
-				return
-			}
-			p.view = subcluster.Build(p.view, r, r.Now)
-			if w.cfg.LoadWeights {
-				p.followLoad(p.view)
-				return
-			}
-			p.look(r.Now)
-			p.publish(p.view)
-		})
+		Now: func() time.Time { return w.now },
+	}
+	p.leader.Begin()
+	p.round()
 }
 
-// look holds the invariants against what members report, as a leader that audits does. What
-// lasts for longer than it may while a member is away or the store is new is counted, and is
-// no breach of the run: those are held by auditor.holds, at every event.
-func (p *planner) look(now time.Time) {
-	l := &invariants.Look{View: p.view, Tree: p.w.cfg.Tree, Plan: p.before, At: now}
-	if l.Tree == nil {
-		l.Tree = &rebalancer.Tree{}
-	}
-	l.InForce = p.before != nil && now.Before(p.before.Ends())
-	read := func(class string, into func(data []byte) error) {
-		set, err := p.w.store.Documents(p.w.storeClock(), class)
-		for i := range set.Documents {
-			err = errors.Join(err, into(set.Documents[i].Data))
+func (p *planner) round() {
+	w, began := p.w, p.w.now
+	w.start(p.at, planEvery, func(f *flow) {
+		p.f = f
+		if err := p.leader.Round(f); err != nil {
+			w.say("no plan: %v", err)
 		}
-		if err != nil {
-			p.w.audit.breach("%s: %v", class, err)
-		}
-	}
-	read(rebalancer.EscrowClass, func(data []byte) error {
-		l.Caps = append(l.Caps, &escrow.Record{})
-		return json.Unmarshal(data, l.Caps[len(l.Caps)-1])
-	})
-	read(rebalancer.UsersClass, func(data []byte) error {
-		l.Users = append(l.Users, &escrow.UsersRecord{})
-		return json.Unmarshal(data, l.Users[len(l.Users)-1])
-	})
-	p.reports.Look(l)
-}
-
-func (p *planner) publish(view *subcluster.View) {
-	w := p.w
-	tree := w.cfg.Tree
-	if tree == nil {
-		tree = &rebalancer.Tree{}
-	}
-	r := rebalancer.Read(view, tree)
-	if len(r.Members) == 0 {
-		return
-	}
-	r.SlowStart(view, p.before, max(0, w.cfg.SlowStart))
-	out := rebalancer.Publish(r, p.planner.Plan(&r.Input, nil), p.before, rebalancer.Shaping{})
-	out.LeaseMS = planLease.Milliseconds()
-	data, err := json.Marshal(out)
-	if err != nil {
-		w.audit.breach("a plan cannot be written: %v", err)
-		return
-	}
-	call(w, p.at, w.storeAt, readTime, func(reply func(statestore.Document, error)) {
-		reply(atStore(w, true, func() (statestore.Document, error) {
-			set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
-			if err != nil {
-				return statestore.Document{}, err
-			}
-			is, _ := set.Find(subcluster.PlanName)
-			return w.store.PutDocument(w.storeClock(), statestore.DocumentWrite{
-				Class: subcluster.PlanClass, Name: subcluster.PlanName, Expect: is.Version, Data: data,
-			})
-		}))
-	}, func(written statestore.Document, err error) {
-		if err == nil {
-			out.At = written.Time
-			p.reports.Planned(p.before, out)
-			p.before = out
-			p.plans++
-		}
+	}, func() {
+		w.on(p.at, max(0, p.leader.Between()-w.now.Sub(began)), p.round)
 	})
 }
 
-// plan reads the plan beside the records, parsed once for each version, as the
-// processes of a daemon each do.
+// reported is what all lives found by members' reports. What lasts for longer than it may
+// while a member is away or the store is new is counted, and is no breach of the run: those
+// are held by auditor.holds, at every event.
+func (p *planner) reported() invariants.Tally {
+	sum := invariants.Tally{Checked: map[invariants.Invariant]int64{}, Broken: map[invariants.Invariant]int64{}}
+	for i, n := range p.before.Checked {
+		sum.Checked[i], sum.Broken[i] = n, p.before.Broken[i]
+	}
+	if p.leader == nil {
+		return sum
+	}
+	if found := p.leader.Audited(); found != nil {
+		for _, i := range found.Invariants {
+			sum.Checked[invariants.Invariant(i.Name)] += i.Checked
+			sum.Broken[invariants.Invariant(i.Name)] += i.Broken
+		}
+	}
+	return sum
+}
+
+// leaderStore is the store as a flow of a leader reaches it.
+type leaderStore struct{ keptStore }
+
+func (d leaderStore) Acquire(_ context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error) {
+	return d.lease(func(w *World) (statestore.Lease, error) {
+		return w.store.Acquire(w.storeClock(), name, holder, ttl)
+	})
+}
+
+func (d leaderStore) Renew(_ context.Context, l statestore.Lease, ttl time.Duration) (statestore.Lease, error) {
+	return d.lease(func(w *World) (statestore.Lease, error) { return w.store.Renew(w.storeClock(), l, ttl) })
+}
+
+func (d leaderStore) Release(_ context.Context, l statestore.Lease) error {
+	_, err := d.lease(func(w *World) (statestore.Lease, error) { return l, w.store.Release(w.storeClock(), l) })
+	return err
+}
+
+func (d leaderStore) lease(do func(w *World) (statestore.Lease, error)) (statestore.Lease, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, readTime, func(reply func(statestore.Lease, error)) {
+		reply(atStore(w, true, func() (statestore.Lease, error) { return do(w) }))
+	})
+}
+
+// plan reads the plan in the store, parsed once for each version, as the processes of a
+// daemon each do.
 func (w *World) plan() *subcluster.Plan {
 	set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
 	if err != nil {

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // crowded is a federation in which two queues fill all members, while the third's
@@ -89,8 +91,89 @@ func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
 	}
 }
 
-// They lack less, too, on a recorded day under federation-wide limits, where the plan that
-// proxies have is up to half a minute old: what docs/bench/rebalancer.md has, made short.
+// What a member wants all at once is in a plan, and that plan with each router and proxy,
+// long before a report and a plan are due: the member reports at its next look, the leader
+// plans at its own, and the store tells of what was written.
+func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
+	const comes, step, soon = 16 * time.Second, 50 * time.Millisecond, 600 * time.Millisecond
+	c := crowded(1)
+	c.Jobs, c.Rebalancer = c.Jobs[:1], true
+	c.Jobs[0].Submit = comes
+	c.MemberHeartbeat, c.Poll, c.Lease = time.Second, 10*time.Second, 10*time.Second
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := func() (out []*subcluster.View) {
+		for _, r := range w.routers {
+			out = append(out, r.view)
+		}
+		for _, p := range w.proxies {
+			out = append(out, p.view)
+		}
+		return out
+	}
+	var wants, last time.Time // when it wants its tasks; when the last view has a plan with them
+	for at := planEvery + time.Second; at < time.Minute; at += step {
+		w.at(origin.Add(at), func() {
+			var sum, size creel.Resource
+			for _, c := range w.clusters {
+				v := c.m.Cluster()
+				sum, size = sum.Add(v.Used).Add(v.Pending), size.Add(v.Total)
+			}
+			far := sum.Dominant(size) > 0.1
+			if far && wants.IsZero() {
+				wants = w.now
+			}
+			for _, v := range views() {
+				q := v.Plan.Queue("root.prod")
+				far = far && q != nil && q.Wants > 0.1
+			}
+			if far && last.IsZero() {
+				last = w.now
+			}
+		})
+	}
+	if r := w.Run(); !r.Good() {
+		t.Fatal(r.Broken)
+	}
+	if wants.IsZero() || last.IsZero() || last.Sub(wants) > soon {
+		t.Errorf("the queue wants a tenth of the federation at %v, and all know by a plan at %v",
+			wants.Sub(origin), last.Sub(origin))
+	}
+	t.Logf("after %v", last.Sub(wants))
+}
+
+// Times of runs in which somebody plans are the defaults of the daemons' settings.
+func TestPlannedRunsHaveTheTimesOfTheDaemons(t *testing.T) {
+	s, err := settings.Load(settings.Sources{Env: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := crowded(1)
+	c.Rebalancer, c.MemberHeartbeat, c.Poll, c.Lease = true, 0, 0, 0
+	if err := c.validate(); err != nil {
+		t.Fatal(err)
+	}
+	for key, is := range map[string]time.Duration{
+		"creel.membership.beat-interval": c.MemberHeartbeat,
+		"creel.membership.lease":         c.Lease,
+		"creel.store.poll-interval":      c.Poll,
+		"creel.rebalancer.interval":      planEvery,
+		"creel.rebalancer.lease":         leadFor,
+		"creel.rebalancer.slow-start":    c.SlowStart,
+		"creel.rebalancer.audit.within":  auditWithin,
+		"creel.escrow.interval":          keepEvery,
+		"creel.escrow.recovery":          keepRecovery,
+	} {
+		if want := s.Duration(key); is != want {
+			t.Errorf("%s is %v, here it is %v", key, want, is)
+		}
+	}
+}
+
+// They lack less, too, on a recorded day under federation-wide limits, with the times of the
+// daemons: what docs/bench/rebalancer.md has, made short.
 func TestThePlanUnderLimitsIsBetterThanNone(t *testing.T) {
 	const members, seeds = 5, 2
 	weights := make([]string, members)

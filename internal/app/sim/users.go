@@ -120,7 +120,9 @@ func (c *cluster) leaves() (out []string) {
 func (w *World) drain(c *cluster, reason string) {
 	if err := w.store.Drain(c.id, reason); err != nil {
 		w.say("%s is not drained: %v", c.id, err) // it has not registered with this store yet
+		return
 	}
+	w.tell(statestore.Change{Kind: statestore.ChangeMembers})
 }
 
 // reload has the queues below root exchange their capacities.
@@ -156,5 +158,8 @@ func (w *World) putRootPolicy(document string) error {
 		}
 	}
 	_, err := w.store.PutPolicy(w.storeClock(), write)
+	if err == nil {
+		w.tell(statestore.Change{Kind: statestore.ChangePolicies})
+	}
 	return err
 }

@@ -3,16 +3,19 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// watcher keeps a process's view of the federation: it reads the store now and
-// then. What follows from a read is subcluster.Observer's to say, for
-// statestore/watch too; the store's subscription is not simulated.
+// watcher keeps a process's view of the federation: it reads the store now and then, and at
+// once when the store tells of something, as statestore/watch does. What follows from a read
+// is subcluster.Observer's to say, for both.
 type watcher struct {
 	w     *World
 	at    *host
@@ -25,11 +28,17 @@ type watcher struct {
 	queues func() []string
 
 	reads, seen int // begun, and the latest that was answered
+	due         int // counts reads that are due by time: each puts the next one off
+
+	news     bool // a plan was heard of that has not been read
+	plan     *subcluster.Plan
+	planRead time.Time
 }
 
 // start begins with nothing seen; it is called at each boot.
 func (v *watcher) start() {
 	v.view, v.table, v.from = nil, nil, nil
+	v.news, v.plan, v.planRead = false, nil, time.Time{}
 	if v.trust {
 		v.from = &trusted{Believer: subcluster.NewBeliever(v.w.signer), signer: v.w.signer}
 	}
@@ -38,9 +47,18 @@ func (v *watcher) start() {
 
 func (v *watcher) read() {
 	w := v.w
-	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), v.read)
+	v.due++
 	v.reads++
-	number := v.reads
+	due, number := v.due, v.reads
+	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), func() {
+		if v.due == due {
+			v.read()
+		}
+	})
+	plan := v.news || w.now.Sub(v.planRead) >= watch.Unheard
+	if plan {
+		v.news, v.planRead = false, w.now
+	}
 	read := func() subcluster.Records { return w.store.Records(w.storeClock()) }
 	if v.queues != nil {
 		queues := v.queues()
@@ -54,12 +72,49 @@ func (v *watcher) read() {
 		func(reply func(subcluster.Records, error)) {
 			reply(atStore(w, false, func() (subcluster.Records, error) {
 				records := read()
-				records.Plan = w.plan()
+				if plan {
+					records.Plan = w.plan()
+				}
 				return records, nil
 			}))
 		},
-		func(r subcluster.Records, err error) { v.answered(number, r, err) },
+		func(r subcluster.Records, err error) {
+			switch {
+			case plan && err != nil:
+				v.news = true
+			case plan && number >= v.seen:
+				v.plan = r.Plan
+			}
+			r.Plan = v.plan
+			v.answered(number, r, err)
+		},
 	)
+}
+
+// tell has the store tell of a change who has subscribed to it.
+func (w *World) tell(c statestore.Change) {
+	read, plan := watch.Hears(c)
+	if !read || !w.cfg.planned() {
+		return
+	}
+	for _, r := range w.routers {
+		r.hears(plan)
+	}
+	for _, p := range slices.Concat(w.proxies, w.former) {
+		p.hears(plan)
+	}
+}
+
+// hears reads the store because it told of something. Who is cut off hears nothing, and
+// polls.
+func (v *watcher) hears(plan bool) {
+	if !v.at.up || v.w.apart(v.w.storeAt, v.at) {
+		return
+	}
+	v.w.on(v.at, v.w.delay(), func() {
+		v.news = v.news || plan
+		v.read()
+	})
 }
 
 // answered takes the end of a read. One that another has overtaken counts for nothing:

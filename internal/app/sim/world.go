@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -44,9 +45,9 @@ type Config struct {
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
 	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
-	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s]
-	Lease           time.Duration // of a subcluster's membership [30 s]
-	Poll            time.Duration // between reads of the store by routers and proxies [10 s]
+	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s; 1 s where somebody plans]
+	Lease           time.Duration // of a subcluster's membership [30 s; 10 s]
+	Poll            time.Duration // between reads of the store by routers and proxies [10 s; 2 s]
 	Expiry          time.Duration // of silent AMs, nodes, and containers nobody starts [10 min]
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
@@ -76,6 +77,31 @@ func (c *Config) members() (out []Member) {
 	return out
 }
 
+// wholeTree is the queue tree in amounts of all members as they are configured, which stay:
+// the auditor holds them at every event, whoever is away.
+func (c *Config) wholeTree() *rebalancer.Tree {
+	if c.Tree == nil {
+		return nil
+	}
+	var total creel.Resource
+	for _, m := range c.Members {
+		total = total.Add(m.NodeSize.Scale(int64(m.Nodes), 1))
+	}
+	t := *c.Tree
+	t.Queues = slices.Clone(t.Queues)
+	t.Resolve(total, 0)
+	for i := range t.Queues {
+		q := &t.Queues[i]
+		q.GuaranteePercent, q.MaximumPercent, q.UserLimitPercent, q.PreemptionPercent = 0, 0, 0, 0
+	}
+	return &t
+}
+
+// planned: somebody goes by what members report of their queues. Then all times are the
+// daemons' defaults, members report early what has changed, and the store tells what is
+// written; in runs of anything else that would only cost time.
+func (c *Config) planned() bool { return c.Rebalancer || c.LoadWeights || c.Tree != nil }
+
 func (c *Config) validate() error {
 	def := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
@@ -84,6 +110,11 @@ func (c *Config) validate() error {
 	}
 	def(&c.NodeHeartbeat, 30*time.Second)
 	def(&c.AMHeartbeat, time.Second)
+	if c.planned() {
+		def(&c.MemberHeartbeat, time.Second)
+		def(&c.Lease, 10*time.Second)
+		def(&c.Poll, 2*time.Second)
+	}
 	def(&c.MemberHeartbeat, 10*time.Second)
 	def(&c.Lease, 30*time.Second)
 	def(&c.Poll, 10*time.Second)
@@ -204,13 +235,7 @@ func New(cfg Config) (*World, error) {
 	if err := w.putPolicies(); err != nil {
 		return nil, err
 	}
-	if cfg.Tree != nil {
-		var total creel.Resource
-		for _, m := range cfg.Members {
-			total = total.Add(m.NodeSize.Scale(int64(m.Nodes), 1))
-		}
-		cfg.Tree.Resolve(total, 0)
-	}
+	w.cfg.Tree = cfg.wholeTree()
 	if err := w.putTree(); err != nil {
 		return nil, err
 	}
@@ -233,7 +258,6 @@ func New(cfg Config) (*World, error) {
 	}
 	if cfg.Rebalancer || cfg.LoadWeights {
 		w.planner = newPlanner(w)
-		w.on(w.planner.at, planEvery, w.planner.start)
 	}
 	w.submitAll()
 	if cfg.Faults != nil {
@@ -374,7 +398,7 @@ type Result struct {
 	Events     int64
 	Fullest    float64          // the most that was in use of a federation-wide maximum, of 1
 	Invariants invariants.Tally // of the federation's queues, at every event
-	Reported   invariants.Tally // the same and the others, by what members report, at every plan
+	Reported   invariants.Tally // the same and the others, by what members report, every 10 s
 	Virtual    time.Duration
 	Submitted  int
 	Finished   int

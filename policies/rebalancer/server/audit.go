@@ -18,8 +18,9 @@ import (
 
 // Audit says how the leader holds the federation's invariants against what members report.
 type Audit struct {
-	Every  time.Duration // between looks; 0: it does not look
-	Within time.Duration // how long what may last for a while may last
+	Every  time.Duration                                         // between looks; 0: it does not look
+	Within time.Duration                                         // how long what may last for a while may last
+	Tell   func(i invariants.Invariant, of string, breach error) // is given each breach beside the log; may be nil
 }
 
 // tellAgain is how long a breach that is told is not told again.
@@ -94,6 +95,9 @@ func (l *Leader) audit(ctx context.Context) error {
 
 // breach logs one, and keeps it among the last.
 func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
+	if l.Audit.Tell != nil {
+		l.Audit.Tell(i, of, breach)
+	}
 	at := l.view.At
 	key := string(i) + " " + of
 	if last, told := l.auditor.told[key]; told && at.Sub(last) < tellAgain {

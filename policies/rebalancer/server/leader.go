@@ -46,8 +46,9 @@ type Leader struct {
 	// Capacities: those of queues in creel's ResourceManagers follow the plan, where the
 	// queue tree says what queues get.
 	Capacities bool
-	DryRun     bool // plans are published for people, and nothing follows them
-	Log        *slog.Logger
+	DryRun     bool             // plans are published for people, and nothing follows them
+	Log        *slog.Logger     // nil: silent
+	Now        func() time.Time // our clock; nil: time.Now
 
 	Counts LeaderCounts
 
@@ -55,6 +56,7 @@ type Leader struct {
 	escrow  atomic.Pointer[[]QueueEscrow]
 	lease   statestore.Lease
 	renewed time.Time // our clock, before the store was asked
+	planned time.Time // our clock, when it was tried last
 	view    *subcluster.View
 	planner rebalancer.Planner
 	before  *subcluster.Plan
@@ -98,31 +100,18 @@ func (l *Leader) Escrow() []QueueEscrow {
 // changes alone.
 const lookEvery = 200 * time.Millisecond
 
+// Between is the time between two rounds.
+func (l *Leader) Between() time.Duration { return min(l.Every, l.Lease/3, lookEvery) }
+
 // Run leads whenever it can, until ctx ends; then it gives the lease back.
 func (l *Leader) Run(ctx context.Context) error {
-	l.beginAudit()
-	tick := time.NewTicker(min(l.Every, l.Lease/3, lookEvery))
+	l.Begin()
+	tick := time.NewTicker(l.Between())
 	defer tick.Stop()
-	var planned time.Time
 	told := ""
 	for {
 		now := ""
-		if err := l.lead(ctx); err == nil {
-			made, err := l.plan(ctx, time.Since(planned) >= l.Every)
-			if made || err != nil {
-				planned = time.Now()
-			}
-			if err == nil && l.Audit.Every > 0 && time.Since(l.auditor.looked) >= l.Audit.Every {
-				l.auditor.looked = time.Now()
-				if err = l.audit(ctx); err != nil {
-					err = fmt.Errorf("the federation is not audited: %w", err)
-				}
-			}
-			if err != nil && ctx.Err() == nil {
-				l.Counts.Failed.Add(1)
-				now = err.Error()
-			}
-		} else if !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
+		if err := l.Round(ctx); err != nil && ctx.Err() == nil {
 			now = err.Error()
 		}
 		if now != told && now != "" {
@@ -138,15 +127,50 @@ func (l *Leader) Run(ctx context.Context) error {
 	}
 }
 
+// Begin prepares for rounds.
+func (l *Leader) Begin() {
+	if l.Now == nil {
+		l.Now = time.Now
+	}
+	if l.Log == nil {
+		l.Log = slog.New(slog.DiscardHandler)
+	}
+	l.beginAudit()
+}
+
+// Round leads if no other does: it publishes a plan that is due, or that what has changed is
+// not to wait for, and looks whether what is promised holds.
+func (l *Leader) Round(ctx context.Context) error {
+	if err := l.lead(ctx); errors.Is(err, creel.ErrConflict) {
+		return nil // another leads
+	} else if err != nil {
+		return err
+	}
+	made, err := l.plan(ctx, l.Now().Sub(l.planned) >= l.Every)
+	if made || err != nil {
+		l.planned = l.Now()
+	}
+	if err == nil && l.Audit.Every > 0 && l.Now().Sub(l.auditor.looked) >= l.Audit.Every {
+		l.auditor.looked = l.Now()
+		if err = l.audit(ctx); err != nil {
+			err = fmt.Errorf("the federation is not audited: %w", err)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		l.Counts.Failed.Add(1)
+	}
+	return err
+}
+
 // lead takes or renews the lease.
 func (l *Leader) lead(ctx context.Context) (err error) {
 	limit, cancel := context.WithTimeout(ctx, l.Lease/3)
 	defer cancel()
 	if l.lease.Holder != "" {
-		if time.Since(l.renewed) < min(l.Lease/6, time.Second) {
+		if l.Now().Sub(l.renewed) < min(l.Lease/6, time.Second) {
 			return nil
 		}
-		asked := time.Now()
+		asked := l.Now()
 		lease, err := l.Store.Renew(limit, l.lease, l.Lease)
 		if err == nil {
 			l.lease, l.renewed = lease, asked
@@ -159,7 +183,7 @@ func (l *Leader) lead(ctx context.Context) (err error) {
 		l.lease, l.before = statestore.Lease{}, nil
 		l.Counts.Leads.Store(0)
 	}
-	asked := time.Now()
+	asked := l.Now()
 	lease, err := l.Store.Acquire(limit, LeaseName, l.Name, l.Lease)
 	if err != nil {
 		return err

@@ -68,8 +68,9 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 // Loads makes the load that a ResourceManager reports as a member of a
 // federation. The zero value is ready.
 type Loads struct {
-	granted int64     // containers, when it was asked before,
-	at      time.Time // which was then
+	granted int64          // containers, when it was asked before,
+	at      time.Time      // which was then
+	wants   creel.Resource // what the cluster used and waited for then
 
 	free map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
 }
@@ -82,7 +83,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	if s := now.Sub(l.at).Seconds(); s > 0 && !l.at.IsZero() {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}
-	l.granted, l.at = v.Granted, now
+	l.granted, l.at, l.wants = v.Granted, now, wants(&v)
 	load.Labels = subcluster.Labels{Known: true}
 	labels := m.ClusterLabels()
 	if len(labels) > 0 {
@@ -105,6 +106,21 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		}
 	}
 	return load
+}
+
+func wants(v *rm.ClusterView) creel.Resource { return v.Used.Add(v.Pending).Add(v.InLine) }
+
+// farWants is the part of a cluster by which what it wants must have changed for a
+// heartbeat before its time.
+const farWants = 0.1
+
+// Changed reports whether the cluster wants much more or less than Next said last: the
+// rebalancer's plan, and homes, are not to wait for that.
+func (l *Loads) Changed(m *rm.Machine) bool {
+	v := m.Cluster()
+	now := wants(&v)
+	d := now.Sub(l.wants).Max(l.wants.Sub(now))
+	return !v.Total.IsZero() && d.Dominant(v.Total) > farWants
 }
 
 // row is a queue on the nodes of a label. idle is what is free of them, if it is the root.

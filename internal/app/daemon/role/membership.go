@@ -277,19 +277,12 @@ type probe struct {
 	server *server.Server
 	nodes  func() string
 	loads  codec.Loads
-	wants  creel.Resource // what it said last to use and to wait for
-}
-
-func wants(m *rm.Machine) (wants, total creel.Resource) {
-	c := m.Cluster()
-	return c.Used.Add(c.Pending).Add(c.InLine), c.Total
 }
 
 func (p *probe) tell(ctx context.Context) ([]byte, error) {
 	var load subcluster.Load
 	err := p.server.Query(ctx, func(m *rm.Machine, now time.Time) {
 		load = p.loads.Next(m, now)
-		p.wants, _ = wants(m)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("its state cannot be read: %w", err)
@@ -298,20 +291,11 @@ func (p *probe) tell(ctx context.Context) ([]byte, error) {
 	return load.JSON()
 }
 
-// farWants is the part of a cluster by which what it wants must have changed for a
-// heartbeat before its time.
-const farWants = 0.1
-
-// changed reports whether the cluster wants much more or less than it said last: the
-// rebalancer's plan, and homes, are not to wait for that.
+// changed reports whether the cluster wants much more or less than it said last.
 func (p *probe) changed(ctx context.Context) bool {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	far := false // read only where there is an answer: the machine may write it after the time is over
-	err := p.server.Query(limit, func(m *rm.Machine, _ time.Time) {
-		now, total := wants(m)
-		d := now.Sub(p.wants).Max(p.wants.Sub(now))
-		far = !total.IsZero() && d.Dominant(total) > farWants
-	})
+	err := p.server.Query(limit, func(m *rm.Machine, _ time.Time) { far = p.loads.Changed(m) })
 	return err == nil && far
 }
