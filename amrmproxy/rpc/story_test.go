@@ -25,6 +25,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy/stored"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore"
@@ -879,4 +880,27 @@ func BenchmarkAllocate(b *testing.B) {
 		b.ReportMetric(us(slices.Min(w.p99s)), w.name+"-quiet-p99-us")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// Home rolls its keys, and the AM's connection stays the one that it logged in on with a token of a key that
+// is gone. The proxy has the token that home gave since, and speaks to a home that was restarted with it.
+func TestAnAMOutlivesTheKeyThatItLoggedInWith(t *testing.T) {
+	f := found(t, byHeadroom, 1)
+	home := f.rms["sc-a"]
+	home.stopRM()
+	home.cfg.Dir, home.cfg.KeyRoll = t.TempDir(), 4*time.Second
+	f.startRM("sc-a")
+	f.look()
+	m := f.submit("sc-a", f.proxy())
+	m.register()
+	id := must(token.ParseAMRM(m.cred.Identifier))
+	m.heartbeatUntil("the key of the AM's token is gone", func() bool {
+		_, known := home.d.AMRMKeys().Find(id.KeyID)
+		return !known
+	})
+	home.stopRM()
+	f.startRM("sc-a")
+	m.ask(1, 1)
+	m.heartbeatUntil("a container", func() bool { return len(m.has) == 1 })
+	m.finish()
 }

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
+	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
@@ -26,6 +28,8 @@ type message struct {
 	look  func(*amrmproxy.Session)
 	from  *Caller
 	reply func(proto.Message, error)
+	// toHome: the event is what was answered to a call with the AM's token.
+	toHome bool
 }
 
 // session is the goroutine of one attempt: it gives events to the driver and
@@ -41,8 +45,9 @@ type session struct {
 	leaf    string        // name of its queue, "" while that is not known; Server.mu guards it
 	log     *slog.Logger
 
-	queue      creel.QueuePath // as the server knows it
-	credential *hrpc.Credential
+	queue      creel.QueuePath  // as the server knows it
+	credential *hrpc.Credential // to speak to home with: the AM's, or what home has given it since
+	replaces   []byte           // the identifier of the AM's, where it is no more that
 	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
 	call       uint64
@@ -146,7 +151,10 @@ func (d *session) take(ctx context.Context, m message) {
 		return
 	}
 	if e, ok := m.event.(amrmproxy.FromAM); ok {
-		d.credential, d.login = m.from.Credential, m.from.Login
+		d.login = m.from.Login
+		if c := m.from.Credential; c == nil || !bytes.Equal(c.Identifier, d.replaces) {
+			d.credential, d.replaces = c, nil
+		}
 		if d.call++; d.call == 1 {
 			d.began = time.Now()
 		}
@@ -157,7 +165,22 @@ func (d *session) take(ctx context.Context, m message) {
 		d.calls[e.Call] = m.reply
 		m.event = e
 	}
+	if e, ok := m.event.(amrmproxy.Answered); ok && m.toHome && d.credential != nil {
+		d.renew(e.Allocate.GetAmRmToken())
+	}
 	d.step(ctx, m.event)
+}
+
+// renew takes a token that home gives the AM as its keys roll. The AM's connection stays the one that it logged
+// in on with the token before, whose key will be gone; ours to home may have to be made anew.
+func (d *session) renew(t *yarnpb.TokenProto) {
+	if len(t.GetPassword()) == 0 {
+		return
+	}
+	if d.replaces == nil {
+		d.replaces = d.credential.Identifier
+	}
+	d.credential = &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind()}
 }
 
 func (d *session) step(ctx context.Context, e amrmproxy.Event) {
@@ -286,7 +309,7 @@ func (d *session) send(ctx context.Context, a amrmproxy.Send) {
 			d.server.count.callErrors.Add(1)
 			d.log.Debug("a member did not answer well", "member", a.Member, "error", e.Err)
 		}
-		d.post(message{event: e})
+		d.post(message{event: e, toHome: a.Token == nil})
 	})
 }
 
