@@ -78,6 +78,9 @@ var features = []feature{
 		"RPC protection by authentication alone for AMs that are at home there",
 		[]string{"e2e/federation.TestClients", "e2e/federation.TestMixed", "e2e/federation.TestPairOfHadoop",
 			"e2e/federation.TestPairThatElects", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
+	{"members", "AMs at home in Hadoop's ResourceManagers log in there through the proxy, or by the ResourceManager's key file", partial,
+		"key files of FileSystemRMStateStore alone, on a file system that is mounted beside the proxy",
+		[]string{"e2e/federation.TestMixed", "amrmproxy/rpc.TestAnAMLogsInByTheKeyFileOfItsHome"}},
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves what waits, not what runs, and not out of or into Hadoop's ResourceManagers",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft", "e2e/federation.TestAMapReduceThatWaitsIsMovedOutOfADrainedMember", "router/server.TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies"}},
 
