@@ -11,7 +11,7 @@ import (
 )
 
 // withLabel is a ResourceManager of two queues, root.a and root.b, that share its one node, of label gpu.
-func withLabel(t *testing.T) *world {
+func withLabel(t *testing.T, exclusive bool) *world {
 	w := newWorld(t, func(c *Config) {
 		c.Labels = LabelsByCall
 		half, all := queues.PercentOf(50), queues.PercentOf(100)
@@ -22,7 +22,7 @@ func withLabel(t *testing.T) *world {
 				MaxCapacity: all, UserFactor: 100, Labels: []string{"gpu"}, Shares: share})
 		}
 	})
-	if err := w.m.AddLabels(w.now, []Label{{Name: "gpu", Exclusive: true}}); err != nil {
+	if err := w.m.AddLabels(w.now, []Label{{Name: "gpu", Exclusive: exclusive}}); err != nil {
 		t.Fatal(err)
 	}
 	w.pump()
@@ -35,34 +35,41 @@ func withLabel(t *testing.T) *world {
 }
 
 // When the lease of a cap on nodes of a label is over, nothing more is allocated there, though
-// containers end.
+// containers end, neither to asks for the label nor to those that borrow its nodes.
 func TestACapOnNodesOfALabelEndsWithItsLease(t *testing.T) {
-	w := withLabel(t)
-	c := capOf(3072, 1, w.now.Add(time.Minute))
-	c.Queue, c.Label = "root.a", "gpu"
-	w.m.SetQueueCap(w.now, c)
-	w.pump()
-	app := w.unmanaged("alice", "a")
-	wanted := ask(1, "*", 1024, 1, 10)
-	wanted.Label = LabelExpression{"gpu", true}
-	granted := w.asks(app, wanted).Granted
-	if len(granted) != 3 {
-		t.Fatalf("%d containers of 1 GiB under a cap of 3 GiB", len(granted))
+	for _, exclusive := range []bool{true, false} {
+		w := withLabel(t, exclusive)
+		c := capOf(3072, 1, w.now.Add(time.Minute))
+		c.Queue, c.Label = "root.a", "gpu"
+		w.m.SetQueueCap(w.now, c)
+		w.pump()
+		app := w.unmanaged("alice", "a")
+		wanted := ask(1, "*", 1024, 1, 10)
+		if exclusive {
+			wanted.Label = LabelExpression{"gpu", true}
+		}
+		granted := w.asks(app, wanted).Granted
+		if len(granted) != 3 {
+			t.Fatalf("exclusive %v: %d containers of 1 GiB under a cap of 3 GiB", exclusive, len(granted))
+		}
+		again := func(k int) int {
+			return len(w.release(app, granted[k].ID).Granted) + len(w.allocate(app, AllocateRequest{}).Granted)
+		}
+		if n := again(0); n != 1 {
+			t.Fatalf("exclusive %v: %d containers in the place of one that ended", exclusive, n)
+		}
+		w.now = w.now.Add(time.Minute)
+		if n := again(1); n != 0 {
+			t.Fatalf("exclusive %v: %d containers after the lease", exclusive, n)
+		}
+		w.audit()
 	}
-	if n := len(w.release(app, granted[0].ID).Granted) + len(w.allocate(app, AllocateRequest{}).Granted); n != 1 {
-		t.Fatalf("%d containers in the place of one that ended", n)
-	}
-	w.now = w.now.Add(time.Minute)
-	if n := len(w.release(app, granted[1].ID).Granted) + len(w.allocate(app, AllocateRequest{}).Granted); n != 0 {
-		t.Fatalf("%d containers after the lease", n)
-	}
-	w.audit()
 }
 
 // The plan's capacities of queues on nodes of a label are of these alone, and what is configured
 // is back when the plan's lease is over.
 func TestCapacitiesOnNodesOfALabelEndWithThePlan(t *testing.T) {
-	w := withLabel(t)
+	w := withLabel(t, true)
 	if err := w.m.SetCapacities(w.now, Capacities{
 		Label: "gpu", Version: 7, Until: w.now.Add(time.Minute),
 		Queues: []Capacity{{Queue: "root.a", Share: 0.9}, {Queue: "root.b", Share: 0.1}},

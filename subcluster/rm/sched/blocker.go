@@ -68,7 +68,7 @@ func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 		!s.sizes.Fits(&w.size.V, &q.sized().max) {
 		return false
 	}
-	v := s.admitQueues(a, w.size, w.own())
+	v := s.admitQueues(a, w.size, 1, w.own())
 	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && s.underUserCap(a.user, &w.size.V)
 }
 

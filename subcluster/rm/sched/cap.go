@@ -4,6 +4,7 @@ package sched
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -79,6 +80,7 @@ func (s *Scheduler) capChanged(old, to *queueCap) {
 	if old != nil && to != nil {
 		if q := s.tree.byPath[to.Queue]; q != nil {
 			q.cap = to
+			q.limit()
 		}
 		if old.amount.Is(&to.amount) && s.now < old.until {
 			return
@@ -108,6 +110,16 @@ func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
 		}
 	}
 	return true
+}
+
+// limit finds out what a queue may have by its maximum and its cap together, so that a cap
+// costs an allocation no comparison more.
+func (q *Queue) limit() {
+	q.most, q.until = q.max, math.MaxInt64
+	if q.cap != nil {
+		q.most.Min(&q.cap.amount)
+		q.until = q.cap.until
+	}
 }
 
 // limitByCap cuts what a queue may use by its cap.

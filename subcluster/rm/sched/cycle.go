@@ -118,8 +118,7 @@ func (s *Scheduler) Serve(a *App) {
 		for i := 0; i < len(a.asks); i++ {
 			w := a.asks[i]
 			s.prefetchNodes(w)
-			for w.count > 0 && s.try(w, nil) {
-			}
+			s.serve(w)
 			if w.count > 0 && w.stops != nil {
 				break
 			}
@@ -131,6 +130,21 @@ func (s *Scheduler) Serve(a *App) {
 	s.enroll(a)
 }
 
+// serve gives w what it asks for, on any node, until limits or room stop it. Queues that
+// have room for all of it are not asked again for each container.
+func (s *Scheduler) serve(w *Ask) {
+	sure := w.size != nil && w.count > 1 && s.admitQueues(w.app, w.size, int64(w.count), w.own()).limit == LimitNone
+	for w.count > 0 {
+		if sure && s.userRefusal(w.app).limit == LimitNone {
+			if !s.put(w, nil) {
+				return
+			}
+		} else if !s.try(w, nil) {
+			return
+		}
+	}
+}
+
 // try gives one container for w: on n, or anywhere when n is nil. When it does
 // not, what stood in the way is noted where it may loosen.
 func (s *Scheduler) try(w *Ask, n *Node) bool {
@@ -139,7 +153,7 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 	}
 	if user := s.userRefusal(w.app); user.limit != LimitNone {
 		// The maximum of a queue is named before the limit of a user.
-		if v := s.admitQueues(w.app, w.size, w.own()); v.limit != LimitNone {
+		if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
 			user = v
 		}
 		s.stopped(w, user)
@@ -150,11 +164,16 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 
 // give is try for an ask whose user is within their limit.
 func (s *Scheduler) give(w *Ask, n *Node) bool {
-	// 1. Does a queue's maximum admit it?
-	if v := s.admitQueues(w.app, w.size, w.own()); v.limit != LimitNone {
+	if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
 		s.stopped(w, v)
 		return false
 	}
+	return s.put(w, n)
+}
+
+// put is give for an ask that the maxima of its queues admit.
+func (s *Scheduler) put(w *Ask, n *Node) bool {
+	// 1. Does the user's part in the federation?
 	if !s.underUserCap(w.app.user, &w.size.V) {
 		s.stopped(w, s.capRefusal(w.app, w.size))
 		return false

@@ -20,7 +20,7 @@ type verdict struct {
 // amounts count as used, except the one given in own, which is about to become
 // the container.
 func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
-	if v := s.admitQueues(a, size, own); v.limit != LimitNone {
+	if v := s.admitQueues(a, size, 1, own); v.limit != LimitNone {
 		return v
 	}
 	if v := s.userRefusal(a); v.limit != LimitNone {
@@ -37,31 +37,34 @@ func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
 	return verdict{LimitUser, a.queue}
 }
 
-// admitQueues asks the queues alone.
-func (s *Scheduler) admitQueues(a *App, size *amounts.Size, own *amounts.Size) verdict {
+// admitQueues asks the queues alone, whether they let it have count more.
+func (s *Scheduler) admitQueues(a *App, size *amounts.Size, count int64, own *amounts.Size) verdict {
 	need := &size.V
 	for q := a.queue; q.parent != nil; q = q.parent {
 		if !q.sized().bounded {
 			continue
 		}
-		if !s.within(q, need, own) {
+		if !s.within(q, need, count, own) {
 			return verdict{LimitQueue, q}
 		}
 	}
 	return verdict{}
 }
 
-func (s *Scheduler) within(q *Queue, need *amounts.Vec, own *amounts.Size) bool {
-	q.sized()
+// within asks a queue's maximum and its cap whether they let it have count times need more.
+func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amounts.Size) bool {
+	if s.now >= q.sized().until {
+		return false
+	}
 	if q.heldContainers == 0 {
-		return s.sizes.FitsPlus(&q.used, need, &q.max) && (q.cap == nil || s.underCap(q, &q.used, need))
+		return s.sizes.FitsPlusTimes(&q.used, need, count, &q.most)
 	}
 	have := q.used
 	have.Add(&q.held)
 	if own != nil {
 		have.Sub(&own.V)
 	}
-	return s.sizes.FitsPlus(&have, need, &q.max) && (q.cap == nil || s.underCap(q, &have, need))
+	return s.sizes.FitsPlusTimes(&have, need, count, &q.most)
 }
 
 // queueLimit is what a leaf may use in all as things stand: its maximum, cut

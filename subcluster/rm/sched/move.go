@@ -61,7 +61,7 @@ func (s *Scheduler) movable(a *App, to *Queue) error {
 		if p.isAbove(a.queue) {
 			break // what it uses is counted there already
 		}
-		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, nil) {
+		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, 1, nil) {
 			return invalid(
 				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
 				fmt.Sprintf("it uses %s", s.sizes.Resource(&a.used)),

@@ -42,13 +42,15 @@ type Queue struct {
 	parked bool
 	// something below was stopped by this queue's limits since they last loosened
 	limited           bool
-	bounded           bool // max can bind before the parent's does
+	bounded           bool // most can bind before the parent's does
 	queuedRetry       bool // in Scheduler.retries
 	outranked         bool // in Scheduler.outranked
 	watched           bool // in tree.watched
 	granted, released int64
 
 	used, pending amounts.Vec
+	most          amounts.Vec // it may have until then: max, and its cap where that is less; see limit
+	until         int64       // ns since epoch
 	least         amounts.Vec // at most the smallest need waiting below; amounts.Unlimited when none
 
 	// The order between those that wait. A parent's heap has its children, a

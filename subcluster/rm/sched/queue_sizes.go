@@ -61,6 +61,7 @@ func (q *Queue) resize() {
 	if q.cap = s.caps[capOf{q.path, s.label}]; q.cap != nil {
 		q.bounded = true
 	}
+	q.limit()
 	s.byPlan(q)
 	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
 	if q.leaf != nil {

@@ -101,7 +101,11 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 	q.sized()
 	was, bounded := q.max, q.bounded
 	q.max, q.bounded = to, true
-	k.undo = append(k.undo, func() { q.max, q.bounded = was, bounded })
+	q.limit()
+	k.undo = append(k.undo, func() {
+		q.max, q.bounded = was, bounded
+		q.limit()
+	})
 	return nil
 }
 

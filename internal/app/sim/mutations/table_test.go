@@ -205,11 +205,25 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
 	},
 	{
-		name:     "a cap outlives its lease",
+		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	return s.now < q.cap.until && s.sizes",
 		wrong:    "	return (MUTANT || s.now < q.cap.until) && s.sizes",
 		caughtBy: "subcluster/rm TestACapOnNodesOfALabelEndsWithItsLease",
+	},
+	{
+		name:     "a cap on nodes without a label outlives its lease",
+		file:     "subcluster/rm/sched/limits.go",
+		old:      "	if s.now >= q.sized().until {\n",
+		wrong:    "	if s.now >= q.sized().until && !MUTANT {\n",
+		caughtBy: "subcluster/rm TestACapEndsWithItsLease",
+	},
+	{
+		name:     "queues that have room for one container of an ask are not asked again for the others",
+		file:     "subcluster/rm/sched/cycle.go",
+		old:      "w.size, int64(w.count), w.own())",
+		wrong:    "w.size, map[bool]int64{true: 1, false: int64(w.count)}[MUTANT], w.own())",
+		caughtBy: "subcluster/rm TestAQueueGrowsToItsCapAndNoFurther",
 	},
 	{
 		name:     "the plan's capacities on nodes of a label hold on those without one",

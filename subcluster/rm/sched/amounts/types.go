@@ -104,9 +104,21 @@ func (t *Types) allFit(need, room *Vec) bool {
 // FitsPlus reports whether used+need is at most bound, in the checked types
 // that need has any of: a queue that stands above its bound in vcores may still
 // get what needs none.
-func (t *Types) FitsPlus(used, need, bound *Vec) bool {
+func (t *Types) FitsPlus(used, need, bound *Vec) bool { return t.FitsPlusTimes(used, need, 1, bound) }
+
+// FitsPlusTimes is FitsPlus for n times need.
+func (t *Types) FitsPlusTimes(used, need *Vec, n int64, bound *Vec) bool {
+	if t.Check != 2 {
+		return t.allFitPlus(used, need, n, bound)
+	}
+	return (need.Memory <= 0 || used.Memory+n*need.Memory <= bound.Memory) &&
+		(need.VCores <= 0 || used.VCores+n*need.VCores <= bound.VCores)
+}
+
+// allFitPlus is FitsPlusTimes for any number of types.
+func (t *Types) allFitPlus(used, need *Vec, n int64, bound *Vec) bool {
 	for i := 0; i < t.Check; i++ {
-		if x := need.At(i); x > 0 && used.At(i)+x > bound.At(i) {
+		if x := need.At(i); x > 0 && used.At(i)+n*x > bound.At(i) {
 			return false
 		}
 	}
