@@ -64,8 +64,11 @@ func figuresOfHomes(t *testing.T) (out []figure) {
 		rnd := seeded(11)
 		for i := range 600 {
 			s := Submission{Queue: creel.QueuePath(fmt.Sprintf("root.q%d", i%6)), Size: creel.NewResource(100, 1), Where: where}
-			s.Assumed = func(m creel.SubclusterID) (int64, creel.Resource) {
-				return sent[m], creel.NewResource(100*sent[m], sent[m])
+			s.Assumed = func(v *subcluster.View, each []Sent) {
+				for i := range each {
+					apps := sent[v.Members[i].ID]
+					each[i] = Sent{apps, creel.NewResource(100*apps, apps)}
+				}
 			}
 			if i%3 == 0 {
 				s.Places = []string{"host-of-sc-1"}

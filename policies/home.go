@@ -41,6 +41,8 @@ type homeDecision struct {
 	standing []standing // of balancedHome
 	facts    []facts
 	known    *federationFacts // where facts are from
+	sent     []Sent           // nil: nobody counts; see sentSince
+	space    []Sent           // where sent is
 
 	// numbers writes what the score of a member was made from; nil: of nothing to tell.
 	numbers func(i int, n *Numbers)
@@ -55,19 +57,16 @@ func newHomeDecision(view *subcluster.View, s Submission, tried []creel.Subclust
 	d.view, d.sub, d.tried = view, s, tried
 	d.known = factsOf(view, s.Queue, s.Label)
 	d.facts = d.known.of
-	d.in = cleared(d.in, len(d.facts))
-	d.code = cleared(d.code, len(d.facts))
+	d.in = append(d.in[:0], d.known.active...)
+	d.code = append(d.code[:0], d.known.states...)
 	d.score = cleared(d.score, len(d.facts))
 	d.standing = cleared(d.standing, len(d.facts))
-	for i := range d.in {
-		d.in[i] = i
-	}
 	return d
 }
 
 // over says that the decision is made and told.
 func (d *homeDecision) over() {
-	*d = homeDecision{in: d.in, code: d.code, score: d.score, standing: d.standing}
+	*d = homeDecision{in: d.in, code: d.code, score: d.score, standing: d.standing, space: d.space}
 	decisions.Put(d)
 }
 
@@ -82,6 +81,15 @@ func cleared[T any](s []T, n int) []T {
 }
 
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
+
+// readmit takes nobody out: none is the cause of a refusal that any member would have to give.
+func (d *homeDecision) readmit() {
+	clear(d.code)
+	d.in = d.in[:0]
+	for i := range d.code {
+		d.in = append(d.in, i)
+	}
+}
 
 // exclude takes members out; why returns "" for those that stay.
 func (d *homeDecision) exclude(why func(i int) Exclusion) {
@@ -121,6 +129,7 @@ func chooseHome(
 	defer d.over()
 	if err := d.refused(); err != nil {
 		reason.Because = "the federation does not have what it needs"
+		d.readmit()
 		d.tell(&reason, -1)
 		return "", reason, err
 	}
@@ -163,13 +172,14 @@ func excludedText(all []Candidate) string {
 
 // filter excludes who cannot be the home of this submission, whatever the rule.
 func (d *homeDecision) filter() {
-	fits, may := d.fitsSomewhere(), d.mayNameSomewhere()
 	here, strict := d.sub.onPlaces()
+	if len(d.tried) == 0 && d.sub.Reserved == "" && !strict && d.known.all(&d.sub.Size) {
+		return
+	}
+	fits, may := d.fitsSomewhere(), d.mayNameSomewhere()
 	d.exclude(func(i int) Exclusion {
 		f := &d.facts[i]
 		switch {
-		case f.state != "":
-			return f.state
 		case len(d.tried) > 0 && slices.Contains(d.tried, d.id(i)):
 			return ExcludedTried
 		case d.sub.Reserved != "" && d.id(i) != d.sub.Reserved:
@@ -183,7 +193,7 @@ func (d *homeDecision) filter() {
 			return ExcludedLabel
 		case strict && !slices.Contains(here, d.id(i)):
 			return ExcludedPlace
-		case d.known.listed && !f.listed && !f.silent: // a queue that only placement rules know excludes nobody
+		case d.known.lacksQueue(f):
 			return ExcludedQueue
 		}
 		return ""
@@ -282,7 +292,12 @@ func (d *homeDecision) fitsSomewhere() bool {
 // mayNameSomewhere keeps a label that the queue may name nowhere from excluding
 // everybody: placement rules may give the application another queue.
 func (d *homeDecision) mayNameSomewhere() bool {
-	return slices.ContainsFunc(d.in, func(i int) bool { return !d.facts[i].barred && d.holds(i) == "" })
+	for i := range d.facts {
+		if !d.facts[i].barred && d.holds(i) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // room is what a member has for a queue and label: free now, waited for, and
@@ -329,42 +344,35 @@ func counting(view *subcluster.View, m *subcluster.Status, free creel.Resource) 
 	return free
 }
 
-// sent is what went to a member since its last heartbeat.
-type sent struct {
-	apps int64
-	size creel.Resource
-}
-
-// sentTo is what went to each member of a view, parallel to its members; nil: nobody counts.
-type sentTo []sent
-
-func (s sentTo) at(i int) sent {
-	if s == nil {
-		return sent{}
-	}
-	return s[i]
-}
-
-// sentSince is what was sent to each member that is in since its last heartbeat.
-// Applications of unknown size count as the member's average one, and at least as their AM.
-func (d *homeDecision) sentSince() sentTo {
+// sentSince finds out what was sent to each member since its last heartbeat. Applications
+// of unknown size count as the member's average one, and at least as their AM.
+func (d *homeDecision) sentSince() {
 	if d.sub.Assumed == nil {
-		return nil
+		return
 	}
-	all := make(sentTo, len(d.code))
+	if cap(d.space) < len(d.code) {
+		d.space = make([]Sent, len(d.code))
+	}
+	d.sent = d.space[:len(d.code)]
+	d.sub.Assumed(d.view, d.sent)
 	for _, i := range d.in {
-		m := d.status(i)
-		apps, size := d.sub.Assumed(m.ID)
-		if apps > 0 && size.IsZero() {
-			each := d.sub.Size
+		s := &d.sent[i]
+		if s.Apps > 0 && s.Size.MemoryMB == 0 && s.Size.IsZero() {
+			m, each := d.status(i), d.sub.Size
 			if running := m.Load.Metrics.AppsRunning; running > 0 {
 				each = each.Max(m.Load.Metrics.Allocated().Scale(1, running))
 			}
-			size = each.Scale(apps, 1)
+			s.Size = each.Scale(s.Apps, 1)
 		}
-		all[i] = sent{apps, size}
 	}
-	return all
+}
+
+// sentTo is what went to a member, nothing where nobody counts.
+func (d *homeDecision) sentTo(i int) Sent {
+	if d.sent == nil {
+		return Sent{}
+	}
+	return d.sent[i]
 }
 
 // Weights of members, as in a document. Nil gives every member the same.

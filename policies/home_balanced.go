@@ -4,6 +4,7 @@ package policies
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/creelrm/creel"
@@ -38,27 +39,14 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	var federation creel.Resource // memory and cores of all that are in
-	roomy, anySlow, anyFast := 0, false, false
-	of := d.standing
-	sent := d.sentSince()
-	for _, i := range d.in {
-		s, f := &of[i], &d.facts[i]
-		net := f.net
-		if sent != nil {
-			net = net.Sub(sent[i].size)
-		}
-		s.memory, s.cores = net.MemoryMB, net.VCores
-		s.roomy = d.sub.Size.Fits(net) && !net.IsZero()
-		federation = federation.Add(creel.Resource{MemoryMB: f.size.memory, VCores: f.size.cores})
-		anySlow, anyFast = anySlow || f.slow, anyFast || !f.slow
-		if s.roomy {
-			roomy++
-		}
-	}
+	d.sentSince()
+	of, rooms, federation, roomy := d.standing, d.known.rooms, d.sizeOfIn(), 0
 	for _, i := range d.in {
 		s := &of[i]
-		d.score[i] = s.score(d.facts[i].size, federation)
+		if *s = d.stands(i); s.roomy {
+			roomy++
+		}
+		d.score[i] = s.score(rooms[i].size, federation)
 		if b.weights != nil {
 			d.score[i] *= s.scale(b.weights.of(d.id(i)))
 		}
@@ -73,9 +61,9 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			}
 			return ""
 		})
-	case anySlow && anyFast:
+	case slices.ContainsFunc(d.in, func(i int) bool { return !rooms[i].slow }):
 		d.exclude(func(i int) Exclusion {
-			if d.facts[i].slow {
+			if rooms[i].slow {
 				return ExcludedStarting
 			}
 			return ""
@@ -83,11 +71,11 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	by := ""
 	if plan.speaks() {
-		if by = b.preferEntitled(d, sent, plan); by == "" {
+		if by = b.preferEntitled(d, plan); by == "" {
 			plan = planned{} // no score is made from it
 		}
 	}
-	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(sent, plan, i, n) }
+	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(plan, i, n) }
 	if len(d.in) == 1 {
 		return d.in[0], by + "it alone is left"
 	}
@@ -103,10 +91,35 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		" of " + string(d.id(other))
 }
 
+// stands is how a member that is in stands.
+func (d *homeDecision) stands(i int) standing {
+	r, size := &d.known.rooms[i], &d.sub.Size
+	if r.typed || len(size.Others) > 0 || d.sent != nil && len(d.sent[i].Size.Others) > 0 {
+		net := d.facts[i].net.Sub(d.sentTo(i).Size)
+		return standing{net.MemoryMB, net.VCores, size.Fits(net) && !net.IsZero()}
+	}
+	// The same of memory and cores alone, which is most of what the choice of a home costs.
+	net := r.net
+	if d.sent != nil {
+		net.memory, net.cores = less(net.memory, d.sent[i].Size.MemoryMB), less(net.cores, d.sent[i].Size.VCores)
+	}
+	fits := size.MemoryMB <= net.memory && size.VCores <= net.cores
+	return standing{net.memory, net.cores, fits && net != amount{}}
+}
+
+// less is a - b; what was sent counts applications, so below the limits of int64 it is the least.
+func less(a, b int64) int64 {
+	if d := a - b; (d > a) == (b < 0) {
+		return d
+	}
+	return creel.Resource{MemoryMB: a}.Sub(creel.Resource{MemoryMB: b}).MemoryMB
+}
+
 // balancedNumbers writes what the score of a member was made from.
-func (d *homeDecision) balancedNumbers(sent sentTo, plan planned, i int, n *Numbers) {
+func (d *homeDecision) balancedNumbers(plan planned, i int, n *Numbers) {
 	*n = d.known.numbers[i]
-	n.Apps, n.Assumed = sent.at(i).apps, sent.at(i).size
+	sent := d.sentTo(i)
+	n.Apps, n.Assumed = sent.Apps, sent.Size
 	if plan.speaks() {
 		n.Entitled, n.Used = plan.deficit(d.status(i), n.Assumed)
 	}
@@ -115,11 +128,11 @@ func (d *homeDecision) balancedNumbers(sent sentTo, plan planned, i int, n *Numb
 // preferEntitled leaves out the members in which the queue has used what the plan
 // entitles it to, as long as there is another, and scores the others by what is left.
 // It returns how the reason begins, "" when no member is left that way.
-func (b balancedHome) preferEntitled(d *homeDecision, sent sentTo, plan planned) string {
+func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
 	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
 	for _, i := range d.in {
-		entitled, used := plan.deficit(d.status(i), sent.at(i).size)
+		entitled, used := plan.deficit(d.status(i), d.sentTo(i).Size)
 		left[i] = entitled - used
 		any = any || left[i] > least
 	}
@@ -147,9 +160,9 @@ func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 // the federation, since absolute room is what a job can use; below zero it is
 // in member sizes, since what waits there in proportion to its size is how
 // long it will take.
-func (s *standing) score(size amount, federation creel.Resource) float64 {
+func (s *standing) score(size, federation amount) float64 {
 	if s.memory >= 0 && s.cores >= 0 {
-		return min(share(s.memory, federation.MemoryMB), share(s.cores, federation.VCores))
+		return min(share(s.memory, federation.memory), share(s.cores, federation.cores))
 	}
 	return min(share(min(s.memory, 0), size.memory), share(min(s.cores, 0), size.cores))
 }

@@ -14,26 +14,40 @@ import (
 // out once (factsOf), so that the choice of a home looks at a few numbers of each member.
 type facts struct {
 	net    creel.Resource // free less what waits
-	size   amount         // of the whole
 	most   amount         // that a container can have there
 	label  string         // of the AM there
-	state  Exclusion      // "" of an active one
 	lacks  Exclusion      // it has not that label: it can hold nothing
 	listed bool           // it reports the queue
 	silent bool           // it reports no queues at all
 	barred bool           // asks in the queue may not name the label there (mayName)
 	nodes  bool           // it has some (hasNodes)
-	slow   bool           // it starts slowly by the plan
 }
 
 // amount is of the two types that every member has, memory in MB and cores.
 type amount struct{ memory, cores int64 }
 
+// roomFacts are the facts that scores are made from, of each member for each submission. They
+// lie together, so that they are quickly read.
+type roomFacts struct {
+	net   amount // free less what waits
+	size  amount // of the whole
+	typed bool   // there is something of further types: see facts.net
+	slow  bool   // it starts slowly by the plan
+}
+
 // federationFacts are the facts of all members of a view, parallel to them.
 type federationFacts struct {
 	of      []facts
-	numbers []Numbers // what a score is made from, as far as the view knows it
-	listed  bool      // by some member
+	rooms   []roomFacts
+	numbers []Numbers   // what a score is made from, as far as the view knows it
+	states  []Exclusion // of each that is not active, its state
+	active  []int       // indices of the others, ascending
+	listed  bool        // some member reports the queue
+
+	// Of the active ones:
+	size  amount // of all together
+	least amount // that a container can have in each of them
+	equal bool   // nothing but its size excludes a submission without further types from some
 }
 
 // factsOf are the facts for a queue and the label that a submission names, made once for a view.
@@ -49,9 +63,11 @@ func factsOf(view *subcluster.View, q creel.QueuePath, label string) *federation
 // findFacts is factsOf, each time anew.
 func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federationFacts {
 	n := len(view.Members)
-	all := &federationFacts{of: make([]facts, n), numbers: make([]Numbers, n)}
+	all := &federationFacts{
+		of: make([]facts, n), rooms: make([]roomFacts, n), numbers: make([]Numbers, n), states: make([]Exclusion, n),
+	}
 	for i := range view.Members {
-		m, f := &view.Members[i], &all.of[i]
+		m, f, r := &view.Members[i], &all.of[i], &all.rooms[i]
 		var load *subcluster.QueueLoad
 		if q != "" {
 			load = m.QueueOn(q, "")
@@ -62,7 +78,9 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 			load = m.QueueOn(q, f.label)
 		}
 		if m.State != subcluster.StateActive {
-			f.state = Exclusion(m.State.String())
+			all.states[i] = Exclusion(m.State.String())
+		} else {
+			all.active = append(all.active, i)
 		}
 		f.lacks, f.most = holdsAtMost(m, f.label)
 		f.barred = mayName(m, q, f.label) != ""
@@ -72,16 +90,54 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		n := &all.numbers[i]
 		var size creel.Resource
 		n.Free, n.Pending, size, n.Of = room(view, m, load, f.label)
-		f.size = amount{size.MemoryMB, size.VCores}
 		f.net = n.Free.Sub(n.Pending)
+		r.net, r.size = amount{f.net.MemoryMB, f.net.VCores}, amount{size.MemoryMB, size.VCores}
+		r.typed = len(f.net.Others) > 0
 		if n.Of == "label" {
 			n.Label = f.label
 		}
 		if counts := view.Plan.Counts(m.ID); f.label == "" && counts < 1 {
-			f.slow, n.Starting = true, counts
+			r.slow, n.Starting = true, counts
 		}
 	}
+	all.sum()
 	return all
+}
+
+// sum finds out what holds of all active members together.
+func (k *federationFacts) sum() {
+	k.size, k.equal, k.least = k.sizeOf(k.active), true, amount{math.MaxInt64, math.MaxInt64}
+	for _, i := range k.active {
+		f := &k.of[i]
+		k.equal = k.equal && f.lacks == "" && !f.barred && !k.lacksQueue(f)
+		k.least = amount{min(k.least.memory, f.most.memory), min(k.least.cores, f.most.cores)}
+	}
+}
+
+// sizeOf is what members have together.
+func (k *federationFacts) sizeOf(members []int) amount {
+	var sum creel.Resource
+	for _, i := range members {
+		sum = sum.Add(creel.Resource{MemoryMB: k.rooms[i].size.memory, VCores: k.rooms[i].size.cores})
+	}
+	return amount{sum.MemoryMB, sum.VCores}
+}
+
+// lacksQueue reports whether a member has not the queue. One that only placement rules know
+// excludes nobody.
+func (k *federationFacts) lacksQueue(f *facts) bool { return k.listed && !f.listed && !f.silent }
+
+// all reports whether each active member could be the home of an AM of a size.
+func (k *federationFacts) all(size *creel.Resource) bool {
+	return k.equal && len(size.Others) == 0 && size.MemoryMB <= k.least.memory && size.VCores <= k.least.cores
+}
+
+// sizeOfIn is what the members that are in have together.
+func (d *homeDecision) sizeOfIn() amount {
+	if len(d.in) == len(d.known.active) {
+		return d.known.size
+	}
+	return d.known.sizeOf(d.in)
 }
 
 // homeLabel is the label at a member of an AM that names one, or none ("").

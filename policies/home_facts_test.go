@@ -96,8 +96,11 @@ func anySubmission(t *rapid.T) Submission {
 	}
 	if rapid.Bool().Draw(t, "counts what was sent") {
 		apps := rapid.Int64Range(0, 3).Draw(t, "sent")
-		s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
-			return apps, creel.NewResource(apps*int64(id[len(id)-1]), apps)
+		size := anyAmount(t, 2000)
+		s.Assumed = func(_ *subcluster.View, each []Sent) {
+			for i := range each {
+				each[i] = Sent{apps, size.Scale(apps*int64(i%4), 1)}
+			}
 		}
 	}
 	return s

@@ -25,13 +25,14 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	sent := d.sentSince()
+	d.sentSince()
 	numbers := func(i int, n *Numbers) {
 		n.Of, n.Free = "memory", creel.Resource{MemoryMB: d.status(i).Load.Metrics.AvailableMB}
 		if p := d.status(i).Load.Labels.Find(d.label(i)); p != nil {
 			n.Free.MemoryMB = p.Free().MemoryMB
 		}
-		n.Apps, n.Assumed = sent.at(i).apps, sent.at(i).size
+		sent := d.sentTo(i)
+		n.Apps, n.Assumed = sent.Apps, sent.Size
 	}
 	for _, i := range d.in {
 		var n Numbers

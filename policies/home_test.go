@@ -117,8 +117,11 @@ func TestLoadCountsWhatWasSentSinceTheHeartbeat(t *testing.T) {
 	p := must(t, home("load", ""))
 	s := small
 	sent := map[creel.SubclusterID]int64{}
-	s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
-		return sent[id], creel.Resource{MemoryMB: sent[id] * 1024}
+	s.Assumed = func(v *subcluster.View, each []Sent) {
+		for i := range each {
+			apps := sent[v.Members[i].ID]
+			each[i] = Sent{apps, creel.Resource{MemoryMB: apps * 1024}}
+		}
 	}
 	v := view(member("sc-a", 40_000), member("sc-b", 50_000))
 	for range 40 {

@@ -21,13 +21,14 @@ const (
 // tell writes into the reason what is told of the members, by id. chosen is an index, -1
 // for none.
 func (d *homeDecision) tell(r *Reason, chosen int) {
-	told := make([]int, 0, min(len(d.code), toldIn+toldOut))
+	var space [toldIn + toldOut]int
+	told := space[:0]
 	if len(d.code) <= toldIn {
 		for i := range d.code {
 			told = append(told, i)
 		}
 	} else {
-		told = append(told, d.mostOf(chosen)...)
+		told = d.mostOf(chosen, told)
 		for i, out := 0, 0; i < len(d.code) && out < toldOut; i++ {
 			if d.code[i] != "" {
 				told = append(told, i)
@@ -53,27 +54,33 @@ func (d *homeDecision) tell(r *Reason, chosen int) {
 	}
 }
 
-// mostOf are the chosen one and the best others that are in, toldIn in all.
-func (d *homeDecision) mostOf(chosen int) []int {
-	best := make([]int, 0, toldIn+1)
+// mostOf appends the chosen one and the best others that are in, toldIn in all.
+func (d *homeDecision) mostOf(chosen int, to []int) []int {
+	most := toldIn
 	if chosen >= 0 {
-		best = append(best, chosen)
+		to = append(to, chosen)
+		most--
 	}
-	first := len(best)
+	var best struct { // by falling score
+		n     int
+		index [toldIn]int
+		score [toldIn]float64
+		last  float64 // a further one has to have more, once there are so many
+	}
 	for _, i := range d.in {
 		score := d.score[i]
-		if i == chosen || len(best) == toldIn && score <= d.score[best[toldIn-1]] {
+		if best.n == most && score <= best.last || i == chosen {
 			continue
 		}
-		at := len(best)
-		best = append(best, i)
-		for ; at > first && d.score[best[at-1]] < score; at-- { // of equals the first by id stays first
-			best[at] = best[at-1]
+		at := min(best.n, most-1)
+		for ; at > 0 && best.score[at-1] < score; at-- { // of equals the first by id stays first
+			best.index[at], best.score[at] = best.index[at-1], best.score[at-1]
 		}
-		best[at] = i
-		best = best[:min(len(best), toldIn)]
+		best.index[at], best.score[at] = i, score
+		best.n = min(best.n+1, most)
+		best.last = best.score[best.n-1]
 	}
-	return best
+	return append(to, best.index[:best.n]...)
 }
 
 // words says why a member is out.

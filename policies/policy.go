@@ -36,10 +36,16 @@ type Submission struct {
 
 	// Where resolves Places; nil when nobody can.
 	Where Where
-	// Assumed is what this router has sent to a member since that member's
-	// last heartbeat, and which its load report therefore cannot show: number of
-	// applications, and what they may take. Nil assumes nothing.
-	Assumed func(creel.SubclusterID) (apps int64, size creel.Resource)
+	// Assumed writes what this router has sent to each member of a view into a list that is
+	// parallel to them. Nil assumes nothing.
+	Assumed func(view *subcluster.View, each []Sent)
+}
+
+// Sent is what went to a member since its last heartbeat, and which its load report
+// therefore cannot show: number of applications, and what they may take.
+type Sent struct {
+	Apps int64
+	Size creel.Resource
 }
 
 // Policy decides for one queue. The zero value is the default: balanced homes

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -15,7 +16,7 @@ import (
 // router, made anew when it restarts. Feed both from every Outcome of
 // Submitter.Submit:
 //
-//	sub.Assumed = func(id) { return assumed.Of(view, id) }   // before Submit
+//	sub.Assumed = assumed.Write   // before Submit
 //	out := submitter.Submit(ctx, sub, forward)
 //	memory.Put(out)                                          // after it, whatever it was
 //	if out.Err == nil {
@@ -88,43 +89,49 @@ func (m *Memory) Forget(app creel.ApplicationID) {
 // heartbeat on its way is counted once too often or not at all. The zero value
 // is ready.
 type Assumed struct {
-	members map[creel.SubclusterID]*sent
+	view *subcluster.View // the last that was asked of
+
+	// Parallel to its members:
+	sent       []policies.Sent
+	heartbeats []time.Time // the last, by the view's clock
 }
 
-type sent struct {
-	heartbeat time.Time // the member's last, by the view's clock
-	apps      int64
-	size      creel.Resource
-}
-
-// at returns the counter of a member, emptied if a heartbeat came since.
-func (a *Assumed) at(view *subcluster.View, id creel.SubclusterID) *sent {
-	if a.members == nil {
-		a.members = map[creel.SubclusterID]*sent{}
+// turn makes another view the one that is asked of. Members whose heartbeat came since are counted
+// anew, those that it does not have are forgotten.
+func (a *Assumed) turn(view *subcluster.View) {
+	if a.view == view {
+		return
 	}
-	s := a.members[id]
-	if s == nil {
-		s = &sent{}
-		a.members[id] = s
-	}
-	if status, ok := view.Member(id); ok {
-		if last := view.At.Add(-status.Age).Round(time.Millisecond); last.After(s.heartbeat) {
-			*s = sent{heartbeat: last}
+	sent, heartbeats := make([]policies.Sent, len(view.Members)), make([]time.Time, len(view.Members))
+	for i := range view.Members {
+		m := &view.Members[i]
+		if was, ok := a.view.Index(m.ID); ok {
+			sent[i], heartbeats[i] = a.sent[was], a.heartbeats[was]
+		}
+		if last := view.At.Add(-m.Age).Round(time.Millisecond); last.After(heartbeats[i]) {
+			sent[i], heartbeats[i] = policies.Sent{}, last
 		}
 	}
-	return s
+	a.view, a.sent, a.heartbeats = view, sent, heartbeats
 }
 
 // Add counts an application that a member took.
 func (a *Assumed) Add(view *subcluster.View, id creel.SubclusterID, size creel.Resource) {
-	s := a.at(view, id)
-	s.apps++
-	s.size = s.size.Add(size)
+	i, ok := view.Index(id)
+	if !ok {
+		return
+	}
+	a.turn(view)
+	a.sent[i].Apps++
+	a.sent[i].Size = a.sent[i].Size.Add(size)
 }
 
-// Of returns what was sent to a member since its last heartbeat: how many
+// Write writes what was sent to each member of a view since its last heartbeat: how many
 // applications, and the sum of their AMs' sizes.
-func (a *Assumed) Of(view *subcluster.View, id creel.SubclusterID) (apps int64, size creel.Resource) {
-	s := a.at(view, id)
-	return s.apps, s.size
+func (a *Assumed) Write(view *subcluster.View, each []policies.Sent) {
+	if view == nil {
+		return
+	}
+	a.turn(view)
+	copy(each, a.sent)
 }

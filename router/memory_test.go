@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -87,14 +88,13 @@ func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
 	size := creel.NewResource(512, 1)
 	a.Add(view(0, at), "sc-a", size)
 	a.Add(view(time.Second, at.Add(time.Second)), "sc-a", size)
-	if apps, sum := a.Of(
-		view(2*time.Second, at.Add(2*time.Second)),
-		"sc-a",
-	); apps != 2 || sum.MemoryMB != 1024 ||
-		sum.VCores != 2 {
-		t.Errorf("before the heartbeat: %d of %v", apps, sum)
+	each := make([]policies.Sent, 1)
+	a.Write(view(2*time.Second, at.Add(2*time.Second)), each)
+	if s := each[0]; s.Apps != 2 || !s.Size.Equal(creel.NewResource(1024, 2)) {
+		t.Errorf("before the heartbeat: %d of %v", s.Apps, s.Size)
 	}
-	if apps, sum := a.Of(view(0, at.Add(3*time.Second)), "sc-a"); apps != 0 || !sum.IsZero() {
-		t.Errorf("after the heartbeat: %d of %v", apps, sum)
+	a.Write(view(0, at.Add(3*time.Second)), each)
+	if s := each[0]; s.Apps != 0 || !s.Size.IsZero() {
+		t.Errorf("after the heartbeat: %d of %v", s.Apps, s.Size)
 	}
 }

@@ -76,19 +76,14 @@ func NewPreview(
 // decider decides one submission after another; what it decided counts as sent.
 func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	type sent struct {
-		apps int64
-		size creel.Resource
-	}
-	assumed := map[creel.SubclusterID]sent{}
+	var assumed Assumed
 	return func(s policies.Submission) creel.SubclusterID {
-		s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) { return assumed[id].apps, assumed[id].size }
+		s.Assumed = assumed.Write
 		home, _, err := p.Home(view, s, nil, rnd)
 		if err != nil {
 			return ""
 		}
-		was := assumed[home]
-		assumed[home] = sent{was.apps + 1, was.size.Add(s.Size)}
+		assumed.Add(view, home, s.Size)
 		return home
 	}
 }

@@ -90,12 +90,18 @@ type Freeze struct {
 	ThawBy time.Time
 }
 
-// Member finds a member by id.
-func (v *View) Member(id creel.SubclusterID) (*Status, bool) {
+// Index is where a member stands in Members.
+func (v *View) Index(id creel.SubclusterID) (int, bool) {
 	if v == nil {
-		return nil, false
+		return 0, false
 	}
 	i, ok := v.index[id]
+	return i, ok
+}
+
+// Member finds a member by id.
+func (v *View) Member(id creel.SubclusterID) (*Status, bool) {
+	i, ok := v.Index(id)
 	if !ok {
 		return nil, false
 	}

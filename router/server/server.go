@@ -238,18 +238,13 @@ func (s *Server) Submit(
 		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}
 	}
 	began := time.Now()
-	view := s.View()
 	var err error
 	if sub.Reserved, err = s.reservedAt(ctx, sub.Reservation); err != nil {
 		s.counts.Failed.Add(1)
 		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}
 	}
 	sub.Where = s.conf.Where
-	sub.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
-		s.assumedLock.Lock()
-		defer s.assumedLock.Unlock()
-		return s.assumed.Of(view, id)
-	}
+	sub.Assumed = s.writeAssumed
 	out := s.submitter.Submit(
 		ctx,
 		sub,
@@ -289,6 +284,13 @@ func (s *Server) Submit(
 	}
 	s.memoryLock.Unlock()
 	return out
+}
+
+// writeAssumed is policies.Submission.Assumed.
+func (s *Server) writeAssumed(view *subcluster.View, each []policies.Sent) {
+	s.assumedLock.Lock()
+	defer s.assumedLock.Unlock()
+	s.assumed.Write(view, each)
 }
 
 // pauses tells whether this process stood still lately.

@@ -96,9 +96,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Type:        typeOf(s.job),
 		Queue:       job.Queue,
 		Size:        amSize,
-		Assumed: func(id creel.SubclusterID) (int64, creel.Resource) {
-			return r.assumed.Of(r.view, id)
-		},
+		Assumed:     r.assumed.Write,
 	}
 	request := &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   pb.FromApplicationID(app),
