@@ -122,7 +122,17 @@ func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant
 		if x == nil {
 			continue
 		}
-		grant, err := x.Ask(now, u.Request, t)
+		request := u.Request
+		if u.Recovering && slices.Contains(x.Awaited, u.Member) {
+			// What the user runs there since before by the part of Each may not be found yet, and
+			// this record has nothing of it.
+			for j := range r.Each.Holders {
+				if h := &r.Each.Holders[j]; h.Member == u.Member {
+					request.Else = request.Else.Max(h.Cap.Add(h.Over))
+				}
+			}
+		}
+		grant, err := x.Ask(now, request, t)
 		if err != nil {
 			return g, err
 		}
@@ -234,8 +244,8 @@ func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 			continue
 		}
 		r := UserRequest{name, h.Ask(now, x.Uses, x.Needs), h.first}
-		h.leaves = idle
-		r.Leaves = idle
+		h.leaves = idle && !r.Recovering // what it runs may not be found yet
+		r.Leaves = h.leaves
 		q.Users = append(q.Users, r)
 	}
 	u.each.ID, u.each.Epoch, u.each.Terms, u.each.Recover = u.ID, u.Epoch, u.Terms, u.Recover

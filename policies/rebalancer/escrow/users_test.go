@@ -410,3 +410,59 @@ func TestLongWalksWithUsers(t *testing.T) {
 		}
 	})
 }
+
+// A member that starts again has not found yet what a user runs there by its part of Each. Who
+// became hot while it was away has a record that knows nothing of that: others are given what
+// is left without it until the member has found what runs, and all when that is nothing.
+func TestWhatARestartedMemberHasNotFoundCountsForAUserWhoBecameHot(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	terms := DefaultTerms()
+	limit := creel.NewResource(18<<10, 18)
+	r := NewUsersRecord("root.a", limit, 1)
+	r.Adopt(now, "s", nil, terms)
+	members := map[creel.SubclusterID]*Users{"sc-1": {Terms: terms}, "sc-2": {Terms: terms}, "sc-3": {Terms: terms}}
+	for id, u := range members {
+		u.ID, u.Epoch = id, 1
+	}
+	ask := func(id creel.SubclusterID, uses ...UserUse) {
+		t.Helper()
+		for again := true; again; {
+			g, err := r.Ask(now, members[id].Ask(now, uses), terms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again = members[id].Granted(now, g)
+		}
+	}
+	wants := UserUse{User: "u", Needs: limit}
+	for range 3 {
+		for _, id := range []creel.SubclusterID{"sc-1", "sc-2", "sc-3"} {
+			ask(id) // each has its part, and sc-1 lets the user run a container by it
+		}
+	}
+	now = now.Add(time.Second)
+	ask("sc-2", wants)
+	ask("sc-3", wants)
+	members["sc-1"] = &Users{ID: "sc-1", Epoch: 2, Terms: terms, Recover: now.Add(time.Minute)}
+	ask("sc-1") // it has not found the container
+	others := func() (sum creel.Resource) {
+		for range 4 {
+			now = now.Add(time.Second)
+			ask("sc-1")
+			ask("sc-2", wants)
+			ask("sc-3", wants)
+		}
+		for _, id := range []creel.SubclusterID{"sc-2", "sc-3"} {
+			c, _ := members[id].Cap(now, "u")
+			sum = sum.Add(c)
+		}
+		return sum
+	}
+	if sum, left := others(), creel.NewResource(12<<10, 12); !sum.Fits(left) {
+		t.Errorf("others are given %s where the member may run %s of %s", sum, limit.Sub(left), limit)
+	}
+	now = now.Add(time.Minute)
+	if sum := others(); !sum.Equal(limit) {
+		t.Errorf("nothing runs there, and others are given %s of %s", sum, limit)
+	}
+}

@@ -768,6 +768,13 @@ var table = []mutation{
 		caughtBy: "policies/rebalancer/escrow TestEveryOrderWithUsers/from nothing",
 	},
 	{
+		name:     "what a restarted member has not found yet is forgotten for a user who became hot",
+		file:     "policies/rebalancer/escrow/users.go",
+		old:      "		if u.Recovering && slices.Contains(x.Awaited, u.Member) {\n",
+		wrong:    "		if u.Recovering && !MUTANT && slices.Contains(x.Awaited, u.Member) {\n",
+		caughtBy: "policies/rebalancer/escrow TestWhatARestartedMemberHasNotFoundCountsForAUserWhoBecameHot",
+	},
+	{
 		name:     "a store that came back older is believed about users",
 		file:     "policies/rebalancer/escrow/users.go",
 		old:      "			if g.Source == u.source {\n",
