@@ -60,15 +60,65 @@ func containersOf(t *testing.T, dir, id string) []string {
 func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, *process.Process) {
 	t.Helper()
 	dir := t.TempDir()
-	p := client.Start(
-		t,
-		hadoop.DistributedShell,
-		shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", dir))...)
-	p.Await(t, "the containers", func() bool {
-		running, err := os.ReadDir(dir)
-		return err == nil && len(running) >= n
-	})
-	return regexp.MustCompile(applicationID).FindString(p.Output()), p
+	return c.started(t, client, n, dir, fmt.Sprintf("touch %s/began.$CONTAINER_ID; exec sleep 1000", dir))
+}
+
+// started starts a distributed shell of n containers whose command leaves began.ID in dir, waits until all have, and
+// returns its id and its client. While ResourceManagers are killed it is started again if a node refused a container that
+// was granted before: the shell asks for no other, so it would wait for ever.
+func (c *Cluster) started(
+	t *testing.T,
+	client hadoop.Client,
+	n int,
+	dir, command string,
+	more ...string,
+) (id string, p *process.Process) {
+	t.Helper()
+	for {
+		p = client.Start(t, hadoop.DistributedShell, shellArgs(t, n, append(more, "-shell_command", command)...)...)
+		began := func() bool {
+			files, err := filepath.Glob(dir + "/began.*")
+			return err == nil && len(files) == n
+		}
+		if !c.Restarts {
+			p.Await(t, "the containers", began)
+			return regexp.MustCompile(applicationID).FindString(p.Output()), p
+		}
+		patience := time.After(time.Minute)
+		for waiting := true; waiting && !began() && !p.Ended(); {
+			select {
+			case <-patience:
+				waiting = false
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		id = regexp.MustCompile(applicationID).FindString(p.Output())
+		if began() && !p.Ended() {
+			return id, p
+		}
+		if id == "" {
+			t.Fatalf("a shell that no application came of:\n%s", p.Tail(40))
+		}
+		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id)
+		until(t, "the end of "+id, func() bool {
+			state := c.report(t, client, id).State
+			return state == "KILLED" || state == "FINISHED" || state == "FAILED"
+		})
+		p.Stop()
+		if logs := client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout; !strings.Contains(logs, refused) {
+			t.Fatalf("%s did not begin its containers, and no node refused one:\n%s", id, logs[max(0, len(logs)-20000):])
+		}
+		t.Logf("%s was granted containers that were not begun before a ResourceManager died: again", id)
+		files, err := filepath.Glob(dir + "/*.*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // list is yarn container -list of an attempt that has n containers.
@@ -135,15 +185,12 @@ var shell = []Case{
 			dir,
 			dir,
 		)
-		p := client.Start(
-			t,
-			hadoop.DistributedShell,
-			shellArgs(t, 2, "-keep_containers_across_application_attempts", "-shell_command", wait)...)
-		p.Await(t, "the containers", func() bool {
-			began, err := filepath.Glob(dir + "/began.*")
-			return err == nil && len(began) == 2
+		id, p := c.started(t, client, 2, dir, wait, "-keep_containers_across_application_attempts")
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout)
+			}
 		})
-		id := regexp.MustCompile(applicationID).FindString(p.Output())
 		attempt := func(n int) string {
 			return fmt.Sprintf("%s_%06d", strings.Replace(id, "application", "appattempt", 1), n)
 		}
@@ -256,11 +303,17 @@ var shell = []Case{
 			t.Fatalf("the attempt has the workers %v", workers)
 		}
 		worker := workers[0]
-		says(
-			t,
-			client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN").OK(t).All,
-			"Signalling container "+worker,
-		)
+		signal := func() hadoop.Result {
+			return client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN")
+		}
+		r := signal()
+		if c.Restarts && r.Code != 0 { // a ResourceManager knows no containers until their nodes have told it of them
+			until(t, "a signal", func() bool {
+				r = signal()
+				return r.Code == 0
+			})
+		}
+		says(t, r.OK(t).All, "Signalling container "+worker)
 		// The worker ends with 143, so the application ends and fails.
 		if err := p.Exit(); err == nil {
 			t.Errorf("the shell ended well\n%s", p.Tail(40))
