@@ -51,6 +51,7 @@
 //  6. Documents. A write needs the version it replaces and, if it says so, the
 //     store it was decided on: a store that may have lost acknowledged writes
 //     has another source and refuses it. Versions rise within a class.
+//     Parts that a writer gave with a document are read of one version of it.
 //  7. Leases. One holder at a time; each new holder's token is higher than any
 //     before. A write made Under a lease carries its token and is refused with
 //     creel.ErrStale once a later holder's Acquire has returned.

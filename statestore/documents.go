@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // Documents are small texts that several processes change by turns, each by
@@ -32,6 +33,11 @@ type Documents interface {
 	// it since, in the same store, it is that set again, with the time of now. Its documents
 	// are not to be changed.
 	DocumentsSince(ctx context.Context, class string, before DocumentSet) (DocumentSet, error)
+	// DocumentOf reads of a document the head and the rows of queues with these leaf names
+	// (DocumentWrite.Parts), all of its newest version: its data is what subcluster.JoinParts makes of
+	// them. It is the whole where the writer cut it into no parts, and may be where another
+	// document of the class is newer. Its version is 0 if there is none. Author and comment are left out.
+	DocumentOf(ctx context.Context, class, name string, queues []string) (Document, error)
 	// DocumentHistory gives kept versions of a document, newest first, below
 	// before (0: from the newest), at most limit.
 	DocumentHistory(ctx context.Context, class, name string, before int64, limit int) ([]Document, error)
@@ -62,6 +68,9 @@ type DocumentWrite struct {
 	Keep            int    // versions kept in the history, 0 to KeptVersions
 	Source          string // DocumentSet.Source the write was decided on, or ""
 	Quiet           bool   // nobody is told (Watch): for what many read in their own time
+	// Parts, if given, are kept beside the data, in its place for who reads in part: the head first, then
+	// rows of queues by leaf name. They are as the data: the same write again has the same.
+	Parts []subcluster.Part
 }
 
 // DocumentSet is a class at one moment.
@@ -92,12 +101,17 @@ func (s *DocumentSet) Find(name string) (Document, bool) {
 	return s.Documents[i], true
 }
 
-// CheckDocument refuses writes that could not be kept.
-func CheckDocument(w *DocumentWrite) error {
-	if err := CheckName("document class", w.Class); err != nil {
+// CheckDocumentName refuses what no document is called.
+func CheckDocumentName(class, name string) error {
+	if err := CheckName("document class", class); err != nil {
 		return err
 	}
-	if err := CheckName("document name", w.Name); err != nil {
+	return CheckName("document name", name)
+}
+
+// CheckDocument refuses writes that could not be kept.
+func CheckDocument(w *DocumentWrite) error {
+	if err := CheckDocumentName(w.Class, w.Name); err != nil {
 		return err
 	}
 	switch {
@@ -109,6 +123,16 @@ func CheckDocument(w *DocumentWrite) error {
 		return bad("document refused", "expected version %d is negative", w.Expect)
 	case w.Keep < 0 || w.Keep > KeptVersions:
 		return bad("document refused", "%d versions to keep are not between 0 and %d", w.Keep, KeptVersions)
+	}
+	for i, p := range w.Parts {
+		if (p.Leaf == "") != (i == 0) || len(p.Text) == 0 {
+			return bad("document refused", "its part %d, of leaf %.80q, has %d bytes: the head comes first, has no leaf, "+
+				"and none is empty", i, p.Leaf, len(p.Text))
+		}
+		if len(p.Text) > MaxDocument {
+			return bad("document refused", "its part of leaf %.80q has %d bytes, more than %d",
+				p.Leaf, len(p.Text), MaxDocument)
+		}
 	}
 	return nil
 }
@@ -135,7 +159,8 @@ type documentClass struct {
 // too, oldest first. A removed document is kept without data.
 type keptDocument struct {
 	Document
-	History []Document `json:"history,omitempty"`
+	Parts   []subcluster.Part `json:"parts,omitempty"` // of the current version
+	History []Document        `json:"history,omitempty"`
 }
 
 // PutDocument: see Documents.
@@ -170,7 +195,7 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	}
 	c.version = max(c.version+1, now.UnixMilli())
 	k.Version, k.Replaced, k.Time, k.Data = c.version, w.Expect, now, slices.Clone(w.Data)
-	k.Author, k.Comment = w.Author, w.Comment
+	k.Author, k.Comment, k.Parts = w.Author, w.Comment, cloneParts(w.Parts)
 	h := append(slices.Clip(k.History), k.clone())
 	k.History = slices.Clone(h[max(0, len(h)-w.Keep):])
 	c.of[w.Name] = k
@@ -181,6 +206,38 @@ func (d *Document) clone() Document {
 	c := *d
 	c.Data = slices.Clone(d.Data)
 	return c
+}
+
+func cloneParts(parts []subcluster.Part) (out []subcluster.Part) {
+	for _, p := range parts {
+		out = append(out, subcluster.Part{Leaf: p.Leaf, Text: slices.Clone(p.Text)})
+	}
+	return out
+}
+
+// DocumentOf: see Documents.
+func (t *State) DocumentOf(class, name string, queues []string) (Document, error) {
+	if err := CheckDocumentName(class, name); err != nil {
+		return Document{}, err
+	}
+	c := t.documents[class]
+	if c == nil || c.of[name] == nil || len(c.of[name].Data) == 0 {
+		return Document{Class: class, Name: name}, nil
+	}
+	k := c.of[name]
+	d := k.Document
+	d.Author, d.Comment = "", ""
+	if len(k.Parts) == 0 {
+		return d.clone(), nil
+	}
+	texts := []string{string(k.Parts[0].Text)}
+	for _, p := range k.Parts[1:] {
+		if slices.Contains(queues, p.Leaf) {
+			texts = append(texts, string(p.Text))
+		}
+	}
+	d.Data = []byte(subcluster.JoinParts(texts))
+	return d, nil
 }
 
 // Documents: see Documents.
@@ -291,6 +348,13 @@ func (m *Memory) DocumentsSince(_ context.Context, class string, before Document
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.DocumentsSince(now, class, before)
+}
+
+// DocumentOf implements Documents.
+func (m *Memory) DocumentOf(_ context.Context, class, name string, queues []string) (Document, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.DocumentOf(class, name, queues)
 }
 
 // DocumentHistory implements Documents.

@@ -213,7 +213,7 @@ func (t *State) RecordsOf(now time.Time, queues []string) subcluster.Records {
 				texts = append(texts, rows)
 			}
 		}
-		r.Load, r.Parsed = subcluster.JoinLoad(texts), nil
+		r.Load, r.Parsed = subcluster.JoinParts(texts), nil
 	}
 	return out
 }

@@ -16,10 +16,10 @@ import (
 // A load can be read in part. Its member cuts it for that (Cut) and the store keeps the
 // parts beside the whole: the head, which has what a split needs of the member itself,
 // and for each leaf name of its queues the rows of these. Who reads a part of a load gets
-// the head and the rows of the queues it named (JoinLoad), and ParseLoad reads that as it
+// the head and the rows of the queues it named (JoinParts), and ParseLoad reads that as it
 // reads a whole one. Queues go by their leaf name since an application may name them so.
 
-// Part is a part of a load: JSON.
+// Part is a part of a load, or of a plan: JSON.
 type Part struct {
 	Leaf string // of the queues whose rows it has; "" for the head
 	Text []byte
@@ -184,14 +184,14 @@ func labelRows(most map[string]creel.Resource) (rows []map[string]any) {
 	return rows
 }
 
-// JoinLoad makes a load of a head and rows.
-func JoinLoad(parts []string) string { return partSeparator + strings.Join(parts, partSeparator) }
+// JoinParts makes a load, or a plan (Plan.Cut), of a head and rows.
+func JoinParts(parts []string) string { return partSeparator + strings.Join(parts, partSeparator) }
 
-// inParts reports whether JoinLoad made the load.
-func inParts(load string) bool { return strings.HasPrefix(load, partSeparator) }
+// inParts reports whether JoinParts made the text.
+func inParts(text string) bool { return strings.HasPrefix(text, partSeparator) }
 
-// partsOf are what JoinLoad was given.
-func partsOf(load string) []string { return strings.Split(load[len(partSeparator):], partSeparator) }
+// partsOf are what JoinParts was given.
+func partsOf(text string) []string { return strings.Split(text[len(partSeparator):], partSeparator) }
 
 // parseParts reads a load that was read in part.
 func parseParts(load string) (Load, error) {

@@ -39,7 +39,7 @@ func (s *store) read(queues []string) string {
 			texts = append(texts, rows)
 		}
 	}
-	return subcluster.JoinLoad(texts)
+	return subcluster.JoinParts(texts)
 }
 
 // Whatever a member reports, and whichever heartbeats are lost: who reads the queues of
@@ -149,14 +149,14 @@ func TestPartsOfEarlierHeartbeatsAreNotBelievedAgain(t *testing.T) {
 		t.Fatal("what it reported is refused")
 	}
 	for name, load := range map[string]string{
-		"an old head":                subcluster.JoinLoad([]string{old.parts[""], now.parts["a"]}),
-		"old rows":                   subcluster.JoinLoad([]string{now.parts[""], old.parts["a"]}),
+		"an old head":                subcluster.JoinParts([]string{old.parts[""], now.parts["a"]}),
+		"old rows":                   subcluster.JoinParts([]string{now.parts[""], old.parts["a"]}),
 		"an old whole":               old.load,
-		"another's rows":             subcluster.JoinLoad([]string{now.parts[""], strange.parts["a"]}),
-		"rows in the place of heads": subcluster.JoinLoad([]string{now.parts["a"]}),
-		"a head twice":               subcluster.JoinLoad([]string{now.parts[""], now.parts[""]}),
-		"rows that nobody signed":    subcluster.JoinLoad([]string{now.parts[""], `{"leaf":"a"}`}),
-		"a whole in parts' place":    subcluster.JoinLoad([]string{now.load}),
+		"another's rows":             subcluster.JoinParts([]string{now.parts[""], strange.parts["a"]}),
+		"rows in the place of heads": subcluster.JoinParts([]string{now.parts["a"]}),
+		"a head twice":               subcluster.JoinParts([]string{now.parts[""], now.parts[""]}),
+		"rows that nobody signed":    subcluster.JoinParts([]string{now.parts[""], `{"leaf":"a"}`}),
+		"a whole in parts' place":    subcluster.JoinParts([]string{now.load}),
 		"a part in a whole's place":  strings.TrimPrefix(now.read(nil), "\x1e"),
 	} {
 		if believed(load) {
@@ -199,7 +199,7 @@ func FuzzCut(f *testing.F) {
 		for _, p := range parts {
 			texts = append(texts, string(p.Text))
 		}
-		joined, err := subcluster.ParseLoad([]byte(subcluster.JoinLoad(texts)))
+		joined, err := subcluster.ParseLoad([]byte(subcluster.JoinParts(texts)))
 		if err != nil {
 			t.Fatalf("the parts of %q cannot be read: %v", data, err)
 		}

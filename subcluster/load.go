@@ -299,7 +299,7 @@ func (l *Load) JSON() ([]byte, error) {
 	}{l.Metrics, c})
 }
 
-// ParseLoad reads a report, or what JoinLoad made. Fields it does not know are ignored, a missing
+// ParseLoad reads a report, or what JoinParts made. Fields it does not know are ignored, a missing
 // clusterMetrics root is taken as the bare object, null and missing are zero.
 // The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseLoad(data []byte) (Load, error) {

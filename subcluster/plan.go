@@ -3,7 +3,6 @@
 package subcluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,10 +139,10 @@ type PlanError struct {
 	Worst float64 `json:"worst"`
 }
 
-// ParsePlan reads a plan as the store has it.
+// ParsePlan reads a plan as the store has it, whole or in part (Plan.Cut).
 func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 	p := &Plan{}
-	if err := json.Unmarshal(data, p); err != nil {
+	if err := p.decode(data); err != nil {
 		return nil, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "the rebalancer's plan cannot be read",

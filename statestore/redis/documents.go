@@ -12,10 +12,14 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // Documents. Hash doc:<class> by name: "version replaced us record"; field ""
-// is the newest version of the class. List dh:<class>:<name> is the history.
+// is the newest version of the class. List dh:<class>:<name> is the history. Hash
+// dp:<class>:<name> has the parts of the newest version, where its writer cut it: in field ""
+// "version replaced us head", by leaf name rows. What was written after it by a creel that cuts nothing
+// has a higher version, which the class tells.
 //
 // The source of a store is the server's run id, which a failover and a restart
 // change. Where the user may not call INFO the answer has none, and whoever
@@ -28,8 +32,9 @@ end
 `
 
 var (
-	// KEYS documents history; ARGV[5] name, [6] expected version, [7] record or
-	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message.
+	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or
+	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message, then, where
+	// it is cut, the head, and leaf names with their rows.
 	putDocumentScript = newScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
@@ -47,6 +52,11 @@ local new = v .. ' ' .. is .. ' ' .. string.format('%d', us) .. ' ' .. ARGV[7]
 redis.call('HSET', KEYS[2], ARGV[5], new, '', v)
 if ARGV[8] ~= '0' then redis.call('LPUSH', KEYS[3], new) redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[8]) - 1)
 else redis.call('DEL', KEYS[3]) end
+redis.call('UNLINK', KEYS[4])
+if ARGV[12] then
+  redis.call('HSET', KEYS[4], '', string.format('%s %s %d ', v, is, us) .. ARGV[12])
+end
+for i = 13, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
 if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
 return {'OK', new}`)
 
@@ -81,18 +91,17 @@ func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	if w.Quiet {
 		channel = ""
 	}
-	list, err := s.write(
-		ctx,
-		putDocumentScript,
-		s.controls("doc:"+w.Class, "dh:"+w.Class+":"+w.Name),
-		w.Name,
-		strconv.FormatInt(w.Expect, 10),
-		record,
-		strconv.Itoa(w.Keep),
-		w.Source,
-		channel,
-		"d "+w.Class+" ",
-	)
+	args := []any{
+		w.Name, strconv.FormatInt(w.Expect, 10), record, strconv.Itoa(w.Keep), w.Source, channel, "d " + w.Class + " ",
+	}
+	for i, p := range w.Parts {
+		if i > 0 {
+			args = append(args, p.Leaf)
+		}
+		args = append(args, p.Text)
+	}
+	keys := s.controls("doc:"+w.Class, "dh:"+w.Class+":"+w.Name, "dp:"+w.Class+":"+w.Name)
+	list, err := s.write(ctx, putDocumentScript, keys, args...)
 	if err != nil {
 		return statestore.Document{}, err
 	}
@@ -176,6 +185,44 @@ func (s *Store) DocumentsSince(
 	}
 	slices.SortFunc(set.Documents, func(a, b statestore.Document) int { return strings.Compare(a.Name, b.Name) })
 	return set, nil
+}
+
+// DocumentOf implements statestore.Documents. The parts are read by one command, which no write comes
+// between. What the class says is read before them: parts that are older were left by a
+// write that had none, or another document of the class is newer, and the whole is read.
+func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error) {
+	if err := statestore.CheckDocumentName(class, name); err != nil {
+		return statestore.Document{}, err
+	}
+	get := []any{"HMGET", s.control("dp:" + class + ":" + name), ""}
+	for _, leaf := range queues {
+		get = append(get, leaf)
+	}
+	answers, err := s.all(ctx, []*call{command("HGET", s.control("doc:"+class), ""), command(get...)})
+	if err != nil {
+		return statestore.Document{}, err
+	}
+	parts, _ := answers[1].([]any)
+	head := strings.SplitN(str(at(parts, 0)), " ", 4)
+	if len(head) < 4 || num(head[0]) < num(answers[0]) {
+		set, err := s.Documents(ctx, class)
+		d, ok := set.Find(name)
+		if err != nil || !ok {
+			return statestore.Document{Class: class, Name: name}, err
+		}
+		d.Author, d.Comment = "", ""
+		return d, nil
+	}
+	texts := []string{head[3]}
+	for i, leaf := range queues {
+		if rows := str(at(parts, 1+i)); rows != "" && leaf != "" {
+			texts = append(texts, rows)
+		}
+	}
+	return statestore.Document{
+		Class: class, Name: name, Version: num(head[0]), Replaced: num(head[1]), Time: time.UnixMicro(num(head[2])),
+		Data: []byte(subcluster.JoinParts(texts)),
+	}, nil
 }
 
 // DocumentHistory implements statestore.Documents.

@@ -336,7 +336,7 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
 						texts = append(texts, rows)
 					}
 				}
-				setLoad(r, subcluster.JoinLoad(texts))
+				setLoad(r, subcluster.JoinParts(texts))
 			default:
 				whole = append(whole, id)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
 
@@ -117,6 +118,62 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "version heard", c.Version, p.Version)
 }
 
+// documentParts: a document that was cut is read in part, of one version, and what was not is read whole.
+func documentParts(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote, read := must[statestore.Document](t), must[statestore.Document](t)
+	part := func(leaf, text string) subcluster.Part { return subcluster.Part{Leaf: leaf, Text: []byte(text)} }
+	of := func(texts ...string) string { return subcluster.JoinParts(texts) }
+	same(t, "version of none", read(s.DocumentOf(ctx, "plan", "a", []string{"x"})).Version, 0)
+	w := document("plan", "a", 0, "whole")
+	w.Parts = []subcluster.Part{part("", "head"), part("x", "of x"), part("y y", "of y")}
+	one := wrote(s.PutDocument(ctx, w))
+	same(t, "version of a repeat", wrote(s.PutDocument(ctx, w)).Version, one.Version)
+	got := read(s.DocumentOf(ctx, "plan", "a", []string{"y y", "z", ""}))
+	same(t, "head and rows", string(got.Data), of("head", "of y"))
+	same(t, "class and name", got.Class+" "+got.Name, "plan a")
+	if got.Version != one.Version || !got.Time.Equal(one.Time) || got.Replaced != 0 || got.Author != "" {
+		t.Fatalf("in part it is %+v, as a whole %+v", got, one)
+	}
+	same(t, "the head alone", string(read(s.DocumentOf(ctx, "plan", "a", nil)).Data), of("head"))
+	set := must[statestore.DocumentSet](t)(s.Documents(ctx, "plan"))
+	same(t, "documents of the class", len(set.Documents), 1)
+	same(t, "the whole", string(set.Documents[0].Data), "whole")
+
+	w = document("plan", "a", one.Version, "whole 2")
+	w.Parts = []subcluster.Part{part("", "head 2"), part("x", "of x 2")}
+	two := wrote(s.PutDocument(ctx, w))
+	got = read(s.DocumentOf(ctx, "plan", "a", []string{"x", "y y"}))
+	same(t, "rows of the version before are gone", string(got.Data), of("head 2", "of x 2"))
+	same(t, "version", got.Version, two.Version)
+	same(t, "version that it replaced", got.Replaced, one.Version)
+
+	other := wrote(s.PutDocument(ctx, document("plan", "b", 0, "uncut")))
+	got = read(s.DocumentOf(ctx, "plan", "b", []string{"x"}))
+	same(t, "one that was not cut", string(got.Data), "uncut")
+	same(t, "its version", got.Version, other.Version)
+	three := wrote(s.PutDocument(ctx, document("plan", "a", two.Version, "whole 3")))
+	got = read(s.DocumentOf(ctx, "plan", "a", []string{"x"}))
+	same(t, "one that is not cut any more", string(got.Data), "whole 3")
+	same(t, "its version", got.Version, three.Version)
+	wrote(s.PutDocument(ctx, document("plan", "a", three.Version, "")))
+	same(t, "version of one that was removed", read(s.DocumentOf(ctx, "plan", "a", []string{"x"})).Version, 0)
+
+	for _, parts := range [][]subcluster.Part{
+		{part("x", "rows without a head")},
+		{part("", "head"), part("", "another")},
+		{part("", "")},
+		{part("", "head"), part("x", string(make([]byte, statestore.MaxDocument+1)))},
+	} {
+		w := document("plan", "c", 0, "whole")
+		w.Parts = parts
+		_, err := s.PutDocument(ctx, w)
+		refused(t, err, creel.ErrInvalidRequest)
+	}
+	_, err := s.DocumentOf(ctx, "plan", "", nil)
+	refused(t, err, creel.ErrInvalidRequest)
+}
+
 func documentSource(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote := must[statestore.Document](t)
@@ -149,6 +206,11 @@ func (m *model) putDocument(t *rapid.T) {
 	w := document("queues", name, rapid.SampledFrom(known).Draw(t, "expect"), "")
 	w.Data = []byte(rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "data"))
 	w.Keep = rapid.IntRange(0, 3).Draw(t, "keep")
+	if len(w.Data) > 0 && rapid.Bool().Draw(t, "cut") {
+		w.Parts = []subcluster.Part{
+			{Text: []byte("head of " + string(w.Data))}, {Leaf: string(w.Data), Text: []byte("rows")},
+		}
+	}
 	if set, err := m.reference.Documents(m.ctx, "queues"); err == nil && rapid.Bool().Draw(t, "right") {
 		d, _ := set.Find(name)
 		w.Expect = d.Version
@@ -165,6 +227,15 @@ func (m *model) putDocument(t *rapid.T) {
 	}
 }
 
+// partOf is what is read of a document that putDocument cut, by who wants rows of "one".
+func partOf(data string) string {
+	texts := []string{"head of " + data}
+	if data == "one" {
+		texts = append(texts, "rows")
+	}
+	return subcluster.JoinParts(texts)
+}
+
 // documentLines tells all that can be read of documents.
 func (m *model) documentLines(t *rapid.T, s statestore.Store) (out []string) {
 	set, err := s.Documents(m.ctx, "queues")
@@ -175,6 +246,14 @@ func (m *model) documentLines(t *rapid.T, s statestore.Store) (out []string) {
 		out = append(out, fmt.Sprintf("document %s %s %s", d.Name, d.Data, d.Author))
 	}
 	for _, name := range []string{"a", "b"} {
+		part, err := s.DocumentOf(m.ctx, "queues", name, []string{"one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := set.Find(name); part.Version != d.Version || part.Replaced != d.Replaced ||
+			string(part.Data) != string(d.Data) && string(part.Data) != partOf(string(d.Data)) {
+			t.Fatalf("document %s is %+v, in part %+v", name, d, part)
+		}
 		h, err := s.DocumentHistory(m.ctx, "queues", name, 0, 100)
 		if err != nil {
 			t.Fatal(err)

@@ -81,6 +81,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
 		{"documents have versions, history and removal", documents},
+		{"a document that was cut is read in part", documentParts},
 		{"a document decided on another source is refused", documentSource},
 		{"a lease has one holder and rising tokens", leases},
 		{"a write under an old lease is refused", fences},

@@ -31,15 +31,16 @@ type Source interface {
 // Documents is where a Watcher reads the rebalancer's plan.
 type Documents interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+	DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error)
 }
 
 // Config of a Watcher.
 type Config struct {
 	// Queues, if given, returns the leaf names of the queues of which figures are wanted
-	// now: of no others loads have any. Who wants more calls Kick.
+	// now: of no others loads, and the plan, have any. Who wants more calls Kick.
 	Queues func() []string
 	// Plan, if given, is where the rebalancer's plan is read: when a new one is heard
-	// of, and otherwise only each unheard.
+	// of or another queue is wanted, and otherwise only each Unheard.
 	Plan Documents
 	// Poll is the time between reads when nothing is heard; each pause differs
 	// from it by up to a fifth. 1s. It is what heartbeats and loads are seen with.
@@ -71,6 +72,7 @@ type Watcher struct {
 
 	news     atomic.Bool // a plan was heard of that has not been read
 	plan     *subcluster.Plan
+	planOf   []string  // leaf names of the queues that it was read with
 	planRead time.Time // by cfg.Clock
 	planBad  int64     // version of the last one that could not be read
 }
@@ -186,7 +188,11 @@ func (w *Watcher) refresh(ctx context.Context) {
 	defer cancel()
 	w.reads.Add(1)
 	before, paused := w.view.Load(), w.cfg.Clock.Paused()
-	records, err := w.records(limited)
+	var queues []string
+	if w.cfg.Queues != nil {
+		queues = w.cfg.Queues()
+	}
+	records, err := w.records(limited, queues)
 	if ctx.Err() != nil {
 		return
 	}
@@ -199,7 +205,7 @@ func (w *Watcher) refresh(ctx context.Context) {
 	} else {
 		now := w.cfg.Clock.Now()
 		w.good.Store(&now)
-		records.Plan = w.readPlan(limited)
+		records.Plan = w.readPlan(limited, queues)
 	}
 	next := subcluster.Observer{Longest: w.longest(), Validate: w.cfg.Validate}.Observe(before, records, err)
 	if next == nil {
@@ -209,42 +215,53 @@ func (w *Watcher) refresh(ctx context.Context) {
 	w.publish(before, next)
 }
 
-func (w *Watcher) records(ctx context.Context) (subcluster.Records, error) {
+func (w *Watcher) records(ctx context.Context, queues []string) (subcluster.Records, error) {
 	if w.cfg.Queues == nil {
 		return w.source.Records(ctx)
 	}
-	return w.source.RecordsOf(ctx, w.cfg.Queues())
+	return w.source.RecordsOf(ctx, queues)
 }
 
-// readPlan returns the rebalancer's plan as it is known. One that cannot be read
-// leaves the one before, which holds until its lease is over.
-func (w *Watcher) readPlan(ctx context.Context) *subcluster.Plan {
+// readPlan returns the rebalancer's plan as it is known, of these queues if Queues is given. One that
+// cannot be read leaves the one before, which holds until its lease is over.
+func (w *Watcher) readPlan(ctx context.Context, queues []string) *subcluster.Plan {
 	now := w.cfg.Clock.Now()
-	if w.cfg.Plan == nil || !w.news.Load() && now.Sub(w.planRead) < Unheard {
+	more := slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(w.planOf, q) })
+	if w.cfg.Plan == nil || !more && !w.news.Load() && now.Sub(w.planRead) < Unheard {
 		return w.plan
 	}
 	w.news.Store(false)
-	set, err := w.cfg.Plan.Documents(ctx, subcluster.PlanClass)
+	d, err := w.planDocument(ctx, queues)
 	if err != nil {
 		w.news.Store(true)
 		return w.plan
 	}
 	w.planRead = now
-	d, ok := set.Find(subcluster.PlanName)
 	switch {
-	case !ok:
+	case d.Version == 0:
 		w.plan = nil
-	case w.plan != nil && w.plan.Version == d.Version || w.planBad == d.Version:
+	case w.plan != nil && w.plan.Version == d.Version && !more || w.planBad == d.Version:
+		return w.plan
 	default:
 		plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
 		if err != nil {
 			w.planBad = d.Version
 			w.cfg.Log.Warn("the rebalancer's plan is not followed", "version", d.Version, "error", err)
-			break
+			return w.plan
 		}
 		w.plan = plan
 	}
+	w.planOf = queues
 	return w.plan
+}
+
+func (w *Watcher) planDocument(ctx context.Context, queues []string) (statestore.Document, error) {
+	if w.cfg.Queues != nil {
+		return w.cfg.Plan.DocumentOf(ctx, subcluster.PlanClass, subcluster.PlanName, queues)
+	}
+	set, err := w.cfg.Plan.Documents(ctx, subcluster.PlanClass)
+	d, _ := set.Find(subcluster.PlanName)
+	return d, err
 }
 
 func (w *Watcher) publish(before, next *subcluster.View) {

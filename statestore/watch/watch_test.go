@@ -4,6 +4,7 @@ package watch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -207,6 +208,89 @@ func TestWithoutAStoreThereIsNoView(t *testing.T) {
 		if _, err := w.Await(ctx); !errors.Is(err, watch.ErrNoView) {
 			t.Fatalf("awaiting gave %v", err)
 		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Who has sessions reads of the plan the rows of their queues, and those of a queue that begins to be
+// wanted at once, though there is no other plan.
+func TestOfThePlanWhatIsWantedIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+		f := &faulty{Memory: store}
+		register(t, f, "sc-1")
+		plan := &subcluster.Plan{Queues: []subcluster.QueuePlan{
+			{Queue: "root.a", Entitled: 0.25}, {Queue: "root.b", Entitled: 0.5},
+		}}
+		plan.Under(1, time.Hour)
+		write := func(expect int64, cut bool) int64 {
+			t.Helper()
+			data, err := json.Marshal(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := statestore.DocumentWrite{
+				Class: subcluster.PlanClass, Name: subcluster.PlanName, Expect: expect, Data: data,
+			}
+			if cut {
+				if w.Parts, err = plan.Cut(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := store.PutDocument(t.Context(), w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return d.Version
+		}
+		version := write(0, true)
+		var mu sync.Mutex
+		wanted := []string{}
+		w := watch.New(f, watch.Config{Poll: time.Hour, Plan: store, Queues: func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return wanted
+		}})
+		want := func(queues ...string) {
+			mu.Lock()
+			wanted = queues
+			mu.Unlock()
+			w.Kick()
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		knows := func(what string, version int64, a, b float64) {
+			t.Helper()
+			p := w.View().Plan
+			if p == nil || p.Version != version {
+				t.Fatalf("%s: the plan is %+v, want version %d", what, p, version)
+			}
+			for q, entitled := range map[creel.QueuePath]float64{"root.a": a, "root.b": b} {
+				if row := p.Queue(q); (row == nil) != (entitled == 0) || row != nil && row.Entitled != entitled {
+					t.Errorf("%s: the plan has of %s %+v, want %v", what, q, row, entitled)
+				}
+			}
+		}
+		knows("nothing is wanted", version, 0, 0)
+		want("b")
+		knows("a session's queue is known", version, 0, 0.5)
+		want("a", "b")
+		knows("another begins", version, 0.25, 0.5)
+		want("a")
+		plan.Queues[0].Entitled, plan.Queues[1].Entitled = 0.75, 0.125
+		version = write(version, true)
+		knows("one has ended, and there is another plan", version, 0.75, 0)
+		version = write(version, false)
+		knows("a rebalancer that cuts nothing has written", version, 0.75, 0.125)
+		want("b")
+		knows("then a session begins", version, 0.75, 0.125)
+		cancel()
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}

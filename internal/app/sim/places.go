@@ -187,6 +187,15 @@ func (d documents) DocumentsSince(
 	})
 }
 
+func (d documents) DocumentOf(
+	_ context.Context, class, name string, queues []string,
+) (statestore.Document, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.Document, error)) {
+		reply(atStore(w, false, func() (statestore.Document, error) { return w.store.DocumentOf(class, name, queues) }))
+	})
+}
+
 func (d documents) PutDocument(ctx context.Context, write statestore.DocumentWrite) (statestore.Document, error) {
 	w := d.f.w
 	lease, fenced := statestore.FenceOf(ctx)

@@ -248,6 +248,10 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	parts, err := out.Cut()
+	if err != nil {
+		return false, err
+	}
 	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
 	if err != nil {
 		return false, err
@@ -255,6 +259,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	is, _ := set.Find(rebalancer.PlanName)
 	written, err := l.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.PlanClass, Name: rebalancer.PlanName, Expect: is.Version, Data: data, Author: l.Name, Keep: 8,
+		Parts: parts,
 	})
 	if err != nil {
 		return false, err
