@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -74,33 +73,34 @@ func (h home) Member() creel.SubclusterID { return h.member }
 // Looker reads records as RecordsOf does, and does not read what came: it stands for a
 // proxy on another machine, whose processor time is not this one's.
 type Looker struct {
-	Store         *Store
-	Queues        []string
-	version       string
-	identity      string
-	changes, seen string
+	Store    *Store
+	Queues   []string
+	policies policySet
+	changes  string
+	seen     loadsPlace
 }
 
 // Look returns the count of changes of members, and how many bytes of loads came.
 func (l *Looker) Look(ctx context.Context) (changes int64, bytes int, err error) {
-	before := &memberSet{inParts: true, queues: l.Queues, changes: l.changes, loads: l.seen}
-	keys := l.Store.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s")
-	v, err := l.Store.do(ctx, reading(recordsScript, keys, l.version, l.identity, l.changes, l.seen))
+	m := &memberSet{inParts: true, queues: l.Queues, changes: l.changes, loads: l.seen}
+	list, logged, seen, err := l.Store.look(ctx, &l.policies, m)
 	if err != nil {
 		return 0, 0, err
 	}
-	list := v.([]any)
-	l.identity, l.version, l.changes, l.seen = str(list[2]), str(list[3]), str(list[4]), str(list[5])
-	before.due = columns(list[7]).of(2)
-	for _, id := range before.due { // else what comes is nobody's, and read whole
-		before.list = append(before.list, subcluster.Record{Member: subcluster.Member{ID: creel.SubclusterID(id), Epoch: 1}})
+	l.policies = policySet{identity: str(list[2]), version: str(list[3])}
+	l.changes, l.seen = str(list[4]), seen
+	m.due = columns(list[7]).of(2)
+	slices.Sort(m.due)
+	ids := slices.Concat(m.due, slices.Collect(maps.Keys(logged)))
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) { // else what comes is nobody's, and read whole
+		m.list = append(m.list, subcluster.Record{Member: subcluster.Member{ID: creel.SubclusterID(id), Epoch: 1}})
 	}
-	slices.SortFunc(before.list, func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	if err := l.Store.readLoads(ctx, before); err != nil {
+	if err := l.Store.readLoads(ctx, m, logged); err != nil {
 		return 0, 0, err
 	}
-	for i := range before.list {
-		bytes += len(before.list[i].Load)
+	for i := range m.list {
+		bytes += len(m.list[i].Load)
 	}
 	return num(list[4]), bytes, nil
 }

@@ -513,7 +513,11 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	out := make([]any, len(calls))
 	_, broken := pipe.Exec(ctx)
 	if s.cfg.Observe != nil {
-		s.cfg.Observe("list", time.Since(began), broken)
+		operation := "list"
+		if calls[0].script != nil {
+			operation = calls[0].script.name
+		}
+		s.cfg.Observe(operation, time.Since(began), broken)
 	}
 	for i, cmd := range cmds {
 		v, err := answered(cmd, broken)

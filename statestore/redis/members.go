@@ -102,8 +102,8 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "qn", "t", "s")
-	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey("")}
+	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "qn", "t", "s", "hl")
+	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey(""), mostLog}
 	var names []string
 	for _, p := range b.Parts {
 		if p.Leaf == "" {
@@ -119,6 +119,10 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	list, err := s.write(ctx, heartbeatScript, keys, args...)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
+
+// mostLog is the most that the log of heads has, in bytes: some minutes of 100 members. Who reads it when
+// it begins anew reads once as if there were none.
+const mostLog = 4 << 20
 
 // leafKey is where the rows are of queues with a leaf name.
 func (s *Store) leafKey(leaf string) string { return s.control("q:" + leaf) }
@@ -195,18 +199,9 @@ func (s *Store) records(
 	} else {
 		members = members.andOf(wanted.queues)
 	}
-	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s")
-	args := []any{policies.version, policies.identity, members.changes, members.loads}
-	for _, id := range members.uncounted {
-		args = append(args, string(id))
-	}
-	v, err := s.do(ctx, reading(recordsScript, keys, args...))
+	list, logged, loads, err := s.look(ctx, policies, members)
 	if err != nil {
 		return subcluster.Records{}, err
-	}
-	list, _ := v.([]any)
-	if len(list) != 8 && len(list) != 9 {
-		return subcluster.Records{}, surprise(v)
 	}
 	out := subcluster.Records{Now: serverTime(list), Store: str(list[2]), KeyChanges: num(list[6])}
 	switch part, _ := list[7].([]any); len(part) {
@@ -214,13 +209,13 @@ func (s *Store) records(
 	case 5:
 		members = &memberSet{inParts: members.inParts, queues: members.queues, read: time.Now()}
 	default:
-		return subcluster.Records{}, surprise(v)
+		return subcluster.Records{}, surprise(list)
 	}
 	members = members.with(list[7].([]any))
-	if err := s.readLoads(ctx, members); err != nil {
+	if err := s.readLoads(ctx, members, logged); err != nil {
 		return subcluster.Records{}, err
 	}
-	members.identity, members.changes, members.loads = out.Store, str(list[4]), str(list[5])
+	members.identity, members.changes, members.loads = out.Store, str(list[4]), loads
 	members.parse(before)
 	at.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
 	if len(list) == 9 {
@@ -233,6 +228,51 @@ func (s *Store) records(
 	return out, nil
 }
 
+// look runs the script of a look, and reads beside it what the log of heads has more than a set of parts
+// knows, as "epoch head" by id. Where the log does not go on from what is known, as after one that a creel
+// of before added nothing to, it looks once more without, and says so by the place.
+func (s *Store) look(
+	ctx context.Context,
+	policies *policySet,
+	members *memberSet,
+) (list []any, logged map[string]string, loads loadsPlace, err error) {
+	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s", "hl")
+	for from := members.loads; ; from.log = "" {
+		args := []any{policies.version, policies.identity, members.changes, from.String()}
+		for _, id := range members.uncounted {
+			args = append(args, string(id))
+		}
+		script := reading(recordsScript, keys, args...)
+		var answers []any
+		if from.log == "" {
+			answers = make([]any, 1)
+			answers[0], err = s.do(ctx, script)
+		} else { // the script first: what it counts is in the log then
+			answers, err = s.all(ctx, []*call{script, command("GETRANGE", s.control("hl"), from.at, -1)})
+		}
+		if err != nil {
+			return nil, nil, loadsPlace{}, err
+		}
+		list, _ = answers[0].([]any)
+		if len(list) != 8 && len(list) != 9 {
+			return nil, nil, loadsPlace{}, surprise(answers[0])
+		}
+		is := parsePlace(str(list[5]))
+		part, _ := list[7].([]any)
+		switch all := len(part) == 5; {
+		case !members.inParts, from.log == "" && !all: // without the log until all is read again
+			is.log = ""
+			return list, nil, is, nil
+		case all, from.log != is.log: // it has begun anew
+			return list, nil, is, nil
+		}
+		var ok bool
+		if logged, loads, ok = readLog(str(answers[1]), from, is.count); ok {
+			return list, logged, loads, nil
+		}
+	}
+}
+
 // wholeEvery is how often all of the members is read though no change was heard of or
 // counted: changes by a creel that counts none, while the subscription was lost, or
 // counted twice alike by a store that failed over.
@@ -243,14 +283,15 @@ type memberSet struct {
 	inParts bool     // loads are
 	queues  []string // leaf names, of which rows were read then
 
-	identity       string
-	changes, loads string    // how far it is: counts of hash v
-	read           time.Time // when all of it was read
-	list           []subcluster.Record
-	problems       map[creel.SubclusterID]string // of those that cannot be read
-	places         map[creel.SubclusterID]int    // in the text of heartbeats
-	due            []string                      // members whose loads are to be read
-	uncounted      []creel.SubclusterID          // members that have none: their process is not of today
+	identity  string
+	changes   string     // how far it is: count of hash v
+	loads     loadsPlace // and with loads
+	read      time.Time  // when all of it was read
+	list      []subcluster.Record
+	problems  map[creel.SubclusterID]string // of those that cannot be read
+	places    map[creel.SubclusterID]int    // in the text of heartbeats
+	due       []string                      // members whose loads are to be read
+	uncounted []creel.SubclusterID          // members that have none: their process is not of today
 }
 
 // andOf is the set to go on with where rows of further queues are wanted: one with which
@@ -301,8 +342,9 @@ func byID(r subcluster.Record, id creel.SubclusterID) int {
 // readLoads reads the loads that are due, in parts where a set is of parts and a member of
 // today cut its load in this epoch, else whole. They may be later than the rest of the set:
 // then they come again with the next look.
-func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
-	if len(m.due) == 0 {
+// Of those in the log of heads that are not due rows alone are read.
+func (s *Store) readLoads(ctx context.Context, m *memberSet, logged map[string]string) error {
+	if len(m.due) == 0 && len(logged) == 0 {
 		return nil
 	}
 	get := func(key string, ids []string) *call {
@@ -314,9 +356,18 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
 	}
 	whole := m.due
 	if m.inParts {
-		calls := []*call{get("h", m.due)}
+		ids := slices.Clone(m.due) // whose heads are read, before those whose heads are there
+		for _, id := range slices.Sorted(maps.Keys(logged)) {
+			if _, due := slices.BinarySearch(m.due, id); !due {
+				ids = append(ids, id)
+			}
+		}
+		var calls []*call
 		for _, leaf := range m.queues {
-			calls = append(calls, get("q:"+leaf, m.due))
+			calls = append(calls, get("q:"+leaf, ids))
+		}
+		if len(m.due) > 0 {
+			calls = append(calls, get("h", m.due))
 		}
 		answers, err := s.all(ctx, calls)
 		if err != nil {
@@ -324,15 +375,19 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
 		}
 		parts := columns(answers)
 		whole = nil
-		for i, id := range m.due {
+		for i, id := range ids {
 			r := m.member(id)
-			epoch, head, _ := strings.Cut(parts.at(0, i), " ")
+			text := logged[id]
+			if i < len(m.due) {
+				text = parts.at(len(m.queues), i)
+			}
+			epoch, head, _ := strings.Cut(text, " ")
 			switch {
 			case r == nil:
-			case epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID):
+			case head != "" && epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID):
 				texts := []string{head}
 				for column := range m.queues {
-					if rows := parts.at(1+column, i); rows != "" {
+					if rows := parts.at(column, i); rows != "" {
 						texts = append(texts, rows)
 					}
 				}
@@ -356,6 +411,52 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet) error {
 		}
 	}
 	return nil
+}
+
+// loadsPlace is how far a reader is with loads: the count of their changes, and where the log of heads goes
+// on from there.
+type loadsPlace struct {
+	count int64
+	log   string // which: how often it began anew; "" for none
+	at    int64  // bytes of it
+}
+
+// parsePlace reads what the script of a look says.
+func parsePlace(text string) (p loadsPlace) {
+	count, rest, _ := strings.Cut(text, " ")
+	p.log, rest, _ = strings.Cut(rest, " ")
+	p.count, p.at = num(count), num(rest)
+	return p
+}
+
+// String is what that script is told.
+func (p loadsPlace) String() string {
+	return strings.TrimSuffix(strconv.FormatInt(p.count, 10)+" "+p.log, " ")
+}
+
+// readLog reads what the log of heads has behind a place: "epoch head" by id, the latest, and the place
+// then. It is not ok unless it has each change from there at least up to a count: its text speaks for itself,
+// whatever became of the string meanwhile.
+func readLog(text string, from loadsPlace, upTo int64) (heads map[string]string, to loadsPlace, ok bool) {
+	heads, to = map[string]string{}, from
+	to.at += int64(len(text))
+	for text != "" {
+		entry, found := strings.CutPrefix(text, "\x1e")
+		if !found {
+			return nil, from, false
+		}
+		text = ""
+		if end := strings.IndexByte(entry, '\x1e'); end >= 0 {
+			entry, text = entry[:end], entry[end:]
+		}
+		count, rest, _ := strings.Cut(entry, " ")
+		id, head, _ := strings.Cut(rest, " ")
+		if to.count++; num(count) != to.count {
+			return nil, from, false
+		}
+		heads[id] = head
+	}
+	return heads, to, to.count >= upTo
 }
 
 // member finds a member of a set that is being made; nil if it is not there.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,22 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				must("ZADD", key("lv"), fmt.Sprint(server.Do("HINCRBY", key("v"), "@l", "1")), id)
 				reader.ReadAllNext()
 			},
+			// A creel of before the log of heads counts a change, and nothing of it is in the log.
+			"one that keeps no log reports": func(*rapid.T) {
+				id := member()
+				if epoch, _ := server.Try("HGET", key("e"), string(id)); epoch != fmt.Sprint(epochs[id]) || cuts[id] != epochs[id] {
+					return
+				}
+				reports[id] = nil
+				must("HSET", key("l"), id, load())
+				must("HDEL", key("h"), id)
+				must("ZADD", key("lv"), fmt.Sprint(server.Do("HINCRBY", key("v"), "@l", "1")), id)
+			},
+			"the log of heads begins anew": func(*rapid.T) {
+				must("DEL", key("hl"))
+				must("HINCRBY", key("v"), "@g", "1")
+			},
+			"the log of heads is lost": func(*rapid.T) { must("DEL", key("hl")) },
 			"older drains": func(*rapid.T) {
 				must("HSET", key("d"), member(), "a reason")
 				reader.ReadAllNext()
@@ -174,6 +191,47 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 			},
 		})
 	})
+}
+
+// Who has read what others report reads on in the log of heads, also when it begins anew because it is long.
+func TestTheLogOfHeadsIsBounded(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
+	if err := writer.Register(t.Context(), subcluster.Member{ID: "sc-1", Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 { return server.Do("STRLEN", "{creel:c}:hl").(int64) }
+	began, last := 0, int64(0)
+	for n := range 100 {
+		load := fmt.Sprintf(`{"clusterMetrics":{"totalMB":%d},"creel":{"refuses":%q}}`, n, strings.Repeat("x", 100<<10))
+		parts, err := subcluster.Cut([]byte(load))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := subcluster.Heartbeat{ID: "sc-1", Epoch: 1, Load: []byte(load), Parts: parts, AllParts: n == 0}
+		if err := writer.Heartbeat(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		is := size()
+		if is < last {
+			began++
+		}
+		if last = is; is > 4<<20 {
+			t.Fatalf("after %d reports the log has %d bytes", n, is)
+		}
+		r, err := reader.RecordsOf(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := subcluster.ParseLoad([]byte(r.Members[0].Load))
+		if err != nil || l.Metrics.TotalMB != int64(n) {
+			t.Fatalf("after report %d %d MB are known: %v", n, l.Metrics.TotalMB, err)
+		}
+	}
+	if began != 2 {
+		t.Fatalf("of 10 MB the log began anew %d times", began)
+	}
 }
 
 // same compares what one knows that reads in turns with what one does that looks for the

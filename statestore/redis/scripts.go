@@ -204,7 +204,11 @@ return {'OK'}`)
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
 // l load, d drain reason, x deregistered. Of a load that was cut: h "epoch head", and by
 // leaf name of its queues, in qn a line each, q:<leaf> rows. A head of another epoch was
-// left by a creel of today before one of before parts: the load is read whole. Heartbeats
+// left by a creel of today before one of before parts: the load is read whole. hl is a log of
+// heads, as one string that readers get from where they were, in place of many: of each change of a load
+// "\x1ecount id epoch head" (no head: the load is read whole). It begins anew at its most bytes; how
+// often it did is field "@g" of v. A creel of before adds nothing to it, which readers
+// see as a count that is missing. Heartbeats
 // are also in the string t, 16 digits each, so that readers get them as one; s has where, as
 // "place epoch" by id, and the next place in field "@".
 //
@@ -250,9 +254,10 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv h qn t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
+	// KEYS e b l x m v lv h qn t s hl, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
 	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf without the
-	// leaf, then rows. A member whose record is gone, be it the record alone, registers again.
+	// leaf, [11] the most bytes of hl, then rows. A member whose record is gone, be it the record
+	// alone, registers again.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
 local e = redis.call('HGET', KEYS[2], id)
@@ -282,12 +287,18 @@ else
     end
     redis.call('HSET', KEYS[10], id, ARGV[9])
   end
-  for i = 13, #KEYS do redis.call('HSET', KEYS[i], id, ARGV[i - 2]) end
+  for i = 14, #KEYS do redis.call('HSET', KEYS[i], id, ARGV[i - 2]) end
   redis.call('HSET', KEYS[9], id, e .. ' ' .. head)
 end
 if redis.call('HGET', KEYS[4], id) ~= ARGV[7] then
   redis.call('HSET', KEYS[4], id, ARGV[7])
-  redis.call('ZADD', KEYS[8], redis.call('HINCRBY', KEYS[7], '@l', 1), id)
+  local count = redis.call('HINCRBY', KEYS[7], '@l', 1)
+  redis.call('ZADD', KEYS[8], count, id)
+  local entry = '\30' .. string.format('%d', count) .. ' ' .. id .. ' ' .. e .. ' ' .. head
+  if redis.call('APPEND', KEYS[13], entry) > tonumber(ARGV[11]) then
+    redis.call('DEL', KEYS[13])
+    redis.call('HINCRBY', KEYS[7], '@g', 1)
+  end
 end
 return {'OK'}`)
 
@@ -328,18 +339,21 @@ redis.call('HDEL', KEYS[14], ARGV[5])
 `+changed("KEYS[9]", "KEYS[11]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS meta m e b r d x v lv p mv t s; ARGV[1] policy version and [2] identity that the
+	// KEYS meta m e b r d x v lv p mv t s hl; ARGV[1] policy version and [2] identity that the
 	// caller has: policies are left out if they are the same. [3] and [4] the counts of v that
 	// it has: if it is known what has changed since the first, that comes, and whose loads have
-	// changed since the second, beside the members [5] and on; else, and if it is '', all.
+	// changed since the second, beside the members [5] and on; else, and if it is '', all. Behind
+	// the second may stand which log of heads the caller reads: while that goes on, no loads are told.
 	//
 	// Of members come columns: ids, then what hashes have. Loads are read after this by plain
 	// commands, which cost a third of what a script costs that reads as much.
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
-local v = redis.call('HMGET', KEYS[8], '@m', '@l', '@k')
-local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', v[2] or '0', v[3] or '0'}
+local v = redis.call('HMGET', KEYS[8], '@m', '@l', '@k', '@g')
+local log = v[4] or '0'
+local place = (v[2] or '0') .. ' ' .. log .. ' ' .. redis.call('STRLEN', KEYS[14])
+local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', place, v[3] or '0'}
 local function column(key, ids)
   if #ids == 0 then return {} end
   return redis.call('HMGET', key, unpack(ids))
@@ -362,7 +376,9 @@ local times = redis.call('GET', KEYS[12]) or ''
 if changed then
   local named = {}
   for i = 5, #ARGV do named[i - 4] = ARGV[i] end
-  local loads = redis.call('ZRANGEBYSCORE', KEYS[9], '(' .. ARGV[4], '+inf')
+  local since, reads = string.match(ARGV[4], '^(%d+) ?(%d*)$')
+  local loads = {}
+  if reads ~= log then loads = redis.call('ZRANGEBYSCORE', KEYS[9], '(' .. since, '+inf') end
   out[8] = {times, {named, column(KEYS[4], named)}, loads, members(changed)}
 else
   local all = redis.call('HKEYS', KEYS[2])
