@@ -166,6 +166,12 @@ func (l *Load) in(label string) Load {
 			out.Queues = append(out.Queues, q)
 		}
 	}
+	for _, x := range l.Preempted {
+		if x.Label == label {
+			x.Label = ""
+			out.Preempted = append(out.Preempted, x)
+		}
+	}
 	return out
 }
 

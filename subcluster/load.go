@@ -218,6 +218,7 @@ type creelJSON struct {
 
 type spentJSON struct {
 	Queue   string       `json:"queue"`
+	Label   string       `json:"label,omitempty"`
 	Begins  time.Time    `json:"begins"`
 	Taken   resourceJSON `json:"taken"`
 	Unbound bool         `json:"unbound,omitempty"`
@@ -291,7 +292,7 @@ func (l *Load) JSON() ([]byte, error) {
 		}
 	}
 	for _, p := range l.Preempted {
-		c.Preempted = append(c.Preempted, spentJSON{string(p.Queue), p.Begins, toJSON(p.Taken), p.Unbound})
+		c.Preempted = append(c.Preempted, spentJSON{string(p.Queue), p.Label, p.Begins, toJSON(p.Taken), p.Unbound})
 	}
 	return json.Marshal(struct {
 		ClusterMetrics ClusterMetrics `json:"clusterMetrics"`
@@ -375,7 +376,7 @@ func ParseLoad(data []byte) (Load, error) {
 		if err != nil {
 			return bad(err.Error())
 		}
-		l.Preempted = append(l.Preempted, PreemptionSpent{path, p.Begins, p.Taken.resource(), p.Unbound})
+		l.Preempted = append(l.Preempted, PreemptionSpent{path, p.Label, p.Begins, p.Taken.resource(), p.Unbound})
 	}
 	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
 	return l, nil

@@ -43,7 +43,7 @@ type Plan struct {
 	// before others there get more than theirs, in place of what is configured.
 	Capacities bool `json:"capacities,omitempty"`
 	// Labels are the plans of nodes with a label, each a pool of its own, by label. Their
-	// shares are parts of those nodes. They have no Labels of their own, and no budgets.
+	// shares are parts of those nodes. They have no Labels of their own.
 	Labels []LabelPlan `json:"labels,omitempty"`
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
@@ -66,6 +66,22 @@ func (p *Plan) EachQueue(yield func(q *QueuePlan, label string) bool) {
 	for i := range p.Labels {
 		for j := range p.Labels[i].Queues {
 			if !yield(&p.Labels[i].Queues[j], p.Labels[i].Label) {
+				return
+			}
+		}
+	}
+}
+
+// EachBudget is EachQueue for preemption budgets.
+func (p *Plan) EachBudget(yield func(b *PreemptionBudget, label string) bool) {
+	for i := range p.Preemption {
+		if !yield(&p.Preemption[i], "") {
+			return
+		}
+	}
+	for i := range p.Labels {
+		for j := range p.Labels[i].Preemption {
+			if !yield(&p.Labels[i].Preemption[j], p.Labels[i].Label) {
 				return
 			}
 		}

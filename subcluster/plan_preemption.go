@@ -41,6 +41,7 @@ type PreemptionMember struct {
 // all that was taken while the queue was short there.
 type PreemptionSpent struct {
 	Queue   creel.QueuePath
+	Label   string    // of the nodes that the budget is of
 	Begins  time.Time // of the interval
 	Taken   creel.Resource
 	Unbound bool // the budget does not bind the member
@@ -70,8 +71,8 @@ func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
 	return &p.Preemption[i]
 }
 
-// String tells people.
-func (b *PreemptionBudget) String() string {
+// Text tells people of one on nodes of a label, "" for those without one.
+func (b *PreemptionBudget) Text(label string) string {
 	var parts []string
 	for _, m := range b.Members {
 		part := fmt.Sprintf("%s %s", m.Member, m.Share)
@@ -84,5 +85,10 @@ func (b *PreemptionBudget) String() string {
 	if shares == "" {
 		shares = "nothing: it lacks nothing in the federation"
 	}
-	return fmt.Sprintf("taken back for %s until %s at most: %s", b.Queue, b.Ends.UTC().Format(time.TimeOnly), shares)
+	on := ""
+	if label != "" {
+		on = " on nodes of label " + label
+	}
+	until := b.Ends.UTC().Format(time.TimeOnly)
+	return fmt.Sprintf("taken back for %s%s until %s at most: %s", b.Queue, on, until, shares)
 }

@@ -16,7 +16,7 @@ import (
 func TestWhatWasTakenBackIsPublishedWithTheLoad(t *testing.T) {
 	want := []subcluster.PreemptionSpent{
 		{Queue: "root.a", Begins: time.Unix(60, 0).UTC(), Taken: creel.NewResource(1024, 1).With("yarn.io/gpu", 2)},
-		{Queue: "root.b", Begins: time.Unix(90, 0).UTC(), Unbound: true},
+		{Queue: "root.b", Label: "gpu", Begins: time.Unix(90, 0).UTC(), Unbound: true},
 	}
 	load := subcluster.Load{Preempted: want}
 	text, err := load.JSON()

@@ -42,6 +42,12 @@ var treeColumns = []column[rebalancer.QueueState]{
 	}},
 	{"MAXIMUM", false, func(q rebalancer.QueueState) string { return amountsText(q.Maximum) }},
 	{"USER LIMIT", false, func(q rebalancer.QueueState) string { return amountsText(q.UserLimit) }},
+	{"TAKES BACK", true, func(q rebalancer.QueueState) string {
+		if len(q.Preemption) == 0 {
+			return "no budget"
+		}
+		return fmt.Sprintf("%s in %d s", amountsText(q.Preemption), q.PreemptionSeconds)
+	}},
 	{"FOLLOWS", false, func(q rebalancer.QueueState) string {
 		if q.Optout {
 			return "no"
@@ -141,7 +147,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 func differences(before, after []rebalancer.QueueState) (lines []string) {
 	text := func(q rebalancer.QueueState) string {
 		var cells []string
-		for _, c := range treeColumns[2:8] {
+		for _, c := range treeColumns[2:9] {
 			cells = append(cells, strings.ToLower(c.title)+" "+c.text(q))
 		}
 		return onNodes(q.Queue, q.Label) + ": " + strings.Join(cells, ", ")
@@ -223,7 +229,7 @@ func queueApply() *cobra.Command {
       user_limit: 10%              what each user may use
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
       labels:                      on nodes of a label, of what is there
-        gpu: {guarantee: 50%, maximum: 80%}
+        gpu: {guarantee: 50%, maximum: 80%, preemption: 10%}
     - queue: root.batch
       optout: true                 homes, splits and escrow do not follow the plan
 

@@ -154,8 +154,8 @@ func printPlan(c *cobra.Command, p printer, plan *subcluster.Plan) error {
 	if err := printList(c.OutOrStdout(), p, lines, planColumns); err != nil || p.format != "table" {
 		return err
 	}
-	for i := range plan.Preemption {
-		fmt.Fprintln(c.OutOrStdout(), &plan.Preemption[i])
+	for b, label := range plan.EachBudget {
+		fmt.Fprintln(c.OutOrStdout(), b.Text(label))
 	}
 	return nil
 }

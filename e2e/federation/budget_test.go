@@ -47,25 +47,50 @@ func (f *Federation) startRebalancer(t testing.TB) string {
 	return web
 }
 
-// Two members are full of one queue, and another is owed most of both. It has a preemption
-// budget in the federation: what both members take back for it together is within the budget of
-// the intervals begun so far, and goes on from one interval to the next.
+// Two members are full of one queue, and another is owed most of both, on nodes of a label and on
+// those without one. It has a preemption budget for each in the federation: what both members take
+// back for it together is within the budget of the intervals begun so far, on the nodes of each, and
+// goes on from one interval to the next.
 func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
-	const each, budget, interval = 512, 1024, 5 * time.Second
+	const each, budget, memory, interval = 512, 1024, 8192, 5 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
-	f := startSimulation(t, 2, 8192, hadoop.Conf{
-		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
-		"yarn.resourcemanager.scheduler.monitor.enable":       "true",
-		prefix + "monitoring_interval":                        "200",
-		prefix + "max_wait_before_kill":                       "400",
-		prefix + "total_preemption_per_round":                 "1",
-		prefix + "natural_termination_factor":                 "1",
-	})
-	f.startRebalancer(t)
-	f.applyTree(t, "queues:\n- {queue: root.default, preemption: {memory: 1024}, preemption_seconds: 5}\n")
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"})
+	for i := range 2 {
+		s := f.StartSubcluster(t, i+1, labelConf.With(hadoop.Conf{
+			"yarn.resourcemanager.scheduler.monitor.enable": "true",
+			prefix + "monitoring_interval":                  "200",
+			prefix + "max_wait_before_kill":                 "400",
+			prefix + "total_preemption_per_round":           "1",
+			prefix + "natural_termination_factor":           "1",
+		}))
+		f.Subclusters = append(f.Subclusters, s)
+		startSimulatedNodes(t, s, 2, memory)
+	}
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 4) // nodes
+	AwaitActive(t, f.RouterAddresses[0].Web, 2)
 	for _, s := range f.Subclusters {
-		for range 16 {
-			submitSleep(t, s.Addresses.Web, "other", each)
+		labelNodes(t, s, 1)
+	}
+	f.startRebalancer(t)
+	f.applyTree(t, `queues:
+- queue: root.default
+  preemption: {memory: 1024}
+  preemption_seconds: 5
+  labels:
+    gpu: {guarantee: 70%, preemption: {memory: 1024}, preemption_seconds: 5}
+- queue: root.other
+  labels:
+    gpu: {guarantee: 30%}
+`)
+	labels := []string{"", "gpu"}
+	for _, s := range f.Subclusters {
+		for _, label := range labels {
+			for range memory / each {
+				submitSleepOn(t, label, s.Addresses.Web, "other", each)
+			}
 		}
 	}
 	for _, s := range f.Subclusters {
@@ -73,62 +98,68 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 			t.Fatal("no metric of budgets")
 		}
 	}
-	used := func(s *Subcluster) int {
-		var m struct{ ClusterMetrics struct{ AllocatedMB int } }
-		if _, err := Call(t, http.MethodGet, s.Addresses.Web, "/ws/v1/cluster/metrics", nil, &m); err != nil {
-			return 0
-		}
-		return m.ClusterMetrics.AllocatedMB
-	}
-	if process.Poll(nil, func() bool { return used(f.Subclusters[0])+used(f.Subclusters[1]) == 2*8192 }) != nil {
-		t.Fatal("the members are not full")
-	}
-	if process.Poll(nil, func() bool { // a plan with the budget is in force
-		var doc struct {
-			InForce bool `json:"in_force"`
-			Plan    struct {
-				Preemption []struct{ Queue string }
-			}
-		}
-		_, err := Call(t, http.MethodGet, f.RouterAddresses[0].Web, "/api/v1/rebalancer", nil, &doc)
-		return err == nil && doc.InForce && len(doc.Plan.Preemption) == 1
-	}) != nil {
-		t.Fatal("no plan with the budget")
-	}
-	time.Sleep(2 * time.Second) // and the members have read it: they tell nobody that they have
-	taken := func() (mb int) {
+	// used is what the queue that loses has, which nothing but preemption makes less.
+	used := func(label string) (mb int) {
 		t.Helper()
 		for _, s := range f.Subclusters {
-			mb += each * int(metric(t, s.Addresses.Web, "creel_rm_preempted_containers_total"))
+			mb += queueOf(t, s, "other").usedOn(label)
 		}
 		return mb
 	}
-	if n := taken(); n != 0 {
+	if process.Poll(nil, func() bool { return used("") == 2*memory && used("gpu") == 2*memory }) != nil {
+		t.Fatalf("the members are not full: %d and %d MB", used(""), used("gpu"))
+	}
+	f.says(t, `(?s)taken back for root\.default until .*taken back for root\.default on nodes of label gpu until`,
+		"rebalancer", "plan")
+	f.says(t, `(?m)^root\.default +gpu .*memory 1024 MB in 5 s`, "queue", "show", "--federation", "-o", "wide")
+	time.Sleep(2 * time.Second) // and the members have read it: they tell nobody that they have
+	taken := func(label string) int {
+		t.Helper()
+		return 2*memory - used(label)
+	}
+	if n := taken("") + taken("gpu"); n != 0 {
 		t.Fatalf("%d MB are taken back before anybody wants them", n)
 	}
 	began := time.Now().Truncate(interval) // as intervals are counted by the store's clock, which is ours
+	waits := ""                            // one that may begin, for AMs, and has others before it
 	for _, s := range f.Subclusters {
-		for range 12 {
-			submitSleep(t, s.Addresses.Web, "default", each)
+		for _, label := range labels {
+			for i := range 12 {
+				if id := submitSleepOn(t, label, s.Addresses.Web, "default", each); i == 6 {
+					waits = id
+				}
+			}
 		}
 	}
-	samples, intervals := 0, 0
+	samples, intervals, told := 0, 0, false
+	var why struct{ Wait struct{ Text string } }
 	for intervals < 5 {
-		mb := taken()
+		all := map[string]int{"": taken(""), "gpu": taken("gpu")}
 		intervals = int(time.Now().Truncate(interval).Sub(began)/interval) + 1
-		if samples++; mb > budget*intervals {
-			t.Fatalf("sample %d: %d MB are taken back in %d intervals of at most %d", samples, mb, intervals, budget)
+		for label, mb := range all {
+			if mb > budget*intervals {
+				t.Fatalf("sample %d: %d MB are taken back on nodes of label %q in %d intervals of at most %d", samples, mb,
+					label, intervals, budget)
+			}
+		}
+		samples++
+		if !told {
+			_, err := Call(t, http.MethodGet, f.Subclusters[1].Addresses.Web, "/api/v1/apps/"+waits+"/why", nil, &why)
+			told = err == nil &&
+				strings.Contains(why.Wait.Text, "be taken back here on nodes of label gpu for queue root.default")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	by := []float64{}
-	for _, s := range f.Subclusters {
-		by = append(by, metric(t, s.Addresses.Web, "creel_rm_preempted_containers_total"))
+	for _, label := range labels {
+		mb := taken(label)
+		t.Logf("on nodes of label %q: %d MB in %d intervals of at most %d, in %d samples none above", label, mb, intervals,
+			budget, samples)
+		if mb < budget*(intervals-2) {
+			t.Errorf("only %d MB are taken back in %d intervals of %d", mb, intervals, budget)
+		}
 	}
-	t.Logf("%d MB in %d intervals of at most %d, in %d samples none above; containers by member: %v",
-		taken(), intervals, budget, samples, by)
-	if mb := taken(); mb < budget*(intervals-2) {
-		t.Errorf("only %d MB are taken back in %d intervals of %d", mb, intervals, budget)
+	if !told {
+		t.Errorf("why says nothing of the budget on nodes of the label: %+v", why)
 	}
 }
 

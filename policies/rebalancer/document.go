@@ -102,8 +102,16 @@ func (t *Tree) Encode() ([]byte, error) {
 		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
 			return out, err
 		}
-		out.UserLimit, err = write(q.UserLimit, q.UserLimitPercent)
-		return out, err
+		if out.UserLimit, err = write(q.UserLimit, q.UserLimitPercent); err != nil {
+			return out, err
+		}
+		if out.Preemption, err = write(q.Preemption, q.PreemptionPercent); err != nil {
+			return out, err
+		}
+		if out.Preemption != nil {
+			out.PreemptionSeconds = int64(q.PreemptionEvery / time.Second)
+		}
+		return out, nil
 	}
 	doc := treeJSON{Queues: []queueJSON{}}
 	for i := range t.Queues {
@@ -112,12 +120,6 @@ func (t *Tree) Encode() ([]byte, error) {
 		var err error
 		if out.limitsJSON, err = limits(q); err != nil {
 			return nil, err
-		}
-		if out.Preemption, err = write(q.Preemption, q.PreemptionPercent); err != nil {
-			return nil, err
-		}
-		if out.Preemption != nil {
-			out.PreemptionSeconds = int64(q.PreemptionEvery / time.Second)
 		}
 		for label := range t.Labels {
 			on := t.In(label).Find(q.Path)

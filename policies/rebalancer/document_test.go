@@ -30,7 +30,7 @@ func TestTreesThatPromiseTooMuchAreRefused(t *testing.T) {
 		{"named twice", `{"queues":[{"queue":"root.a"},{"queue":"root.a"}]}`},
 		{"full path", `{"queues":[{"queue":"a"}]}`},
 		{"no node label", `{"queues":[{"queue":"root.a","labels":{"a b":{}}}]}`},
-		{"unknown field \"preemption\"", `{"queues":[{"queue":"root.a","labels":{"gpu":{"preemption":"5%"}}}]}`},
+		{"unknown field \"optout\"", `{"queues":[{"queue":"root.a","labels":{"gpu":{"optout":true}}}]}`},
 		{"on nodes of label gpu: guarantee of root.a: 120%", `{"queues":[{"queue":"root.a","labels":{"gpu":{"guarantee":"120%"}}}]}`},
 	} {
 		tree, err := ParseTree([]byte(c.doc), 1)

@@ -12,7 +12,7 @@ import (
 
 // PacedBudget is a member's share of a preemption budget, by the member's own clock.
 type PacedBudget struct {
-	Queue  creel.QueuePath
+	subcluster.QueueOn
 	Share  creel.Resource
 	Begins time.Time // names the interval, by the store's clock
 	Ends   time.Time // of the interval
@@ -27,7 +27,7 @@ type PacedBudget struct {
 type Pace struct {
 	begun bool
 	taken creel.Resource // at the last look
-	spent map[creel.QueuePath]*paced
+	spent map[subcluster.QueueOn]*paced
 	last  creel.Resource // that one round may take
 	short time.Time      // when a queue with a budget in force was short last
 }
@@ -57,19 +57,19 @@ func (p *Pace) Look(
 	}
 	p.begun, p.taken = true, taken
 	was := p.spent
-	p.spent = make(map[creel.QueuePath]*paced, len(budgets))
+	p.spent = make(map[subcluster.QueueOn]*paced, len(budgets))
 	inForce, short := false, false
 	for i := range budgets {
 		b := &budgets[i]
-		s := was[b.Queue]
+		s := was[b.QueueOn]
 		if s == nil || !s.begins.Equal(b.Begins) {
 			s = &paced{begins: b.Begins, short: s != nil && s.short}
 		}
-		is := shortOf(b.Queue, queues)
+		is := shortOf(b.QueueOn, queues)
 		if is || s.short {
 			s.taken = s.taken.Add(more)
 		}
-		s.short, p.spent[b.Queue] = is, s
+		s.short, p.spent[b.QueueOn] = is, s
 		if !now.Before(b.Until) {
 			continue
 		}
@@ -100,20 +100,21 @@ func (p *Pace) Look(
 func (p *Pace) Spent(budgets []PacedBudget, unbound bool) []subcluster.PreemptionSpent {
 	var out []subcluster.PreemptionSpent
 	for _, b := range budgets {
-		if s := p.spent[b.Queue]; s != nil {
+		if s := p.spent[b.QueueOn]; s != nil {
 			out = append(out, subcluster.PreemptionSpent{
-				Queue: b.Queue, Begins: s.begins, Taken: s.taken, Unbound: unbound,
+				Queue: b.Queue, Label: b.Label, Begins: s.begins, Taken: s.taken, Unbound: unbound,
 			})
 		}
 	}
 	return out
 }
 
-// shortOf reports whether a queue, or one below it, waits with less than its guarantee.
-func shortOf(q creel.QueuePath, queues []subcluster.QueueLoad) bool {
+// shortOf reports whether a queue, or one below it, waits with less than its guarantee on nodes
+// of a label.
+func shortOf(of subcluster.QueueOn, queues []subcluster.QueueLoad) bool {
 	for i := range queues {
 		x := &queues[i]
-		if x.Label == "" && (x.Queue == q || strings.HasPrefix(string(x.Queue), string(q)+".")) &&
+		if x.Label == of.Label && (x.Queue == of.Queue || strings.HasPrefix(string(x.Queue), string(of.Queue)+".")) &&
 			!x.Pending.IsZero() && !x.Capacity.Fits(x.Used) {
 			return true
 		}

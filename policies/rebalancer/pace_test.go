@@ -13,13 +13,16 @@ import (
 
 func mb(n int64) creel.Resource { return creel.NewResource(n, n/1024) }
 
-// waiting is a member of two queues, of which root.b waits with less than its guarantee or not.
-func waiting(short bool) []subcluster.QueueLoad {
+// waiting is a member of two queues on nodes of a label, of which root.b waits with less than
+// its guarantee or not.
+func waiting(short bool, label string) []subcluster.QueueLoad {
 	b := subcluster.QueueLoad{Queue: "root.b.c", Capacity: mb(8192), Used: mb(8192), Pending: mb(1024)}
 	if short {
 		b.Used = mb(1024)
 	}
-	return []subcluster.QueueLoad{{Queue: "root.a", Capacity: mb(4096), Used: mb(6144), Pending: mb(1024)}, b}
+	a := subcluster.QueueLoad{Queue: "root.a", Capacity: mb(4096), Used: mb(6144), Pending: mb(1024)}
+	a.Label, b.Label = label, label
+	return []subcluster.QueueLoad{a, b}
 }
 
 // A round may take what is left of the share while the queue is short, nothing when the
@@ -28,7 +31,7 @@ func waiting(short bool) []subcluster.QueueLoad {
 func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first := PacedBudget{
-		Queue: "root.b", Share: mb(4096), Begins: start, Ends: start.Add(time.Minute), Until: start.Add(5 * time.Minute),
+		QueueOn: subcluster.QueueOn{Queue: "root.b"}, Share: mb(4096), Begins: start, Ends: start.Add(time.Minute), Until: start.Add(5 * time.Minute),
 	}
 	second := first
 	second.Begins, second.Ends = first.Ends, first.Ends.Add(time.Minute)
@@ -58,7 +61,7 @@ func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
 		{"the lease is over", 300, []PacedBudget{second}, true, 2048, own, 0},
 		{"no budget", 301, nil, true, 4096, own, 0},
 	} {
-		most, bound := p.Look(start.Add(time.Duration(c.at)*time.Second), c.of, waiting(c.short), mb(c.taken))
+		most, bound := p.Look(start.Add(time.Duration(c.at)*time.Second), c.of, waiting(c.short, ""), mb(c.taken))
 		if got := most.MemoryMB; bound != (c.most != own) || bound && got != c.most {
 			t.Errorf("%s: a round may take %d (bound %t), want %d", c.what, got, bound, c.most)
 		}
@@ -75,11 +78,11 @@ func TestRoundsStayWithinTheShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share, taken := rapid.Int64Range(0, 100).Draw(t, "share"), int64(0)
 		start := time.Unix(1000, 0)
-		b := PacedBudget{Queue: "root.b", Share: mb(share * 1024), Begins: start, Ends: start.Add(time.Hour),
-			Until: start.Add(time.Hour)}
+		b := PacedBudget{QueueOn: subcluster.QueueOn{Queue: "root.b"}, Share: mb(share * 1024), Begins: start,
+			Ends: start.Add(time.Hour), Until: start.Add(time.Hour)}
 		p := &Pace{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "rounds") {
-			most, bound := p.Look(start.Add(time.Duration(i)*time.Second), []PacedBudget{b}, waiting(true), mb(taken*1024))
+			most, bound := p.Look(start.Add(time.Duration(i)*time.Second), []PacedBudget{b}, waiting(true, ""), mb(taken*1024))
 			if !bound || most.MemoryMB != (share-taken)*1024 {
 				t.Fatalf("%s of %d GB may be taken where %d are, bound %t", most, share, taken, bound)
 			}
@@ -89,6 +92,30 @@ func TestRoundsStayWithinTheShare(t *testing.T) {
 			t.Fatalf("%d GB are taken, of %d", taken, share)
 		}
 	})
+}
+
+// A budget on nodes of a label is that of what waits there, and what was taken while something did
+// counts against it and against no other of the queue.
+func TestABudgetOnNodesOfALabelBindsWhileTheQueueIsShortThere(t *testing.T) {
+	start := time.Unix(1000, 0)
+	both := []PacedBudget{}
+	for _, label := range []string{"", "gpu"} {
+		both = append(both, PacedBudget{
+			QueueOn: subcluster.QueueOn{Queue: "root.b", Label: label}, Share: mb(4096), Begins: start,
+			Ends: start.Add(time.Minute), Until: start.Add(time.Minute),
+		})
+	}
+	p := &Pace{}
+	if most, bound := p.Look(start, both, waiting(true, "gpu"), mb(0)); !bound || most.MemoryMB != 4096 {
+		t.Errorf("short on nodes of the label a round may take %s (bound %t)", most, bound)
+	}
+	if most, bound := p.Look(start, both, waiting(true, "gpu"), mb(1024)); !bound || most.MemoryMB != 3072 {
+		t.Errorf("after one container a round may take %s (bound %t)", most, bound)
+	}
+	spent := p.Spent(both, false)
+	if len(spent) != 2 || !spent[0].Taken.IsZero() || spent[1].Label != "gpu" || spent[1].Taken.MemoryMB != 1024 {
+		t.Errorf("%+v", spent)
+	}
 }
 
 // What a member takes by its own settings counts against the budget before others are given
@@ -117,7 +144,7 @@ func TestWhatHadoopTookCountsAgainstTheBudget(t *testing.T) {
 			r.Preempted = map[creel.SubclusterID][]subcluster.PreemptionSpent{"sc-1": {c.spent}}
 			out := &subcluster.Plan{}
 			GivePreemption(r, p, out, nil, preemptStart)
-			got := out.PreemptionOf("root.b").String()
+			got := out.PreemptionOf("root.b").Text("")
 			if want := "taken back for root.b until 00:01:00 at most: " + c.want; got != want {
 				t.Errorf("%s, want %s", got, want)
 			}

@@ -48,8 +48,8 @@ func PoolsChanged(pools []*Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// PlanPools makes what is published, of each pool: its plan, shaped by the one before, and, of
-// nodes without a label, preemption budgets at now of the store's clock. With capacities
+// PlanPools makes what is published, of each pool: its plan, shaped by the one before, and
+// preemption budgets at now of the store's clock. With capacities
 // those of queues follow it in the pools in which the tree says what queues get.
 func (p *Planner) PlanPools(
 	pools []*Reading, before *subcluster.Plan, s Shaping, capacities bool, now time.Time,
@@ -62,9 +62,9 @@ func (p *Planner) PlanPools(
 		if capacities && r.Tree.FollowsCapacities() {
 			GiveCapacities(r, shares, made)
 		}
+		GivePreemption(r, shares, made, was, now)
 		if r.Label == "" {
 			out = made
-			GivePreemption(r, shares, out, was, now)
 			continue
 		}
 		out.Labels = append(out.Labels, subcluster.LabelPlan{Label: r.Label, Plan: *made})

@@ -65,7 +65,7 @@ func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
 			l.Labels.Put(subcluster.Partition{Label: "gpu", Total: gpu[m], Used: used})
 		}
 		tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","weight":3,
-			"labels":{"gpu":{"guarantee":{"memory":4096},"maximum":{"memory":10240}}}}]}`), 1)
+			"labels":{"gpu":{"guarantee":{"memory":4096},"maximum":{"memory":10240},"preemption":{"memory":2048}}}}]}`), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,8 @@ func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
 		}
 		is := make(both, tree)
 		alone := make(poolMembers(gpu, gpuRows), tree.In("gpu"))
-		if of := is.In("gpu"); of == nil || !reflect.DeepEqual(of.Queues, alone.Queues) {
+		if of := is.In("gpu"); of == nil || !reflect.DeepEqual(of.Queues, alone.Queues) ||
+			!reflect.DeepEqual(of.Preemption, alone.Preemption) || len(of.Preemption) != 1 || len(is.Preemption) != 0 {
 			t.Fatalf("on nodes of the label %+v, of these alone %+v", of, alone.Queues)
 		}
 		without := *tree

@@ -21,7 +21,7 @@ const (
 )
 
 // readPreemption takes over a queue's preemption budget.
-func (q *Queue) readPreemption(doc *queueJSON) (err error) {
+func (q *Queue) readPreemption(doc *limitsJSON) (err error) {
 	if q.Preemption, q.PreemptionPercent, err = amounts(doc.Preemption, Unbounded); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.T
 		for id, all := range r.Preempted {
 			for _, x := range all {
 				switch {
-				case x.Queue != q.Path || !x.Begins.Equal(begins):
+				case x.Queue != q.Path || x.Label != "" || !x.Begins.Equal(begins):
 				case x.Unbound:
 					was[id], unbound[id] = named(x.Taken, b.Most), true
 				default:

@@ -77,8 +77,8 @@ func TestAPreemptionBudgetIsGivenWhereTheQueueIsShort(t *testing.T) {
 			if b == nil {
 				t.Fatal("no budget")
 			}
-			if want := "taken back for root.b until 00:01:00 at most: " + c.want; !strings.HasPrefix(b.String(), want) {
-				t.Errorf("%s, not %s", b, want)
+			if want := "taken back for root.b until 00:01:00 at most: " + c.want; !strings.HasPrefix(b.Text(""), want) {
+				t.Errorf("%s, not %s", b.Text(""), want)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestPreemptionSharesOfAnIntervalStayWithinTheBudget(t *testing.T) {
 				sum += m.Share.MemoryMB
 			}
 			if sum > min(budget, lackedMost) {
-				t.Fatalf("shares sum to %d, of a budget of %d and %d that it lacked\n%s", sum, budget, lackedMost, b)
+				t.Fatalf("shares sum to %d, of a budget of %d and %d that it lacked\n%s", sum, budget, lackedMost, b.Text(""))
 			}
 			if same {
 				for _, m := range was.Members {
@@ -136,10 +136,12 @@ func TestPreemptionSharesOfAnIntervalStayWithinTheBudget(t *testing.T) {
 
 func TestTheQueueTreeKeepsPreemptionBudgets(t *testing.T) {
 	tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","preemption":{"memory":1024},"preemption_seconds":90},
-		{"queue":"root.b","preemption":"10%"},{"queue":"root.c"}]}`), 1)
+		{"queue":"root.b","preemption":"10%"},{"queue":"root.c",
+		"labels":{"gpu":{"preemption":"5%","preemption_seconds":30}}}]}`), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tree.In("gpu").Resolve(creel.NewResource(4000, 40), 0)
 	tree.Resolve(creel.NewResource(10000, 100), 0)
 	data, err := tree.Encode()
 	if err != nil {
@@ -160,12 +162,17 @@ func TestTheQueueTreeKeepsPreemptionBudgets(t *testing.T) {
 		if c.PreemptionBounded() {
 			t.Errorf("root.c: %+v", c)
 		}
+		on := of.In("gpu").Find("root.c")
+		if !on.Preemption.Equal(creel.NewResource(200, 2)) || on.PreemptionEvery != 30*time.Second {
+			t.Errorf("root.c on nodes of the label: %+v", on)
+		}
 	}
 	for text, why := range map[string]string{
 		`{"queues":[{"queue":"root.a","preemption_seconds":90}]}`:                       "without preemption",
 		`{"queues":[{"queue":"root.a","preemption":"1%","preemption_seconds":-1}]}`:     "from 1 to",
 		`{"queues":[{"queue":"root.a","preemption":"200%"}]}`:                           "200%",
 		`{"queues":[{"queue":"root.a","preemption":"1%","preemption_seconds":100000}]}`: "from 1 to",
+		`{"queues":[{"queue":"root.a","labels":{"g":{"preemption_seconds":9}}}]}`:       "on nodes of label g: preemption of root.a: ",
 	} {
 		if _, err := ParseTree([]byte(text), 1); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s is answered %v", text, err)

@@ -40,7 +40,9 @@ const Schema = `{
                 "guarantee": {"$ref": "#/$defs/amounts"},
                 "weight": {"$ref": "#/$defs/weight"},
                 "maximum": {"$ref": "#/$defs/amounts"},
-                "user_limit": {"$ref": "#/$defs/amounts"}
+                "user_limit": {"$ref": "#/$defs/amounts"},
+                "preemption": {"$ref": "#/$defs/amounts"},
+                "preemption_seconds": {"$ref": "#/$defs/seconds"}
               },
               "additionalProperties": false
             }
@@ -49,7 +51,7 @@ const Schema = `{
             "description": "The most that is taken back from others for the queue in preemption_seconds.",
             "$ref": "#/$defs/amounts"
           },
-          "preemption_seconds": {"description": "60 unless given.", "type": "integer", "minimum": 1},
+          "preemption_seconds": {"$ref": "#/$defs/seconds"},
           "optout": {"description": "Homes, splits and escrow do not follow the plan for this queue.", "type": "boolean"}
         },
         "required": ["queue"],
@@ -59,6 +61,7 @@ const Schema = `{
   },
   "additionalProperties": false,
   "$defs": {
+    "seconds": {"description": "60 unless given.", "type": "integer", "minimum": 1, "maximum": 86400},
     "weight": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9},
     "amounts": {
       "oneOf": [

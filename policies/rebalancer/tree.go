@@ -40,8 +40,8 @@ type Tree struct {
 }
 
 // In is the tree of the nodes with a label, of those without one ("") t itself. Nodes with a
-// label are a pool of their own: amounts are of what is there, and percentages of it. Queues
-// have no preemption budget there. The queues are shared with t.
+// label are a pool of their own: amounts are of what is there, and percentages of it. The
+// queues are shared with t.
 func (t *Tree) In(label string) *Tree {
 	if label == "" {
 		return t
@@ -115,10 +115,7 @@ type queueJSON struct {
 	limitsJSON
 	// Labels are the limits on nodes with a label.
 	Labels map[string]limitsJSON `json:"labels,omitempty"`
-	// Preemption is what may be taken back for it in PreemptionSeconds [60].
-	Preemption        json.RawMessage `json:"preemption,omitempty"`
-	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
-	Optout            bool            `json:"optout,omitempty"`
+	Optout bool                  `json:"optout,omitempty"`
 }
 
 // limitsJSON is what a queue has in one pool of nodes.
@@ -127,6 +124,9 @@ type limitsJSON struct {
 	Weight    *float64        `json:"weight,omitempty"`
 	Maximum   json.RawMessage `json:"maximum,omitempty"`
 	UserLimit json.RawMessage `json:"user_limit,omitempty"`
+	// Preemption is what may be taken back for it in PreemptionSeconds [60].
+	Preemption        json.RawMessage `json:"preemption,omitempty"`
+	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
 }
 
 // labelForm is that of node labels, as YARN has it.
@@ -142,7 +142,7 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 // "user_limit" bounds each user of the queue, "preemption" is taken back from others for the queue (see
 // GivePreemption). Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
 // the amounts that it was when the document was written, is a part of the federation. All that is
-// of nodes without a label; "labels" has the same of those with one, but for "preemption".
+// of nodes without a label; "labels" has the same of those with one.
 // Unknown keys, amounts below zero and queues named twice are refused.
 func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
@@ -171,9 +171,6 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		e := Queue{Path: path, Optout: q.Optout}
 		if err := e.read(&q.limitsJSON); err != nil {
 			return nil, refuse("%v", err)
-		}
-		if err := e.readPreemption(&q); err != nil {
-			return nil, refuse("preemption of %s: %v", path, err)
 		}
 		t.Queues = append(t.Queues, e)
 		for _, label := range slices.Sorted(maps.Keys(q.Labels)) {
@@ -219,6 +216,9 @@ func (q *Queue) read(doc *limitsJSON) (err error) {
 	}
 	if q.Bounded() && !q.Guarantee.Fits(q.Maximum) {
 		return fmt.Errorf("%s is guaranteed %s, more than its maximum %s", q.Path, q.Guarantee, q.Maximum)
+	}
+	if err := q.readPreemption(doc); err != nil {
+		return fmt.Errorf("preemption of %s: %w", q.Path, err)
 	}
 	return nil
 }

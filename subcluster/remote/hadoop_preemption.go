@@ -22,7 +22,7 @@ type HadoopPreemption struct {
 	User string // as whom, "" for its static user
 
 	conf  map[string]string // nil: not changed by calls
-	total creel.Resource    // of the cluster
+	total creel.Resource    // of the cluster, nodes of labels included
 }
 
 // PreemptionNow is how it is.
@@ -55,7 +55,7 @@ func (h *HadoopPreemption) Read(ctx context.Context) (now PreemptionNow, err err
 	h.total = creel.Resource{}
 	for i := range now.Queues {
 		if now.Queues[i].Queue == creel.RootQueue {
-			h.total = now.Queues[i].Capacity
+			h.total = h.total.Add(now.Queues[i].Capacity)
 		}
 	}
 	if body, err = h.Web.get(ctx, rootMetrics, 1<<20); err != nil {

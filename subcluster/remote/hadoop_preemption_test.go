@@ -14,14 +14,17 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// hadoopConf answers as Hadoop's ResourceManager does with a scheduler of 16 GB and 64 cores
+// hadoopConf answers as Hadoop's ResourceManager does with a scheduler of 16 GB and 64 cores, a
+// quarter of them on nodes of a label,
 // and this configuration, nil for that of a file.
 func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/ws/v1/cluster/scheduler":
 			fmt.Fprint(w, `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","queueName":"root","capacities":{
-				"queueCapacitiesByPartition":[{"partitionName":"","effectiveMinResource":{"memory":16384,"vCores":64}}]}}}}`)
+				"queueCapacitiesByPartition":[{"partitionName":"","effectiveMinResource":{"memory":12288,"vCores":48}},
+				{"partitionName":"gpu","effectiveMinResource":{"memory":4096,"vCores":16},
+				"effectiveMaxResource":{"memory":4096,"vCores":16}}]}}}}`)
 		case "/jmx":
 			fmt.Fprint(w, `{"beans":[{"name":"root","AggregateMemoryMBPreempted":1024,"AggregateVcoresPreempted":2}]}`)
 		case SchedulerConfPath:

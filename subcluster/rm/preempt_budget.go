@@ -25,10 +25,14 @@ func (m *Machine) whyBudget(a *app) string {
 	if _, on := m.sched.Preempting(); !on || !a.wants() {
 		return ""
 	}
-	b, left, has := m.sched.PreemptionLeft(a.Queue())
+	b, left, has := m.sched.PreemptionLeft(&a.App)
 	if !has {
 		return ""
 	}
-	return fmt.Sprintf(" The federation lets %s be taken back here for queue %s until %s; %s of it are left.",
-		b.Share, b.Queue, b.Ends.UTC().Format(time.TimeOnly), left)
+	on := ""
+	if b.Label != "" {
+		on = " on nodes of label " + b.Label
+	}
+	return fmt.Sprintf(" The federation lets %s be taken back here%s for queue %s until %s; %s of it are left.",
+		b.Share, on, b.Queue, b.Ends.UTC().Format(time.TimeOnly), left)
 }

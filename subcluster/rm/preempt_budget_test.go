@@ -13,34 +13,57 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// budgeted is a machine with 20 nodes of 1 GiB: root.a, entitled to half, has all of
-// it in containers of 1 GiB, and root.b asks for ten.
+// budgeted is a machine with 20 nodes of 1 GiB, of a label or of none: root.a, entitled to half,
+// has all of it in containers of 1 GiB, and root.b asks for ten.
 type budgeted struct {
 	*world
+	label    string
 	a, b     creel.AttemptID
 	noticed  int
 	pardoned int
 }
 
-func newBudgeted(t *testing.T) *budgeted {
+func newBudgeted(t *testing.T, label string) *budgeted {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Preemption = queues.Preemption{
 			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
 		}
-		c.Queues.Root.Children = nil
+		c.Labels, c.Queues.Root.Labels, c.Queues.Root.Children = LabelsByCall, []string{"*"}, nil
 		for _, name := range []string{"a", "b"} {
-			c.Queues.Root.Children = append(c.Queues.Root.Children, queues.Queue{
-				Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1,
-			})
+			q := queues.Queue{Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1}
+			if label != "" {
+				q.Labels, q.Shares = []string{label}, []queues.LabelShare{{Label: label, Capacity: queues.WeightOf(1)}}
+			}
+			c.Queues.Root.Children = append(c.Queues.Root.Children, q)
 		}
 	})
-	for i := range 20 {
-		w.node(fmt.Sprint("n", i), 1024, 1, "")
+	if label != "" {
+		if err := w.m.AddLabels(w.now, []Label{{Name: label, Exclusive: true}}); err != nil {
+			t.Fatal(err)
+		}
+		w.pump()
 	}
-	x := &budgeted{world: w, a: w.unmanaged("u", "root.a"), b: w.unmanaged("u", "root.b")}
-	w.asks(x.a, ask(1, "*", 1024, 1, 20))
-	w.asks(x.b, ask(1, "*", 1024, 1, 10))
+	for i := range 20 {
+		n := w.node(fmt.Sprint("n", i), 1024, 1, "")
+		if label == "" {
+			continue
+		}
+		if err := w.m.ReplaceLabels(w.now, []NodeLabels{{n, []string{label}}}, false); err != nil {
+			t.Fatal(err)
+		}
+		w.pump()
+	}
+	x := &budgeted{world: w, label: label, a: w.unmanaged("u", "root.a"), b: w.unmanaged("u", "root.b")}
+	x.want(x.a, 20)
+	x.want(x.b, 10)
 	return x
+}
+
+// want has an application ask for so many containers on nodes of the label.
+func (x *budgeted) want(app creel.AttemptID, n int32) {
+	wanted := ask(1, "*", 1024, 1, n)
+	wanted.Label = LabelExpression{x.label, x.label != ""}
+	x.asks(app, wanted)
 }
 
 // pass lets time pass, second by second, and counts what is told of victims.
@@ -64,7 +87,7 @@ func (x *budgeted) pass(seconds int) {
 
 func (x *budgeted) budget(mb int64, begins, ends, until time.Time) {
 	x.m.SetPreemptionBudgets(x.now, []PreemptionBudget{{
-		Queue: "root.b", Share: creel.NewResource(mb, 100), Most: creel.NewResource(20480, 1000),
+		Queue: "root.b", Label: x.label, Share: creel.NewResource(mb, 100), Most: creel.NewResource(20480, 1000),
 		Begins: begins, Ends: ends, Until: until,
 	}})
 }
@@ -72,7 +95,12 @@ func (x *budgeted) budget(mb int64, begins, ends, until time.Time) {
 // A budget bounds what is put under notice in its interval, however often it is told;
 // the next interval has its own, and when the lease is over the local keys hold alone.
 func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
-	x := newBudgeted(t)
+	for label, on := range map[string]string{"": "", "gpu": " on nodes of label gpu"} {
+		t.Run(label, func(t *testing.T) { boundInAnInterval(t, newBudgeted(t, label), on) })
+	}
+}
+
+func boundInAnInterval(t *testing.T, x *budgeted, on string) {
 	first, second := x.now, x.now.Add(10*time.Second)
 	x.budget(3*1024, first, second, x.now.Add(time.Minute))
 	x.pass(4)
@@ -82,7 +110,7 @@ func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
 		t.Fatalf("%d containers under notice of a budget of 3", x.noticed)
 	}
 	why, _ := x.m.Why(x.b.Application)
-	if !strings.Contains(why.Text, "The federation lets <memory:3072, vCores:100> be taken back here for queue root.b") ||
+	if !strings.Contains(why.Text, "The federation lets <memory:3072, vCores:100> be taken back here"+on+" for queue root.b") ||
 		!strings.Contains(why.Text, "<memory:0, vCores:97> of it are left") {
 		t.Errorf("why says %q", why.Text)
 	}
@@ -101,19 +129,33 @@ func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
 	}
 }
 
+// A budget is of the nodes of its label: what is taken on others is not bounded by it.
+func TestABudgetOfOtherNodesBindsNothing(t *testing.T) {
+	for label, other := range map[string]string{"": "gpu", "gpu": ""} {
+		x := newBudgeted(t, label)
+		x.m.SetPreemptionBudgets(x.now, []PreemptionBudget{{
+			Queue: "root.b", Label: other, Begins: x.now, Ends: x.now.Add(time.Minute), Until: x.now.Add(time.Minute),
+		}})
+		x.pass(10)
+		if x.noticed != 10 {
+			t.Errorf("%d containers on nodes of label %q under notice by a budget of those of %q", x.noticed, label, other)
+		}
+	}
+}
+
 // What is pardoned is there again for others of the interval, and budgets of a queue
 // above count too.
 func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
-	x := newBudgeted(t)
+	x := newBudgeted(t, "")
 	ends := x.now.Add(time.Minute)
 	x.budget(3*1024, x.now, ends, ends)
 	x.pass(1)
-	x.asks(x.b, ask(1, "*", 1024, 1, 0))
+	x.want(x.b, 0)
 	x.pass(2)
 	if x.noticed != 3 || x.pardoned != 3 {
 		t.Fatalf("%d under notice, %d pardoned", x.noticed, x.pardoned)
 	}
-	x.asks(x.b, ask(1, "*", 1024, 1, 10))
+	x.want(x.b, 10)
 	x.pass(3)
 	if x.noticed != 6 {
 		t.Fatalf("%d under notice in all: three were pardoned, and a budget of 3 is there for others", x.noticed)
@@ -131,7 +173,7 @@ func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
 // What an application used and lost is in its record when it ends, and is told after a
 // restart as it was before.
 func TestWhatAnApplicationLostIsToldAfterARestart(t *testing.T) {
-	x := newBudgeted(t)
+	x := newBudgeted(t, "")
 	x.pass(5)
 	if _, err := x.m.Kill(x.now, x.a.Application, ""); err != nil {
 		t.Fatal(err)

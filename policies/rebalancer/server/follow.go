@@ -194,13 +194,14 @@ func (k *Follower) followed(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, label := range tree.Pools() {
-		if tree.In(label).FollowsCapacities() {
+		of := tree.In(label)
+		if of.FollowsCapacities() {
 			return true, nil
 		}
-	}
-	for i := range tree.Queues {
-		if tree.Queues[i].PreemptionBounded() && !tree.Queues[i].Optout {
-			return true, nil
+		for i := range of.Queues {
+			if of.Queues[i].PreemptionBounded() && !of.Queues[i].Optout {
+				return true, nil
+			}
 		}
 	}
 	return false, nil
@@ -211,10 +212,9 @@ func (k *Follower) followed(ctx context.Context) (bool, error) {
 func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.PreemptionBudget {
 	var out []rm.PreemptionBudget
 	share := int64(0)
-	for i := range plan.Preemption {
-		b := &plan.Preemption[i]
+	for b, label := range plan.EachBudget {
 		x := rm.PreemptionBudget{
-			Queue: b.Queue, Share: b.Share(k.ID), Most: b.Most, Begins: b.Begins,
+			Queue: b.Queue, Label: label, Share: b.Share(k.ID), Most: b.Most, Begins: b.Begins,
 			Ends: at.Add(b.Ends.Sub(now)), Until: at.Add(plan.Ends().Sub(now)),
 		}
 		if k.recovers && b.Begins.Before(k.first) {

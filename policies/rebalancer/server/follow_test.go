@@ -21,8 +21,8 @@ import (
 
 // crowd is two real ResourceManager machines of 20 GiB each with preemption on: root.a
 // has all of both, and an application of root.b asks its home and its secondary for the
-// same ten containers, as a proxy does for what may go anywhere.
-func crowd(t *testing.T) *federation {
+// same ten containers, as a proxy does for what may go anywhere. All nodes have the label, "" for none.
+func crowd(t *testing.T, label string) *federation {
 	f := &federation{t: t, store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
 	for i := range 2 {
 		id := creel.SubclusterID(fmt.Sprint("sc-", i+1))
@@ -38,21 +38,35 @@ func crowd(t *testing.T) *federation {
 		cfg.Queues.Preemption = queues.Preemption{
 			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
 		}
-		cfg.Queues.Root.Children = nil
+		cfg.Labels, cfg.Queues.Root.Labels, cfg.Queues.Root.Children = rm.LabelsByCall, []string{"*"}, nil
 		for _, name := range []string{"a", "b"} {
-			cfg.Queues.Root.Children = append(cfg.Queues.Root.Children, queues.Queue{
-				Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1,
-			})
+			q := queues.Queue{Name: name, Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1}
+			if label != "" {
+				q.Labels, q.Shares = []string{label}, []queues.LabelShare{{Label: label, Capacity: queues.WeightOf(1)}}
+			}
+			cfg.Queues.Root.Children = append(cfg.Queues.Root.Children, q)
 		}
 		m, err := rm.New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &member{id: id, m: m}
+		x := &member{id: id, m: m, label: label}
+		if label != "" {
+			if err := m.AddLabels(time.Now(), []rm.Label{{Name: label, Exclusive: true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for n := range 20 {
-			if _, err = m.RegisterNode(time.Now(), &rm.RegisterNode{
-				ID: creel.NodeID{Host: fmt.Sprint(id, n), Port: 1}, Resource: creel.NewResource(1024, 1),
-			}); err != nil {
+			node := creel.NodeID{Host: fmt.Sprint(id, n), Port: 1}
+			if _, err = m.RegisterNode(
+				time.Now(), &rm.RegisterNode{ID: node, Resource: creel.NewResource(1024, 1)},
+			); err != nil {
+				t.Fatal(err)
+			}
+			if label == "" {
+				continue
+			}
+			if err := m.ReplaceLabels(time.Now(), []rm.NodeLabels{{Node: node, Labels: []string{label}}}, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -132,7 +146,7 @@ func (f *federation) tree(text string) {
 // budget is 6 in a minute; then 6 more.
 func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := crowd(t)
+		f := crowd(t, "")
 		stop := f.rebalanced(false)
 		noticed := []int{0, 0}
 		f.live(10*time.Second, noticed)
@@ -141,11 +155,21 @@ func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 			t.Fatalf("without a budget %v are taken, not 10 in each", noticed)
 		}
 	})
+	for label, document := range map[string]string{
+		"":    `{"queues":[{"queue":"root.b","preemption":{"memory":6144}}]}`,
+		"gpu": `{"queues":[{"queue":"root.b","labels":{"gpu":{"preemption":{"memory":6144}}}}]}`,
+	} {
+		t.Run(label, func(t *testing.T) { keepsToTheBudget(t, label, document) })
+	}
+}
+
+// keepsToTheBudget has a queue with a budget on nodes of a label wait in two members.
+func keepsToTheBudget(t *testing.T, label, document string) {
 	synctest.Test(t, func(t *testing.T) {
-		f := crowd(t)
+		f := crowd(t, label)
 		// They begin before an interval does, in which they could have taken something.
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 3*time.Second)))
-		f.tree(`{"queues":[{"queue":"root.b","preemption":{"memory":6144}}]}`)
+		f.tree(document)
 		noticed := []int{0, 0}
 		for _, x := range f.members {
 			x.report(t, f.store)
@@ -159,7 +183,11 @@ func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 		f.members[0].mu.Lock()
 		why, _ := f.members[0].m.Why(f.members[0].app.Application)
 		f.members[0].mu.Unlock()
-		if !strings.Contains(why.Text, "The federation lets ") {
+		on := " be taken back here for queue root.b until "
+		if label != "" {
+			on = " be taken back here on nodes of label gpu for queue root.b until "
+		}
+		if !strings.Contains(why.Text, on) {
 			t.Errorf("why says %q", why.Text)
 		}
 		f.live(60*time.Second, noticed)
@@ -233,7 +261,7 @@ func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := crowd(t)
+			f := crowd(t, "")
 			f.tree(c.document)
 			f.members[0].want(t, 20)
 			f.members[1].want(t, 0)

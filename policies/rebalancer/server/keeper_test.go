@@ -32,6 +32,7 @@ type member struct {
 	m      *rm.Machine
 	app    creel.AttemptID
 	reply  int32
+	label  string // of the nodes that it asks for
 	keeper *Keeper
 	stop   context.CancelFunc
 	cut    bool         // it does not reach the store
@@ -165,6 +166,7 @@ func (x *member) want(t *testing.T, n int32) {
 	t.Helper()
 	x.allocate(t, rm.AllocateRequest{Asks: []rm.Ask{{
 		Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: n,
+		Label: rm.LabelExpression{Text: x.label, Given: x.label != ""},
 	}}})
 }
 

@@ -61,7 +61,10 @@ func (k *Follower) steer(ctx context.Context) error {
 	p.looked, p.bound = true, now.Bound
 	list := make([]rebalancer.PacedBudget, len(k.list))
 	for i, b := range k.list {
-		list[i] = rebalancer.PacedBudget{Queue: b.Queue, Share: b.Share, Begins: b.Begins, Ends: b.Ends, Until: b.Until}
+		list[i] = rebalancer.PacedBudget{
+			QueueOn: subcluster.QueueOn{Queue: b.Queue, Label: b.Label}, Share: b.Share, Begins: b.Begins, Ends: b.Ends,
+			Until: b.Until,
+		}
 	}
 	most, bound := p.Look(k.Clock.Now(), list, now.Queues, now.Taken)
 	spent := p.Spent(list, !now.Change)

@@ -77,6 +77,8 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		changes:       s.changes,
 		caps:          s.caps,
 		userCaps:      s.userCaps,
+
+		preemptBudgets: s.preemptBudgets,
 	}
 	p.init(&spec)
 	if s.containers != nil {

@@ -172,13 +172,20 @@ func (s *Scheduler) Planned(q *Queue) *PlannedView {
 // PlannedFor is what of a plan is in force for the queue of an application that waits, on the
 // nodes where it does, and the part of them that its configuration says.
 func (s *Scheduler) PlannedFor(a *App) (plan *PlannedView, configured float64) {
+	q := a.waitsIn()
+	return s.Planned(q), q.absCap
+}
+
+// waitsIn is the queue of an application that waits in the partition where it does: the
+// default one, if it waits there too.
+func (a *App) waitsIn() *Queue {
 	q := a.queue
 	for _, x := range a.parts {
 		if a.pendingCount == 0 && x.pendingCount > 0 {
 			q = x.queue
 		}
 	}
-	return s.Planned(q), q.absCap
+	return q
 }
 
 // ConfiguredQueue is what the configuration gives a queue, as parts of the cluster.

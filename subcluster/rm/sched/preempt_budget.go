@@ -3,6 +3,7 @@
 package sched
 
 import (
+	"maps"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -10,11 +11,12 @@ import (
 )
 
 // PreemptionBudget is this subcluster's share of what may be taken back from others
-// for a queue, and those below it, in one interval. It binds beside the settings of
+// for a queue, and those below it, on the nodes of a label in one interval. It binds beside the settings of
 // preemption, and only until its lease is over: then they alone do. Between users and
 // applications of one leaf it does not bind.
 type PreemptionBudget struct {
 	Queue creel.QueuePath
+	Label string         // "" for nodes without one
 	Share creel.Resource // memory and vcores bind; of other types those that Most names
 	Most  creel.Resource // in the federation, for Why
 	// Begins names the interval: budgets that begin at the same time are of the same one,
@@ -35,10 +37,11 @@ type preemptionBudget struct {
 // spending is what victims that were told in one interval come to, less the pardoned.
 type spending struct{ sum amounts.Vec }
 
-// SetPreemptionBudgets puts budgets in force, in place of all before.
+// SetPreemptionBudgets puts budgets in force, in place of all before, also for labels that do
+// not exist yet.
 func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
-	was := s.preemptBudgets
-	s.preemptBudgets = make(map[creel.QueuePath]*preemptionBudget, len(list))
+	was := maps.Clone(s.preemptBudgets)
+	clear(s.preemptBudgets)
 	for _, b := range list {
 		k := &preemptionBudget{
 			PreemptionBudget: b, amount: s.sizes.Vec(b.Share), spent: &spending{},
@@ -49,20 +52,21 @@ func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
 				k.amount.Set(i, amounts.Unbounded)
 			}
 		}
-		if old := was[b.Queue]; old != nil && old.Begins.Equal(b.Begins) {
+		of := capOf{b.Queue, b.Label}
+		if old := was[of]; old != nil && old.Begins.Equal(b.Begins) {
 			k.spent = old.spent
 		}
-		s.preemptBudgets[b.Queue] = k
+		s.preemptBudgets[of] = k
 	}
 }
 
-// budgetsOf calls yield for the budgets in force of a queue and those above it.
+// budgetsOf calls yield for the budgets in force of a queue and those above it, in this partition.
 func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
 	if len(s.preemptBudgets) == 0 {
 		return
 	}
 	for ; q != nil; q = q.parent {
-		if b := s.preemptBudgets[q.path]; b != nil && s.now < b.until && !yield(b) {
+		if b := s.preemptBudgets[capOf{q.path, s.label}]; b != nil && s.now < b.until && !yield(b) {
 			return
 		}
 	}
@@ -100,9 +104,12 @@ func (r *round) spend(c *claim) {
 	})
 }
 
-// PreemptionLeft tells for a queue what the federation lets be taken back for it, by
-// the budget in force of which the least is left; false without one.
-func (s *Scheduler) PreemptionLeft(q *Queue) (of PreemptionBudget, left creel.Resource, has bool) {
+// PreemptionLeft tells for an application that waits what the federation lets be taken back for
+// its queue on the nodes where it waits, by the budget in force of which the least is left; false
+// without one.
+func (s *Scheduler) PreemptionLeft(a *App) (of PreemptionBudget, left creel.Resource, has bool) {
+	q := a.waitsIn()
+	s = q.s
 	s.budgetsOf(q, func(b *preemptionBudget) bool {
 		rest := above(s, &b.amount, &b.spent.sum)
 		if s.now >= b.ends {

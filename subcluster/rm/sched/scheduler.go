@@ -66,8 +66,8 @@ type Scheduler struct {
 
 	planned *capacities // of the federation's plan; nil: the configured ones hold
 
-	preemptBudgets map[creel.QueuePath]*preemptionBudget // nil without any
-	waiting        int                                   // applications with asks outstanding that may get containers
+	preemptBudgets map[capOf]*preemptionBudget // of all partitions, which share it
+	waiting        int                         // applications with asks outstanding that may get containers
 
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more room than when they were last offered
@@ -122,6 +122,8 @@ func New(cfg *Config) (*Scheduler, error) {
 		userRunning:   map[string]*int{},
 		caps:          map[capOf]*queueCap{},
 		userCaps:      map[capOf]*userCaps{},
+
+		preemptBudgets: map[capOf]*preemptionBudget{},
 	}
 	spec := cfg.Queues
 	s.init(&spec)

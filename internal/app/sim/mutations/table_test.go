@@ -205,6 +205,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
 	},
 	{
+		name:     "a preemption budget of nodes without a label binds on those of one",
+		file:     "subcluster/rm/sched/preempt_budget.go",
+		old:      "		of := capOf{b.Queue, b.Label}\n",
+		wrong:    "		of := capOf{b.Queue, b.Label}\n		if MUTANT {\n			of.label = \"\"\n		}\n",
+		caughtBy: "subcluster/rm TestABudgetOfOtherNodesBindsNothing",
+	},
+	{
+		name:     "preemption budgets on nodes of a label are not given out",
+		file:     "policies/rebalancer/pools.go",
+		old:      "		GivePreemption(r, shares, made, was, now)\n",
+		wrong:    "		if !MUTANT || r.Label == \"\" {\n			GivePreemption(r, shares, made, was, now)\n		}\n",
+		caughtBy: "policies/rebalancer TestNodesOfALabelArePlannedAsAFederationOfTheirOwn",
+	},
+	{
 		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	return s.now < q.cap.until && s.sizes",
