@@ -154,7 +154,7 @@ var features = []feature{
 		[]string{"policies/rebalancer/server.TestTheLeaderFindsWhatIsBroken",
 			"policies/rebalancer/invariants.TestReportsTellWhichInvariantIsBroken"}},
 	{"rebalancer", "limits, plans and capacities of queues on nodes of a label", partial,
-		"a label has no slow starts and moves; in Hadoop's ResourceManagers what is configured counts",
+		"in Hadoop's ResourceManagers what is configured counts",
 		[]string{"policies.TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
 			"e2e/federation.TestAMaximumOnNodesOfALabelHoldsOverTheFederation",
 			"e2e/federation.TestAGuaranteeOnNodesOfALabelFollowsThePlan"}},

@@ -261,6 +261,49 @@ func starting(t *testing.T, used int64) *subcluster.View {
 	return view
 }
 
+// The nodes of a label start slowly by the plan of their own, whatever that of the others says.
+func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
+	view := starting(t, 0)
+	other := *view.Plan
+	other.Starts = []subcluster.MemberStart{{Member: "sc-1", Counts: 1}, {Member: "sc-2", Counts: 1}}
+	other.Labels = []subcluster.LabelPlan{{Label: "gpu", Plan: *view.Plan}}
+	view.Plan = &other
+	for _, used := range []int64{15, 25} { // by the second member, of twenty that count; the first has room for 30
+		for i := range view.Members {
+			view.Members[i].Load.Labels = subcluster.Labels{Known: true, Partitions: []subcluster.Partition{{
+				Label: "gpu", Total: creel.NewResource(100<<10, 100),
+				Used: creel.NewResource([]int64{70, used}[i]<<10, []int64{70, used}[i]),
+			}}}
+		}
+		one := Group{Count: 60, Size: creel.NewResource(1024, 1), Label: "gpu"}
+		plan, err := Default().Split(view, "root.q", one, []Reach{
+			{Member: "sc-1", Home: true, Known: true, Headroom: creel.NewResource(30<<10, 30)},
+			{Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)},
+		}, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[creel.SubclusterID]int64{}
+		for _, s := range plan.Shares {
+			got[s.Member] = s.Count
+		}
+		if want := max(0, 20-used); got["sc-2"] != want || got["sc-1"] != 60-want {
+			t.Errorf("sc-2 may have 20 containers and has %d; asked for are %v", used, got)
+		}
+		sub := Submission{Queue: "root.q", Size: creel.NewResource(1024, 1), Label: "gpu"}
+		for seed := range uint64(20) {
+			home, reason, err := Default().Home(view, sub, nil, seeded(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := reason.String(); used == 25 && (home != "sc-1" ||
+				!strings.Contains(why, "starting slowly with 20% of its nodes of label gpu")) {
+				t.Errorf("with %d in use of 20 the home is %s\n%s", used, home, why)
+			}
+		}
+	}
+}
+
 // A member that starts slowly is asked for what fits into its part, takes no home
 // beyond that, and nothing waits there.
 func TestAMemberThatStartsSlowlyGetsItsPart(t *testing.T) {

@@ -301,44 +301,53 @@ func (d *homeDecision) mayNameSomewhere() bool {
 }
 
 // room is what a member has for a queue and label: free now, waited for, and
-// the size of the whole. Of the partition of a label where the member publishes it, else
-// from the queue's own figures where the member reports them (load), else from the
-// cluster's. A member that starts slowly by the plan has a part of its size, and of that
-// free what nobody uses.
+// the size of the whole. A member that starts slowly by the plan of those nodes has a part of
+// its size, and of that free what nobody uses.
 func room(
 	view *subcluster.View,
 	m *subcluster.Status,
 	load *subcluster.QueueLoad,
 	label string,
 ) (free, pending, total creel.Resource, of string) {
-	if label != "" {
-		if p := m.Load.Labels.Find(label); p != nil {
-			return p.Free(), p.Pending, p.Total, "label"
-		}
-	}
-	total = m.Load.Metrics.Total()
-	if load == nil {
-		free, pending, of = m.Load.Metrics.Available(), m.Load.Metrics.Pending(), "cluster"
-	} else {
-		if total.IsZero() {
-			total = load.Capacity
-		}
-		free, pending, of = load.Free, load.Pending, "queue"
-	}
-	if counts := view.Plan.Counts(m.ID); label == "" && counts < 1 {
-		free = counting(view, m, free)
+	free, pending, total, of = allRoom(m, load, label)
+	if counts := view.Plan.In(label).Counts(m.ID); counts < 1 {
+		free = counting(view, m, label, free)
 		total = total.Scale(int64(counts*1000), 1000)
 	}
 	return free, pending, total, of
 }
 
-// counting is what of the free counts of a member that may start slowly by the plan.
-func counting(view *subcluster.View, m *subcluster.Status, free creel.Resource) creel.Resource {
-	counts := view.Plan.Counts(m.ID)
+// allRoom is room without a plan: of the partition of a label where the member publishes it, else
+// from the queue's own figures where the member reports them (load), else from the
+// cluster's.
+func allRoom(
+	m *subcluster.Status, load *subcluster.QueueLoad, label string,
+) (free, pending, total creel.Resource, of string) {
+	if p := m.Load.Labels.Find(label); p != nil {
+		return p.Free(), p.Pending, p.Total, "label"
+	}
+	total = m.Load.Metrics.Total()
+	if load == nil {
+		return m.Load.Metrics.Available(), m.Load.Metrics.Pending(), total, "cluster"
+	}
+	if total.IsZero() {
+		total = load.Capacity
+	}
+	return load.Free, load.Pending, total, "queue"
+}
+
+// counting is what of the free counts of a member that may start slowly by the plan of the
+// nodes with a label.
+func counting(view *subcluster.View, m *subcluster.Status, label string, free creel.Resource) creel.Resource {
+	counts := view.Plan.In(label).Counts(m.ID)
 	if counts >= 1 {
 		return free
 	}
-	left := m.Load.Metrics.Total().Scale(int64(counts*1000), 1000).Sub(m.Load.Metrics.Allocated())
+	total, used := m.Load.Metrics.Total(), m.Load.Metrics.Allocated()
+	if p := m.Load.Labels.Find(label); p != nil {
+		total, used = p.Total, p.Used
+	}
+	left := total.Scale(int64(counts*1000), 1000).Sub(used)
 	free.MemoryMB = min(free.MemoryMB, max(0, left.MemoryMB)) // further types: the members do not sum them up
 	free.VCores = min(free.VCores, max(0, left.VCores))
 	return free

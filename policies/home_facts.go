@@ -96,7 +96,7 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		if n.Of == "label" {
 			n.Label = f.label
 		}
-		if counts := view.Plan.Counts(m.ID); f.label == "" && counts < 1 {
+		if counts := view.Plan.In(f.label).Counts(m.ID); counts < 1 {
 			r.slow, n.Starting = true, counts
 		}
 	}

@@ -85,6 +85,15 @@ func anyFederation(t *rapid.T) ([]subcluster.Status, *subcluster.Plan) {
 		})
 	}
 	plan.Queues = []subcluster.QueuePlan{queue}
+	if on := *plan; rapid.Bool().Draw(t, "a plan of a label") {
+		on.Starts = nil
+		for i := range members {
+			on.Starts = append(on.Starts, subcluster.MemberStart{
+				Member: members[i].ID, Counts: rapid.SampledFrom([]float64{0.3, 1, 1}).Draw(t, "counts there"),
+			})
+		}
+		plan.Labels = []subcluster.LabelPlan{{Label: "ssd", Plan: on}}
+	}
 	return members, plan
 }
 

@@ -106,7 +106,8 @@ type Numbers struct {
 	// without one.
 	Entitled float64 `json:"entitled,omitempty"`
 	Used     float64 `json:"used,omitempty"`
-	// Starting is the part of its size that it counts with by the plan; 0: all.
+	// Starting is the part of its size, or of its nodes of Label, that it counts with by the plan;
+	// 0: all.
 	Starting float64 `json:"starting,omitempty"`
 	// Text is of rules that go by something else.
 	Text string `json:"text,omitempty"`
@@ -141,7 +142,11 @@ func (n Numbers) String() string {
 		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of %s", 100*n.Entitled, 100*n.Used, WholeOf(n.Label))
 	}
 	if n.Starting > 0 {
-		text += fmt.Sprintf(", starting slowly with %.0f%% of its size", 100*n.Starting)
+		size := "size"
+		if n.Label != "" {
+			size = "nodes of label " + n.Label
+		}
+		text += fmt.Sprintf(", starting slowly with %.0f%% of its %s", 100*n.Starting, size)
 	}
 	return text
 }

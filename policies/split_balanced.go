@@ -214,7 +214,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 // slow reports whether the member starts slowly by the plan: it is asked for what fits
 // into its part, and for nothing that waits.
 func (d *splitDecision) slow(i int) bool {
-	return d.label(i) == "" && d.view.Plan.Counts(d.reach[i].Member) < 1
+	return d.view.Plan.In(d.label(i)).Counts(d.reach[i].Member) < 1
 }
 
 func btoi(b bool) int {
@@ -312,8 +312,9 @@ func (d *splitDecision) size(i int) float64 {
 	if !ok {
 		return 1
 	}
-	if p := m.Load.Labels.Find(d.label(i)); p != nil {
-		return max(1, float64(fitting(p.Total, d.group.Size)))
+	total, label := m.Load.Metrics.Total(), d.label(i)
+	if p := m.Load.Labels.Find(label); p != nil {
+		total = p.Total
 	}
-	return max(1, float64(fitting(m.Load.Metrics.Total(), d.group.Size))*d.view.Plan.Counts(m.ID))
+	return max(1, float64(fitting(total, d.group.Size))*d.view.Plan.In(label).Counts(m.ID))
 }

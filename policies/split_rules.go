@@ -289,7 +289,10 @@ func (d *splitDecision) room(i int) int64 {
 	switch {
 	case label != "" && ok && m.Load.Labels.Known:
 		// A headroom is that of nodes without a label.
-		f, pending, _, _ := room(d.view, m, m.QueueOn(d.queue, label), label)
+		f, pending, _, _ := allRoom(m, m.QueueOn(d.queue, label), label)
+		if !r.Home {
+			f = counting(d.view, m, label, f)
+		}
 		if free = f.Sub(pending); r.Stuck {
 			free = creel.Resource{}
 		}
@@ -299,7 +302,7 @@ func (d *splitDecision) room(i int) int64 {
 		f, pending, _, _ := room(d.view, m, m.QueueOn(d.queue, label), label)
 		free = f.Sub(pending)
 	case ok && label == "" && !r.Home:
-		free = counting(d.view, m, free)
+		free = counting(d.view, m, label, free)
 	}
 	n := fitting(free, d.group.Size)
 	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.localAt(i))

@@ -127,6 +127,16 @@ func (v *View) In(label string) *View {
 	return &out
 }
 
+// In is View.In for one member.
+func (m *Status) In(label string) *Status {
+	if label == "" {
+		return m
+	}
+	out := *m
+	out.Load = m.Load.in(label)
+	return &out
+}
+
 // Labels are those of nodes that members in the view have, sorted.
 func (v *View) Labels() (labels []string) {
 	if v == nil {

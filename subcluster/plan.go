@@ -88,6 +88,22 @@ func (p *Plan) EachBudget(yield func(b *PreemptionBudget, label string) bool) {
 	}
 }
 
+// EachSlow is EachQueue for members that count with a part of their size only.
+func (p *Plan) EachSlow(yield func(s *MemberStart, label string) bool) {
+	for i := range p.Starts {
+		if s := &p.Starts[i]; s.Slow() && !yield(s, "") {
+			return
+		}
+	}
+	for i := range p.Labels {
+		for j := range p.Labels[i].Starts {
+			if s := &p.Labels[i].Starts[j]; s.Slow() && !yield(s, p.Labels[i].Label) {
+				return
+			}
+		}
+	}
+}
+
 // MemberSize is a member that a plan counts with.
 type MemberSize struct {
 	Member creel.SubclusterID `json:"member"`
@@ -117,9 +133,13 @@ const (
 // Slow reports whether the member counts with a part of its size only.
 func (s *MemberStart) Slow() bool { return !s.Away && s.Counts < 1 }
 
-// String tells people.
-func (s *MemberStart) String() string {
-	return fmt.Sprintf("%s counts with %.0f%% of its size: %s; all of it in %s", s.Member, 100*s.Counts, s.Why,
+// Text tells people of one on nodes of a label, "" for those without one.
+func (s *MemberStart) Text(label string) string {
+	size := "size"
+	if label != "" {
+		size = "nodes of label " + label
+	}
+	return fmt.Sprintf("%s counts with %.0f%% of its %s: %s; all of it in %s", s.Member, 100*s.Counts, size, s.Why,
 		(time.Duration(s.LeftMS) * time.Millisecond).Round(time.Second))
 }
 

@@ -116,10 +116,8 @@ func rebalancerPlan() *cobra.Command {
 		if err := printPlan(c, f.printer, plan); err != nil || f.printer.format != "table" || dryRun {
 			return err
 		}
-		for i := range plan.Starts {
-			if s := &plan.Starts[i]; s.Slow() {
-				fmt.Fprintln(c.OutOrStdout(), s)
-			}
+		for s, label := range plan.EachSlow {
+			fmt.Fprintln(c.OutOrStdout(), s.Text(label))
 		}
 		switch text := c.OutOrStdout(); {
 		case state.Paused != nil:
@@ -200,9 +198,9 @@ func rebalancerWhy() *cobra.Command {
 				tellPlan(w, parts[label], label)
 				tellPlanned(w, tree.Queues, found.Queue, label)
 			}
-			for i := range state.Plan.Starts {
-				if s := &state.Plan.Starts[i]; s.Slow() {
-					fmt.Fprintln(w, s)
+			for s, label := range state.Plan.EachSlow {
+				if _, of := parts[label]; of {
+					fmt.Fprintln(w, s.Text(label))
 				}
 			}
 			for _, e := range state.Escrow {

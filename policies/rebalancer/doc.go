@@ -66,7 +66,7 @@
 // Queue capacities in creel's ResourceManagers follow the plan under its lease
 // (GiveCapacities, MemberCapacities).
 //
-// Nodes of a label are a pool of their own, with a tree, plans and records of escrow for each
+// Nodes of a label are a pool of their own, with a tree, plans, budgets and records of escrow for each
 // (ReadPools; docs/adr/0027-a-pool-of-nodes-for-each-label.md).
 //
 // Not yet: capacities in Hadoop's on nodes of labels, and amounts, do not follow. Of several

@@ -27,6 +27,7 @@ type WaitingApplication struct {
 	Home        creel.SubclusterID
 	Queue       creel.QueuePath
 	Submitted   time.Time
+	Label       string // of the nodes on which its AM's container is to be
 }
 
 // PastMove is a move that was begun, and where it is or how it went.
@@ -58,11 +59,11 @@ type ChosenMove struct {
 	Why         string              `json:"why"`
 }
 
-// place is a member that could take applications.
+// place is a member that could take applications whose AMs are on nodes of one label.
 type place struct {
-	member *subcluster.Status
-	room   float64 // of its size that is free and that nobody waits for, less what is on its way there
-	each   float64 // of its size that one more application is taken to use
+	member *subcluster.Status // as these nodes are alone
+	room   float64            // of its size that is free and that nobody waits for, less what is on its way there
+	each   float64            // of its size that one more application is taken to use
 }
 
 // ChooseMoves chooses which applications move now, and says in words what keeps others
@@ -73,13 +74,19 @@ type place struct {
 //     than in one that has room and nobody waiting: the youngest first, since it would
 //     wait longest.
 //
-// An application goes where most room is, among the members that take applications and
-// have its queue; what a drain moves goes where least waits if there is no room.
+// An application whose AM is on nodes of a label is judged by these nodes alone, and goes to
+// members that have such. It goes where most room is, among the members that take applications and
+// have its queue there; what a drain moves goes where least waits if there is no room.
 func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
 	budget := terms.PerMinute
 	lately := map[creel.ApplicationID]bool{}
 	left := map[from]int{}
-	places := placesOf(in)
+	pools := map[string][]place{} // by label
+	for _, a := range in.Waiting {
+		if _, known := pools[a.Label]; !known {
+			pools[a.Label] = placesOf(in, a.Label)
+		}
+	}
 	for _, p := range in.Past {
 		age := in.Now.Sub(p.At)
 		if p.Under || age < terms.Again {
@@ -90,7 +97,9 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 			left[from{p.From, p.Queue}]++
 		}
 		if p.Under {
-			taken(places, p.To)
+			for _, places := range pools {
+				taken(places, p.To)
+			}
 		}
 	}
 	var drained, loaded []WaitingApplication
@@ -122,11 +131,11 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		left[from{a.Home, a.Queue}]++
 	}
 	for _, a := range drained {
-		to := best(places, a, func(*place) bool { return true })
+		to := best(pools[a.Label], a, func(*place) bool { return true })
 		switch {
 		case to == nil:
-			note("what waits in queue %s of %s stays: no other member that takes applications has that queue",
-				a.Queue, a.Home)
+			note("what waits in queue %s of %s%s stays: no other member that takes applications has that queue%s",
+				a.Queue, a.Home, onLabel(a.Label), map[bool]string{true: " there"}[a.Label != ""])
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		default:
@@ -134,12 +143,12 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		}
 	}
 	for _, a := range loaded {
-		home, ok := in.View.Member(a.Home)
-		if !ok || !home.State.Alive() {
+		member, ok := in.View.Member(a.Home)
+		if !ok || !member.State.Alive() {
 			continue
 		}
-		use := inUse(home)
-		to := best(places, a, func(p *place) bool {
+		use := inUse(member.In(a.Label))
+		to := best(pools[a.Label], a, func(p *place) bool {
 			return p.room >= p.each && inUse(p.member)+terms.DeadBand <= use
 		})
 		key := from{a.Home, a.Queue}
@@ -147,18 +156,25 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		case in.Optout != nil && in.Optout(a.Queue):
 			note("queue %s has opted out", a.Queue)
 		case to == nil:
-			note("what waits in queue %s of %s stays: no member with that queue has room and is used less by %.0f %%",
-				a.Queue, a.Home, 100*terms.DeadBand)
+			note("what waits in queue %s of %s%s stays: no member with that queue has room and is used less by %.0f %%",
+				a.Queue, a.Home, onLabel(a.Label), 100*terms.DeadBand)
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		case left[key] >= max(1, most):
 			note("of what waits in queue %s of %s, %.0f %% a minute are moved", a.Queue, a.Home, terms.QueuePercent)
 		default:
-			choose(a, to, fmt.Sprintf("%.0f %% of %s is in use and it waits there, %.0f %% of %s",
-				100*use, a.Home, 100*inUse(to.member), to.member.ID))
+			choose(a, to, fmt.Sprintf("%.0f %% of %s%s is in use and it waits there, %.0f %% of %s",
+				100*use, a.Home, onLabel(a.Label), 100*inUse(to.member), to.member.ID))
 		}
 	}
 	return chosen, notes
+}
+
+func onLabel(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " on nodes of label " + label
 }
 
 // from is a queue of a member.
@@ -180,8 +196,8 @@ func part(of, all int64) float64 {
 	return max(0, float64(of)/float64(all))
 }
 
-// placesOf are the members that take applications now.
-func placesOf(in *MoveInput) (out []place) {
+// placesOf are the members that take applications now and have nodes of a label.
+func placesOf(in *MoveInput, label string) (out []place) {
 	if in.View == nil {
 		return nil
 	}
@@ -190,10 +206,14 @@ func placesOf(in *MoveInput) (out []place) {
 		if _, empty := in.Drained[m.ID]; empty || m.State != subcluster.StateActive || m.Load.Refusing != "" {
 			continue
 		}
-		c := &m.Load.Metrics
-		p := place{member: m, room: 1 - inUse(m), each: 0.01}
+		c := &m.Load.Metrics // numbers of applications are of all nodes
+		on := m.In(label)
+		if label != "" && (on.Load.Metrics.Total().IsZero() || len(on.Load.Queues) == 0) {
+			continue
+		}
+		p := place{member: on, room: 1 - inUse(on), each: 0.01}
 		if c.AppsRunning > 0 {
-			p.each = min(1, inUse(m)/float64(c.AppsRunning))
+			p.each = min(1, inUse(on)/float64(c.AppsRunning))
 		}
 		p.each = max(p.each, 0.0001)
 		p.room -= float64(c.AppsPending) * p.each

@@ -31,7 +31,7 @@ func moveMember(id creel.SubclusterID, state subcluster.State, used, running, wa
 func waitingIn(home creel.SubclusterID, queue creel.QueuePath, n int) (out []WaitingApplication) {
 	for i := range n {
 		out = append(out, WaitingApplication{
-			creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, home, queue, time.Unix(int64(i), 0),
+			creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, home, queue, time.Unix(int64(i), 0), "",
 		})
 	}
 	return out
@@ -49,7 +49,7 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 		Waiting: waitingIn("sc-1", "root.a", 5),
 	}
 	in.Waiting = append(in.Waiting, WaitingApplication{
-		creel.ApplicationID{ClusterTimestamp: 2, ID: 1}, "sc-1", "root.only", time.Unix(0, 0)})
+		creel.ApplicationID{ClusterTimestamp: 2, ID: 1}, "sc-1", "root.only", time.Unix(0, 0), ""})
 	in.Past = []PastMove{
 		{Application: in.Waiting[0].Application, From: "sc-1", To: "sc-2", At: time.Unix(400, 0)}, // not again for ten minutes
 	}
@@ -114,5 +114,47 @@ func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
 	in.View.Members[1].Load.Metrics.AppsPending = 11
 	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
 		t.Errorf("others wait there for the room: %v", chosen)
+	}
+}
+
+// What waits for nodes of a label goes by these alone: to members that have them and its queue there.
+func TestWhatWaitsForNodesOfALabelMovesByTheRoomThere(t *testing.T) {
+	on := func(m subcluster.Status, used int64, queues ...creel.QueuePath) subcluster.Status {
+		m.Load.Labels = subcluster.Labels{Known: true, Partitions: []subcluster.Partition{{
+			Label: "gpu", Total: creel.NewResource(100<<10, 100), Used: creel.NewResource(used<<10, used),
+		}}}
+		for _, q := range queues {
+			m.Load.Queues = append(m.Load.Queues, subcluster.QueueLoad{Queue: q, Label: "gpu"})
+		}
+		return m
+	}
+	in := &MoveInput{
+		View: subcluster.NewView(time.Time{}, []subcluster.Status{
+			on(moveMember("sc-1", subcluster.StateActive, 10, 10, 5, "root.a"), 100, "root.a"),
+			moveMember("sc-2", subcluster.StateActive, 0, 0, 0, "root.a"), // idle, and without such nodes
+			on(moveMember("sc-3", subcluster.StateActive, 100, 10, 0, "root.a"), 50, "root.a"),
+			on(moveMember("sc-4", subcluster.StateActive, 0, 0, 0, "root.a"), 0), // whose queue may not use them
+		}, nil),
+		Now: time.Unix(1000, 0), Waiting: waitingIn("sc-1", "root.a", 5),
+	}
+	for i := range in.Waiting {
+		in.Waiting[i].Label = "gpu"
+	}
+	terms := usualTerms
+	terms.Loaded, terms.QueuePercent = true, 100
+	chosen, notes := ChooseMoves(in, terms)
+	if len(chosen) != 5 || chosen[0].To != "sc-3" ||
+		chosen[0].Why != "100 % of sc-1 on nodes of label gpu is in use and it waits there, 50 % of sc-3" {
+		t.Fatalf("%+v %q", chosen, notes)
+	}
+	in.View.Members[2].Load.Labels.Partitions[0].Used = creel.NewResource(90<<10, 90)
+	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 ||
+		!strings.Contains(fmt.Sprint(notes), "of sc-1 on nodes of label gpu stays") {
+		t.Errorf("within the dead band: %+v %q", chosen, notes)
+	}
+	in.Drained = map[creel.SubclusterID]string{"sc-1": "sc-1 is drained", "sc-3": "sc-3 is drained"}
+	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 ||
+		!strings.Contains(fmt.Sprint(notes), "no other member that takes applications has that queue there") {
+		t.Errorf("nobody has such nodes for the queue: %+v %q", chosen, notes)
 	}
 }

@@ -131,3 +131,33 @@ func TestAMemberThatReportsNothingOfALabelIsNotPlanned(t *testing.T) {
 		t.Fatalf("%+v", pools)
 	}
 }
+
+// A member's nodes of a label start slowly by what was there before, whatever it has of others.
+func TestNodesOfALabelStartSlowlyByThemselves(t *testing.T) {
+	totals := [2]creel.Resource{creel.NewResource(102400, 100), creel.NewResource(102400, 100)}
+	members := poolMembers(totals, [2][]subcluster.QueueLoad{
+		{{Queue: "root.a"}, {Queue: "root.a", Label: "gpu"}}, {{Queue: "root.a"}, {Queue: "root.a", Label: "gpu"}},
+	})
+	members[0].Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: totals[0]})
+	start := time.Unix(1000, 0)
+	var plan *subcluster.Plan
+	for i := range 20 { // minutes, with plans of two
+		at := start.Add(time.Duration(i) * time.Minute)
+		if i == 10 { // the second gets such nodes
+			members[1].Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: totals[1]})
+		}
+		pools := ReadPools(subcluster.NewView(at, members, nil), &Tree{}, plan, 4*time.Minute)
+		plan = (&Planner{}).PlanPools(pools, plan, Shaping{SlowStart: 4 * time.Minute}, false, at)
+		plan.Stamp(int64(i), at)
+		one, two := plan.In("gpu").Counts("sc-1"), plan.In("gpu").Counts("sc-2")
+		if others := plan.Counts("sc-2"); others != 1 || one != 1 {
+			t.Fatalf("minute %d: its nodes without the label count with %v, the first's with %v", i, others, one)
+		}
+		if want := min(1, 0.1+0.25*float64(i-9)); i >= 10 && (two < want-0.26 || two > want+1e-9) {
+			t.Fatalf("minute %d: the new nodes count with %v", i, two)
+		}
+	}
+	if plan.In("gpu").Counts("sc-2") != 1 {
+		t.Errorf("at the end they count with %v", plan.In("gpu").Counts("sc-2"))
+	}
+}

@@ -92,7 +92,7 @@ func TestAMemberThatWasAwayComesBackAsSlowlyAsItWasAwayLong(t *testing.T) {
 	s.nodes["sc-3"] = 100
 	p := s.plan(10 * time.Second)
 	s.counts("sc-3", 0.1)
-	if text := p.Starts[2].String(); text != "sc-3 counts with 10% of its size: it was away; all of it in 1m30s" {
+	if text := p.Starts[2].Text(""); text != "sc-3 counts with 10% of its size: it was away; all of it in 1m30s" {
 		t.Error(text)
 	}
 	given := 0.0

@@ -71,10 +71,8 @@ func loadRebalancer(c *pages.Call) (any, error) {
 	if plan == nil {
 		return &p, nil
 	}
-	for i := range plan.Starts {
-		if s := &plan.Starts[i]; s.Slow() {
-			p.Sentence += " " + s.String() + "."
-		}
+	for s, label := range plan.EachSlow {
+		p.Sentence += " " + s.Text(label) + "."
 	}
 	for q, label := range plan.EachQueue {
 		p.Queues = append(p.Queues, planRow{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -81,7 +82,8 @@ type Waits struct {
 	Application creel.ApplicationID
 	Queue       creel.QueuePath
 	Submitted   time.Time
-	Held        int64 // the number of the claim under which it is held; 0: it is not
+	Label       string // of the nodes on which its AM's container is to be
+	Held        int64  // the number of the claim under which it is held; 0: it is not
 }
 
 // Waiting lists what waits in a member.
@@ -108,10 +110,18 @@ func Waiting(ctx context.Context, m *remote.Member) ([]Waits, error) {
 		}
 		out = append(out, Waits{
 			yarnpb.ToApplicationID(a.GetApplicationId()), creel.QueuePath(a.GetQueue()),
-			time.UnixMilli(a.GetStartTime()), yarnpb.HeldUnder(a),
+			time.UnixMilli(a.GetStartTime()), amLabel(a), yarnpb.HeldUnder(a),
 		})
 	}
 	return out, nil
+}
+
+// amLabel is the label of the nodes of an application's AM, "" for those without one.
+func amLabel(a *yarnpb.ApplicationReportProto) string {
+	if label := a.GetAmNodeLabelExpression(); !strings.HasPrefix(label, "<") { // "<DEFAULT_PARTITION>", "<Not set>"
+		return label
+	}
+	return ""
 }
 
 // End ends an application at a member that is not its home: what the member holds for a

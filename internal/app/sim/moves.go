@@ -210,6 +210,7 @@ func (t *task) waiting(at creel.SubclusterID) ([]rebalancer.WaitingApplication, 
 				if !v.Unmanaged && v.State == creel.AppAccepted && v.Containers == 0 {
 					out = append(out, rebalancer.WaitingApplication{
 						Application: v.ID, Home: c.id, Queue: v.Queue, Submitted: v.Submitted,
+						Label: v.AMLabel,
 					})
 				}
 			}

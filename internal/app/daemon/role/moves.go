@@ -266,6 +266,7 @@ func (m *mover) chosen(
 		for _, w := range list {
 			in.Waiting = append(in.Waiting, rebalancer.WaitingApplication{
 				Application: w.Application, Home: status.ID, Queue: w.Queue, Submitted: w.Submitted,
+				Label: w.Label,
 			})
 		}
 	}

@@ -219,6 +219,20 @@ var table = []mutation{
 		caughtBy: "policies/rebalancer TestNodesOfALabelArePlannedAsAFederationOfTheirOwn",
 	},
 	{
+		name:     "nodes of a label that start slowly are asked for all their room",
+		file:     "policies/split_rules.go",
+		old:      "		if !r.Home {\n			f = counting(",
+		wrong:    "		if !r.Home && !MUTANT {\n			f = counting(",
+		caughtBy: "policies TestAMemberStartsSlowlyOnNodesOfALabel",
+	},
+	{
+		name:     "what waits for nodes of a label moves by the room of the others",
+		file:     "policies/rebalancer/moves.go",
+		old:      "		on := m.In(label)\n",
+		wrong:    "		on := m.In(label)\n		if MUTANT {\n			on = m\n		}\n",
+		caughtBy: "policies/rebalancer TestWhatWaitsForNodesOfALabelMovesByTheRoomThere",
+	},
+	{
 		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	return s.now < q.cap.until && s.sizes",
