@@ -3,7 +3,6 @@
 package federation
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,21 +18,31 @@ import (
 // changeable has queues changed by calls, in either ResourceManager.
 var changeable = hadoop.Conf{"yarn.scheduler.configuration.store.class": "memory"}
 
-// A ResourceManager of ours and one of Hadoop's drift from the document; one command shows
-// it, mends both, and takes it back. What the scheduler documents of both say is what counts.
+// A ResourceManager of ours and one of Hadoop's drift from the document, on nodes of a label and on
+// those without one; one command shows it, mends both, and takes it back. What the scheduler documents
+// of both say is what counts.
 func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
-	ours := f.StartSubcluster(t, 1, changeable)
+	conf := changeable.With(labelConf)
+	ours := f.StartSubcluster(t, 1, conf)
 	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
-	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: changeable})
+	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: conf.With(hadoop.Conf{
+		"yarn.node-labels.fs-store.root-dir": "file://" + tempDir(t, "labels"),
+	})})
 	other := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses, address: "127.0.0.3"}
 	other.Node = f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses)
 	f.Subclusters = []*Subcluster{ours, other}
 	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", other.ID)
+	for _, s := range f.Subclusters {
+		startSimulated(t, s, 4096)
+	}
 	f.StartRouter(t, 1, nil)
-	f.Await(t, 2)
+	f.Await(t, 4) // nodes
+	for _, s := range f.Subclusters {
+		labelNodes(t, s, 1)
+	}
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 2)
 	creel := func(args ...string) string {
@@ -52,7 +61,8 @@ func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 		t.Helper()
 		for _, s := range f.Subclusters {
 			c := capacities(s)
-			got := fmt.Sprintf("default %.0f other %.0f new %.0f", c["default"], c["other"], c["new"])
+			got := fmt.Sprintf("default %.0f other %.0f new %.0f, gpu %.0f %.0f", c["default"], c["other"], c["new"],
+				queueOf(t, s, "default").capacityOn("gpu"), queueOf(t, s, "other").capacityOn("gpu"))
 			if got != want {
 				t.Errorf("queues of %s: %s, want %s", s.ID, got, want)
 			}
@@ -66,29 +76,42 @@ func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 		}
 	}
 	file := filepath.Join(tempDir(t, "document"), "federation.yaml")
-	document := "queues:\n- {queue: root.default, guarantee: 50%}\n- {queue: root.new, guarantee: 20%}\n"
+	document := "queues:\n- {queue: root.default, guarantee: 50%, labels: {gpu: {guarantee: 40%}}}\n" +
+		"- {queue: root.new, guarantee: 20%}\n- {queue: root.other, labels: {gpu: {guarantee: 60%}}}\n"
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shows("no queues yet", func(text string) bool { return strings.Count(text, "members") >= 3 })
 	// A member registers before it tells of its queues.
 	if process.Poll(nil, func() bool {
-		var doc json.RawMessage
+		var doc struct {
+			Queues []struct {
+				Queue, Label string
+				Members      map[string]any
+			}
+		}
 		_, err := Call(t, http.MethodGet, web, "/api/v1/queues", nil, &doc)
-		return err == nil && strings.Count(string(doc), `"`+other.ID+`"`) >= 3
+		known := map[string]int{}
+		for _, q := range doc.Queues {
+			known[q.Queue+" "+q.Label] = len(q.Members)
+		}
+		return err == nil && known["root.default "] == 2 && known["root.other "] == 2 && known["root.other gpu"] == 2
 	}) != nil {
-		t.Fatalf("the router does not know the queues of %s:\n%s", other.ID, creel("queue", "list", "-o", "json"))
+		t.Fatalf("the router does not know the queues of both:\n%s", creel("queue", "show", "--federation", "-o", "json"))
 	}
-	is("default 70 other 30 new 0")
+	is("default 70 other 30 new 0, gpu 0 100")
 	creel("queue", "apply", "-f", file)
+	shows("nothing of the drift on nodes of the label", func(text string) bool {
+		return strings.Contains(text, "members' files guarantee 0.0% of the federation, the document 40.0%")
+	})
 	t.Log(creel("queue", "mend", "--dry-run"))
-	is("default 70 other 30 new 0")
+	is("default 70 other 30 new 0, gpu 0 100")
 	made := creel("queue", "mend")
 	t.Log(made)
-	is("default 50 other 30 new 20")
+	is("default 50 other 30 new 20, gpu 40 60")
 	shows("drift is left", func(text string) bool {
 		return !strings.Contains(text, "without such") && !strings.Contains(text, "files guarantee")
 	})
 	t.Log(creel("queue", "mend", "--undo", regexp.MustCompile(`--undo (\d+)`).FindStringSubmatch(made)[1]))
-	is("default 70 other 30 new 0")
+	is("default 70 other 30 new 0, gpu 0 100")
 }

@@ -139,6 +139,12 @@ type queueNow struct {
 		AbsoluteCapacity float64
 		PlanVersion      int64
 	}
+	Capacities struct {
+		QueueCapacitiesByPartition []struct {
+			PartitionName string
+			Capacity      float64
+		}
+	}
 	Resources struct {
 		ResourceUsagesByPartition []struct {
 			PartitionName string
@@ -158,6 +164,16 @@ func (q queueNow) usedOn(label string) int {
 	for _, p := range q.Resources.ResourceUsagesByPartition {
 		if p.PartitionName == label {
 			return p.Used.Memory
+		}
+	}
+	return 0
+}
+
+// capacityOn is its capacity on nodes of a label, in percent.
+func (q queueNow) capacityOn(label string) float64 {
+	for _, p := range q.Capacities.QueueCapacitiesByPartition {
+		if p.PartitionName == label {
+			return p.Capacity
 		}
 	}
 	return 0
