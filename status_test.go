@@ -154,7 +154,7 @@ var features = []feature{
 		[]string{"policies/rebalancer/server.TestTheLeaderFindsWhatIsBroken",
 			"policies/rebalancer/invariants.TestReportsTellWhichInvariantIsBroken"}},
 	{"rebalancer", "limits, plans and capacities of queues on nodes of a label", partial,
-		"in Hadoop's ResourceManagers what is configured counts",
+		"maxima in Hadoop's ResourceManagers are what is configured",
 		[]string{"policies.TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
 			"e2e/federation.TestAMaximumOnNodesOfALabelHoldsOverTheFederation",
 			"e2e/federation.TestAGuaranteeOnNodesOfALabelFollowsThePlan"}},

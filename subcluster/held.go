@@ -47,10 +47,18 @@ func ConfiguredQueues(conf map[string]string) map[string]string {
 	return out
 }
 
-// levelOf is the queue above that of a setting.
+// onLabel is before the label in a setting of what a queue has on nodes with one.
+const onLabel = ".accessible-node-labels."
+
+// levelOf is the queue above that of a setting, on the nodes of its label.
 func levelOf(name string) string {
+	label := ""
+	if at := strings.LastIndex(name, onLabel); at >= 0 {
+		label, _, _ = strings.Cut(name[at+len(onLabel):], ".")
+		name = name[:at] + "." // its last part is that of a setting
+	}
 	for range 2 {
 		name = name[:max(0, strings.LastIndexByte(name, '.'))]
 	}
-	return name
+	return name + ".." + label
 }

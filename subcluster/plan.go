@@ -49,6 +49,11 @@ type Plan struct {
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
 }
 
+// GivesCapacities reports whether queues are to have capacities by the plan on any nodes.
+func (p *Plan) GivesCapacities() bool {
+	return p.Capacities || slices.ContainsFunc(p.Labels, func(l LabelPlan) bool { return l.Capacities })
+}
+
 // LabelPlan is the plan of the nodes with a label.
 type LabelPlan struct {
 	Label string `json:"label"`

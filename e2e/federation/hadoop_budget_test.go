@@ -37,30 +37,33 @@ func preempted(t testing.TB, web string) int {
 func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	const each, budget, interval = 512, 2048, 15 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
-	conf := hadoop.Conf{
-		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
-		"yarn.resourcemanager.scheduler.monitor.enable":       "true",
-		prefix + "monitoring_interval":                        "5000",
-		prefix + "max_wait_before_kill":                       "3000",
-		prefix + "total_preemption_per_round":                 "1",
-		prefix + "natural_termination_factor":                 "1",
-	}
+	conf := labelConf.With(hadoop.Conf{
+		"yarn.resourcemanager.scheduler.monitor.enable": "true",
+		prefix + "monitoring_interval":                  "5000",
+		prefix + "max_wait_before_kill":                 "3000",
+		prefix + "total_preemption_per_round":           "1",
+		prefix + "natural_termination_factor":           "1",
+	})
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
 	ours := f.StartSubcluster(t, 1, conf)
 	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: changeable.With(conf, hadoop.Conf{
 		"yarn.am.liveness-monitor.expiry-interval-ms":         "900000",
+		"yarn.node-labels.fs-store.root-dir":                  "file://" + tempDir(t, "labels"),
 		"yarn.scheduler.capacity.root.other.maximum-capacity": "100",
 	})})
 	far := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses}
 	f.Subclusters = []*Subcluster{ours, far}
 	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", far.ID)
 	for _, s := range f.Subclusters {
-		startSimulated(t, s, 8192)
+		startSimulatedNodes(t, s, 2, 8192)
 	}
 	f.StartRouter(t, 1, nil)
-	f.Await(t, 2)
+	f.Await(t, 4) // nodes
+	for _, s := range f.Subclusters {
+		labelNodes(t, s, 1)
+	}
 	AwaitActive(t, f.RouterAddresses[0].Web, 2)
 	f.startRebalancer(t)
 	f.applyTree(t, "queues:\n- {queue: root.default, preemption: {memory: 2048}, preemption_seconds: 15}\n")
@@ -141,14 +144,17 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 
 // followsAtHadoop has a queue guaranteed most of the federation, which waits in a
 // member of Hadoop's: the capacities there follow the plan, and are as configured again when
-// plans are paused. What Hadoop's scheduler says is what counts.
+// plans are paused. So on nodes of a label, of which nothing is configured for the queue. What Hadoop's
+// scheduler says is what counts.
 func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
 	t.Helper()
 	configured := queueOf(t, far, "default").AbsoluteCapacity
 	began := time.Now()
-	f.applyTree(t, "queues:\n- {queue: root.default, guarantee: 90%, preemption: {memory: 2048}, preemption_seconds: 15}\n")
+	f.applyTree(t, "queues:\n- {queue: root.default, guarantee: 90%, preemption: {memory: 2048}, preemption_seconds: 15, "+
+		"labels: {gpu: {guarantee: 90%}}}\n")
 	for range 8 { // with what waits already it wants more there than is configured
 		submitSleep(t, far.Addresses.Web, "default", each)
+		submitSleepOn(t, "gpu", far.Addresses.Web, "default", each)
 	}
 	is := func() float64 { return queueOf(t, far, "default").AbsoluteCapacity }
 	if process.Poll(nil, func() bool { return is() >= configured+4 }) != nil {
@@ -159,6 +165,16 @@ func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
 	if other := queueOf(t, far, "other").AbsoluteCapacity; other+is() < 99.9 || other+is() > 100.1 {
 		t.Errorf("the two have %.2f and %.2f%%", is(), other)
 	}
+	gpu := func(queue string) float64 { return queueOf(t, far, queue).capacityOn("gpu") }
+	if process.Poll(nil, func() bool { return gpu("default") >= 5 }) != nil {
+		t.Fatalf("of the label nothing is configured, and in force are %.2f%%\n%s", gpu("default"),
+			f.operate(t, "rebalancer", "why", "root.default"))
+	}
+	sum := gpu("default") + gpu("other")
+	t.Logf("on nodes of the label %.2f%% are in force after %.1f s", gpu("default"), time.Since(began).Seconds())
+	if sum < 99.9 || sum > 100.1 {
+		t.Errorf("on nodes of the label the two have %.2f%%", sum)
+	}
 	text := ""
 	if process.Poll(nil, func() bool {
 		text = f.operate(t, "rebalancer", "why", "root.default")
@@ -168,7 +184,7 @@ func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
 	}
 	t.Log(text)
 	f.operate(t, "rebalancer", "pause", "--reason", "test")
-	if process.Poll(nil, func() bool { return is() == configured }) != nil {
-		t.Errorf("plans are paused, and in force are %.2f of %.2f%%", is(), configured)
+	if process.Poll(nil, func() bool { return is() == configured && gpu("default") == 0 && gpu("other") == 100 }) != nil {
+		t.Errorf("plans are paused, and in force are %.2f of %.2f%%, on nodes of the label %.2f", is(), configured, gpu("default"))
 	}
 }

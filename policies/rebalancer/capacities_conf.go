@@ -27,25 +27,63 @@ type confQueue struct {
 // makesQueues are the settings by which a queue makes queues on demand.
 var makesQueues = [...]string{"auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"}
 
-// queues are those of a configuration below root, by path, and false where capacities of some
-// are amounts. Queues that make queues of their own count as leaves: what those get is theirs.
-func (c QueueConf) queues() (out []confQueue, ok bool) {
+// labelKey is a setting of what a queue has on the nodes of a label, "" for those without one.
+func labelKey(label, what string) string {
+	if label == "" {
+		return what
+	}
+	return labelList + "." + label + "." + what
+}
+
+// labels are those on whose nodes capacities are configured, after "" for those without one.
+func (c QueueConf) labels() []string {
+	out := []string{""}
+	for name := range c {
+		if _, rest, ok := strings.Cut(name, "."+labelList+"."); ok {
+			if label, what, _ := strings.Cut(rest, "."); what == "capacity" {
+				out = append(out, label)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// queues are those of a configuration below root on the nodes of a label, by path, and false where
+// capacities of some are amounts. Queues that make queues of their own count as leaves: what those
+// get is theirs. Queues that may not use the label are left out, and all below one that has none of it
+// and queues below it: Hadoop has them be at nothing together.
+func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 	get := func(path creel.QueuePath, key string) string {
 		return strings.TrimSpace(c[capacityPrefix+string(path)+"."+key])
 	}
-	var walk func(above creel.QueuePath, share, most float64) bool
-	walk = func(above creel.QueuePath, share, most float64) bool {
-		from, sum := len(out), 0.0
+	may := func(path creel.QueuePath, above bool) bool {
+		text, own := c[capacityPrefix+string(path)+"."+labelList]
+		if label == "" || !own {
+			return above
+		}
+		return slices.ContainsFunc(strings.Split(text, ","), func(name string) bool {
+			name = strings.TrimSpace(name)
+			return name == "*" || name == label
+		})
+	}
+	var walk func(above creel.QueuePath, share, most float64, access bool) bool
+	walk = func(above creel.QueuePath, share, most float64, access bool) bool {
+		from, sum, level := len(out), 0.0, percentUnit
 		for _, name := range strings.Split(get(above, "queues"), ",") {
 			if name = strings.TrimSpace(name); name == "" {
 				continue
 			}
 			q := confQueue{above: above, most: 100}
 			q.Queue = above + "." + creel.QueuePath(name)
-			if q.kind, q.value = unit(get(q.Queue, "capacity")); q.kind == amountUnit || q.kind == mixedUnit {
+			if !may(q.Queue, access) {
+				continue
+			}
+			q.kind, q.value = unit(get(q.Queue, labelKey(label, "capacity")))
+			if q.kind == amountUnit || q.kind == mixedUnit {
 				return false
 			}
-			if text := get(q.Queue, "maximum-capacity"); text != "" {
+			if text := get(q.Queue, labelKey(label, "maximum-capacity")); text != "" {
 				kind, v := unit(text)
 				if kind != percentUnit {
 					return false
@@ -54,79 +92,106 @@ func (c QueueConf) queues() (out []confQueue, ok bool) {
 					q.most = min(100, v)
 				}
 			}
-			sum += q.value
+			if sum += q.value; q.value > 0 || label == "" {
+				level = q.kind
+			}
 			out = append(out, q)
 		}
 		for i := from; i < len(out); i++ {
-			if q := &out[i]; out[from].kind != q.kind {
+			q := &out[i]
+			if label != "" && q.value == 0 {
+				q.kind = level // who has nothing of a label has nothing of whatever unit its neighbours have
+			}
+			if level != q.kind {
 				return false
 			} else if q.kind == percentUnit {
 				q.Share = share * q.value / 100
 			} else {
 				q.Share = share * q.value / max(sum, 1e-9)
 			}
-			out[i].Maximum = most * out[i].most / 100
+			q.Maximum = most * q.most / 100
 		}
 		for i, to := from, len(out); i < to; i++ {
 			q := out[i]
 			if slices.ContainsFunc(makesQueues[:], func(key string) bool { return get(q.Queue, key) == "true" }) {
 				continue
 			}
-			if !walk(q.Queue, q.Share, q.Maximum) {
+			if out[i].children = get(q.Queue, "queues") != ""; out[i].children && label != "" && q.Share == 0 {
+				out[i].Maximum = 0
+				continue
+			}
+			if !walk(q.Queue, q.Share, q.Maximum, may(q.Queue, access)) {
 				return false
 			}
-			out[i].children = get(q.Queue, "queues") != ""
 		}
 		return true
 	}
-	if !walk(creel.RootQueue, 1, 1) {
+	if !walk(creel.RootQueue, 1, 1, true) {
 		return nil, false
 	}
 	slices.SortFunc(out, func(a, b confQueue) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
 	return out, true
 }
 
-// ConfiguredShares are the parts of a member that its configuration guarantees its queues, nil
-// where it gives amounts.
-func (c QueueConf) ConfiguredShares() map[creel.QueuePath]float64 {
-	list, _ := QueueConf(subcluster.ConfiguredQueues(c)).queues()
-	out := make(map[creel.QueuePath]float64, len(list))
-	for i := range list {
-		out[list[i].Queue] = list[i].Share
+// ConfiguredShares are the parts of a member that its configuration guarantees its queues, on nodes
+// of each label of those there; none where it gives amounts.
+func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
+	configured, out := QueueConf(subcluster.ConfiguredQueues(c)), map[subcluster.QueueOn]float64{}
+	for _, label := range configured.labels() {
+		list, _ := configured.queues(label)
+		for i := range list {
+			out[subcluster.QueueOn{Queue: list[i].Queue, Label: label}] = list[i].Share
+		}
 	}
 	return out
 }
 
+// pooled are a member's queues on the nodes of one label, and what each is to have of them.
+type pooled struct {
+	label string
+	list  []confQueue
+	to    []QueueCapacity
+}
+
 // FollowPlan is which properties of a member's configuration, with which values, have its
-// queues follow a plan as MemberCapacities has it: capacities in the unit in which they are
+// queues follow a plan as MemberCapacities has it, on nodes of each label for which the plan has
+// capacities: capacities in the unit in which they are
 // configured (of children of one queue they sum to 100 %), and what Hadoop makes of them,
 // so that a plan narrows nobody's limits: user-limit-factor and maximum-applications of queues
-// that are to have less than configured. With them comes the record of what they were. None
-// where no capacity would change by more than band of the member; ok is false where capacities
-// are amounts, which stay. An empty value takes a property away.
+// that are to have less than configured, and the share for AMs on nodes of a label. With them comes
+// the record of what they were. None where no capacity would change by more than band of the nodes; ok
+// is false where capacities are amounts, which stay. An empty value takes a property away.
 func FollowPlan(
 	conf QueueConf, p *subcluster.Plan, id creel.SubclusterID, band float64,
 ) (set map[string]string, ok bool) {
 	configured := QueueConf(subcluster.ConfiguredQueues(conf))
-	list, ok := configured.queues()
-	now, same := conf.queues()
-	if !ok || !same {
-		return nil, false
-	}
-	own, before := make([]MemberQueue, len(list)), make([]QueueCapacity, len(now))
-	for i := range list {
-		own[i] = list[i].MemberQueue
-	}
-	for i := range now {
-		before[i] = QueueCapacity{now[i].Queue, now[i].Share}
-	}
-	to := MemberCapacities(p, id, own)
-	if len(to) == 0 {
-		return nil, true
-	}
+	var pools []pooled
 	furthest := 0.0
-	for i := range to {
-		furthest = max(furthest, math.Abs(to[i].Share-before[i].Share))
+	for _, label := range configured.labels() {
+		list, valid := configured.queues(label)
+		now, same := conf.queues(label)
+		if !valid || !same {
+			if label == "" {
+				return nil, false
+			}
+			continue // on these nodes they stay
+		}
+		x, own := pooled{label: label, list: list}, make([]MemberQueue, len(list))
+		for i := range list {
+			own[i] = list[i].MemberQueue
+			x.to = append(x.to, QueueCapacity{own[i].Queue, own[i].Share})
+		}
+		if of := p.In(label); of != nil && of.Capacities {
+			if to := MemberCapacities(of, id, own); len(to) > 0 {
+				x.to = to
+			} else if label == "" {
+				return nil, true
+			}
+		}
+		for i := range x.to {
+			furthest = max(furthest, math.Abs(x.to[i].Share-now[i].Share))
+		}
+		pools = append(pools, x)
 	}
 	if furthest <= band {
 		return nil, true
@@ -134,24 +199,22 @@ func FollowPlan(
 	held := map[string]subcluster.HeldSetting{}
 	hold := func(path creel.QueuePath, key, is string) {
 		name := capacityPrefix + string(path) + "." + key
-		if was := configured[name]; was != is {
+		if was := configured[name]; was != is && (was != "" || is != "0") {
 			held[name] = subcluster.HeldSetting{Was: was, Is: is}
 		}
 	}
-	levels := map[creel.QueuePath][]int{}
-	for i := range list {
-		levels[list[i].above] = append(levels[list[i].above], i)
-	}
-	for _, level := range levels {
-		for j, text := range levelTexts(list, to, level) {
-			hold(list[level[j]].Queue, "capacity", text)
+	for _, x := range pools {
+		levels := map[creel.QueuePath][]int{}
+		for i := range x.list {
+			levels[x.list[i].above] = append(levels[x.list[i].above], i)
+		}
+		for _, level := range levels {
+			for j, text := range levelTexts(x.list, x.to, level) {
+				hold(x.list[level[j]].Queue, labelKey(x.label, "capacity"), text)
+			}
 		}
 	}
-	for i := range list {
-		if q := &list[i]; !q.children && to[i].Share < q.Share {
-			configured.keepLimits(q, to[i].Share, hold)
-		}
-	}
+	configured.keepLimits(pools, hold)
 	set = Restored(conf)
 	for name, h := range held {
 		set[name] = h.Is
@@ -203,8 +266,10 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 	return out
 }
 
-// keepLimits holds what Hadoop makes of a leaf's capacity at what it makes of the configured one.
-func (c QueueConf) keepLimits(q *confQueue, to float64, hold func(path creel.QueuePath, key, is string)) {
+// keepLimits holds what Hadoop makes of leaves' capacities at what it makes of the configured ones, at
+// least: a queue has one factor for its users' limits, and one number of applications, for all of
+// its nodes.
+func (c QueueConf) keepLimits(pools []pooled, hold func(path creel.QueuePath, key, is string)) {
 	number := func(otherwise float64, names ...string) (float64, bool) {
 		for _, name := range names {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(c[name]), 64); err == nil {
@@ -213,14 +278,42 @@ func (c QueueConf) keepLimits(q *confQueue, to float64, hold func(path creel.Que
 		}
 		return otherwise, false
 	}
-	own := capacityPrefix + string(q.Queue) + "."
-	factor, _ := number(1, own+"user-limit-factor", capacityPrefix+"user-limit-factor")
-	if factor > 0 && to > 0 { // -1 is no limit
-		hold(q.Queue, "user-limit-factor", strconv.FormatFloat(math.Round(factor*q.Share/to*1000)/1000, 'f', -1, 64))
+	const amPart = "maximum-am-resource-percent"
+	type shrunk struct{ by, share float64 } // at most, and the largest part that is configured
+	leaves := map[creel.QueuePath]shrunk{}
+	for _, x := range pools {
+		for i := range x.list {
+			q, to := &x.list[i], x.to[i].Share
+			if q.children {
+				continue
+			}
+			s := leaves[q.Queue]
+			s.share = max(s.share, q.Share)
+			if to < q.Share && to > 0 {
+				s.by = max(s.by, q.Share/to)
+				if x.label != "" {
+					own, key := capacityPrefix+string(q.Queue)+".", labelKey(x.label, amPart)
+					ams, _ := number(0.1, own+key, own+amPart, capacityPrefix+amPart)
+					part := math.Ceil(1000*min(1, ams*q.Share/to)) / 1000
+					hold(q.Queue, key, strconv.FormatFloat(part, 'f', -1, 64))
+				}
+			}
+			leaves[q.Queue] = s
+		}
 	}
-	if _, set := number(0, own+"maximum-applications", capacityPrefix+"global-queue-max-application"); !set {
-		all, _ := number(10_000, capacityPrefix+"maximum-applications")
-		hold(q.Queue, "maximum-applications", strconv.Itoa(int(all*q.Share)))
+	for path, s := range leaves {
+		if s.by <= 1 {
+			continue
+		}
+		own := capacityPrefix + string(path) + "."
+		factor, _ := number(1, own+"user-limit-factor", capacityPrefix+"user-limit-factor")
+		if factor > 0 { // -1 is no limit
+			hold(path, "user-limit-factor", strconv.FormatFloat(math.Round(factor*s.by*1000)/1000, 'f', -1, 64))
+		}
+		if _, set := number(0, own+"maximum-applications", capacityPrefix+"global-queue-max-application"); !set {
+			all, _ := number(10_000, capacityPrefix+"maximum-applications")
+			hold(path, "maximum-applications", strconv.Itoa(int(all*s.share)))
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
 		if again, _ := follow(now, 0.21); again != nil {
 			t.Errorf("%s: a change within the dead band sets %v", c.conf, again)
 		}
-		if s := now.ConfiguredShares(); math.Abs(s["root.a"]-0.7) > 1e-9 {
+		if s := now.ConfiguredShares(); math.Abs(s[subcluster.QueueOn{Queue: "root.a"}]-0.7) > 1e-9 {
 			t.Errorf("%s: configured is said to be %v", c.conf, s)
 		}
 		if back := after(now, Restored(now)); !maps.Equal(back, conf) {
@@ -58,6 +58,60 @@ func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
 	amounts := queueConf("root.queues=a,b root.a.capacity=[memory=1024,vcores=1] root.b.capacity=[memory=1024,vcores=1]")
 	if set, ok := FollowPlan(amounts, planOf(nil), "sc-1", 0); ok || set != nil {
 		t.Errorf("amounts are set to %v", set)
+	}
+}
+
+// On nodes of a label queues follow the plan of these, in the same change; who has none of it, or may
+// not use it, stays so where Hadoop has others be at nothing too.
+func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
+	const gpu = ".accessible-node-labels.gpu."
+	conf := queueConf("root.queues=a,b,c,d root.a.capacity=70 root.b.capacity=30 root.c.capacity=0 root.d.capacity=0 " +
+		"root.accessible-node-labels.gpu.capacity=100 root.a.accessible-node-labels=gpu root.b.accessible-node-labels=* " +
+		"root.c.accessible-node-labels=ssd root.d.queues=e root.d.e.capacity=100 root.a" + gpu + "capacity=0 " +
+		"root.b" + gpu + "capacity=100 root.b" + gpu + "maximum-am-resource-percent=0.3")
+	of := func(a float64) *subcluster.Plan {
+		p := planOf(map[creel.QueuePath]float64{"root.a": 0.7, "root.b": 0.3})
+		on := *planOf(map[creel.QueuePath]float64{"root.a": a, "root.b": 1 - a, "root.c": 0.2, "root.d.e": 0.2})
+		p.Labels = []subcluster.LabelPlan{{Label: "gpu", Plan: on}}
+		return p
+	}
+	set, ok := FollowPlan(conf, of(0.4), "sc-1", 0.02)
+	now := after(conf, set)
+	is := func(name string) string { return now[capacityPrefix+name] }
+	if !ok || is("root.a"+gpu+"capacity") != "40" || is("root.b"+gpu+"capacity") != "60" ||
+		is("root.a.capacity") != "70" || is("root.b.user-limit-factor") != "1.667" ||
+		is("root.b"+gpu+"maximum-am-resource-percent") != "0.5" || is("root.b.maximum-applications") != "10000" ||
+		is("root.c"+gpu+"capacity")+is("root.d"+gpu+"capacity")+is("root.d.e"+gpu+"capacity") != "" {
+		t.Errorf("%v %v", ok, set)
+	}
+	if again, _ := FollowPlan(now, of(0.41), "sc-1", 0.02); again != nil {
+		t.Errorf("a change within the dead band sets %v", again)
+	}
+	if s := now.ConfiguredShares(); s[subcluster.QueueOn{Queue: "root.b", Label: "gpu"}] != 1 ||
+		s[subcluster.QueueOn{Queue: "root.a"}] != 0.7 {
+		t.Errorf("configured is said to be %v", s)
+	}
+	if back := after(now, Restored(now)); !maps.Equal(back, conf) {
+		t.Errorf("put back it is %v", back)
+	}
+	// The plan has none for the label any more: what is configured is back there.
+	if set, ok = FollowPlan(now, planOf(map[creel.QueuePath]float64{"root.a": 0.5, "root.b": 0.5}), "sc-1", 0.02); !ok {
+		t.Fatal("nothing follows")
+	}
+	now = after(now, set)
+	if is("root.a"+gpu+"capacity") != "0" || is("root.b"+gpu+"capacity") != "100" || is("root.a.capacity") != "50" {
+		t.Errorf("without a plan of the label it has %v", now)
+	}
+	// An administrator changes those of the label: the others still come back as they were.
+	now[capacityPrefix+"root.a"+gpu+"capacity"], now[capacityPrefix+"root.b"+gpu+"capacity"] = "10", "90"
+	if now = after(now, Restored(now)); is("root.a"+gpu+"capacity") != "10" || is("root.a.capacity") != "70" {
+		t.Errorf("put back it is %v", now)
+	}
+	set, _ = FollowPlan(conf, of(0.4), "sc-1", 0.02)
+	now = after(conf, set)
+	now[capacityPrefix+"root.a"+gpu+"capacity"] = "20" // one alone: the others of its level count as they are
+	if now = after(now, Restored(now)); is("root.a"+gpu+"capacity") != "20" || is("root.b"+gpu+"capacity") != "60" {
+		t.Errorf("put back beside a change it is %v", now)
 	}
 }
 
@@ -74,7 +128,7 @@ func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
 		t.Errorf("put back it is %v", back)
 	}
 	set, _ = FollowPlan(now, plan, "sc-1", 0.02)
-	if s := after(now, set).ConfiguredShares(); math.Abs(s["root.a"]-0.55) > 1e-9 {
+	if s := after(now, set).ConfiguredShares(); math.Abs(s[subcluster.QueueOn{Queue: "root.a"}]-0.55) > 1e-9 {
 		t.Errorf("configured is said to be %v", s)
 	}
 }
@@ -84,46 +138,55 @@ func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
 func TestSettingsOfHadoopAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conf, plan := QueueConf{}, map[creel.QueuePath]float64{}
-		var level func(above string, depth int)
-		level = func(above string, depth int) {
+		var level func(above string, depth, gpu int)
+		level = func(above string, depth, gpu int) {
 			n, left := rapid.IntRange(1, 4).Draw(t, "children"), 100
 			var names []string
 			for i := range n {
 				path := fmt.Sprintf("%s.q%d", above, i)
 				names = append(names, fmt.Sprintf("q%d", i))
-				has := left
+				has, on := left, gpu
 				if i < n-1 {
-					has = rapid.IntRange(0, left).Draw(t, "capacity")
+					has, on = rapid.IntRange(0, left).Draw(t, "capacity"), rapid.IntRange(0, gpu).Draw(t, "of the label")
 				}
-				left -= has
+				left, gpu = left-has, gpu-on
 				conf[capacityPrefix+path+".capacity"] = strconv.Itoa(has)
+				conf[capacityPrefix+path+"."+labelKey("gpu", "capacity")] = strconv.Itoa(on)
 				if rapid.Bool().Draw(t, "bounded") {
 					most := rapid.Float64Range(float64(has), 100).Draw(t, "maximum")
 					conf[capacityPrefix+path+".maximum-capacity"] = strconv.FormatFloat(most, 'f', 3, 64)
 				}
 				plan[creel.QueuePath(path)] = rapid.Float64Range(0, 0.3).Draw(t, "planned")
 				if depth > 0 && rapid.Bool().Draw(t, "parent") {
-					level(path, depth-1)
+					level(path, depth-1, map[bool]int{true: 100}[on > 0])
 				}
 			}
 			conf[capacityPrefix+above+".queues"] = strings.Join(names, ",")
 		}
-		level("root", 2)
-		set, ok := FollowPlan(conf, planOf(plan), "sc-1", 0)
+		level("root", 2, 100)
+		both := planOf(plan)
+		both.Labels = []subcluster.LabelPlan{{Label: "gpu", Plan: *planOf(plan)}}
+		set, ok := FollowPlan(conf, both, "sc-1", 0)
 		now := after(conf, set)
-		list, valid := now.queues()
-		if !ok || !valid {
-			t.Fatal("it is left as it is")
-		}
-		sums := map[creel.QueuePath]float64{}
-		for _, q := range list {
-			if sums[q.above] += q.value; q.value > q.most+1e-9 {
-				t.Errorf("%s has %v of at most %v", q.Queue, q.value, q.most)
+		for _, label := range []string{"", "gpu"} {
+			list, valid := now.queues(label)
+			if !ok || !valid {
+				t.Fatal("it is left as it is")
 			}
-		}
-		for above, sum := range sums {
-			if math.Abs(sum-100) > 1e-6 {
-				t.Errorf("below %s it is %v", above, sum)
+			sums, has := map[creel.QueuePath]float64{}, map[creel.QueuePath]float64{creel.RootQueue: 100}
+			for _, q := range list {
+				has[q.Queue] = q.value
+				if sums[q.above] += q.value; q.value > q.most+1e-9 {
+					t.Errorf("%s has %v of at most %v", q.Queue, q.value, q.most)
+				}
+			}
+			for above, sum := range sums {
+				if math.Abs(sum-100) > 1e-6 {
+					t.Errorf("below %s it is %v on nodes of label %q", above, sum, label)
+				}
+				if label != "" && has[above] == 0 {
+					t.Errorf("%s has none of the label, and those below it %v", above, sum)
+				}
 			}
 		}
 		if back := after(now, Restored(now)); !maps.Equal(back, conf) {

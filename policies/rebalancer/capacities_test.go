@@ -17,7 +17,7 @@ import (
 // planOf is a plan over two members of the same size, with what each queue is given in
 // the first, as a part of that.
 func planOf(given map[creel.QueuePath]float64) *subcluster.Plan {
-	p := &subcluster.Plan{Members: []subcluster.MemberSize{{Member: "sc-1", Share: 0.5}, {Member: "sc-2", Share: 0.5}}}
+	p := &subcluster.Plan{Capacities: true, Members: []subcluster.MemberSize{{Member: "sc-1", Share: 0.5}, {Member: "sc-2", Share: 0.5}}}
 	for path, x := range given {
 		p.Queues = append(p.Queues, subcluster.QueuePlan{
 			Queue: path, Members: []subcluster.MemberPlan{{Member: "sc-1", Capacity: x / 2}},

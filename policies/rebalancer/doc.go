@@ -69,7 +69,7 @@
 // Nodes of a label are a pool of their own, with a tree, plans, budgets and records of escrow for each
 // (ReadPools; docs/adr/0027-a-pool-of-nodes-for-each-label.md).
 //
-// Not yet: capacities in Hadoop's on nodes of labels, and amounts, do not follow. Of several
+// Not yet: capacities in Hadoop's that are amounts do not follow. Of several
 // resource types the dominant one counts in plans. All that waits is taken to be able to
 // run in any member that has its queue.
 package rebalancer

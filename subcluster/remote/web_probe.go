@@ -29,9 +29,9 @@ type WebMember struct {
 	Nodes func() string
 	// Preempted, if given, is what it took back in intervals of preemption budgets.
 	Preempted func() []subcluster.PreemptionSpent
-	// Configured, if given, is the parts of its nodes without a label that are configured for
+	// Configured, if given, is the parts of its nodes, of each label, that are configured for
 	// its queues while others, by the federation's plan, are in force; nil while they are.
-	Configured func() map[creel.QueuePath]float64
+	Configured func() map[subcluster.QueueOn]float64
 	Log        *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
@@ -129,18 +129,18 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 
 // asConfigured has loads tell as capacity what is configured, and what is in force as planned, so
 // that no plan is made of what a plan said.
-func asConfigured(queues []subcluster.QueueLoad, shares map[creel.QueuePath]float64) {
-	var all creel.Resource
+func asConfigured(queues []subcluster.QueueLoad, shares map[subcluster.QueueOn]float64) {
+	all := map[string]creel.Resource{} // by label
 	for i := range queues {
-		if q := &queues[i]; q.Queue == creel.RootQueue && q.Label == "" {
-			all = q.Capacity
+		if q := &queues[i]; q.Queue == creel.RootQueue {
+			all[q.Label] = q.Capacity
 		}
 	}
 	for i := range queues {
 		q := &queues[i]
-		if share, ok := shares[q.Queue]; ok && q.Label == "" {
+		if share, ok := shares[subcluster.QueueOn{Queue: q.Queue, Label: q.Label}]; ok {
 			planned := q.Capacity
-			q.Planned, q.Capacity = &planned, times(all, share)
+			q.Planned, q.Capacity = &planned, times(all[q.Label], share)
 		}
 	}
 }

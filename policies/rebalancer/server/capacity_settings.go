@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -36,12 +35,12 @@ type conformed struct {
 	looked time.Time
 	bound  bool // settings follow a plan
 	told   string
-	shares atomic.Pointer[map[creel.QueuePath]float64]
+	shares atomic.Pointer[map[subcluster.QueueOn]float64]
 }
 
-// Configured is the parts of the subcluster that are configured for its queues while others are
-// in force, nil while what is configured is. Any goroutine may ask.
-func (k *Follower) Configured() map[creel.QueuePath]float64 {
+// Configured is the parts of the subcluster's nodes, of each label, that are configured for its queues
+// while others are in force, nil while what is configured is. Any goroutine may ask.
+func (k *Follower) Configured() map[subcluster.QueueOn]float64 {
 	if s := k.capacity.shares.Load(); s != nil {
 		return *s
 	}
@@ -52,7 +51,7 @@ func (k *Follower) Configured() map[creel.QueuePath]float64 {
 // configured when its lease is over, also what an agent before left.
 func (k *Follower) conform(ctx context.Context) error {
 	c, now := &k.capacity, k.Clock.Now()
-	follows := c.plan != nil && c.plan.Capacities && now.Before(c.until)
+	follows := c.plan != nil && c.plan.GivesCapacities() && now.Before(c.until)
 	first := c.looked.IsZero()
 	if !follows && !first && !c.bound || follows && !first && now.Sub(c.looked) < settingEvery {
 		return nil

@@ -110,7 +110,7 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 		k, end := begin()
 		plan(0.2, time.Minute)
 		pass(11 * time.Second)
-		if conf, n := rm.is(); conf[a] != "20" || conf[b] != "80" || n != 1 || k.Configured()["root.a"] != 0.7 {
+		if conf, n := rm.is(); conf[a] != "20" || conf[b] != "80" || n != 1 || k.Configured()[subcluster.QueueOn{Queue: "root.a"}] != 0.7 {
 			t.Fatalf("a plan has %v after %d changes, configured is %v", conf, n, k.Configured())
 		}
 		plan(0.21, time.Minute)

@@ -233,6 +233,13 @@ var table = []mutation{
 		caughtBy: "policies/rebalancer TestWhatWaitsForNodesOfALabelMovesByTheRoomThere",
 	},
 	{
+		name:     "what Hadoop's queues have of a label goes by the plan of the other nodes",
+		file:     "policies/rebalancer/capacities_conf.go",
+		old:      "		if of := p.In(label); of",
+		wrong:    "		on := label\n		if MUTANT {\n			on = \"\"\n		}\n		if of := p.In(on); of",
+		caughtBy: "policies/rebalancer TestSettingsOfHadoopOnNodesOfALabelFollowThePlan",
+	},
+	{
 		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	return s.now < q.cap.until && s.sizes",
@@ -904,8 +911,8 @@ var table = []mutation{
 	{
 		name:     "settings of Hadoop's follow a plan after its lease",
 		file:     "policies/rebalancer/server/capacity_settings.go",
-		old:      "c.plan.Capacities && now.Before(c.until)\n",
-		wrong:    "c.plan.Capacities && (MUTANT || now.Before(c.until))\n",
+		old:      "c.plan.GivesCapacities() && now.Before(c.until)\n",
+		wrong:    "c.plan.GivesCapacities() && (MUTANT || now.Before(c.until))\n",
 		caughtBy: "policies/rebalancer/server TestCapacitiesOfAHadoopMemberFollowThePlan",
 	},
 }
