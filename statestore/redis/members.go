@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +195,7 @@ func (s *Store) records(
 		policies = &policySet{version: "-"}
 	}
 	members := before
-	if members == nil || members.identity != policies.identity || time.Since(members.read) > wholeEvery {
+	if members == nil || members.identity != policies.identity || time.Now().After(members.until) {
 		members = wanted
 	} else {
 		members = members.andOf(wanted.queues)
@@ -207,7 +208,8 @@ func (s *Store) records(
 	switch part, _ := list[7].([]any); len(part) {
 	case 4:
 	case 5:
-		members = &memberSet{inParts: members.inParts, queues: members.queues, read: time.Now()}
+		until := time.Now().Add(wholeEvery/2 + rand.N(wholeEvery))
+		members = &memberSet{inParts: members.inParts, queues: members.queues, until: until}
 	default:
 		return subcluster.Records{}, surprise(list)
 	}
@@ -273,10 +275,10 @@ func (s *Store) look(
 	}
 }
 
-// wholeEvery is how often all of the members is read though no change was heard of or
+// wholeEvery is how often, on average, all of the members is read though no change was heard of or
 // counted: changes by a creel that counts none, while the subscription was lost, or
-// counted twice alike by a store that failed over.
-const wholeEvery = 30 * time.Second
+// counted twice alike by a store that failed over. Each pause differs, since thousands may have begun at once.
+const wholeEvery = 2 * time.Minute
 
 // memberSet is what was read of all members. It is never changed.
 type memberSet struct {
@@ -286,7 +288,7 @@ type memberSet struct {
 	identity  string
 	changes   string     // how far it is: count of hash v
 	loads     loadsPlace // and with loads
-	read      time.Time  // when all of it was read
+	until     time.Time  // then all of it is read anew
 	list      []subcluster.Record
 	problems  map[creel.SubclusterID]string // of those that cannot be read
 	places    map[creel.SubclusterID]int    // in the text of heartbeats
