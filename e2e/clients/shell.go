@@ -63,9 +63,9 @@ func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, 
 	return c.started(t, client, n, dir, fmt.Sprintf("touch %s/began.$CONTAINER_ID; exec sleep 1000", dir))
 }
 
-// started starts a distributed shell of n containers whose command leaves began.ID in dir, waits until all have, and
-// returns its id and its client. While ResourceManagers are killed it is started again if a node refused a container that
-// was granted before: the shell asks for no other, so it would wait for ever.
+// started starts a distributed shell of n containers whose command leaves began.ID in dir, waits until all
+// have, and returns its id and its client. While ResourceManagers are killed it is started again if a node refused
+// a container that was granted before: the shell asks for no other, so it would wait for ever.
 func (c *Cluster) started(
 	t *testing.T,
 	client hadoop.Client,
