@@ -110,11 +110,12 @@ func TestDriftOnNodesOfALabelIsMended(t *testing.T) {
 	as("root", exitOK, "node", "labels", "--add", "gpu")
 	nodes := strings.Fields(as("root", exitOK, "node", "list", "-o", "name"))
 	as("root", exitOK, "node", "labels", nodes[0], nodes[len(nodes)-1], "--set", "gpu")
-	f.Until("both members report the label", func() bool {
+	f.Until("both members report their nodes of the label, of which percentages are", func() bool {
 		var list []rebalancer.QueueState
 		err := json.Unmarshal([]byte(as("root", exitOK, "queue", "show", "--federation", "-o", "json")), &list)
 		return err == nil && slices.ContainsFunc(list, func(q rebalancer.QueueState) bool {
-			return q.Queue == "root.other" && q.Label == "gpu" && len(q.Members) == 2
+			return q.Queue == "root.other" && q.Label == "gpu" && q.Members["sc-a"]["memory"] > 0 &&
+				q.Members["sc-b"]["memory"] > 0
 		})
 	})
 	file := filepath.Join(t.TempDir(), "federation.yaml")

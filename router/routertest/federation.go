@@ -334,14 +334,17 @@ func (h homes) Move(
 	return home, err
 }
 
-// Until polls a condition; only a hang of the whole test ends it otherwise.
+// Until polls a condition. Nothing here takes minutes: what has not come about by then does not, and a
+// package that waits for it has no time left for its other tests.
 func (f *Federation) Until(what string, ok func() bool) {
 	f.t.Helper()
-	for !ok() {
+	for began := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
 		if err := f.t.Context().Err(); err != nil {
 			f.t.Fatalf("waiting until %s: %v", what, err)
 		}
-		time.Sleep(2 * time.Millisecond)
+		if time.Since(began) > 3*time.Minute {
+			f.t.Fatalf("it never came about that %s", what)
+		}
 	}
 }
 
