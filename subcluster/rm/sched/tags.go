@@ -330,8 +330,7 @@ func (s *Scheduler) ServeWant(a *App, r *Request, want *Want) {
 	}
 	if w := a.wanting(r, want); w != nil {
 		s.prefetchNodes(w)
-		for w.count > 0 && s.try(w, nil) {
-		}
+		s.serve(w)
 	}
 }
 

@@ -111,14 +111,21 @@ func (t *Types) FitsPlusTimes(used, need *Vec, n int64, bound *Vec) bool {
 	if t.Check != 2 {
 		return t.allFitPlus(used, need, n, bound)
 	}
-	return (need.Memory <= 0 || used.Memory+n*need.Memory <= bound.Memory) &&
-		(need.VCores <= 0 || used.VCores+n*need.VCores <= bound.VCores)
+	return fitsTimes(used.Memory, need.Memory, n, bound.Memory) && fitsTimes(used.VCores, need.VCores, n, bound.VCores)
+}
+
+// fitsTimes is FitsPlusTimes for one type. n times need may be more than an int64 holds.
+func fitsTimes(used, need, n, bound int64) bool {
+	if n == 1 { // a division costs more than the rest
+		return need <= 0 || used+need <= bound
+	}
+	return need <= 0 || need <= (bound-used)/n
 }
 
 // allFitPlus is FitsPlusTimes for any number of types.
 func (t *Types) allFitPlus(used, need *Vec, n int64, bound *Vec) bool {
 	for i := 0; i < t.Check; i++ {
-		if x := need.At(i); x > 0 && used.At(i)+n*x > bound.At(i) {
+		if !fitsTimes(used.At(i), need.At(i), n, bound.At(i)) {
 			return false
 		}
 	}

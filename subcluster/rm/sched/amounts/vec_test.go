@@ -3,6 +3,8 @@
 package amounts
 
 import (
+	"math"
+	"math/big"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -75,6 +77,30 @@ func TestAmountsAreArrays(t *testing.T) {
 					}
 				}
 			}
+		}
+	})
+}
+
+// Whether many of a need fit is what numbers without an end say, also where the product is larger than those here: an AM
+// may ask for two thousand million containers of a type that is counted in bytes.
+func TestManyFitAsTheirProductDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := Types{N: 3, Check: rapid.IntRange(1, 3).Draw(t, "types")}
+		amount := rapid.OneOf(rapid.Int64Range(0, 1<<40), rapid.Just(int64(1)<<40))
+		n := rapid.OneOf(rapid.Int64Range(1, math.MaxInt32), rapid.SampledFrom([]int64{1 << 23, 1 << 24, 1 << 30})).Draw(t, "n")
+		var used, need, bound Vec
+		want := true
+		for i := range types.Check {
+			u, x := amount.Draw(t, "used"), amount.Draw(t, "need")
+			b := rapid.OneOf(amount, rapid.Just(int64(Unbounded))).Draw(t, "bound")
+			used.Set(i, u)
+			need.Set(i, x)
+			bound.Set(i, b)
+			all := new(big.Int).Mul(big.NewInt(n), big.NewInt(x))
+			want = want && (x == 0 || all.Add(all, big.NewInt(u)).Cmp(big.NewInt(b)) <= 0)
+		}
+		if got := types.FitsPlusTimes(&used, &need, n, &bound); got != want {
+			t.Fatalf("%d of %v beside %v within %v: %v, want %v", n, &need, &used, &bound, got, want)
 		}
 	})
 }
