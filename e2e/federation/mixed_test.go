@@ -282,10 +282,9 @@ func TestMixed(t *testing.T) {
 		}
 		attempt := strings.Replace(id, "application", "appattempt", 1) + "_000001"
 		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
-		under := strings.TrimPrefix(own[1], "application") + "_" // the epoch before it rises as the ResourceManager is restarted
-		listed := slices.DeleteFunc(strings.Fields(out), func(word string) bool {
-			return !strings.HasPrefix(word, "container_e") || !strings.Contains(word, under) || strings.Contains(word, "/")
-		})
+		// The epoch is not named: the ResourceManager was restarted before.
+		under := regexp.MustCompile(`^container_e\d+` + strings.TrimPrefix(own[1], "application") + "_")
+		listed := slices.DeleteFunc(strings.Fields(out), func(word string) bool { return !under.MatchString(word) })
 		if len(listed) != again || !strings.Contains(out, "Total number of containers :7") {
 			t.Errorf("yarn container -list does not show 7, of which %d are of %s:\n%s", again, own[1], out)
 		}

@@ -134,8 +134,12 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		to := best(pools[a.Label], a, func(*place) bool { return true })
 		switch {
 		case to == nil:
+			there := ""
+			if a.Label != "" {
+				there = " there"
+			}
 			note("what waits in queue %s of %s%s stays: no other member that takes applications has that queue%s",
-				a.Queue, a.Home, onLabel(a.Label), map[bool]string{true: " there"}[a.Label != ""])
+				a.Queue, a.Home, onLabel(a.Label), there)
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		default:
