@@ -54,8 +54,8 @@ func await(b *testing.B, r *daemon, client string, more ...string) {
 }
 
 // federated starts two ResourceManagers of ours, with journals, behind one
-// router on a Redis, and waits until it takes submissions.
-func federated(b *testing.B) side {
+// router on a Redis, and waits until it takes submissions. It returns where nodes speak to them, too.
+func federated(b *testing.B) (side, []string) {
 	b.Helper()
 	redis, store := federation.StartRedis(b)
 	conf := hadoop.Conf{
@@ -100,7 +100,7 @@ func federated(b *testing.B) side {
 	}
 	members(b, trackers...)
 	await(b, router, ours.client)
-	return ours
+	return ours, trackers
 }
 
 // embedded starts the same in one process, on the store in memory.
@@ -116,10 +116,11 @@ func embedded(b *testing.B) side {
 // the store and in the journal of its ResourceManager before it is answered, on
 // either store; and how long each takes at half of what is asked for.
 func BenchmarkSubmissions(b *testing.B) {
+	overRedis := func(b *testing.B) side { s, _ := federated(b); return s }
 	for _, store := range []struct {
 		name  string
 		start func(*testing.B) side
-	}{{"redis", federated}, {"embedded", embedded}} {
+	}{{"redis", overRedis}, {"embedded", embedded}} {
 		b.Run(store.name, func(b *testing.B) {
 			s := store.start(b)
 			for _, l := range []struct {
@@ -170,7 +171,7 @@ func BenchmarkSubmissionsOfTwo(b *testing.B) {
 	sides := make([]side, 2) // base, and this
 	for i, binary := range []string{cmp.Or(os.Getenv("CREEL_BENCH_BASE"), now), now} {
 		b.Setenv("CREEL_BINARY", binary)
-		sides[i] = federated(b)
+		sides[i], _ = federated(b)
 	}
 	const pairs = 20
 	var rates, cpus, redis, routers [2][]float64
@@ -218,43 +219,7 @@ func median(of []float64) float64 {
 // BenchmarkRouter compares routers over two ResourceManagers each: ours with
 // Redis, Hadoop's with ZooKeeper.
 func BenchmarkRouter(b *testing.B) {
-	ours := federated(b)
-	var trackers []string
-	_, address := hadoop.StartZooKeeper(b)
-	shared := hadoop.Federation(address)
-	for i := range 2 {
-		rm := hadoop.StartRM(
-			b,
-			hadoop.RM{Name: fmt.Sprintf("rm%d", i+1), HeapMB: 1024, Conf: queues().With(shared, hadoop.Conf{
-				"yarn.resourcemanager.cluster-id": fmt.Sprintf(
-					"sc-%d",
-					i+1,
-				),
-				"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1)),
-			})},
-		)
-		trackers = append(trackers, rm.Addresses.Tracker)
-	}
-	h := hadoop.StartRouter(b, hadoop.Router{HeapMB: 2048, Conf: shared.With(hadoop.RouterPipelines())})
-	theirs := side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, web: h.Addresses.Web}
-	members(b, trackers...)
-	h.Await(b, "a submission through Hadoop's Router", func() bool {
-		_, code, _ := load(
-			b.Context(),
-			b,
-			"submit",
-			"--client",
-			theirs.client,
-			"--count",
-			"1",
-			"--duration",
-			"1h",
-			"--unmanaged",
-			"--cycle",
-		)
-		return code == 0
-	})
-
+	ours, theirs, _ := beside(b)
 	fmt.Println(
 		"| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |",
 	)
@@ -277,6 +242,49 @@ func BenchmarkRouter(b *testing.B) {
 	})
 }
 
+// BenchmarkRouterPages compares what the same two federations as BenchmarkRouter's answer of 1,000 nodes and 1,000
+// running applications: the documents of the REST API and the lists of the client protocol, each with 8 in flight, after
+// each side was asked for each of them for 15 s.
+func BenchmarkRouterPages(b *testing.B) {
+	ours, theirs, trackers := beside(b)
+	for i, tracker := range trackers { // of the first two ours, then theirs; 100 nodes are there
+		mustLoad(b, "nodes", "--tracker", tracker, "--nodes", "400", "--first", fmt.Sprint(1000*(i%2)+100),
+			"--period", "100ms", "--count", "1200", "--duration", "1h")
+	}
+	for _, s := range []side{ours, theirs} {
+		mustLoad(b, "submit", "--client", s.client, "--unmanaged", "--in-flight", "16", "--count", "1000", "--duration", "1h")
+	}
+	asked := []struct {
+		name string
+		args func(side) []string
+	}{
+		{"rest-apps", func(s side) []string { return page(s, "apps") }},
+		{"rest-nodes", func(s side) []string { return page(s, "nodes") }},
+		{"rest-scheduler", func(s side) []string { return page(s, "scheduler") }},
+		{"rest-metrics", func(s side) []string { return page(s, "metrics") }},
+		{"list", func(s side) []string {
+			return []string{"report", "--client", s.client, "--call", "list", "--applications", "1", "--in-flight", "8"}
+		}},
+		{"nodes", func(s side) []string {
+			return []string{"report", "--client", s.client, "--call", "nodes", "--in-flight", "8"}
+		}},
+	}
+	for _, a := range asked {
+		for _, s := range []side{ours, theirs} {
+			_, _, _ = load(b.Context(), b, append(a.args(s), "--duration", "15s")...)
+		}
+	}
+	for _, a := range asked {
+		b.Run(a.name, func(b *testing.B) {
+			compare(b, ours, theirs, answers, func(s side) []string { return append(a.args(s), bounds...) })
+		})
+	}
+}
+
+func page(s side, name string) []string {
+	return []string{"rest", "http://" + s.web + "/ws/v1/cluster/" + name, "--connections", "8"}
+}
+
 // username is who the daemons run as.
 func username(b *testing.B) string {
 	u, err := user.Current()
@@ -284,4 +292,47 @@ func username(b *testing.B) string {
 		b.Fatal(err)
 	}
 	return u.Username
+}
+
+// beside starts two ResourceManagers of ours with Redis behind a router, and two of Hadoop's with ZooKeeper behind
+// Hadoop's Router; trackers are where nodes speak to ours, then to Hadoop's.
+func beside(b *testing.B) (ours, theirs side, trackers []string) {
+	b.Helper()
+	ours, trackers = federated(b)
+	var hadoops []string
+	_, address := hadoop.StartZooKeeper(b)
+	shared := hadoop.Federation(address)
+	for i := range 2 {
+		rm := hadoop.StartRM(
+			b,
+			hadoop.RM{Name: fmt.Sprintf("rm%d", i+1), HeapMB: 1024, Conf: queues().With(shared, hadoop.Conf{
+				"yarn.resourcemanager.cluster-id": fmt.Sprintf(
+					"sc-%d",
+					i+1,
+				),
+				"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1)),
+			})},
+		)
+		hadoops = append(hadoops, rm.Addresses.Tracker)
+	}
+	h := hadoop.StartRouter(b, hadoop.Router{HeapMB: 2048, Conf: shared.With(hadoop.RouterPipelines())})
+	theirs = side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, web: h.Addresses.Web}
+	members(b, hadoops...)
+	h.Await(b, "a submission through Hadoop's Router", func() bool {
+		_, code, _ := load(
+			b.Context(),
+			b,
+			"submit",
+			"--client",
+			theirs.client,
+			"--count",
+			"1",
+			"--duration",
+			"1h",
+			"--unmanaged",
+			"--cycle",
+		)
+		return code == 0
+	})
+	return ours, theirs, append(trackers, hadoops...)
 }
