@@ -239,12 +239,9 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 // to be told. It is not if it was told before, or never heard of the container.
 // arrived are grants of the answer that is being taken.
 func (s *Session) completed(id creel.ContainerID, arrived *[]*yarnpb.ContainerProto) bool {
-	c := s.held.let(id)
-	if !s.held.complete(id) {
-		return false
-	}
-	if c == nil {
-		return true
+	c, first := s.held.complete(id)
+	if !first || c == nil {
+		return first
 	}
 	c.by.worked = s.now
 	if c.untold {

@@ -3,6 +3,8 @@
 package amrmproxy
 
 import (
+	"slices"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -38,55 +40,77 @@ type containers struct {
 	// Completions already told, in two generations, so that a ResourceManager that
 	// tells one again after a restart is not believed, in bounded memory.
 	done, older map[creel.ContainerID]struct{}
+	// The highest id of each attempt and epoch that was ever live or done here. A higher
+	// one is neither: nearly each grant is new, and a look into maps too large for the
+	// processor's caches is most of what it costs.
+	highest []creel.ContainerID
 }
 
-const doneKept = 4096
+const (
+	doneKept    = 4096
+	highestKept = 32 // of more attempts and epochs the maps are asked
+)
 
 func newContainers() containers {
 	return containers{live: map[creel.ContainerID]*heldContainer{}, done: map[creel.ContainerID]struct{}{}}
 }
 
-// complete notes a completion; false if it was told before.
-func (c *containers) complete(id creel.ContainerID) bool {
-	if _, ok := c.done[id]; ok {
-		return false
-	}
-	if _, ok := c.older[id]; ok {
-		return false
-	}
-	if len(c.done) >= doneKept {
-		c.older, c.done = c.done, make(map[creel.ContainerID]struct{}, doneKept)
-	}
-	c.done[id] = struct{}{}
-	return true
-}
-
-// knows reports whether id is live or has ended lately.
-func (c *containers) knows(id creel.ContainerID) bool {
-	if _, ok := c.live[id]; ok {
-		return true
-	}
-	if _, ok := c.done[id]; ok {
-		return true
-	}
-	_, ok := c.older[id]
-	return ok
-}
-
-// hold notes a container that has been granted.
+// hold notes a container that has been granted, and that nobody knows.
 func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
+	c.see(id)
 	c.live[id] = o
 	o.by.live++
 }
 
-// let forgets a container that has ended, and returns what was known of it, or nil.
-func (c *containers) let(id creel.ContainerID) *heldContainer {
-	o := c.live[id]
-	if o != nil {
+// complete notes a completion, and returns what was known of the container, nil for
+// nothing. First is false if the completion was told before.
+func (c *containers) complete(id creel.ContainerID) (o *heldContainer, first bool) {
+	if o = c.live[id]; o != nil { // then it is not done: hold is only for what nobody knows
 		o.by.live--
 		delete(c.live, id)
+	} else if c.completed(id) {
+		return nil, false
 	}
-	return o
+	c.see(id)
+	if len(c.done) >= doneKept {
+		c.older, c.done = c.done, make(map[creel.ContainerID]struct{}, doneKept)
+	}
+	c.done[id] = struct{}{}
+	return o, true
+}
+
+// knows reports whether id is live or has ended lately.
+func (c *containers) knows(id creel.ContainerID) bool {
+	if i := c.highestOf(id); i >= 0 && id.ID > c.highest[i].ID {
+		return false
+	}
+	_, ok := c.live[id]
+	return ok || c.completed(id)
+}
+
+// completed reports whether id has ended lately.
+func (c *containers) completed(id creel.ContainerID) bool {
+	_, ok := c.done[id]
+	if !ok {
+		_, ok = c.older[id]
+	}
+	return ok
+}
+
+// see raises the highest id of its attempt and epoch to one that is noted.
+func (c *containers) see(id creel.ContainerID) {
+	if i := c.highestOf(id); i >= 0 {
+		c.highest[i].ID = max(c.highest[i].ID, id.ID)
+	} else if len(c.highest) < highestKept {
+		c.highest = append(c.highest, id)
+	}
+}
+
+// highestOf is the index in highest for an id's attempt and epoch, -1 if there is none.
+func (c *containers) highestOf(id creel.ContainerID) int {
+	return slices.IndexFunc(c.highest, func(h creel.ContainerID) bool {
+		return h.Epoch() == id.Epoch() && h.Attempt == id.Attempt
+	})
 }
 
 // of are the ids a member granted and which still live, sorted.
