@@ -423,8 +423,8 @@ func (m *am) heartbeat() {
 				m.dirty[p] = true
 			}
 			continue
-		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable):
-			time.Sleep(10 * time.Millisecond)
+		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrStandby):
+			time.Sleep(10 * time.Millisecond) // standby: a proxy listens before it runs
 			continue
 		case err != nil:
 			m.f.t.Fatalf("allocate: %v", err)

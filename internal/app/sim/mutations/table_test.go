@@ -408,8 +408,8 @@ var table = []mutation{
 	{
 		name:  "a completion is repeated",
 		file:  "amrmproxy/container.go",
-		old:   "	if _, ok := c.done[id]; ok {\n		return false\n	}\n	if _, ok := c.older[id]; ok {\n		return false\n	}\n	if",
-		wrong: "	if _, ok := c.done[id]; ok && !MUTANT {\n		return false\n	}\n	if _, ok := c.older[id]; ok && !MUTANT {\n		return false\n	}\n	if",
+		old:   "	} else if c.completed(id) {\n",
+		wrong: "	} else if c.completed(id) && !MUTANT {\n",
 	},
 	{
 		name:  "a completion is acknowledged before the AM has it",
