@@ -169,7 +169,9 @@ func normalise(weights []float64) {
 }
 
 // EscrowShares are a queue's parts of its maximum by a plan, in whole amounts that
-// sum to it: by its weights, or while it wants nothing by the members' sizes. Nil for
+// sum to it: of what it is entitled to by its weights, and of the rest by the members' sizes.
+// A plan says where the work of a moment ago is to run; the next may come to any member, which
+// would have to ask for each container if all of the maximum went with the weights. Nil for
 // queues that do not follow the plan: their split is even.
 func EscrowShares(
 	p *subcluster.Plan,
@@ -179,19 +181,24 @@ func EscrowShares(
 	if q.Optout {
 		return nil
 	}
-	weights := make([]float64, len(p.Members))
+	sizes, weights := make([]float64, len(p.Members)), make([]float64, len(p.Members))
 	for i := range p.Members {
-		weights[i] = p.Members[i].Share
-		if len(q.Members) > 0 {
-			weights[i] = 0
-		}
+		sizes[i] = p.Members[i].Share
 		for _, m := range q.Members {
 			if m.Member == p.Members[i].Member {
 				weights[i] = m.Weight
 			}
 		}
 	}
+	normalise(sizes)
+	if len(q.Members) == 0 {
+		copy(weights, sizes)
+	}
 	normalise(weights)
+	planned := min(1, q.Entitled/tightest(maximum, p.Total))
+	for i := range weights {
+		weights[i] = planned*weights[i] + (1-planned)*sizes[i]
+	}
 	split := func(amount int64) []int64 {
 		shares := make([]float64, len(weights))
 		for i, w := range weights {
@@ -218,4 +225,20 @@ func EscrowShares(
 		}
 	}
 	return out
+}
+
+// tightest is the part of a total that a maximum allows at most of any type, above 0.
+func tightest(maximum, total creel.Resource) float64 {
+	most := 1.0
+	of := func(maximum, total int64) {
+		if total > 0 {
+			most = min(most, float64(maximum)/float64(total))
+		}
+	}
+	of(maximum.MemoryMB, total.MemoryMB)
+	of(maximum.VCores, total.VCores)
+	for _, a := range maximum.Others {
+		of(a.Value, total.Get(a.Name))
+	}
+	return max(most, 1e-9)
 }
