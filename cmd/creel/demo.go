@@ -38,7 +38,12 @@ func demoCommand() *cobra.Command {
 subcluster on loopback, submits a part of a recorded day over REST as a user
 would, and ends with a table and a verdict. Exit code 0 means that each
 application reached its final state exactly once and no invariant was broken.
-A bad verdict leaves its evidence in a directory and says where.`,
+A bad verdict leaves its evidence in a directory and says where.
+
+With --compare the day is played without a rebalancer first, then with it. After
+each of both comes a steady part: for half a minute the queues together want half
+as much again as there is, all the time. The table tells side by side what queues
+lacked of what the federation guarantees them.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	fl := c.Flags()
@@ -52,7 +57,7 @@ A bad verdict leaves its evidence in a directory and says where.`,
 	fl.StringVar(&f.store, "store", "memory", "state store `URL`")
 	fl.BoolVar(&f.conf.Faults, "faults", false, "kill and restore a subcluster, a router and the rebalancer on the way")
 	fl.BoolVar(&f.conf.Compare, "compare", false,
-		"play the day without a rebalancer first, then with it, and tell the figures side by side")
+		"play the day and a steady part without a rebalancer first, then with it, and tell the figures side by side")
 	fl.BoolVar(&f.conf.Keep, "keep", false, "stay up at the end")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the daemons' logs")

@@ -38,6 +38,7 @@ type Job struct {
 	Seed    uint64
 	Speed   float64       // what recorded durations are divided by
 	Floor   time.Duration // the least a task runs
+	Vary    time.Duration // not 0: a task runs for Floor and up to so much more, whatever was recorded
 }
 
 // Tasks is the number of containers the job needs besides its AM's.
@@ -45,6 +46,9 @@ func (j Job) Tasks() int { return j.Maps + j.Reduces }
 
 // Duration of one task, compressed.
 func (j Job) Duration(d *Durations, kind TaskKind, index int) time.Duration {
+	if j.Vary > 0 {
+		return j.Floor + time.Duration(mix(j.Seed, uint64(j.Index), uint64(kind), uint64(index))%uint64(j.Vary))
+	}
 	v := time.Duration(float64(d.Draw(j.Seed, j.Index, kind, index)) / j.Speed)
 	return max(v, j.Floor)
 }

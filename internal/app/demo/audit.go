@@ -24,6 +24,7 @@ type auditor struct {
 	ended, running  int64
 	checked, broken int64
 	owed            map[creel.QueuePath]float64 // of the queues' guarantees, by dominant share, at the look before
+	from, to        time.Time                   // room and shortfalls are of looks between them; zero: of all
 	errors          []float64                   // shortfalls, one for each queue and look that was owed something
 	looks, full     int                         // in all, and those at which hardly any room was left
 	inUse           float64                     // the sum of the looks' shares in use
@@ -123,24 +124,30 @@ func (a *auditor) look(ctx context.Context) {
 			a.broke("%v", err)
 		}
 	}
-	if share := used.Dominant(total); total.MemoryMB > 0 {
+	if share := used.Dominant(total); total.MemoryMB > 0 && a.counts(time.Now()) {
 		a.looks++
 		a.inUse += share
 		if share >= fullShare {
 			a.full++
 		}
 	}
-	a.shortfalls(queues, total)
+	a.shortfalls(queues, total, time.Now())
+}
+
+// counts reports whether a look at that time is one of those that figures are of.
+func (a *auditor) counts(at time.Time) bool {
+	return !at.Before(a.from) && (a.to.IsZero() || at.Before(a.to))
 }
 
 // shortfalls holds what queues use against what they were owed at the look before and are
 // still owed: a container that was asked for a moment ago is not late.
-func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource) {
+func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource, at time.Time) {
 	before := a.owed
+	counts := a.counts(at)
 	a.owed = make(map[creel.QueuePath]float64, len(queues))
 	for path, u := range queues {
 		a.owed[path], _ = invariants.Owed(u.guaranteed, u.demand, u.used, total)
-		if owed := min(before[path], a.owed[path]); owed > 0 {
+		if owed := min(before[path], a.owed[path]); owed > 0 && counts {
 			a.errors = append(a.errors, max(0, owed-u.used.Dominant(total))/owed)
 		}
 	}
@@ -157,6 +164,7 @@ func (a *auditor) fill(s *Summary, out io.Writer) {
 	if a.looks > 0 {
 		s.Room.InUse, s.Room.Looks, s.Room.Full = a.inUse/float64(a.looks), a.looks, a.full
 	}
+	s.EntitlementError.Samples = len(a.errors)
 	if len(a.errors) == 0 {
 		return
 	}

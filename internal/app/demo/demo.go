@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -22,6 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
 // Config of a demo.
@@ -45,6 +47,9 @@ type Config struct {
 func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) error {
 	if !c.Compare {
 		return c.run(ctx, 1, nil, done)
+	}
+	if c.Day.Steady == 0 {
+		c.Day.Steady = steadyLasts
 	}
 	var without *Summary
 	alone := c
@@ -113,6 +118,8 @@ func (c *Config) run(
 
 	run := newReplay(jobs, durations)
 	run.documents = store
+	playing := &atomic.Pointer[replay]{} // who plays the AMs that start now
+	playing.Store(run)
 	began := time.Now()
 	fed, err := federation.New(ctx, federation.Config{
 		Subclusters:   c.Day.Subclusters,
@@ -123,12 +130,14 @@ func (c *Config) run(
 		NodeSize:      nodeSize,
 		NodeHeartbeat: 500 * time.Millisecond,
 		Eager:         20 * time.Millisecond,
-		OnStart:       run.onStart,
-		Dir:           dir,
-		Store:         store,
-		Settings:      s,
-		Lease:         3 * time.Second,
-		Log:           log,
+		OnStart: func(s nmserver.Started, exit func(int32, string)) func() {
+			return playing.Load().onStart(s, exit)
+		},
+		Dir:      dir,
+		Store:    store,
+		Settings: s,
+		Lease:    3 * time.Second,
+		Log:      log,
 	})
 	if err != nil {
 		return err
@@ -146,6 +155,17 @@ func (c *Config) run(
 	sum, err := run.play(ctx, fed, c, said)
 	if err != nil {
 		return err
+	}
+	if c.Day.Steady > 0 {
+		steady := newReplay(c.Day.steady(), durations)
+		steady.documents, steady.before = store, int64(len(run.accepted))
+		defer steady.close()
+		playing.Store(steady)
+		fmt.Fprintf(c.Out, "\nsteady part: for %v queues want half as much again as there is, with tasks of 2 to 5 s: %d applications, %d tasks\n\n",
+			c.Day.Steady, len(steady.jobs), tasksOf(steady.jobs))
+		if sum.Steady, err = steady.playSteady(ctx, fed, c, said); err != nil {
+			return err
+		}
 	}
 	sum.Trace, sum.Seed, sum.Speed, sum.Without = c.Day.Trace, c.Day.Seed, c.Day.Speed, without
 	good := sum.Print(c.Out)
@@ -170,12 +190,16 @@ func (c *Config) welcome(fed *federation.Federation, jobs []workload.Job, took t
 	fmt.Fprintf(c.Out, "%d subclusters of %d simulated nodes, %d routers, up in %v\n",
 		c.Day.Subclusters, c.Day.Nodes, len(fed.Routers), took.Round(time.Millisecond))
 	fmt.Fprintf(c.Out, "dashboard http://%s/\n", fed.Routers[0].Address("web"))
-	tasks := 0
-	for _, j := range jobs {
-		tasks += j.Tasks()
-	}
+	tasks := tasksOf(jobs)
 	fmt.Fprintf(c.Out, "%s hours %s at %.0f times its speed: %d applications, %d tasks\n\n",
 		c.Day.Trace, c.Day.Hours, c.Day.Speed, len(jobs), tasks)
+}
+
+func tasksOf(jobs []workload.Job) (n int) {
+	for _, j := range jobs {
+		n += j.Tasks()
+	}
+	return n
 }
 
 // bound gives the research queue a maximum over the whole federation, below

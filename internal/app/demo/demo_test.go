@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -65,10 +67,15 @@ func TestADayWithoutARebalancerAndWithIt(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
 	c := short(&out)
-	c.Compare = true
+	c.Compare, c.Day.Steady = true, 4*time.Second
 	err := Run(t.Context(), c, func(s *Summary, good bool) error {
 		if !good || s.Without == nil || s.Without.Applications != s.Applications || s.Without.Room.Looks == 0 {
 			t.Errorf("two good days of the same work are expected:\n%s", &out)
+		}
+		for _, s := range []*Summary{s.Steady, s.Without.Steady} {
+			if s == nil || !s.good() || s.Applications.Submitted < 10 || s.EntitlementError.Samples < 3 || s.Room.InUse < 0.9 {
+				t.Errorf("a good steady part that has all room in use is expected after each:\n%s", &out)
+			}
 		}
 		return nil
 	})
@@ -76,7 +83,8 @@ func TestADayWithoutARebalancerAndWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{`(?m)^without a rebalancer:$`, `(?m)^with it:$`, `(?m)^the same day +without it +with it$`,
-		`(?m)^guarantee lacked, p99 +[\d.]+ % +[\d.]+ %$`} {
+		`(?m)^guarantee lacked, p99 +[\d.]+ % +[\d.]+ %$`, `(?m)^steady part: guarantee lacked, p99 +[\d.]+ % +[\d.]+ %$`,
+		`(?m)^steady part: queues x looks +\d+ +\d+$`} {
 		if !regexp.MustCompile(line).MatchString(out.String()) {
 			t.Errorf("no line is like %s:\n%s", line, &out)
 		}
@@ -126,7 +134,7 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	look := func(used, demand int64) {
 		a.shortfalls(map[creel.QueuePath]*queueUse{"root.a": {
 			guaranteed: creel.NewResource(400, 400), used: creel.NewResource(used, used), demand: creel.NewResource(demand, demand),
-		}}, total)
+		}}, total, time.Now())
 	}
 	look(0, 200)   // owed for the first time
 	look(100, 900) // 200 of it were owed before
@@ -135,5 +143,42 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	look(0, 50)
 	if want := []float64{0.5, 0}; fmt.Sprint(a.errors) != fmt.Sprint(want) {
 		t.Errorf("shortfalls are %v, wanted %v", a.errors, want)
+	}
+}
+
+// The figures of the steady part are of the time when queues are known to want more than there is.
+func TestShortfallsOfTheSteadyPartAreOfItsTime(t *testing.T) {
+	start := time.Unix(1000, 0)
+	a := auditor{from: start.Add(10 * time.Second), to: start.Add(30 * time.Second)}
+	total := creel.NewResource(1000, 1000)
+	for at := range 40 {
+		used := int64(100)
+		switch {
+		case at == 10:
+			used = 300 // owed since the look before, which does not count
+		case at > 10 && at < 30:
+			used = 400
+		}
+		a.shortfalls(map[creel.QueuePath]*queueUse{"root.a": {
+			guaranteed: creel.NewResource(400, 400), used: creel.NewResource(used, used), demand: creel.NewResource(900, 900),
+		}}, total, start.Add(time.Duration(at)*time.Second))
+	}
+	var s Summary
+	a.fill(&s, io.Discard)
+	if e := s.EntitlementError; e.Samples != 20 || math.Abs(e.P99-0.25) > 1e-9 || math.Abs(e.Mean-0.25/20) > 1e-9 {
+		t.Errorf("the looks from the 10th second to the 30th are expected: %+v", e)
+	}
+}
+
+// A bad steady part is a bad verdict.
+func TestTheVerdictIsOfTheSteadyPartToo(t *testing.T) {
+	var s Summary
+	s.Applications.Submitted, s.Applications.Finished = 1, 1
+	steady := s
+	if s.Steady = &steady; !s.good() {
+		t.Error("both are good")
+	}
+	if steady.Applications.Lost = 1; s.good() {
+		t.Error("one application of the steady part is lost")
 	}
 }

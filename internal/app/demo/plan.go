@@ -25,10 +25,14 @@ type Day struct {
 	Nodes       int // of each subcluster
 	Machines    int // by which recorded bytes are scaled [all nodes]
 	Seed        uint64
+	Steady      time.Duration // after the day, queues want more than there is for so long; 0: they do not
 }
 
 // demoSeconds is how long the submissions of a demo last by default.
 const demoSeconds = 100
+
+// steadyLasts is how long those of the steady part last.
+const steadyLasts = 30 * time.Second
 
 // Plan makes the jobs to submit.
 func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
@@ -80,6 +84,27 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 		return nil, nil, settings.Invalid(fmt.Errorf("no job of %s was submitted between %s", d.Trace, d.Hours))
 	}
 	return jobs, durations, nil
+}
+
+// steady makes the jobs of the steady part: tasks of seconds, so that a container that was asked
+// for a second ago and is missing is late, and more of them than there is room for, all the time.
+// Each queue wants more than it is guaranteed (prod 50, research 30, default 20); research, whose
+// applications are mostly in the first subclusters, the least more, and less than its maximum.
+func (d *Day) steady() []workload.Job {
+	c := workload.Contended{
+		Slots: d.Subclusters * d.Nodes * int(nodeSize.VCores),
+		Lasts: d.Steady,
+		Wants: []workload.Share{
+			{Queue: "root.prod", Weight: 0.7},
+			{Queue: "root.research", Weight: 0.4},
+			{Queue: "root.default", Weight: 0.4},
+		},
+		Floor: 2 * time.Second,
+		Vary:  3 * time.Second,
+		Users: 12,
+		Seed:  d.Seed,
+	}
+	return c.Jobs()
 }
 
 func readTrace[T any](name string, read func(io.Reader) (T, error)) (T, error) {

@@ -40,6 +40,7 @@ type replay struct {
 	durations *workload.Durations
 	client    *hrpc.Client
 	nodes     int                      // of each subcluster
+	before    int64                    // applications that had ended before
 	schedule  atomic.Pointer[[]string] // the proxies' addresses, by subcluster
 
 	ams    sync.WaitGroup
@@ -282,8 +283,26 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 	}
 }
 
-// play submits all jobs at their times and waits until each has ended.
+// play submits all jobs of the day at their times and waits until each has ended.
 func (r *replay) play(ctx context.Context, fed *federation.Federation, c *Config, said io.Writer) (*Summary, error) {
+	audit := newAuditor(fed, r.documents)
+	audit.also = c.broken
+	return r.playAll(ctx, fed, c, audit, c.Faults, said)
+}
+
+// playSteady does so with the jobs of the steady part. Its audit is of the time from a third of
+// it, when all room is in use and queues wait, until the last submission.
+func (r *replay) playSteady(ctx context.Context, fed *federation.Federation, c *Config,
+	said io.Writer) (*Summary, error) {
+	audit := newAuditor(fed, r.documents)
+	audit.also = c.broken
+	audit.from = time.Now().Add(c.Day.Steady / 3)
+	audit.to = time.Now().Add(c.Day.Steady)
+	return r.playAll(ctx, fed, c, audit, false, said)
+}
+
+func (r *replay) playAll(ctx context.Context, fed *federation.Federation, c *Config, audit *auditor, faults bool,
+	said io.Writer) (*Summary, error) {
 	out := &screen{out: said, terminal: c.Terminal}
 	var proxies []string
 	for _, p := range fed.Proxies {
@@ -298,8 +317,6 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c *Config
 	defer sub.http.CloseIdleConnections()
 	r.nodes = c.Day.Nodes
 	began := time.Now()
-	audit := newAuditor(fed, r.documents)
-	audit.also = c.broken
 	var work sync.WaitGroup
 	playCtx, endPlay := context.WithCancel(ctx)
 	defer endPlay()
@@ -322,7 +339,7 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c *Config
 			) // always within range
 		})
 	})
-	if c.Faults {
+	if faults {
 		last := r.jobs[len(r.jobs)-1].Submit
 		work.Go(func() {
 			if err := runFaults(playCtx, fed, began, last, out); err != nil && playCtx.Err() == nil {
@@ -368,7 +385,7 @@ func (r *replay) follow(
 		case <-tick.C:
 		}
 		audit.look(ctx)
-		ended, running := audit.ended, audit.running
+		ended, running := audit.ended-r.before, audit.running
 		grants := r.grants.Load()
 		r.mu.Lock()
 		accepted := len(r.accepted)
@@ -418,6 +435,10 @@ func (r *replay) summarise(
 		state creel.ApplicationState
 	}
 	found := map[creel.ApplicationID][]place{}
+	r.mu.Lock()
+	slices.SortFunc(r.accepted, creel.ApplicationID.Compare)
+	accepted := slices.Clone(r.accepted)
+	r.mu.Unlock()
 	for i, daemon := range fed.RMs {
 		id := creel.SubclusterID(fmt.Sprintf("sc-%d", i+1))
 		sub := SubclusterSummary{ID: id, Nodes: r.nodes}
@@ -429,7 +450,9 @@ func (r *replay) summarise(
 					}
 					continue
 				}
-				sub.Applications++
+				if _, ours := slices.BinarySearchFunc(accepted, a.ID, creel.ApplicationID.Compare); ours {
+					sub.Applications++
+				}
 				found[a.ID] = append(found[a.ID], place{id, a.State})
 			}
 		})
@@ -443,7 +466,6 @@ func (r *replay) summarise(
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortFunc(r.accepted, creel.ApplicationID.Compare)
 	s.Applications.Submitted = len(r.accepted)
 	for _, id := range r.accepted {
 		places := found[id]

@@ -35,8 +35,9 @@ type Summary struct {
 		Looks int     `json:"looks"`
 	} `json:"room"`
 	EntitlementError struct { // of what queues had been owed for a second
-		Mean float64 `json:"mean"`
-		P99  float64 `json:"p99"`
+		Mean    float64 `json:"mean"`
+		P99     float64 `json:"p99"`
+		Samples int     `json:"samples"` // queues and looks
 	} `json:"entitlement_error"`
 	Maximum struct { // of queues with one for the whole federation
 		Checked int64   `json:"checked"` // moments
@@ -52,6 +53,7 @@ type Summary struct {
 	Seed        uint64              `json:"seed"`
 	Speed       float64             `json:"speed"`
 
+	Steady  *Summary `json:"steady,omitempty"`             // the steady part after the day, alone
 	Without *Summary `json:"without_rebalancer,omitempty"` // the same day played without one
 }
 
@@ -59,7 +61,7 @@ type Summary struct {
 func (s *Summary) good() bool {
 	a := &s.Applications
 	return a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
-		s.Invariants.Broken == 0
+		s.Invariants.Broken == 0 && (s.Steady == nil || s.Steady.good())
 }
 
 // Quantiles of a time, in milliseconds.
@@ -112,7 +114,16 @@ func (s *Summary) Print(w io.Writer) bool {
 		)
 	}
 	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
-	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)
+	fmt.Fprintf(w, "wall          %.1f s\n", s.WallS)
+	if p := s.Steady; p != nil {
+		e := &p.EntitlementError
+		fmt.Fprintf(w, "steady part   %d applications, %d containers, room %.0f%% in use; %d lost, %d doubled, %d of %d "+
+			"invariants broken\n", p.Applications.Submitted, p.Containers.Granted, 100*p.Room.InUse,
+			p.Applications.Lost, p.Applications.Doubled, p.Invariants.Broken, p.Invariants.Checked)
+		fmt.Fprintf(w, "              of guarantees queues lacked %.1f%% on average, %.1f%% at p99 (%d queues and looks)\n",
+			100*e.Mean, 100*e.P99, e.Samples)
+	}
+	fmt.Fprintln(w)
 	if o := s.Without; o != nil {
 		s.beside(w, o)
 	}
@@ -127,15 +138,24 @@ func (s *Summary) Print(w io.Writer) bool {
 
 // beside tells what the rebalancer is for: the same day without it and with it.
 func (s *Summary) beside(w io.Writer, o *Summary) {
-	fmt.Fprintf(w, "%-36s %12s %12s\n", "the same day", "without it", "with it")
+	fmt.Fprintf(w, "%-42s %12s %12s\n", "the same day", "without it", "with it")
 	row := func(what, unit string, without, with float64) {
-		fmt.Fprintf(w, "%-36s %9.1f %-2s %9.1f %s\n", what, without, unit, with, unit)
+		fmt.Fprintf(w, "%-42s %9.1f %-2s %9.1f %s\n", what, without, unit, with, unit)
 	}
 	row("guarantee lacked, on average", "%", 100*o.EntitlementError.Mean, 100*s.EntitlementError.Mean)
 	row("guarantee lacked, p99", "%", 100*o.EntitlementError.P99, 100*s.EntitlementError.P99)
 	row("ask to grant, p50", "ms", o.GrantMS.P50, s.GrantMS.P50)
 	row("ask to grant, p99", "ms", o.GrantMS.P99, s.GrantMS.P99)
 	row("room in use, on average", "%", 100*o.Room.InUse, 100*s.Room.InUse)
+	if o, s := o.Steady, s.Steady; o != nil && s != nil {
+		row("steady part: guarantee lacked, on average", "%", 100*o.EntitlementError.Mean, 100*s.EntitlementError.Mean)
+		row("steady part: guarantee lacked, p99", "%", 100*o.EntitlementError.P99, 100*s.EntitlementError.P99)
+		row("steady part: ask to grant, p50", "ms", o.GrantMS.P50, s.GrantMS.P50)
+		row("steady part: ask to grant, p99", "ms", o.GrantMS.P99, s.GrantMS.P99)
+		row("steady part: room in use", "%", 100*o.Room.InUse, 100*s.Room.InUse)
+		fmt.Fprintf(w, "%-42s %9d %12d\n", "steady part: queues x looks",
+			o.EntitlementError.Samples, s.EntitlementError.Samples)
+	}
 	fmt.Fprintln(w)
 }
 

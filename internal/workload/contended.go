@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Contended says how queues want more than there is, all the time.
+type Contended struct {
+	Slots       int           // containers that run at once, if all room is used
+	Lasts       time.Duration // the time over which jobs are submitted
+	Wants       []Share       // what each queue asks for, of all slots: 0.5 is half of them, all the time
+	Floor, Vary time.Duration // a task runs for Floor and up to Vary more
+	Users       int
+	Seed        uint64
+}
+
+// contendedStart is how much work is submitted at once at the start, so that all room is soon in use.
+const contendedStart = 2 * time.Second
+
+// Jobs makes the jobs, in order of submission. Each has some 1/32 of the slots as its tasks, so
+// that no job is a queue by itself.
+func (c *Contended) Jobs() []Job {
+	var out []Job
+	task := c.Floor + c.Vary/2
+	mean := max(1, c.Slots/32)
+	p := Plan{Users: c.Users, Seed: c.Seed}
+	for _, q := range c.Wants {
+		// Work is counted in slots times time. It is submitted as soon as that of the jobs before would be done.
+		work, each := 0.0, q.Weight*float64(c.Slots)
+		for each > 0 {
+			i := len(out)
+			at := max(0, time.Duration(work/each)-contendedStart)
+			if at >= c.Lasts {
+				break
+			}
+			tasks := max(1, mean/2+int(p.unit(i, 'c')*float64(mean)))
+			work += float64(tasks) * float64(task)
+			out = append(out, Job{Index: i, Name: fmt.Sprintf("contended%d", i), Submit: at, Queue: q.Queue,
+				User: p.user(i), Maps: tasks, Seed: c.Seed, Speed: 1, Floor: c.Floor, Vary: c.Vary})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	return out
+}
