@@ -37,7 +37,7 @@ func ask[T any, M interface {
 	if err != nil {
 		return nil, err
 	}
-	return askAll[T, M](ctx, h, kind, method, func(creel.SubclusterID) ([]byte, error) { return body, nil })
+	return askAll(ctx, h, kind, method, func(creel.SubclusterID) ([]byte, error) { return body, nil }, parsed[T, M])
 }
 
 // askEach is ask where members are asked for something each.
@@ -51,32 +51,40 @@ func askEach[T any, M interface {
 	method string,
 	request func(creel.SubclusterID) proto.Message,
 ) ([]router.Part[M], error) {
-	return askAll[T, M](ctx, h, kind, method, func(m creel.SubclusterID) ([]byte, error) {
+	return askAll(ctx, h, kind, method, func(m creel.SubclusterID) ([]byte, error) {
 		return proto.Marshal(request(m))
-	})
+	}, parsed[T, M])
 }
 
-func askAll[T any, M interface {
+// parsed is a message of an answer's bytes.
+func parsed[T any, M interface {
 	*T
 	proto.Message
-}](
+}](b []byte) (M, error) {
+	answer := M(new(T))
+	return answer, parse(b, answer)
+}
+
+// askAll asks each member for what body makes for it, and reads what it answers.
+func askAll[V any](
 	ctx context.Context,
 	h *Handler,
 	kind remote.Kind,
 	method string,
 	body func(creel.SubclusterID) ([]byte, error),
-) ([]router.Part[M], error) {
-	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (M, error) {
+	read func(answer []byte) (V, error),
+) ([]router.Part[V], error) {
+	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (V, error) {
+		var none V
 		request, err := body(m.ID)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		b, err := m.Client(ctx, kind, user(ctx), method, request)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		answer := M(new(T))
-		return answer, parse(b, answer)
+		return read(b)
 	})
 	var silent []router.Missing
 	var refusal error
@@ -116,35 +124,6 @@ func pick[T, V any](parts []router.Part[T], field func(T) V) []router.Part[V] {
 		}
 	}
 	return out
-}
-
-// GetApplications lists the applications of all members, each once.
-func (h *Handler) GetApplications(
-	ctx context.Context,
-	req *yarnpb.GetApplicationsRequestProto,
-) (*yarnpb.GetApplicationsResponseProto, error) {
-	parts, err := ask[yarnpb.GetApplicationsResponseProto](ctx, h, remote.List, "getApplications", req)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parts {
-		for _, a := range p.Value.GetApplications() {
-			if app, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
-				a.ApplicationId = yarnpb.FromApplicationID(app)
-			}
-		}
-	}
-	limit := 0
-	if req.Limit != nil && req.GetLimit() < 1<<31 {
-		limit = int(req.GetLimit())
-	}
-	apps, _ := router.MergeApps(
-		pick(parts, (*yarnpb.GetApplicationsResponseProto).GetApplications),
-		appFields(h.server),
-		h.server.HomeSeen,
-		limit,
-	)
-	return &yarnpb.GetApplicationsResponseProto{Applications: apps}, nil
 }
 
 // GetClusterNodes lists the nodes of all members.

@@ -180,7 +180,8 @@ func merger(s *server.Server) *router.Merger[value] {
 				}
 				reports[i] = router.Part[*yarnpb.ApplicationReportProto]{Member: s.Member, Value: report}
 			}
-			router.HomeFirst(appFields(s).ID(reports[0].Value), reports, appFields(s), s.HomeSeen)
+			fields := appFields()
+			router.HomeFirst(fields.ID(reports[0].Value), reports, fields, s.HomeSeen)
 			for i, s := range same {
 				if s.Member == reports[0].Member {
 					same[0], same[i] = same[i], same[0]
@@ -214,16 +215,13 @@ func merged[T any, M interface {
 	return merge(h.server, present), nil
 }
 
-// appFields reads application reports for the merge rule.
-func appFields(s *server.Server) router.AppFields[*yarnpb.ApplicationReportProto] {
+// appFields reads of application reports which one counts.
+func appFields() router.AppFields[*yarnpb.ApplicationReportProto] {
 	return router.AppFields[*yarnpb.ApplicationReportProto]{
 		ID: func(r *yarnpb.ApplicationReportProto) creel.ApplicationID {
 			return yarnpb.ToApplicationID(r.GetApplicationId())
 		},
 		Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
 		Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
-		Join: func(same []router.Part[*yarnpb.ApplicationReportProto]) *yarnpb.ApplicationReportProto {
-			return merge(s, same)
-		},
 	}
 }

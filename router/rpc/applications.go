@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// A list of applications is made of the very bytes that members sent: a report that one
+// member alone has is neither decoded nor encoded, which was two thirds of what a list cost,
+// and fields that we do not know survive.
+
+// appReport is an ApplicationReportProto as its member wrote it, and what the merge looks at.
+type appReport struct {
+	raw       []byte
+	id        creel.ApplicationID
+	unmanaged bool
+	start     int64 // ms since the epoch
+}
+
+// Fields of ApplicationReportProto, of ApplicationIdProto, and the list's of its response.
+const (
+	fieldReportID        protowire.Number = 1
+	fieldReportStart     protowire.Number = 11
+	fieldReportTags      protowire.Number = 20
+	fieldReportUnmanaged protowire.Number = 22
+	fieldIDNumber        protowire.Number = 1
+	fieldIDTimestamp     protowire.Number = 2
+	fieldApplications    protowire.Number = 1
+)
+
+// GetApplications lists the applications of all members, each once.
+func (h *Handler) GetApplications(
+	ctx context.Context,
+	req *yarnpb.GetApplicationsRequestProto,
+) (*yarnpb.GetApplicationsResponseProto, error) {
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	same := func(creel.SubclusterID) ([]byte, error) { return body, nil }
+	parts, err := askAll(ctx, h, remote.List, "getApplications", same, readApplications)
+	if err != nil {
+		return nil, err
+	}
+	limit := 0
+	if req.Limit != nil && req.GetLimit() < 1<<31 {
+		limit = int(req.GetLimit())
+	}
+	return joinApplications(h.server, parts, limit), nil
+}
+
+// joinApplications makes one list of the members' parts, at most limit, 0 for all.
+func joinApplications(
+	s *server.Server, parts []router.Part[[]appReport], limit int,
+) *yarnpb.GetApplicationsResponseProto {
+	apps, _ := router.MergeApps(parts, rawFields(s), s.HomeSeen, limit)
+	size := 0
+	for i := range apps {
+		size += protowire.SizeTag(fieldApplications) + protowire.SizeBytes(len(apps[i].raw))
+	}
+	list := make([]byte, 0, size)
+	for i := range apps {
+		list = protowire.AppendTag(list, fieldApplications, protowire.BytesType)
+		list = protowire.AppendBytes(list, apps[i].raw)
+	}
+	answer := &yarnpb.GetApplicationsResponseProto{}
+	answer.ProtoReflect().SetUnknown(list) // is encoded as it stands
+	return answer
+}
+
+// rawFields reads application reports for the merge rule.
+func rawFields(s *server.Server) router.AppFields[appReport] {
+	return router.AppFields[appReport]{
+		ID:        func(a appReport) creel.ApplicationID { return a.id },
+		Unmanaged: func(a appReport) bool { return a.unmanaged },
+		Start:     func(a appReport) int64 { return a.start },
+		Join: func(same []router.Part[appReport]) appReport {
+			reports := make([]router.Part[*yarnpb.ApplicationReportProto], 0, len(same))
+			for _, p := range same {
+				r := &yarnpb.ApplicationReportProto{}
+				if err := r.UnmarshalVT(p.Value.raw); err == nil { // else the others are the answer
+					reports = append(reports, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
+				}
+			}
+			out := same[0].Value
+			if len(reports) > 0 {
+				if raw, err := merge(s, reports).MarshalVT(); err == nil {
+					out.raw = raw
+				}
+			}
+			return out
+		},
+	}
+}
+
+// readApplications cuts a member's list apart.
+func readApplications(b []byte) ([]appReport, error) {
+	var out []appReport
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		b = b[n:]
+		if num != fieldApplications || typ != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+				return nil, protowire.ParseError(n)
+			}
+			b = b[n:]
+			continue
+		}
+		raw, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		b = b[n:]
+		a, err := readReport(raw)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			out = make([]appReport, 0, 1+len(b)/max(len(raw), 1)) // reports are about as long as each other
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+var errShape = errors.New("a field of a report has another type than YARN's")
+
+// readReport reads of a report what the merge looks at. A UAM with an id of its own gets its
+// application's.
+func readReport(raw []byte) (appReport, error) {
+	a := appReport{raw: raw}
+	var room [8][]byte
+	tags := room[:0]
+	for b := raw; len(b) > 0; {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return a, protowire.ParseError(n)
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return a, protowire.ParseError(n)
+		}
+		value := b[:n]
+		b = b[n:]
+		ok := true
+		switch num {
+		case fieldReportID:
+			if ok = typ == protowire.BytesType; ok {
+				id, _ := protowire.ConsumeBytes(value)
+				ok = readID(id, &a.id)
+			}
+		case fieldReportStart:
+			start, _ := protowire.ConsumeVarint(value)
+			a.start, ok = int64(start), typ == protowire.VarintType
+		case fieldReportUnmanaged:
+			flag, _ := protowire.ConsumeVarint(value)
+			a.unmanaged, ok = flag != 0, typ == protowire.VarintType
+		case fieldReportTags:
+			if ok = typ == protowire.BytesType; ok {
+				tag, _ := protowire.ConsumeBytes(value)
+				tags = append(tags, tag)
+			}
+		}
+		if !ok {
+			return a, errShape
+		}
+	}
+	if !a.unmanaged {
+		return a, nil
+	}
+	texts := make([]string, len(tags))
+	for i, t := range tags {
+		texts[i] = string(t)
+	}
+	if of, ok := router.UAMOf(true, texts); ok {
+		r := &yarnpb.ApplicationReportProto{}
+		if err := r.UnmarshalVT(raw); err != nil {
+			return a, err
+		}
+		r.ApplicationId = yarnpb.FromApplicationID(of)
+		var err error
+		if a.raw, err = r.MarshalVT(); err != nil {
+			return a, err
+		}
+		a.id = of
+	}
+	return a, nil
+}
+
+// readID reads an ApplicationIdProto; false if it is none.
+func readID(b []byte, id *creel.ApplicationID) bool {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return false
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return false
+		}
+		if num == fieldIDNumber || num == fieldIDTimestamp {
+			if typ != protowire.VarintType {
+				return false
+			}
+			v, _ := protowire.ConsumeVarint(b)
+			if num == fieldIDNumber {
+				id.ID = int32(v)
+			} else {
+				id.ClusterTimestamp = int64(v)
+			}
+		}
+		b = b[n:]
+	}
+	return true
+}
