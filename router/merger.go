@@ -14,9 +14,9 @@ import (
 // protobuf messages. Values that are not what a rule expects (a list where
 // numbers add up) are never an error: the first member's stays.
 type Form[V any] interface {
-	// Object returns the fields of an object, in their order; a name may repeat,
+	// Object appends the fields of an object to to, in their order; a name may repeat,
 	// as 3.4's JSON writes maps. ok is false for anything else.
-	Object(V) (fields []Named[V], ok bool)
+	Object(v V, to []Named[V]) (fields []Named[V], ok bool)
 	// Get returns a field of an object.
 	Get(v V, name string) (field V, ok bool)
 	// List returns the items of a list.
@@ -25,7 +25,7 @@ type Form[V any] interface {
 	// Text tells values apart: the same text, the same value.
 	Text(V) string
 
-	// MakeObject returns first with these fields in place of its own.
+	// MakeObject returns first with these fields in place of its own. It does not keep fields.
 	MakeObject(first V, fields []Named[V]) V
 	// MakeList returns the items in the shape of the lists they came from.
 	MakeList(from []V, items []V) V
@@ -75,32 +75,51 @@ type Merger[V any] struct {
 // of who counts first. There is at least one; a single one comes back as it is
 // unless the table has fields of its own for it.
 func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
+	w := work[V]{Merger: m}
+	return w.merge(typ, parts)
+}
+
+// work is one merge, with the slices that it needs on the way: each level of a document
+// appends to them what it has at hand, and cuts that off again when it is made. A level's
+// own part stays good when a deeper one grows a slice, since that copies.
+type work[V any] struct {
+	*Merger[V]
+	fields  []Named[V]   // of the objects being merged
+	objects []object[V]  // being merged
+	values  []Weighed[V] // of the fields being merged
+	from    []*object[V] // where values came from, index by index
+	out     []Named[V]   // made so far
+}
+
+func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 	rules, listed := TypeOf(typ)
 	if !listed {
 		return parts[0].Value
 	}
-	objects := make([]object[V], 0, len(parts))
+	fields, before, made := len(m.fields), len(m.objects), len(m.out)
 	for _, p := range parts {
-		if fields, ok := m.Form.Object(p.Value); ok {
-			objects = append(objects, object[V]{p, fields})
+		start := len(m.fields)
+		all, ok := m.Form.Object(p.Value, m.fields)
+		if !ok {
+			continue
 		}
+		m.fields = all
+		m.objects = append(m.objects, object[V]{p, all[start:]})
 	}
+	objects := m.objects[before:]
 	if len(objects) == 0 {
 		return parts[0].Value
 	}
 	objects = m.alike(rules, objects)
-	out := make([]Named[V], 0, len(objects[0].fields))
-	done := make(map[string]bool, len(objects[0].fields))
-	for i, o := range objects {
+	byName := rules.byName()
+	for i := range objects {
+		o := &objects[i]
 		for at, f := range o.fields {
-			// What the first object has is done, in its order.
-			if i > 0 && done[f.Name] || at > 0 && o.fields[at-1].Name == f.Name {
+			// What an object before has is done, in its order.
+			if at > 0 && o.fields[at-1].Name == f.Name || i > 0 && seen(objects[:i+1], f.Name, at) {
 				continue
 			}
-			if len(objects) > 1 {
-				done[f.Name] = true
-			}
-			rule, ok := rules.Field(f.Name)
+			rule, ok := byName[f.Name]
 			if !ok {
 				rule = &Field{Name: f.Name}
 				if m.Unlisted != nil {
@@ -108,11 +127,30 @@ func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
 				}
 			}
 			if rule.Rule != Drop {
-				out = m.field(out, rule, objects, at)
+				m.field(rule, objects, at)
 			}
 		}
 	}
-	return m.Form.MakeObject(objects[0].Value, out)
+	v := m.Form.MakeObject(objects[0].Value, m.out[made:])
+	m.fields, m.objects, m.out = m.fields[:fields], m.objects[:before], m.out[:made]
+	return v
+}
+
+// seen reports whether a field of the last object, at a place, is in one before, or in the
+// last before that place.
+func seen[V any](objects []object[V], name string, at int) bool {
+	last := len(objects) - 1
+	for i := range objects[:last] {
+		if objects[i].find(name, at) < len(objects[i].fields) {
+			return true
+		}
+	}
+	for _, f := range objects[last].fields[:at] {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // object is one member's object, taken apart.
@@ -162,51 +200,70 @@ func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 	return objects
 }
 
-// field merges one field of the objects that have it, and appends it to out;
+// field merges one field of the objects that have it, and appends it to m.out;
 // where a name repeats in the first member, and First holds, as often as there.
 // Members of one kind write their fields in one order, so it is looked for
 // where the first object with it has it.
-func (m *Merger[V]) field(out []Named[V], rule *Field, objects []object[V], at int) []Named[V] {
-	values := make([]Weighed[V], 0, len(objects))
-	from := make([]*object[V], 0, len(objects))
+func (m *work[V]) field(rule *Field, objects []object[V], at int) {
+	before := len(m.values)
 	for i := range objects {
 		o := &objects[i]
 		for j := o.find(rule.Name, at); j < len(o.fields) && o.fields[j].Name == rule.Name; j++ {
-			values = append(values, Weighed[V]{o.Member, o.Size, o.fields[j].Value})
-			from = append(from, o)
+			m.values = append(m.values, Weighed[V]{o.Member, o.Size, o.fields[j].Value})
+			m.from = append(m.from, o)
 		}
 	}
-	switch rule.Rule {
-	case Router:
-		if own, ok := m.Own[rule.Name]; ok {
-			return append(out, Named[V]{rule.Name, own})
-		}
-	case Sum, SumKnown, Max, Min, BySize, ByField:
-		return append(out, Named[V]{rule.Name, m.number(rule, values, from)})
-	case Any, All, Prefer:
-		want := map[Rule]string{Any: "true", All: "false", Prefer: rule.Of}[rule.Rule]
-		for _, v := range values {
-			if m.Form.Text(v.Value) == want {
-				return append(out, Named[V]{rule.Name, v.Value})
+	values, from := m.values[before:], m.from[before:]
+	if v, one := m.one(rule, values, from); one {
+		m.out = append(m.out, Named[V]{rule.Name, v})
+	} else {
+		for i, v := range values {
+			if from[i] == from[0] {
+				m.out = append(m.out, Named[V]{rule.Name, v.Value})
 			}
 		}
-	case Merge:
-		return append(out, Named[V]{rule.Name, m.Merge(rule.Type, values)})
-	case Union, Join, Newest:
-		return append(out, Named[V]{rule.Name, m.list(rule, values)})
 	}
-	for i, v := range values {
-		if from[i] == from[0] {
-			out = append(out, Named[V]{rule.Name, v.Value})
-		}
-	}
-	return out
+	m.values, m.from = m.values[:before], m.from[:before]
 }
 
-func (m *Merger[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V {
+// one makes one value of a field's; false where the first member's stay.
+func (m *work[V]) one(rule *Field, values []Weighed[V], from []*object[V]) (v V, ok bool) {
+	switch rule.Rule {
+	case Router:
+		v, ok = m.Own[rule.Name]
+		return v, ok
+	case Sum, SumKnown, Max, Min, BySize, ByField:
+		return m.number(rule, values, from), true
+	case Any:
+		return m.having("true", values)
+	case All:
+		return m.having("false", values)
+	case Prefer:
+		return m.having(rule.Of, values)
+	case Merge:
+		return m.merge(rule.Type, values), true
+	case Union, Join, Newest:
+		return m.list(rule, values), true
+	}
+	return v, false
+}
+
+// having is the first value that is a text.
+func (m *work[V]) having(text string, values []Weighed[V]) (v V, ok bool) {
+	for _, v := range values {
+		if m.Form.Text(v.Value) == text {
+			return v.Value, true
+		}
+	}
+	return v, false
+}
+
+func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V {
 	first := values[0].Value
-	numbers := make([]Number, len(values))
-	weights := make([]float64, len(values))
+	var few [8]Number // most federations are no larger: no allocation
+	var fewWeights [8]float64
+	numbers := slices.Grow(few[:0], len(values))[:len(values)]
+	weights := slices.Grow(fewWeights[:0], len(values))[:len(values)]
 	for i, v := range values {
 		n, ok := m.Form.Number(v.Value)
 		if !ok {
@@ -231,19 +288,20 @@ func (m *Merger[V]) number(rule *Field, values []Weighed[V], from []*object[V]) 
 }
 
 // list joins lists, or the single items that stand for lists of one.
-func (m *Merger[V]) list(rule *Field, values []Weighed[V]) V {
+func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	type item struct {
 		same []Weighed[V]
 	}
-	var items []*item
-	byKey := map[string]*item{}
-	var shapes []V
-	for _, v := range values {
-		shapes = append(shapes, v.Value)
+	var items []item
+	byKey := map[string]int{}
+	shapes := make([]V, len(values))
+	for i, v := range values {
+		shapes[i] = v.Value
 		list, ok := m.Form.List(v.Value)
 		if !ok {
 			list = []V{v.Value}
 		}
+		items = slices.Grow(items, max(len(list)-len(items), 0))
 		for _, entry := range list {
 			one := Weighed[V]{v.Member, v.Size, entry}
 			if rule.Key != nil || rule.Rule == Union {
@@ -253,16 +311,13 @@ func (m *Merger[V]) list(rule *Field, values []Weighed[V]) V {
 						one.Size = size
 					}
 				}
-				if known := byKey[key]; known != nil {
-					known.same = append(known.same, one)
+				if at, known := byKey[key]; known {
+					items[at].same = append(items[at].same, one)
 					continue
 				}
-				byKey[key] = &item{}
-				items = append(items, byKey[key])
-				byKey[key].same = append(byKey[key].same, one)
-				continue
+				byKey[key] = len(items)
 			}
-			items = append(items, &item{[]Weighed[V]{one}})
+			items = append(items, item{append(make([]Weighed[V], 0, min(len(values)-i, 8)), one)})
 		}
 	}
 	out := make([]V, len(items))
@@ -281,7 +336,7 @@ func (m *Merger[V]) list(rule *Field, values []Weighed[V]) V {
 			if m.Order != nil {
 				m.Order(rule.Type, it.same)
 			}
-			out[i] = m.Merge(rule.Type, it.same)
+			out[i] = m.merge(rule.Type, it.same)
 		}
 	}
 	return m.Form.MakeList(shapes, out)

@@ -48,7 +48,7 @@ func (h *Handler) merged(typ string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		parts := h.askJSON(r, remote.Read)
 		for i := range parts {
-			if _, ok := (jsonForm{}).Object(parts[i].Value); parts[i].Err == nil && !ok {
+			if _, ok := (jsonForm{}).Object(parts[i].Value, nil); parts[i].Err == nil && !ok {
 				parts[i].Err = errors.New("it answered no JSON object")
 			}
 		}

@@ -17,20 +17,19 @@ type jsonForm struct{}
 var _ router.Form[[]byte] = jsonForm{}
 
 // Object implements router.Form.
-func (jsonForm) Object(v []byte) ([]router.Named[[]byte], bool) {
+func (jsonForm) Object(v []byte, to []router.Named[[]byte]) ([]router.Named[[]byte], bool) {
 	if v = bytes.TrimSpace(v); len(v) == 0 || v[0] != '{' {
 		return nil, false
 	}
-	out := make([]router.Named[[]byte], 0, min(max(len(v)/32, 3), 64))
 	ok := rawjson.EachField(v, func(name, value []byte) bool {
 		n, listed := fieldNames[string(name)]
 		if !listed {
 			n = string(name)
 		}
-		out = append(out, router.Named[[]byte]{Name: n, Value: value})
+		to = append(to, router.Named[[]byte]{Name: n, Value: value})
 		return true
 	})
-	return out, ok
+	return to, ok
 }
 
 // fieldNames are the names that rules know, so that each field met needs no
@@ -61,15 +60,43 @@ func (jsonForm) List(v []byte) ([][]byte, bool) {
 
 // Number implements router.Form. A number in quotes is one: 3.4's JSON has them.
 func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
-	s := string(bytes.Trim(v, `"`))
-	if s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
+	v = bytes.Trim(v, `"`)
+	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
 		return n, false
 	}
-	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+	if i, ok := wholeNumber(v); ok {
 		return router.Number{Int: i, Float: float64(i)}, true
+	}
+	s := string(v)
+	// To refuse a fraction, ParseInt makes an error, which costs more than to read it.
+	if bytes.IndexByte(v, '.') < 0 {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return router.Number{Int: i, Float: float64(i)}, true
+		}
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	return router.Number{Float: f, IsFloat: true}, err == nil
+}
+
+// wholeNumber reads a whole number that is certain to have room in 64 bits.
+func wholeNumber(v []byte) (n int64, ok bool) {
+	negative := v[0] == '-'
+	if negative {
+		v = v[1:]
+	}
+	if len(v) == 0 || len(v) > 18 {
+		return 0, false
+	}
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
 }
 
 // Text implements router.Form.
@@ -125,7 +152,7 @@ func (jsonForm) MakeNumber(like []byte, n router.Number) []byte {
 	if n.IsFloat {
 		b = float(n.Float)
 	} else {
-		b = strconv.AppendInt(nil, n.Int, 10)
+		b = strconv.AppendInt(make([]byte, 0, 24), n.Int, 10)
 	}
 	if len(like) > 0 && like[0] == '"' {
 		return append(append([]byte{'"'}, b...), '"')
@@ -135,7 +162,7 @@ func (jsonForm) MakeNumber(like []byte, n router.Number) []byte {
 
 // float is a number that YARN writes with a point even when it is whole.
 func float(v float64) []byte {
-	b := strconv.AppendFloat(nil, v, 'f', -1, 32)
+	b := strconv.AppendFloat(make([]byte, 0, 24), v, 'f', -1, 32)
 	if !bytes.ContainsRune(b, '.') {
 		b = append(b, ".0"...)
 	}

@@ -37,21 +37,20 @@ func (v value) isMessage() bool {
 }
 
 // Object implements router.Form.
-func (form) Object(v value) ([]router.Named[value], bool) {
+func (form) Object(v value, to []router.Named[value]) ([]router.Named[value], bool) {
 	if !v.isMessage() {
 		return nil, false
 	}
 	m := v.v.Message()
 	fields := m.Descriptor().Fields()
-	var out []router.Named[value]
 	for i := range fields.Len() {
 		if fd := fields.Get(i); m.Has(fd) {
-			out = append(out, router.Named[value]{
+			to = append(to, router.Named[value]{
 				Name: string(fd.Name()), Value: value{of: m, fd: fd, v: m.Get(fd)},
 			})
 		}
 	}
-	return out, true
+	return to, true
 }
 
 // Get implements router.Form.
