@@ -111,7 +111,6 @@ func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 		return parts[0].Value
 	}
 	objects = m.alike(rules, objects)
-	byName := rules.byName()
 	for i := range objects {
 		o := &objects[i]
 		for at, f := range o.fields {
@@ -119,7 +118,7 @@ func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 			if at > 0 && o.fields[at-1].Name == f.Name || i > 0 && seen(objects[:i+1], f.Name, at) {
 				continue
 			}
-			rule, ok := byName[f.Name]
+			rule, ok := rules.Field(f.Name)
 			if !ok {
 				rule = &Field{Name: f.Name}
 				if m.Unlisted != nil {
