@@ -65,6 +65,7 @@ type Handler struct {
 	// shownQueues has one row: the members' scheduler documents as one.
 	shownQueues  shared[json.RawMessage]
 	shownDaemons shared[*DaemonRow]
+	together     together
 }
 
 // New makes a handler.
@@ -98,9 +99,12 @@ func (h *Handler) Mount(r chi.Router) {
 				continue
 			}
 			method, path, _ := strings.Cut(doc.Name, " ")
-			if method == "*" {
+			switch {
+			case method == "*":
 				r.HandleFunc(path, h.handler(doc))
-			} else {
+			case method == http.MethodGet && doc.Route == router.Merged:
+				r.With(h.together.share).Get(path, h.handler(doc))
+			default:
 				r.MethodFunc(method, path, h.handler(doc))
 			}
 		}

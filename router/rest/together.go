@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// togetherWait is how long a request waits at most for the page in the making: a member
+// that does not answer holds that one, and not those that come later.
+const togetherWait = 20 * time.Millisecond
+
+// together lets requests for one page share it: those that come while the page is being made
+// are all answered with the next one. That begins when the one in the making is done, or
+// after togetherWait. No request is answered with what was read before it came, so
+// who has changed something sees that. A request that comes alone is served as without this.
+type together struct {
+	mu    sync.Mutex
+	pages map[string]*page // by pageKey: those in the making
+}
+
+// page is one that is being made, or that a batch is about to make.
+type page struct {
+	making int    // how often at this time
+	next   *batch // of the requests that wait; nil: none does
+}
+
+// batch is the requests that are answered with one page. The first of them makes it.
+type batch struct {
+	begin  chan struct{} // is told when the page in the making is done
+	joined int           // how many there are beside the first
+	done   chan struct{} // is closed when answer is there
+	answer *answered     // nil after done: it could not be made
+}
+
+// share is the middleware.
+func (t *together) share(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := pageKey(r)
+		t.mu.Lock()
+		p := t.pages[key]
+		if p == nil {
+			if t.pages == nil {
+				t.pages = map[string]*page{}
+			}
+			p = &page{making: 1}
+			t.pages[key] = p
+			t.mu.Unlock()
+			defer t.made(key, p)
+			next.ServeHTTP(w, r)
+			return
+		}
+		if b := p.next; b != nil {
+			b.joined++
+			t.mu.Unlock()
+			b.join(w, r)
+			return
+		}
+		b := &batch{begin: make(chan struct{}, 1), done: make(chan struct{})}
+		p.next = b
+		t.mu.Unlock()
+		// The client may go away, but not this request: others may have joined.
+		enough := time.NewTimer(togetherWait)
+		select {
+		case <-b.begin:
+		case <-enough.C:
+		}
+		enough.Stop()
+		t.mu.Lock()
+		p.next = nil
+		p.making++
+		t.mu.Unlock()
+		defer t.made(key, p)
+		b.serve(next, w, r)
+	})
+}
+
+// made has the batch that waits begin, if there is one.
+func (t *together) made(key string, p *page) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.making--
+	switch {
+	case p.next != nil:
+		select {
+		case p.next.begin <- struct{}{}:
+		default: // another one that was made has told it
+		}
+	case p.making == 0:
+		delete(t.pages, key)
+	}
+}
+
+// serve makes the page for all requests of the batch and answers the first.
+func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if b.joined == 0 { // and none does any more
+		next.ServeHTTP(w, r)
+		return
+	}
+	defer close(b.done) // also when it panics
+	a := &answered{header: http.Header{}}
+	// Asking members ends by their own deadlines.
+	next.ServeHTTP(a, r.WithContext(context.WithoutCancel(r.Context())))
+	b.answer = a
+	a.write(w)
+}
+
+// join waits for the answer of the batch, and gives it.
+func (b *batch) join(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-b.done:
+	case <-r.Context().Done():
+		return
+	}
+	if b.answer == nil {
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrUnavailable, What: "the page could not be made", Why: "the router failed; its log says how",
+			Try: "ask again", RetryAfter: time.Second,
+		})
+		return
+	}
+	b.answer.write(w)
+}
+
+// answered is what a handler wrote.
+type answered struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+// Header implements http.ResponseWriter.
+func (a *answered) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *answered) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	a.body = append(a.body, b...)
+	return len(b), nil
+}
+
+// write gives the answer to a request.
+func (a *answered) write(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = slices.Clone(values)
+	}
+	w.WriteHeader(a.status)
+	w.Write(a.body) // an error here is the client's going away
+}
+
+// pageKey is the same of requests that get the same answer: what of a request members and
+// handlers read. The query tells who asks. Not in it is by what a call is traced: members
+// get that of the request that makes the page.
+func pageKey(r *http.Request) string {
+	var b strings.Builder
+	uri := r.URL.RequestURI()
+	b.Grow(len(uri) + 128)
+	b.WriteString(r.Method)
+	b.WriteByte('\n') // stands neither in an address nor in a header
+	b.WriteString(uri)
+	b.WriteByte('\n')
+	b.WriteString(clientAddress(r))
+	for _, name := range [...]string{
+		"Accept", "Content-Type", "X-Xsrf-Header", "X-Hadoop-Delegation-Token", "User-Agent", "Authorization", "Cookie",
+	} {
+		b.WriteByte('\n')
+		for i, v := range r.Header[name] {
+			if i > 0 {
+				b.WriteByte('\r')
+			}
+			b.WriteString(v)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowPage is a page of what value was when it began, that is made when it is let go.
+type slowPage struct {
+	together together
+	began    atomic.Int64
+	value    atomic.Int64
+	release  chan func() // runs in the handler before it answers
+}
+
+func (p *slowPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.began.Add(1)
+	read := p.value.Load()
+	before := <-p.release
+	before()
+	if err := r.Context().Err(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("X-Partial-Result", "true")
+	fmt.Fprint(w, read)
+}
+
+// ask asks for the page, until what is to happen has.
+func (p *slowPage) ask(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	go func() {
+		defer func() {
+			if recover() != nil {
+				w.Code = 599
+			}
+		}()
+		p.together.share(p).ServeHTTP(w, r)
+	}()
+	synctest.Wait()
+	return w
+}
+
+func (p *slowPage) finish() {
+	p.release <- func() {}
+	synctest.Wait()
+}
+
+func (p *slowPage) mustHaveBegun(t *testing.T, times int64) {
+	t.Helper()
+	if n := p.began.Load(); n != times {
+		t.Fatalf("the page was begun %d times, want %d", n, times)
+	}
+}
+
+func get(url string) *http.Request { return httptest.NewRequest("GET", url, nil) }
+
+// answers checks what requests were answered with; each is answered by now.
+func answers(t *testing.T, want string, ws ...*httptest.ResponseRecorder) {
+	t.Helper()
+	for i, w := range ws {
+		if w.Code != 200 || w.Body.String() != want || w.Header().Get("X-Partial-Result") != "true" {
+			t.Errorf("request %d: %d %q %v, want %q", i, w.Code, w.Body, w.Header(), want)
+		}
+	}
+}
+
+// story runs a story of one page.
+func story(t *testing.T, tell func(t *testing.T, p *slowPage)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &slowPage{release: make(chan func())}
+		tell(t, p)
+		synctest.Wait()
+		if len(p.together.pages) != 0 {
+			t.Errorf("%d pages are kept", len(p.together.pages))
+		}
+	})
+}
+
+func TestWhoComesWhileAPageIsMadeSharesTheNext(t *testing.T) {
+	story(t, func(t *testing.T, p *slowPage) {
+		first := p.ask(get("/scheduler"))
+		second := p.ask(get("/scheduler"))
+		p.value.Store(1) // before anything is read for the second: it sees that, too
+		third := p.ask(get("/scheduler"))
+		p.mustHaveBegun(t, 1)
+		p.finish()
+		p.mustHaveBegun(t, 2)
+
+		// The page has been begun: who has changed something does not get that one.
+		p.value.Store(2)
+		fourth := p.ask(get("/scheduler"))
+		p.finish()
+		p.finish()
+		p.mustHaveBegun(t, 3)
+		answers(t, "0", first)
+		answers(t, "1", second, third)
+		answers(t, "2", fourth)
+	})
+}
+
+func TestAMemberThatDoesNotAnswerHoldsNobodyElse(t *testing.T) {
+	story(t, func(t *testing.T, p *slowPage) {
+		first := p.ask(get("/scheduler"))
+		second, third := p.ask(get("/scheduler")), p.ask(get("/scheduler"))
+		time.Sleep(togetherWait - time.Nanosecond)
+		p.mustHaveBegun(t, 1)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		p.mustHaveBegun(t, 2)
+		fourth := p.ask(get("/scheduler"))
+		time.Sleep(togetherWait)
+		synctest.Wait()
+		p.mustHaveBegun(t, 3)
+		for range 3 {
+			p.finish()
+		}
+		answers(t, "0", first, second, third, fourth)
+	})
+}
+
+func TestOnlyTheSameRequestsShare(t *testing.T) {
+	others := []*http.Request{
+		get("/scheduler?user.name=alice"), get("/scheduler?user.name=bob"), get("/scheduler?doAs=bob"), get("/metrics"),
+		httptest.NewRequest("HEAD", "/scheduler", nil),
+	}
+	for _, name := range []string{"Accept", "X-Hadoop-Delegation-Token", "Authorization", "Cookie"} {
+		r := get("/scheduler")
+		r.Header.Set(name, "other")
+		others = append(others, r)
+	}
+	elsewhere := get("/scheduler")
+	elsewhere.RemoteAddr = "10.0.0.7:1234"
+	others = append(others, elsewhere)
+	story(t, func(t *testing.T, p *slowPage) {
+		p.ask(get("/scheduler"))
+		for i, r := range others {
+			p.ask(r)
+			p.mustHaveBegun(t, int64(i+2)) // at once: it waits for none of the others
+		}
+		for range len(others) + 1 {
+			p.finish()
+		}
+	})
+}
+
+func TestAPageDoesNotNeedTheClientThatMakesIt(t *testing.T) {
+	story(t, func(t *testing.T, p *slowPage) {
+		first := p.ask(get("/scheduler"))
+		ctx, leave := context.WithCancel(t.Context())
+		p.ask(get("/scheduler").WithContext(ctx)) // makes the next
+		third := p.ask(get("/scheduler"))
+		gone, goes := context.WithCancel(t.Context())
+		fourth := p.ask(get("/scheduler").WithContext(gone))
+		goes()
+		p.finish()
+		p.mustHaveBegun(t, 2)
+		leave()
+		p.finish()
+		answers(t, "0", first, third)
+		if fourth.Body.Len() > 0 {
+			t.Errorf("a client that has gone is answered %q", fourth.Body)
+		}
+	})
+}
+
+func TestWhoSharesAPageThatPanicsIsAnswered(t *testing.T) {
+	story(t, func(t *testing.T, p *slowPage) {
+		first := p.ask(get("/scheduler"))
+		second, third := p.ask(get("/scheduler")), p.ask(get("/scheduler"))
+		p.finish()
+		p.release <- func() { panic("a fault") }
+		synctest.Wait()
+		answers(t, "0", first)
+		if second.Code != 599 || third.Code != http.StatusServiceUnavailable || third.Header().Get("Retry-After") == "" {
+			t.Errorf("the maker %d, who shares %d %s", second.Code, third.Code, third.Body)
+		}
+		last := p.ask(get("/scheduler")) // and the next page is made
+		p.finish()
+		answers(t, "0", last)
+	})
+}
+
+// Alone, a request is served as it is: its answer is not copied.
+func TestAloneAPageIsWrittenToItsClient(t *testing.T) {
+	var c together
+	w := httptest.NewRecorder()
+	c.share(http.HandlerFunc(func(got http.ResponseWriter, _ *http.Request) {
+		if got != http.ResponseWriter(w) {
+			t.Errorf("the handler writes to a %T", got)
+		}
+	})).ServeHTTP(w, get("/scheduler"))
+}
