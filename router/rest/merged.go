@@ -112,28 +112,35 @@ var usage = []string{"queueUsagePercentage", "clusterUsagePercentage"}
 // ofFederation puts an application's percentages of its member, whose part of the
 // federation is share, to those of the whole federation. The document is JSON or XML.
 func ofFederation(app []byte, share float64) []byte {
+	before, after, ends := `"`, `":`, ",}"
+	if len(app) > 0 && app[0] == '<' {
+		before, after, ends = "<", ">", "<"
+	}
 	for _, name := range usage {
-		for _, around := range [][2]string{{`"` + name + `":`, ","}, {"<" + name + ">", "<"}} {
-			at := bytes.Index(app, []byte(around[0]))
-			if at < 0 {
-				continue
-			}
-			at += len(around[0])
-			length := bytes.IndexAny(app[at:], around[1]+"}")
-			if length < 0 {
-				continue
-			}
-			if v, err := strconv.ParseFloat(string(app[at:at+length]), 64); err == nil && v > 0 {
-				app = slices.Concat(app[:at], float(v*share), app[at+length:])
-			}
+		field := before + name + after
+		at := bytes.Index(app, []byte(field))
+		if at < 0 {
+			continue
+		}
+		at += len(field)
+		length := bytes.IndexAny(app[at:], ends)
+		if length < 0 {
+			continue
+		}
+		if v, err := strconv.ParseFloat(string(app[at:at+length]), 64); err == nil && v > 0 {
+			app = slices.Concat(app[:at], float(v*share), app[at+length:])
 		}
 	}
 	return app
 }
 
+// tagged is what is in each application that is a UAM with an id of its own: looked for
+// first, it spares all others a walk over their fields.
+var tagged = []byte(strings.TrimSuffix(creel.UAMTag(creel.ApplicationID{}), creel.ApplicationID{}.String()))
+
 // underApplication has a UAM with an id of its own bear its application's.
 func underApplication(app []byte) []byte {
-	if !rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) {
+	if !bytes.Contains(app, tagged) || !rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) {
 		return app
 	}
 	tags := strings.Split(rawjson.Text(rawjson.Get(app, "applicationTags")), ",")
