@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -113,7 +114,8 @@ func (a *auditor) look(ctx context.Context) {
 			a.tally.Check(invariants.ParentConsistency, of, invariants.Children(q.Used, sums[q.Path]))
 		}
 	}
-	a.maximum(ctx)
+	tree := a.tree(ctx)
+	a.maximum(ctx, tree)
 	a.ended, a.running = 0, 0
 	for _, e := range a.each {
 		a.ended += e.ended
@@ -131,7 +133,21 @@ func (a *auditor) look(ctx context.Context) {
 			a.full++
 		}
 	}
+	byDocument(queues, tree)
 	a.shortfalls(queues, total, time.Now())
+}
+
+// byDocument puts what the federation guarantees a queue in the place of the sum of what the members do, which follows
+// the plan.
+func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
+	if tree == nil {
+		return
+	}
+	for path, u := range queues {
+		if q := tree.Find(path); q != nil && !q.Guarantee.IsZero() {
+			u.guaranteed = q.Guarantee
+		}
+	}
 }
 
 // counts reports whether a look at that time is one of those that figures are of.

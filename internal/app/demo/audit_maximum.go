@@ -22,23 +22,31 @@ type granting struct {
 	users map[string]creel.Resource
 }
 
+// tree is the federation's queue tree, nil if there is none, or none that can be read.
+func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
+	set, err := a.documents.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return nil
+	}
+	doc, ok := set.Find(rebalancer.TreeName)
+	if !ok {
+		return nil
+	}
+	tree, err := rebalancer.ParseTree(doc.Data, doc.Version)
+	if err != nil {
+		a.broke("the federation's queue tree cannot be read: %v", err)
+		return nil
+	}
+	return tree
+}
+
 // maximum holds what all ResourceManagers together have really granted of a
 // queue, and to a user in it, against the federation's maximum and user limit, at one moment: every one is stopped in
 // its turn until the last has been read. One that is down counts with what it
 // had granted when it was last read: its containers run on. When one does not
 // answer in time there is no such moment, and nothing is checked.
-func (a *auditor) maximum(ctx context.Context) {
-	set, err := a.documents.Documents(ctx, rebalancer.TreeClass)
-	if err != nil {
-		return
-	}
-	doc, ok := set.Find(rebalancer.TreeName)
-	if !ok {
-		return
-	}
-	tree, err := rebalancer.ParseTree(doc.Data, doc.Version)
-	if err != nil {
-		a.broke("the federation's queue tree cannot be read: %v", err)
+func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
+	if tree == nil {
 		return
 	}
 	n := len(a.fed.RMs)

@@ -202,22 +202,26 @@ func tasksOf(jobs []workload.Job) (n int) {
 	return n
 }
 
-// bound gives the research queue a maximum over the whole federation, below
-// what it could take in any two members.
+// bound writes the federation's queue tree: what members' files guarantee their queues of each member, of the
+// whole federation, and a maximum for the research queue, below what it could take in any two members.
 func bound(ctx context.Context, store statestore.Documents, day Day) error {
-	memory := int64(day.Subclusters*day.Nodes) * nodeSize.MemoryMB * researchPercent / 100
+	part := func(percent int64) string {
+		of := nodeSize.Scale(int64(day.Subclusters*day.Nodes)*percent, 100)
+		return fmt.Sprintf(`{"memory":%d,"vcores":%d}`, of.MemoryMB, of.VCores)
+	}
 	set, err := store.Documents(ctx, rebalancer.TreeClass)
 	if err != nil {
 		return err
 	}
 	is, _ := set.Find(rebalancer.TreeName)
 	_, err = store.PutDocument(ctx, statestore.DocumentWrite{
-		Class:   rebalancer.TreeClass,
-		Name:    rebalancer.TreeName,
-		Expect:  is.Version,
-		Data:    fmt.Appendf(nil, `{"queues":[{"queue":"root.research","maximum":{"memory":%d}}]}`, memory),
+		Class:  rebalancer.TreeClass,
+		Name:   rebalancer.TreeName,
+		Expect: is.Version,
+		Data: fmt.Appendf(nil, `{"queues":[{"queue":"root.prod","guarantee":%s},{"queue":"root.default","guarantee":%s},`+
+			`{"queue":"root.research","guarantee":%s,"maximum":%s}]}`, part(50), part(20), part(30), part(researchPercent)),
 		Author:  "creel demo",
-		Comment: "a maximum for the whole federation",
+		Comment: "guarantees and a maximum for the whole federation",
 		Keep:    statestore.KeptVersions,
 	})
 	return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
 )
 
 // short is a day that is over in a few seconds.
@@ -143,6 +144,29 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	look(0, 50)
 	if want := []float64{0.5, 0}; fmt.Sprint(a.errors) != fmt.Sprint(want) {
 		t.Errorf("shortfalls are %v, wanted %v", a.errors, want)
+	}
+}
+
+// What the federation's document guarantees counts, whatever the members' capacities are by the plan of the moment.
+func TestWhatTheFederationGuaranteesIsByItsDocument(t *testing.T) {
+	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","guarantee":{"memory":300,"vcores":300}},`+
+		`{"queue":"root.b","maximum":{"memory":900,"vcores":900}}]}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := creel.NewResource(500, 500)
+	queues := map[creel.QueuePath]*queueUse{
+		"root.a": {guaranteed: members}, "root.b": {guaranteed: members}, "root.c": {guaranteed: members},
+	}
+	byDocument(queues, nil) // there is none
+	if got := queues["root.a"].guaranteed; !got.Equal(members) {
+		t.Errorf("without a document root.a has %v", got)
+	}
+	byDocument(queues, tree)
+	for path, want := range map[creel.QueuePath]int64{"root.a": 300, "root.b": 500, "root.c": 500} {
+		if got := queues[path].guaranteed; !got.Equal(creel.NewResource(want, want)) {
+			t.Errorf("%s is guaranteed %v, wanted %d of each", path, got, want)
+		}
 	}
 }
 
