@@ -2,7 +2,10 @@
 
 package yarnpb
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
 
 // Fields that are not Hadoop's, by which parts of creel tell each other what YARN's
 // messages have no place for. Hadoop keeps fields that it does not know and acts on
@@ -77,7 +80,7 @@ func AppendText[T string | []byte](b []byte, field protowire.Number, text T) []b
 // what a client may have put there.
 func NumberIn(fields []byte, field protowire.Number) (number int64) {
 	for len(fields) > 0 {
-		num, kind, value, n := cut(fields)
+		num, kind, value, n := Cut(fields)
 		if n < 0 {
 			return 0
 		}
@@ -94,7 +97,7 @@ func NumberIn(fields []byte, field protowire.Number) (number int64) {
 // there is none.
 func BytesIn(fields []byte, field protowire.Number) (text []byte) {
 	for len(fields) > 0 {
-		num, kind, value, n := cut(fields)
+		num, kind, value, n := Cut(fields)
 		if n < 0 {
 			return nil
 		}
@@ -121,8 +124,16 @@ func Without(fields []byte, field protowire.Number) (rest []byte) {
 	return rest
 }
 
-// cut takes the first field off encoded ones; n is its size, negative if it is cut short.
-func cut(b []byte) (number protowire.Number, kind protowire.Type, value []byte, n int) {
+// Encoded returns a message that is written as these bytes, which must be the encoding of
+// fields of its type.
+func Encoded[M proto.Message](m M, fields []byte) M {
+	m.ProtoReflect().SetUnknown(fields)
+	return m
+}
+
+// Cut takes the first field off encoded ones; n is its size, negative (an error of
+// protowire.ParseError) if it is cut short.
+func Cut(b []byte) (number protowire.Number, kind protowire.Type, value []byte, n int) {
 	number, kind, tag := protowire.ConsumeTag(b)
 	if tag < 0 {
 		return 0, 0, nil, tag

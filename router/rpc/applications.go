@@ -74,9 +74,7 @@ func joinApplications(
 		list = protowire.AppendTag(list, fieldApplications, protowire.BytesType)
 		list = protowire.AppendBytes(list, apps[i].raw)
 	}
-	answer := &yarnpb.GetApplicationsResponseProto{}
-	answer.ProtoReflect().SetUnknown(list) // is encoded as it stands
-	return answer
+	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, list)
 }
 
 // rawFields reads application reports for the merge rule.
@@ -108,29 +106,22 @@ func rawFields(s *server.Server) router.AppFields[appReport] {
 func readApplications(b []byte) ([]appReport, error) {
 	var out []appReport
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, value, n := yarnpb.Cut(b)
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
 		b = b[n:]
 		if num != fieldApplications || typ != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-				return nil, protowire.ParseError(n)
-			}
-			b = b[n:]
 			continue
 		}
-		raw, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
-		}
-		b = b[n:]
+		raw, _ := protowire.ConsumeBytes(value)
 		a, err := readReport(raw)
 		if err != nil {
 			return nil, err
 		}
 		if out == nil {
-			out = make([]appReport, 0, 1+len(b)/max(len(raw), 1)) // reports are about as long as each other
+			// Reports are about as long as each other; one that is short takes no more room than the answer.
+			out = make([]appReport, 0, 1+len(b)/max(len(raw), 64))
 		}
 		out = append(out, a)
 	}
@@ -146,15 +137,10 @@ func readReport(raw []byte) (appReport, error) {
 	var room [8][]byte
 	tags := room[:0]
 	for b := raw; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, value, n := yarnpb.Cut(b)
 		if n < 0 {
 			return a, protowire.ParseError(n)
 		}
-		b = b[n:]
-		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-			return a, protowire.ParseError(n)
-		}
-		value := b[:n]
 		b = b[n:]
 		ok := true
 		switch num {
@@ -204,26 +190,22 @@ func readReport(raw []byte) (appReport, error) {
 // readID reads an ApplicationIdProto; false if it is none.
 func readID(b []byte, id *creel.ApplicationID) bool {
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, value, n := yarnpb.Cut(b)
 		if n < 0 {
 			return false
 		}
 		b = b[n:]
-		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-			return false
-		}
 		if num == fieldIDNumber || num == fieldIDTimestamp {
 			if typ != protowire.VarintType {
 				return false
 			}
-			v, _ := protowire.ConsumeVarint(b)
+			v, _ := protowire.ConsumeVarint(value)
 			if num == fieldIDNumber {
 				id.ID = int32(v)
 			} else {
 				id.ClusterTimestamp = int64(v)
 			}
 		}
-		b = b[n:]
 	}
 	return true
 }

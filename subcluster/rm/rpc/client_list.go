@@ -36,7 +36,7 @@ func (c *clientHandler) GetApplications(
 	}
 	key := listKey(who, "applications", req)
 	if body := s.Kept(key); body != nil {
-		return encoded(&pb.GetApplicationsResponseProto{}, body), nil
+		return pb.Encoded(&pb.GetApplicationsResponseProto{}, body), nil
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
@@ -60,7 +60,7 @@ func (c *clientHandler) GetApplications(
 				return nil, err
 			}
 			s.Keep(key, stamp, body)
-			return encoded(&pb.GetApplicationsResponseProto{}, body), nil
+			return pb.Encoded(&pb.GetApplicationsResponseProto{}, body), nil
 		}
 	}})
 }
@@ -120,7 +120,7 @@ func (c *clientHandler) GetClusterNodes(
 	s := c.s
 	key := listKey(server.Caller{}, "nodes", req) // the same for everyone
 	if body := s.Kept(key); body != nil {
-		return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+		return pb.Encoded(&pb.GetClusterNodesResponseProto{}, body), nil
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
@@ -140,7 +140,7 @@ func (c *clientHandler) GetClusterNodes(
 				return nil, err
 			}
 			s.Keep(key, stamp, body)
-			return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+			return pb.Encoded(&pb.GetClusterNodesResponseProto{}, body), nil
 		}
 	}})
 }

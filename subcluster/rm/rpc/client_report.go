@@ -41,7 +41,7 @@ func (c *clientHandler) GetApplicationReport(
 	}
 	key := server.ReportKey{App: id, User: who.User}
 	if body := s.KeptReport(key); body != nil {
-		return encoded(&pb.GetApplicationReportResponseProto{}, body), nil
+		return pb.Encoded(&pb.GetApplicationReportResponseProto{}, body), nil
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		moves := s.Moves()
@@ -64,7 +64,7 @@ func (c *clientHandler) GetApplicationReport(
 				return out, nil
 			}
 			s.KeepReport(key, moves, now, body)
-			return encoded(&pb.GetApplicationReportResponseProto{}, body), nil
+			return pb.Encoded(&pb.GetApplicationReportResponseProto{}, body), nil
 		}
 	}})
 }

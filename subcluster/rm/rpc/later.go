@@ -49,13 +49,6 @@ func later[T any, M message[T]](ctx context.Context, s *server.Server, o server.
 	return nil, hrpc.ErrLater
 }
 
-// encoded returns a message that is written as these bytes, which must be the
-// encoding of a message of its type.
-func encoded[M proto.Message](m M, body []byte) M {
-	m.ProtoReflect().SetUnknown(body)
-	return m
-}
-
 // errorOf turns errors into the exceptions that YARN has for them.
 func errorOf(err error) *hrpc.Error {
 	class := ""
