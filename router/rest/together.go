@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -158,8 +159,8 @@ func (a *answered) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = slices.Clone(values)
 	}
-	w.WriteHeader(a.status)
-	w.Write(a.body) // an error here is the client's going away
+	w.WriteHeader(cmp.Or(a.status, http.StatusOK)) // as for who writes nothing
+	w.Write(a.body)                                // an error here is the client's going away
 }
 
 // pageKey is the same of requests that get the same answer: what of a request members and

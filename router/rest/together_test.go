@@ -172,6 +172,15 @@ func TestAPageDoesNotNeedTheClientThatMakesIt(t *testing.T) {
 	})
 }
 
+// A handler may answer by writing nothing, as net/http has it.
+func TestAPageOfNothingIsSharedToo(t *testing.T) {
+	w := httptest.NewRecorder()
+	(&answered{header: http.Header{}}).write(w)
+	if w.Code != http.StatusOK || w.Body.Len() > 0 {
+		t.Errorf("answered %d %q", w.Code, w.Body)
+	}
+}
+
 func TestWhoSharesAPageThatPanicsIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
