@@ -220,9 +220,6 @@ func median(of []float64) float64 {
 // Redis, Hadoop's with ZooKeeper.
 func BenchmarkRouter(b *testing.B) {
 	ours, theirs, _ := beside(b)
-	fmt.Println(
-		"| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |",
-	)
 	run := func(name string, args func(s side) []string) {
 		b.Run(name, func(b *testing.B) { compare(b, ours, theirs, answers, args) })
 	}
@@ -295,7 +292,8 @@ func username(b *testing.B) string {
 }
 
 // beside starts two ResourceManagers of ours with Redis behind a router, and two of Hadoop's with ZooKeeper behind
-// Hadoop's Router; trackers are where nodes speak to ours, then to Hadoop's.
+// Hadoop's Router, and prints the head of the table; trackers are where nodes speak to ours, then to
+// Hadoop's.
 func beside(b *testing.B) (ours, theirs side, trackers []string) {
 	b.Helper()
 	ours, trackers = federated(b)
@@ -334,5 +332,8 @@ func beside(b *testing.B) (ours, theirs side, trackers []string) {
 		)
 		return code == 0
 	})
+	fmt.Println(
+		"| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |",
+	)
 	return ours, theirs, append(trackers, hadoops...)
 }

@@ -126,7 +126,8 @@ func (a *auditor) look(ctx context.Context) {
 			a.broke("%v", err)
 		}
 	}
-	if share := used.Dominant(total); total.MemoryMB > 0 && a.counts(time.Now()) {
+	now := time.Now()
+	if share := used.Dominant(total); total.MemoryMB > 0 && a.counts(now) {
 		a.looks++
 		a.inUse += share
 		if share >= fullShare {
@@ -134,11 +135,11 @@ func (a *auditor) look(ctx context.Context) {
 		}
 	}
 	byDocument(queues, tree)
-	a.shortfalls(queues, total, time.Now())
+	a.shortfalls(queues, total, now)
 }
 
-// byDocument puts what the federation guarantees a queue in the place of the sum of what the members do, which follows
-// the plan.
+// byDocument puts what the federation's queue tree guarantees a queue in the place of the sum
+// of its capacities in the members, which follow the plan.
 func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
