@@ -9,8 +9,12 @@ import (
 )
 
 // LooksBetween is how often a member looks from one heartbeat to the next whether what it said
-// last is so far from what is now that the next is not to wait for its time.
-const LooksBetween = 4
+// last is so far from what is now that the next is not to wait for its time. It sends at most
+// ReportsBetween in that time, so that a change after a quiet while is told at the next look.
+const (
+	LooksBetween   = 20
+	ReportsBetween = 4
+)
 
 // Reporter makes the heartbeats of one epoch of a member: what the store has already
 // is not sent again. It has one owner at a time.

@@ -74,6 +74,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	var trouble string
 	var is membership
 	for {
+		sent := time.Now()
 		err := a.heartbeat(ctx, &is, every)
 		switch {
 		case errors.Is(err, creel.ErrStale):
@@ -87,7 +88,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		for waits := true; waits; {
 			select {
 			case <-look:
-				waits = !a.Changed(ctx)
+				waits = time.Since(sent) < every/subcluster.ReportsBetween || !a.Changed(ctx)
 				continue
 			case <-tick.C:
 			case <-ctx.Done():

@@ -151,6 +151,37 @@ func TestAgentSendsALoadThatChanged(t *testing.T) {
 	})
 }
 
+// What has changed by much after a quiet while is told at the next look, and what changes
+// again and again at most four times from one heartbeat to the next.
+func TestAgentTellsAtOnceWhatChangedByMuch(t *testing.T) {
+	began := time.Now()
+	var told time.Duration // since the start, when the load was read last
+	changes := []time.Duration{1320, 1400, 1700, 2760}
+	play(t, func(a *Agent) {
+		began = time.Now()
+		probe := a.Probe
+		a.Probe = func(ctx context.Context) ([]byte, error) {
+			told = time.Since(began)
+			return probe(ctx)
+		}
+		a.Changed = func(context.Context) bool {
+			return slices.ContainsFunc(changes, func(ms time.Duration) bool {
+				at := ms * time.Millisecond
+				return told < at && at <= time.Since(began)
+			})
+		}
+	}, func(b *recorder, _ <-chan error) {
+		time.Sleep(3100 * time.Millisecond)
+		var sent []string
+		for _, line := range b.take() {
+			if at, ok := strings.CutSuffix(line, " heartbeat "); ok {
+				sent = append(sent, at)
+			}
+		}
+		same(t, sent, "1s", "1.35s", "1.6s", "1.85s", "2s", "2.8s", "3s")
+	})
+}
+
 // Without a time of its own it sends three heartbeats a lease.
 func TestAgentSendsThreeHeartbeatsALease(t *testing.T) {
 	play(t, func(a *Agent) { a.Every = 0 }, func(b *recorder, _ <-chan error) {

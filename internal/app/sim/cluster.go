@@ -59,6 +59,7 @@ type cluster struct {
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
 	reporting  bool                         // a report is on its way
+	reported   time.Time                    // when the last one was sent
 	reports    *subcluster.Reporter         // of its heartbeats
 	places     *resolver.Publishing         // its nodes, for others
 	inRound    bool                         // of publishing them

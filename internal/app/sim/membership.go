@@ -25,7 +25,8 @@ func (c *cluster) heartbeats() {
 // agent does.
 func (c *cluster) looks() {
 	c.w.on(c.host, c.w.cfg.MemberHeartbeat/subcluster.LooksBetween, c.looks)
-	if c.registered && !c.gone && !c.reporting && c.loads.Changed(c.m) {
+	early := c.w.now.Sub(c.reported) >= c.w.cfg.MemberHeartbeat/subcluster.ReportsBetween
+	if c.registered && !c.gone && !c.reporting && early && c.loads.Changed(c.m) {
 		c.tellLoad()
 	}
 }
@@ -55,7 +56,7 @@ func (c *cluster) tellLoad() {
 		member = w.signer.Member(member)
 	}
 	first := !c.registered
-	c.reporting = true
+	c.reporting, c.reported = true, w.now
 	var said subcluster.Heartbeat
 	if !first {
 		if said = c.reports.Next(load); c.old {

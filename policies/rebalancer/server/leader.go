@@ -97,20 +97,30 @@ func (l *Leader) Escrow() []QueueEscrow {
 }
 
 // lookEvery is how often a leader looks for what has changed, of which the store tells the
-// changes alone.
-const lookEvery = 200 * time.Millisecond
+// changes alone. Plans are planEvery apart at least, so that a change after a quiet while is
+// planned for at the next look.
+const (
+	lookEvery = 50 * time.Millisecond
+	planEvery = 200 * time.Millisecond
+)
 
-// Between is the time between two rounds.
-func (l *Leader) Between() time.Duration { return min(l.Every, l.Lease/3, lookEvery) }
+// Between is the time from the beginning of one round to that of the next. Who does not lead
+// asks for the lease as often as a leader may plan.
+func (l *Leader) Between() time.Duration {
+	if l.lease.Holder == "" {
+		return min(l.Every, l.Lease/3, planEvery)
+	}
+	return min(l.Every, l.Lease/3, lookEvery)
+}
 
 // Run leads whenever it can, until ctx ends; then it gives the lease back.
 func (l *Leader) Run(ctx context.Context) error {
 	l.Begin()
-	tick := time.NewTicker(l.Between())
-	defer tick.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	told := ""
 	for {
-		now := ""
+		began, now := time.Now(), ""
 		if err := l.Round(ctx); err != nil && ctx.Err() == nil {
 			now = err.Error()
 		}
@@ -118,11 +128,12 @@ func (l *Leader) Run(ctx context.Context) error {
 			l.Log.Warn("no plan for the federation's queues", "error", now)
 		}
 		told = now
+		next.Reset(max(0, l.Between()-time.Since(began)))
 		select {
 		case <-ctx.Done():
 			l.resign(ctx)
 			return nil
-		case <-tick.C:
+		case <-next.C:
 		}
 	}
 }
@@ -146,9 +157,12 @@ func (l *Leader) Round(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	made, err := l.plan(ctx, l.Now().Sub(l.planned) >= l.Every)
-	if made || err != nil {
-		l.planned = l.Now()
+	var err error
+	if since := l.Now().Sub(l.planned); since >= min(l.Every, planEvery) {
+		var made bool
+		if made, err = l.plan(ctx, since >= l.Every); made || err != nil {
+			l.planned = l.Now()
+		}
 	}
 	if err == nil && l.Audit.Every > 0 && l.Now().Sub(l.auditor.looked) >= l.Audit.Every {
 		l.auditor.looked = l.Now()

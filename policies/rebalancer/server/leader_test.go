@@ -105,3 +105,39 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		stopB()
 	})
 }
+
+// A change after a quiet while is planned for at the leader's next look; the plan for one that
+// comes soon after is not made before 200 ms have passed.
+func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 64*1024, quick)
+		defer f.close()
+		l := &Leader{
+			Name: "a", Store: f.store, Every: 10 * time.Second, Lease: 15 * time.Second, Terms: quick,
+			Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		f.wg.Go(func() { _ = l.Run(ctx) })
+		plans := func(after time.Duration) int64 {
+			time.Sleep(after)
+			synctest.Wait()
+			return l.Counts.Plans.Load()
+		}
+		for _, x := range f.members {
+			x.report(t, f.store)
+		}
+		before := plans(2 * time.Second)
+		for i, x := range f.members { // the second's change 60 ms after the first's
+			x.want(t, 30)
+			x.report(t, f.store)
+			if n := plans(60 * time.Millisecond); n != before+1 {
+				t.Errorf("60 ms after change %d there are %d plans, not one", i+1, n-before)
+			}
+		}
+		if n := plans(150 * time.Millisecond); n != before+2 {
+			t.Errorf("270 ms after the first change there are %d plans, not two", n-before)
+		}
+		stop()
+	})
+}
