@@ -224,10 +224,11 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.CompletedContainerStatuses[:0]
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.GetContainerId())
-		if c, ok := s.held.live[id]; ok && c.by != m {
+		c := s.held.live[id]
+		if c != nil && c.by != m {
 			continue
 		}
-		if s.completed(id, &r.AllocatedContainers) {
+		if s.completed(id, c, &r.AllocatedContainers) {
 			kept = append(kept, st)
 		}
 	}
@@ -235,12 +236,11 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	r.CompletedContainerStatuses = kept
 }
 
-// completed notes that a container has completed, and reports whether the AM is
-// to be told. It is not if it was told before, or never heard of the container.
-// arrived are grants of the answer that is being taken.
-func (s *Session) completed(id creel.ContainerID, arrived *[]*yarnpb.ContainerProto) bool {
-	c, first := s.held.complete(id)
-	if !first || c == nil {
+// completed notes that a container has completed, of which c is known, nil for nothing. It
+// reports whether the AM is to be told. It is not if it was told before, or never heard of the
+// container. arrived are grants of the answer that is being taken.
+func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*yarnpb.ContainerProto) bool {
+	if first := s.held.complete(id, c); !first || c == nil {
 		return first
 	}
 	c.by.worked = s.now
@@ -419,7 +419,7 @@ func (s *Session) uamGone(m *member, why string) {
 	}
 	for _, id := range s.held.of(m) {
 		o := s.held.live[id]
-		if s.completed(id, nil) {
+		if s.completed(id, o, nil) {
 			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
 		}
 	}
@@ -450,7 +450,8 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	}
 	s.record.Completions, s.recorded = completions, toDeliver
 	for _, st := range completions {
-		s.held.complete(containerID(st.GetContainerId()))
+		id := containerID(st.GetContainerId())
+		s.held.complete(id, s.held.live[id])
 	}
 	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
 }

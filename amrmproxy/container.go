@@ -62,21 +62,21 @@ func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
 	o.by.live++
 }
 
-// complete notes a completion, and returns what was known of the container, nil for
-// nothing. First is false if the completion was told before.
-func (c *containers) complete(id creel.ContainerID) (o *heldContainer, first bool) {
-	if o = c.live[id]; o != nil { // then it is not done: hold is only for what nobody knows
+// complete notes the completion of a container of which o is live, nil if it is not. It
+// reports whether that is news: not if it was told before.
+func (c *containers) complete(id creel.ContainerID, o *heldContainer) (first bool) {
+	if o != nil { // then it is not done: hold is only for what nobody knows
 		o.by.live--
 		delete(c.live, id)
 	} else if c.completed(id) {
-		return nil, false
+		return false
 	}
 	c.see(id)
 	if len(c.done) >= doneKept {
 		c.older, c.done = c.done, make(map[creel.ContainerID]struct{}, doneKept)
 	}
 	c.done[id] = struct{}{}
-	return o, true
+	return true
 }
 
 // knows reports whether id is live or has ended lately.

@@ -5,9 +5,11 @@ package amrmproxy
 import (
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 // Whatever comes in whatever order, of more attempts and epochs than are told apart by
@@ -30,7 +32,8 @@ func TestContainersAreKnownAndEndOnce(t *testing.T) {
 					c.hold(id, live[id])
 				}
 			} else {
-				o, first := c.complete(id)
+				o := c.live[id]
+				first := c.complete(id, o)
 				if first == ended[id] || o != live[id] {
 					t.Fatalf("%v ends for the first time: %v, before it had ended: %v; known of it: %v, want %v",
 						id, first, ended[id], o, live[id])
@@ -43,4 +46,36 @@ func TestContainersAreKnownAndEndOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An ask is the one before when nothing but its number changed, whatever a later Hadoop adds.
+func TestAnAskIsComparedInAllButItsNumber(t *testing.T) {
+	ask := func(change func(*yarnpb.ResourceRequestProto)) *yarnpb.ResourceRequestProto {
+		a := &yarnpb.ResourceRequestProto{
+			Priority: yarnpb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(3),
+			Capability: yarnpb.FromResource(creel.NewResource(1024, 1)),
+		}
+		change(a)
+		return a
+	}
+	before := ask(func(*yarnpb.ResourceRequestProto) {})
+	for what, c := range map[string]struct {
+		change func(*yarnpb.ResourceRequestProto)
+		same   bool
+	}{
+		"nothing":    {func(*yarnpb.ResourceRequestProto) {}, true},
+		"its number": {func(a *yarnpb.ResourceRequestProto) { a.NumContainers = proto.Int32(4) }, true},
+		"no number":  {func(a *yarnpb.ResourceRequestProto) { a.NumContainers = nil }, true},
+		"its size":   {func(a *yarnpb.ResourceRequestProto) { a.Capability.VirtualCores = proto.Int32(2) }, false},
+		"its label":  {func(a *yarnpb.ResourceRequestProto) { a.NodeLabelExpression = proto.String("") }, false},
+		"an unknown field": {func(a *yarnpb.ResourceRequestProto) {
+			a.ProtoReflect().SetUnknown(yarnpb.AppendNumber(nil, 999, 1))
+		}, false},
+	} {
+		after := ask(c.change)
+		number := after.NumContainers
+		if got := sameBody(before, after); got != c.same || after.NumContainers != number || before.GetNumContainers() != 3 {
+			t.Errorf("%s changed: the same is %v, want %v (asks then: %v, %v)", what, got, c.same, before, after)
+		}
+	}
 }

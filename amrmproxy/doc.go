@@ -46,7 +46,9 @@
 // Messages inside events belong to the session from then on; those inside
 // actions are only to be read, since the session may send or answer the same
 // one again. Fields this package does not know survive, because messages are
-// pointed at and cloned, never rebuilt.
+// pointed at and cloned, never rebuilt. Of containers in answers to allocate, what only
+// the AM reads may come encoded (yarnpb.Passed): the session looks at nothing else than
+// Passed decodes.
 //
 // The rules of ApplicationMasterProtocol (response ids, absolute asks,
 // completed once) are those of Hadoop YARN 3.4.

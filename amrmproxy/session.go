@@ -531,10 +531,9 @@ func (s *Session) granterOf(id creel.ContainerID) *member {
 
 // release gives a container back to who granted it.
 func (s *Session) release(p *yarnpb.ContainerIdProto) {
-	id := containerID(p)
-	m := s.granterOf(id)
+	id, m := containerID(p), s.home
 	if o, ok := s.held.live[id]; ok {
-		o.released = true
+		o.released, m = true, o.by
 	}
 	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // it is looked for only while they pile up
 		m.release = append(m.release, p)

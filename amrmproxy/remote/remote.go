@@ -213,10 +213,10 @@ func (r *Remote) Allocate(
 		return nil, err
 	}
 	if len(p.hosts) == 1 {
-		return p.hosts[0].Allocate(ctx, req)
+		return p.hosts[0].AllocatePassed(ctx, req)
 	}
 	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
-		out, e = c.Allocate(ctx, req)
+		out, e = c.AllocatePassed(ctx, req)
 		return e
 	})
 	return out, err

@@ -14,7 +14,8 @@
 //
 // An [Arena] decodes into memory that is used again for the next message: for handlers that are done with a request when
 // they have answered it. Nothing of such a message may be kept. An AllocateResponseProto is decoded whole by UnmarshalVT:
-// whoever keeps a part of it keeps all of it.
+// whoever keeps a part of it keeps all of it. [Passed] decodes of it what a proxy looks at, and leaves the rest
+// encoded.
 //
 // MarshalVT refuses a message whose required field is absent, like the stock runtime; UnmarshalVT does too.
 //

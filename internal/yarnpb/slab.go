@@ -149,8 +149,11 @@ func newWhole(b []byte) (slab, []byte) {
 	return a, append([]byte(nil), b...)
 }
 
-// allocatedContainers is the number of AllocateResponseProto's field.
-const allocatedContainers = 3
+// Numbers of AllocateResponseProto's fields.
+const (
+	allocatedContainers = 3
+	completedContainers = 4
+)
 
 // countField is how often a field of bytes or messages occurs at the top of a message.
 func countField(b []byte, number protowire.Number) (n int) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 // Caller sends one call and decodes its answer into response. *hrpc.Peer is one; so is whatever chooses among peers.
@@ -76,6 +77,18 @@ func call[T any, M message[T]](
 		return nil, refine(err)
 	}
 	return response, nil
+}
+
+// AllocatePassed is Allocate for who passes the answer on: see yarnpb.Passed for what of it stays encoded.
+func (c ApplicationMasterProtocolClient) AllocatePassed(
+	ctx context.Context,
+	req *yarnpb.AllocateRequestProto,
+) (*yarnpb.AllocateResponseProto, error) {
+	answer, err := call(ctx, c.Caller, "allocate", req, new(yarnpb.Passed))
+	if err != nil {
+		return nil, err
+	}
+	return &answer.AllocateResponseProto, nil
 }
 
 // refine finds the kind of an error that hrpc cannot know. A connection that failed is ErrUnavailable. A

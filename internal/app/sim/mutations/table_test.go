@@ -395,8 +395,8 @@ var table = []mutation{
 	{
 		name:  "a completion is dropped",
 		file:  "amrmproxy/answer.go",
-		old:   "		if s.completed(id, &r.AllocatedContainers) {",
-		wrong: "		if s.completed(id, &r.AllocatedContainers) && !(MUTANT && id.ID%50 == 0) {",
+		old:   "		if s.completed(id, c, &r.AllocatedContainers) {",
+		wrong: "		if s.completed(id, c, &r.AllocatedContainers) && !(MUTANT && id.ID%50 == 0) {",
 	},
 	{
 		name:     "a completion is told with its grant",
@@ -476,8 +476,8 @@ var table = []mutation{
 	{
 		name:     "the AM is not told of the containers that died with a UAM",
 		file:     "amrmproxy/answer.go",
-		old:      "		if s.completed(id, nil) {\n",
-		wrong:    "		if s.completed(id, nil) && !MUTANT {\n",
+		old:      "		if s.completed(id, o, nil) {\n",
+		wrong:    "		if s.completed(id, o, nil) && !MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios/uam_dies",
 	},
 
