@@ -70,11 +70,8 @@ type Watcher struct {
 	failed atomic.Int64
 	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
 
-	news     atomic.Bool // a plan was heard of that has not been read
-	plan     *subcluster.Plan
-	planOf   []string  // leaf names of the queues that it was read with
-	planRead time.Time // by cfg.Clock
-	planBad  int64     // version of the last one that could not be read
+	news atomic.Bool // a plan was heard of that has not been read
+	plan PlanReader  // by cfg.Clock
 }
 
 // Unheard is how long the plan is not read again when none is heard of: for when
@@ -222,37 +219,17 @@ func (w *Watcher) records(ctx context.Context, queues []string) (subcluster.Reco
 	return w.source.RecordsOf(ctx, queues)
 }
 
-// readPlan returns the rebalancer's plan as it is known, of these queues if Queues is given. One that
-// cannot be read leaves the one before, which holds until its lease is over.
+// readPlan returns the rebalancer's plan as it is known, of these queues if Queues is given.
 func (w *Watcher) readPlan(ctx context.Context, queues []string) *subcluster.Plan {
 	now := w.cfg.Clock.Now()
-	more := slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(w.planOf, q) })
-	if w.cfg.Plan == nil || !more && !w.news.Load() && now.Sub(w.planRead) < Unheard {
-		return w.plan
+	if w.cfg.Plan == nil || !w.plan.Due(w.news.Swap(false), queues, now) {
+		return w.plan.Plan()
 	}
-	w.news.Store(false)
 	d, err := w.planDocument(ctx, queues)
-	if err != nil {
-		w.news.Store(true)
-		return w.plan
+	if err := w.plan.Read(d, err, queues, now); err != nil {
+		w.cfg.Log.Warn("the rebalancer's plan is not followed", "version", d.Version, "error", err)
 	}
-	w.planRead = now
-	switch {
-	case d.Version == 0:
-		w.plan = nil
-	case w.plan != nil && w.plan.Version == d.Version && !more || w.planBad == d.Version:
-		return w.plan
-	default:
-		plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
-		if err != nil {
-			w.planBad = d.Version
-			w.cfg.Log.Warn("the rebalancer's plan is not followed", "version", d.Version, "error", err)
-			return w.plan
-		}
-		w.plan = plan
-	}
-	w.planOf = queues
-	return w.plan
+	return w.plan.Plan()
 }
 
 func (w *Watcher) planDocument(ctx context.Context, queues []string) (statestore.Document, error) {

@@ -37,6 +37,9 @@ type auditor struct {
 	breaches []string
 	faults   map[string]int64
 	kept     int                            // looks at queues that lost containers to others
+	spent    map[interval]creel.Resource    // what was taken back for queues that have a budget
+	budgeted int                            // looks at these
+	followed int64                          // rounds in which a plan's capacities were in force
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	grants   []granted
@@ -72,6 +75,12 @@ type applied struct {
 	registered map[*cluster]int32
 }
 
+// interval is one of a queue's preemption budget.
+type interval struct {
+	queue  creel.QueuePath
+	begins time.Time // the store's clock
+}
+
 // history is what has happened to a container, each at most once.
 type history uint8
 
@@ -96,6 +105,7 @@ func (a *auditor) init(w *World) {
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
 		samples:    map[creel.QueuePath][]Sample{},
+		spent:      map[interval]creel.Resource{},
 		filled:     make([][]float64, len(w.cfg.Members)),
 	}
 }
@@ -343,7 +353,7 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 }
 
 // takenBack looks at what a turn took back for other queues: CapacityScheduler leaves each
-// loser its guaranteed share of the member. A turn in which something else ends, as what an
+// loser its guaranteed share of the member, or what a plan in force gives it instead. A turn in which something else ends, as what an
 // AM had that is taken, tells nothing of it.
 func (a *auditor) takenBack(c *cluster) {
 	if len(c.taken) == 0 {
@@ -362,12 +372,36 @@ func (a *auditor) takenBack(c *cluster) {
 	for path, amount := range lost {
 		q, ok := c.m.Queue(string(path))
 		due := c.counted(q.Guaranteed).Dominant(total)
+		if q.Planned != nil {
+			due = q.Planned.Share
+		}
 		used := q.Used.Add(creel.NewResource(1, 1)) // as guarantees are rounded
 		has, had := c.counted(used).Dominant(total), c.counted(used.Add(amount)).Dominant(total)
 		a.check(ok && had > due && has >= due,
 			"%s of %s had %.4f of it and is guaranteed %.4f: with %s taken back it has %.4f",
 			path, c.id, had, due, amount, has)
 		a.kept++
+	}
+}
+
+// noticed is told of a container that is about to be taken back. What all members take for a
+// queue in one interval is within the federation's budget, once all have heard of a plan and
+// as long as nothing keeps the next from them: without one nothing binds.
+func (a *auditor) noticed(p *rm.Preempted) {
+	if p.Queue == p.ForQueue || a.w.cfg.Tree == nil {
+		return // between users of one queue no budget binds
+	}
+	for i := range a.w.cfg.Tree.Queues {
+		q := &a.w.cfg.Tree.Queues[i]
+		if !q.PreemptionBounded() || q.Path != p.ForQueue && !q.Path.IsAncestorOf(p.ForQueue) {
+			continue
+		}
+		of := interval{q.Path, a.w.storeClock().Truncate(q.PreemptionEvery)}
+		a.spent[of] = a.spent[of].Add(p.Resource)
+		bound := a.w.cfg.Rebalancer && a.w.cfg.Faults == nil && of.begins.Sub(origin) > 2*planEvery
+		a.check(!bound || a.spent[of].Fits(q.Preemption), "in the interval from %v %s is taken back for %s, of %s",
+			of.begins.Sub(origin), a.spent[of], q.Path, q.Preemption)
+		a.budgeted++
 	}
 }
 

@@ -158,6 +158,7 @@ func (c *cluster) open() error {
 		w.on(c.host, publishEvery/2, c.publish)
 	}
 	c.keep()
+	c.follow()
 	return nil
 }
 
@@ -351,8 +352,11 @@ func (c *cluster) perform(action rm.Action) {
 	case rm.AppEnded:
 		c.w.audit.appEnded(c, a)
 	case rm.Preempted:
-		if a.What == rm.TakenBack {
+		switch a.What {
+		case rm.TakenBack:
 			c.taken = append(c.taken, a)
+		case rm.Noticed:
+			c.w.audit.noticed(&a)
 		}
 	}
 }

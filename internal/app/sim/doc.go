@@ -21,9 +21,11 @@
 // (subcluster/nm), what follows from a read of the store (subcluster.Observer), who
 // publishes and follows which member has which host (resolver.Publishing, Following),
 // the router's submission, memory of homes and assumed load (package router), who keeps
-// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper), and
-// who plans, shares maxima out and audits (policies/rebalancer/server.Leader). A message
-// between two hosts is the protobuf that goes over the wire.
+// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper) and
+// has their capacities and preemption budgets follow a plan (Follower there), who plans, shares
+// maxima out and audits (Leader there), and when a plan is read, by proxies in part
+// (statestore/watch.PlanReader). A message between two hosts is the protobuf that goes over the
+// wire.
 //
 // Where somebody plans, or there is a queue tree, times are the daemons' defaults, members
 // report what has changed by much at their next look (codec.Loads.Changed), the leader plans
@@ -33,8 +35,7 @@
 //
 // The simulator's own are the event heap, the network, faults, clients and AMs, the
 // auditor, and the loops that post and perform. It does not simulate that the store
-// resumes a subscription, capacities of queues and preemption budgets that follow a plan
-// (policies/rebalancer/server.Follower), a queue tree in percent of members that come and go,
+// resumes a subscription, a queue tree in percent of members that come and go,
 // master keys that roll, the check of an AM's token by its proxy,
 // questions to routers about an application's home, and the loops of statestore/rebuild,
 // reconcile and tidy (what the first two decide it does: see World.rebuild and reconcile).

@@ -28,11 +28,17 @@ func (d keptStore) Records(context.Context) (subcluster.Records, error) {
 	})
 }
 
+// beside is what the daemon's drivers beside a ResourceManager reach from within a flow: the
+// state store, and the turns of the owner.
+type beside struct {
+	keptStore
+	c *cluster
+}
+
 // keeping is what keeps the queues of a ResourceManager within their parts of federation-wide
 // maxima: the daemon's driver, a round at a time.
 type keeping struct {
-	keptStore
-	c      *cluster
+	beside
 	keeper *server.Keeper
 	begun  bool
 }
@@ -42,7 +48,7 @@ func (c *cluster) keep() {
 	if c.w.cfg.Tree == nil {
 		return
 	}
-	k := &keeping{c: c}
+	k := &keeping{beside: beside{c: c}}
 	k.keeper = &server.Keeper{
 		ID: c.id, Epoch: c.start.UnixMilli(), Store: k, Turn: k.turn, Every: keepEvery, Terms: escrow.DefaultTerms(),
 		Recover: keepRecovery,
@@ -66,11 +72,11 @@ func (k *keeping) round() {
 }
 
 // turn is a turn of the ResourceManager's owner.
-func (k *keeping) turn(_ context.Context, do func(m *rm.Machine, now time.Time)) error {
-	alive := k.f.pause(func(resume func()) {
-		k.c.post(func(m *rm.Machine, now time.Time) func() {
+func (b *beside) turn(_ context.Context, do func(m *rm.Machine, now time.Time)) error {
+	alive := b.f.pause(func(resume func()) {
+		b.c.post(func(m *rm.Machine, now time.Time) func() {
 			do(m, now)
-			k.c.w.on(k.c.host, 0, resume)
+			b.c.w.on(b.c.host, 0, resume)
 			return nil
 		})
 	})

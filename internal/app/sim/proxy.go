@@ -38,8 +38,8 @@ func newProxy(w *World, index int) *proxy {
 func (p *proxy) wanted() []string {
 	leaves := map[string]bool{}
 	for _, s := range p.sessions {
-		if s := s.driver.Session(); s != nil && s.Queue() != "" {
-			leaves[s.Queue().Leaf()] = true
+		if s.leaf != "" {
+			leaves[s.leaf] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(leaves))
@@ -131,6 +131,7 @@ type session struct {
 	epoch     int // of the proxy
 	attempt   creel.AttemptID
 	driver    *amrmproxy.Driver
+	leaf      string // name of its queue; "" before it is known
 	recording amrmproxy.Recording
 
 	replies map[uint64]func(amrmproxy.Reply)
@@ -201,9 +202,24 @@ func (s *session) step(e amrmproxy.Event) {
 	if s.closed {
 		return
 	}
+	s.wants()
 	s.wakeAt = s.driver.Wake().Add(s.proxy.slept).UnixNano()
 	if s.armed == 0 || s.wakeAt < s.armed {
 		s.arm(s.wakeAt)
+	}
+}
+
+// wants has the proxy look at once at the figures of a queue that no other session has, where
+// somebody goes by them, as amrmproxy/server does.
+func (s *session) wants() {
+	x := s.driver.Session()
+	if x == nil || x.Queue().Leaf() == s.leaf {
+		return
+	}
+	leaf, p := x.Queue().Leaf(), s.proxy
+	known := slices.Contains(p.wanted(), leaf)
+	if s.leaf = leaf; !known && !p.old && s.w.cfg.planned() {
+		p.read()
 	}
 }
 

@@ -51,7 +51,7 @@ func (p *planner) start() {
 	p.before = p.reported()
 	p.leader = &server.Leader{
 		Name: "sim", Store: p, Every: planEvery, Lease: leadFor, Terms: escrow.DefaultTerms(),
-		Shaping: rebalancer.Shaping{SlowStart: max(0, w.cfg.SlowStart)},
+		Shaping: rebalancer.Shaping{SlowStart: max(0, w.cfg.SlowStart)}, Capacities: true,
 		Audit: server.Audit{
 			Every: auditEvery, Within: auditWithin,
 			Tell: func(i invariants.Invariant, of string, breach error) {
@@ -121,21 +121,12 @@ func (d leaderStore) lease(do func(w *World) (statestore.Lease, error)) (statest
 	})
 }
 
-// plan reads the plan in the store, parsed once for each version, as the processes of a
-// daemon each do.
-func (w *World) plan() *subcluster.Plan {
+// plan reads the plan in the store, in part that of these queues.
+func (w *World) plan(inPart bool, queues []string) (statestore.Document, error) {
+	if inPart {
+		return w.store.DocumentOf(subcluster.PlanClass, subcluster.PlanName, queues)
+	}
 	set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
-	if err != nil {
-		return nil
-	}
-	d, ok := set.Find(subcluster.PlanName)
-	if !ok {
-		return nil
-	}
-	if w.parsed == nil || w.parsed.Version != d.Version {
-		if w.parsed, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
-			w.audit.breach("%v", err)
-		}
-	}
-	return w.parsed
+	d, _ := set.Find(subcluster.PlanName)
+	return d, err
 }

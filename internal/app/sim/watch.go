@@ -30,15 +30,14 @@ type watcher struct {
 	reads, seen int // begun, and the latest that was answered
 	due         int // counts reads that are due by time: each puts the next one off
 
-	news     bool // a plan was heard of that has not been read
-	plan     *subcluster.Plan
-	planRead time.Time
+	news bool // a plan was heard of that has not been read
+	plan watch.PlanReader
 }
 
 // start begins with nothing seen; it is called at each boot.
 func (v *watcher) start() {
 	v.view, v.table, v.from = nil, nil, nil
-	v.news, v.plan, v.planRead = false, nil, time.Time{}
+	v.news, v.plan = false, watch.PlanReader{}
 	if v.trust {
 		v.from = &trusted{Believer: subcluster.NewBeliever(v.w.signer), signer: v.w.signer}
 	}
@@ -55,38 +54,45 @@ func (v *watcher) read() {
 			v.read()
 		}
 	})
-	plan := v.news || w.now.Sub(v.planRead) >= watch.Unheard
-	if plan {
-		v.news, v.planRead = false, w.now
-	}
-	read := func() subcluster.Records { return w.store.Records(w.storeClock()) }
+	var queues []string
 	if v.queues != nil {
-		queues := v.queues()
-		read = func() subcluster.Records { return w.store.RecordsOf(w.storeClock(), queues) }
+		queues = v.queues()
+	}
+	plan := v.plan.Due(v.news, queues, w.now)
+	v.news = v.news && !plan
+	type seen struct {
+		subcluster.Records
+		plan statestore.Document
 	}
 	call(
 		w,
 		v.at,
 		w.storeAt,
 		readTime,
-		func(reply func(subcluster.Records, error)) {
-			reply(atStore(w, false, func() (subcluster.Records, error) {
-				records := read()
-				if plan {
-					records.Plan = w.plan()
+		func(reply func(seen, error)) {
+			reply(atStore(w, false, func() (out seen, err error) {
+				if v.queues != nil {
+					out.Records = w.store.RecordsOf(w.storeClock(), queues)
+				} else {
+					out.Records = w.store.Records(w.storeClock())
 				}
-				return records, nil
+				if plan {
+					out.plan, err = w.plan(v.queues != nil, queues)
+				}
+				return out, err
 			}))
 		},
-		func(r subcluster.Records, err error) {
+		func(r seen, err error) {
 			switch {
-			case plan && err != nil:
-				v.news = true
-			case plan && number >= v.seen:
-				v.plan = r.Plan
+			case plan && number < v.seen:
+				v.news = true // another read has overtaken it
+			case plan:
+				if err := v.plan.Read(r.plan, err, queues, w.now); err != nil {
+					w.audit.breach("%v", err)
+				}
 			}
-			r.Plan = v.plan
-			v.answered(number, r, err)
+			r.Records.Plan = v.plan.Plan()
+			v.answered(number, r.Records, err)
 		},
 	)
 }

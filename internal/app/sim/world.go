@@ -189,9 +189,8 @@ type World struct {
 	proxies    []*proxy // the one that is called, of each subcluster
 	former     []*proxy // that go on beside their successors
 	routers    []*gateway
-	user       *host            // who submits
-	planner    *planner         // nil: there is no rebalancer
-	parsed     *subcluster.Plan // the newest plan that anybody read
+	user       *host    // who submits
+	planner    *planner // nil: there is no rebalancer
 	nodes      map[creel.NodeID]*node
 	hostsOf    map[string]*node
 	audit      auditor

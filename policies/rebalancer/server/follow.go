@@ -38,7 +38,7 @@ type Follower struct {
 	// Capacities, if given with Settings, are those of its queues.
 	Capacities CapacitySettings
 	Every      time.Duration // between looks, or a sixth of a plan's lease if that is shorter
-	Log        *slog.Logger
+	Log        *slog.Logger  // nil: silent
 
 	Clock awake.Held // in which leases run out; the zero value will do
 
@@ -64,16 +64,12 @@ type FollowerCounts struct {
 
 // Run keeps the plan in force until ctx ends.
 func (k *Follower) Run(ctx context.Context) error {
+	if err := k.Begin(ctx); err != nil {
+		return nil // it is stopping
+	}
 	if k.Settings != nil {
-		k.recovers = true
 		defer k.release(ctx)
 		defer k.putBack(ctx)
-	} else if err := k.Turn(ctx, func(m *rm.Machine, _ time.Time) {
-		for a := range m.Apps {
-			k.recovers = k.recovers || !a.State.Ended()
-		}
-	}); err != nil {
-		return nil // it is stopping
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -85,7 +81,7 @@ func (k *Follower) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		now := ""
-		if err := k.round(ctx); err != nil && ctx.Err() == nil {
+		if err := k.Round(ctx); err != nil && ctx.Err() == nil {
 			k.Counts.Failed.Add(1)
 			now = err.Error()
 		}
@@ -93,13 +89,29 @@ func (k *Follower) Run(ctx context.Context) error {
 			k.Log.Warn("the federation's plan is not followed", "subcluster", k.ID, "error", now)
 		}
 		told = now
-		timer.Reset(k.wait())
+		timer.Reset(k.Between())
 	}
 }
 
-// wait is until the next look: a plan of a short lease is to be followed by the next one
-// before it is over, as without a plan nothing bounds what is taken.
-func (k *Follower) wait() time.Duration {
+// Begin prepares for rounds.
+func (k *Follower) Begin(ctx context.Context) error {
+	if k.Log == nil {
+		k.Log = slog.New(slog.DiscardHandler)
+	}
+	if k.Settings != nil {
+		k.recovers = true
+		return nil
+	}
+	return k.Turn(ctx, func(m *rm.Machine, _ time.Time) {
+		for a := range m.Apps {
+			k.recovers = k.recovers || !a.State.Ended()
+		}
+	})
+}
+
+// Between is the time from the end of one round to the next: a plan of a short lease is to be
+// followed by the next one before it is over, as without a plan nothing bounds what is taken.
+func (k *Follower) Between() time.Duration {
 	if k.plan == nil || k.plan.LeaseMS <= 0 {
 		return k.Every
 	}
@@ -111,9 +123,9 @@ func (k *Follower) wait() time.Duration {
 // nothing, a lease ends them, and preemption waits before it takes.
 const capacityBand, capacityStep = 0.01, 1
 
-// round reads the plan, if the queue tree says something that members follow,
+// Round reads the plan, if the queue tree says something that members follow,
 // and tells the ResourceManager.
-func (k *Follower) round(ctx context.Context) error {
+func (k *Follower) Round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Every, time.Second))
 	defer cancel()
 	sent := k.Clock.Now() // leases count from before the read

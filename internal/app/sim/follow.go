@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"time"
+
+	"github.com/creelrm/creel/policies/rebalancer/server"
+)
+
+// followEvery is the time between two looks at the plan: the daemon's.
+const followEvery = 2 * time.Second
+
+// following has the queues of a ResourceManager follow the plan, in what they get before others
+// and in what is taken back for them: the daemon's driver, a round at a time.
+type following struct {
+	beside
+	follower *server.Follower
+	begun    bool
+}
+
+// follow begins it, with the ResourceManager.
+func (c *cluster) follow() {
+	if !c.w.cfg.Rebalancer || c.w.cfg.Tree == nil {
+		return
+	}
+	k := &following{beside: beside{c: c}}
+	k.follower = &server.Follower{ID: c.id, Store: k, Turn: k.turn, Every: followEvery}
+	k.follower.Clock.Read = func() time.Time { return c.w.now } // as a monotonic clock
+	k.round()
+}
+
+func (k *following) round() {
+	w := k.c.w
+	w.start(k.c.host, followEvery, func(f *flow) {
+		if k.f = f; !k.begun {
+			k.begun = k.follower.Begin(f) == nil
+		}
+		if k.begun {
+			_ = k.follower.Round(f) // the next one comes
+		}
+		if k.follower.Counts.Planned.Load() > 0 {
+			w.audit.followed++
+		}
+	}, func() {
+		w.on(k.c.host, k.follower.Between(), k.round)
+	})
+}
