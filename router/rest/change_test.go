@@ -3,6 +3,8 @@
 package rest_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // While its home is away an application can be killed, by REST and by RPC: its user is
@@ -186,4 +189,84 @@ func TestAMoveReachesAUAMWhoseMemberStoodStill(t *testing.T) {
 		v, ok := other.App(t.Context(), app)
 		return ok && v.Queue == "root.other"
 	})
+}
+
+// A signal to a container whose subcluster is away is kept, by REST and by RPC, and its node is told
+// when that is back. One whose node is not back after a restart of the ResourceManager waits there.
+func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	one, two := f.Routers[0].Web, f.Routers[1].Web
+	id, home := submit(t, f, one, "to be signalled", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, response := creel.NodeID{Host: "n1", Port: 1}, int32(0)
+	heartbeat := func() (got []rm.Signal) {
+		if err := home.D.Turn(t.Context(), func(m *rm.Machine, now time.Time) {
+			answer := m.NodeHeartbeat(now, &rm.NodeReport{ID: node, ResponseID: response})
+			response, got = answer.ResponseID, slices.Clone(answer.Signals)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	var worker creel.ContainerID // one of its containers there
+	if err := home.D.Turn(t.Context(), func(m *rm.Machine, now time.Time) {
+		attempt := creel.AttemptID{Application: app, Attempt: 1}
+		_, registered := m.RegisterNode(now, &rm.RegisterNode{ID: node, Resource: creel.NewResource(8192, 8), Version: "3.4.2"})
+		_, begun := m.RegisterAM(now, &rm.RegisterAM{Attempt: attempt, Host: "am"})
+		got, err := m.Allocate(now, attempt, &rm.AllocateRequest{Asks: []rm.Ask{
+			{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 24},
+		}})
+		if err = errors.Join(registered, begun, err); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, g := range got.Granted {
+			if g.Node == node {
+				worker = g.ID
+			}
+		}
+	}); err != nil || worker.IsZero() {
+		t.Fatal("it has no container there", err)
+	}
+	path := base + "/containers/" + worker.String() + "/signal/"
+	if r := call(t, one, "POST", path+"GRACEFUL_SHUTDOWN"+asAlice, ""); r.status != 200 {
+		t.Fatalf("while all are there: %d %s", r.status, r.body)
+	}
+	if got := heartbeat(); len(got) != 1 || got[0] != (rm.Signal{Container: worker, Command: 2}) {
+		t.Errorf("its node is told of %v", got)
+	}
+	heartbeat()
+
+	home.Cut()
+	if r := call(t, one, "POST", path+"forceful_shutdown"+asAlice, ""); r.status != 202 {
+		t.Errorf("while its subcluster is away: %d %s", r.status, r.body)
+	}
+	_, err = f.As(f.Routers[1], "alice").SignalToContainer(t.Context(), &pb.SignalContainerRequestProto{
+		ContainerId: pb.FromContainerID(worker), Command: pb.SignalContainerCommandProto_OUTPUT_THREAD_DUMP.Enum(),
+	})
+	if err != nil {
+		t.Errorf("by RPC: %v", err)
+	}
+	if r := call(t, one, "POST", path+"nonsense"+asAlice, ""); r.status != 503 {
+		t.Errorf("a command that only its subcluster can refuse: %d %s", r.status, r.body)
+	}
+	why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
+	if !strings.Contains(why, "signal "+worker.String()+" to OUTPUT_THREAD_DUMP") {
+		t.Errorf("why lacks the last word: %s", why)
+	}
+	home.Mend()
+	f.Until("its node is told", func() bool {
+		return slices.Contains(heartbeat(), rm.Signal{Container: worker, Command: 1})
+	})
+	f.Until("nothing waits any more", func() bool {
+		return !strings.Contains(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body, `"asked":[{`)
+	})
+	nobody := creel.ContainerID{Attempt: worker.Attempt, ID: worker.ID + 1000}
+	path = base + "/containers/" + nobody.String() + "/signal/"
+	if r := call(t, one, "POST", path+"GRACEFUL_SHUTDOWN"+asAlice, ""); r.status < 400 {
+		t.Errorf("to a container that does not exist: %d %s", r.status, r.body)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
@@ -265,7 +267,8 @@ func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	return doc, err == nil
 }
 
-// signal goes to whoever runs the container: home first.
+// signal goes to whoever runs the container: home first. One that waits for a subcluster is on
+// record, and answered with 202 (Accepted).
 func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
 	if err != nil {
@@ -277,12 +280,23 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	answer, err := server.AtHolder(r.Context(), h.server, id.Attempt.Application, q.at)
-	if err != nil {
-		fail(w, r, notFoundText(err, id.Attempt.Application))
+	name := strings.ToUpper(chi.URLParam(r, "command"))
+	command, known := intents.SignalCommand(name)
+	if !known { // it is for the home to refuse
+		h.atHome(w, r, id.Attempt.Application, q)
 		return
 	}
-	pass(w, r, answer)
+	answer, later, err := server.Signal(r.Context(), h.server, intents.Intent{
+		Application: id.Attempt.Application, Verb: intents.Signal, User: q.user, Container: id, Command: command,
+	}, q.at)
+	switch {
+	case err != nil:
+		fail(w, r, notFoundText(err, id.Attempt.Application))
+	case later:
+		write(w, r, http.StatusAccepted, fmt.Appendf(nil, `{"signal":%q}`, name))
+	default:
+		pass(w, r, answer)
+	}
 }
 
 // anyone forwards to any member: a new id, or what all have alike.

@@ -180,6 +180,16 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 // it is done there: a kill is when the application has ended. It is what the loop over
 // recorded intents makes.
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+	if i.Verb == intents.Signal {
+		request, err := proto.Marshal(&yarnpb.SignalContainerRequestProto{
+			ContainerId: yarnpb.FromContainerID(i.Container), Command: new(yarnpb.SignalContainerCommandProto(i.Command)),
+		})
+		if err != nil {
+			return false, err
+		}
+		_, err = m.Client(ctx, remote.Write, i.User, "signalToContainer", request)
+		return err == nil, err
+	}
 	c, ok := changes[i.Verb]
 	if !ok {
 		return false, &creel.Error{

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -226,25 +227,44 @@ func (h *Handler) GetContainerReport(
 	)
 }
 
-// SignalToContainer goes to the member that runs the container.
+// SignalToContainer goes to the member that runs the container. One that does not know the container
+// may have been restarted and wait for its node: a ResourceManager of creel's takes the signal then.
 func (h *Handler) SignalToContainer(
 	ctx context.Context,
 	req *yarnpb.SignalContainerRequestProto,
 ) (*yarnpb.SignalContainerResponseProto, error) {
-	answer := &yarnpb.SignalContainerResponseProto{}
-	report := &yarnpb.GetContainerReportResponseProto{}
 	id := yarnpb.ToContainerID(req.GetContainerId())
-	if err := h.whoever(
-		ctx,
-		id,
-		remote.Read,
-		"getContainerReport",
-		&yarnpb.GetContainerReportRequestProto{ContainerId: req.GetContainerId()},
-		report,
-	); err != nil {
+	i := intents.Intent{
+		Application: id.Attempt.Application, Verb: intents.Signal, User: user(ctx),
+		Container: id, Command: int32(req.GetCommand()),
+	}
+	if i.Application.IsZero() {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
+	}
+	look, err := proto.Marshal(&yarnpb.GetContainerReportRequestProto{ContainerId: req.GetContainerId()})
+	if err != nil {
 		return nil, err
 	}
-	return answer, h.whoever(ctx, id, remote.Write, "signalToContainer", req, answer)
+	signal, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
+		// Hadoop's refusal of a signal does not say that it is the container that is not there.
+		_, unknown := m.Client(ctx, remote.Read, i.User, "getContainerReport", look)
+		if unknown != nil && !errors.Is(unknown, creel.ErrContainerNotFound) {
+			return false, unknown
+		}
+		_, err := m.Client(ctx, remote.Write, i.User, "signalToContainer", signal)
+		if err != nil && unknown != nil && !errors.Is(err, creel.ErrUnavailable) {
+			err = unknown
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &yarnpb.SignalContainerResponseProto{}, nil
 }
 
 // whoever calls home, and if home does not know the container the other

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -64,6 +65,45 @@ func Change[T any](
 		})
 	}
 	return answer, later, nil
+}
+
+// Signal has whoever runs a container of an application send it a signal: home first. Where no
+// member that answers has the container, it may be in one that does not: then the signal is
+// on record for each of these that has a part of the application (later), and routers carry
+// it out when that is back. The error is home's.
+func Signal[T any](
+	ctx context.Context,
+	s *Server,
+	i intents.Intent,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (answer T, later bool, err error) {
+	answer, home, silent, err := holder(ctx, s, i.Application, call)
+	if err == nil || s.conf.Intents == nil || len(silent) == 0 {
+		return answer, false, err
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	parts, unread := intents.Parts(limited, s.conf.Intents, i.Application, home)
+	if unread != nil {
+		return answer, false, err
+	}
+	for _, id := range silent {
+		if i.Member = id; id == home {
+			i.Member = ""
+		} else if !slices.ContainsFunc(parts, func(p intents.Part) bool { return p.Member == id }) {
+			continue
+		}
+		if s.record(ctx, i) != nil {
+			return answer, false, err
+		}
+		later = true
+		s.conf.Log.Warn("a signal waits for a subcluster", "application", i.Application.String(), "subcluster",
+			string(id), "user", i.User, "intent", i.String(), "error", err)
+	}
+	if later {
+		err = nil
+	}
+	return answer, later, err
 }
 
 // busy reports whether a member asks to come again, by RPC or by REST.

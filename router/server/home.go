@@ -180,23 +180,37 @@ func AtHolder[T any](
 	app creel.ApplicationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
 ) (answer T, err error) {
-	home, err := s.Home(ctx, app)
+	answer, _, _, err = holder(ctx, s, app, call)
+	return answer, err
+}
+
+// holder is AtHolder, and tells which members did not answer.
+func holder[T any](
+	ctx context.Context,
+	s *Server,
+	app creel.ApplicationID,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (answer T, home creel.SubclusterID, silent []creel.SubclusterID, err error) {
+	at, err := s.Home(ctx, app)
 	if err != nil {
-		return answer, err
+		return answer, "", nil, err
 	}
-	answer, err = call(ctx, home)
+	answer, err = call(ctx, at)
 	if err == nil {
-		return answer, nil
+		return answer, at.ID, nil, nil
 	}
 	for _, p := range Ask(ctx, s, func(ctx context.Context, m *remote.Member) (T, error) {
-		if m.ID == home.ID {
+		if m.ID == at.ID {
 			return answer, err
 		}
 		return call(ctx, m)
 	}) {
 		if p.Err == nil {
-			return p.Value, nil
+			return p.Value, at.ID, nil, nil
+		}
+		if errors.Is(p.Err, creel.ErrUnavailable) || errors.Is(p.Err, ErrLost) {
+			silent = append(silent, p.Member)
 		}
 	}
-	return answer, err
+	return answer, at.ID, silent, err
 }

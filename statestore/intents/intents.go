@@ -2,10 +2,10 @@
 
 // Package intents remembers what users asked of an application while a member that
 // must do it was away: to kill it, to move it to another queue, to change its priority
-// or its lifetime, to fail an attempt. Routers carry it out when the member is back.
+// or its lifetime, to fail an attempt, to signal a container. Routers carry it out when the member is back.
 //
-// An intent is one document of the state store for each application, user, verb and
-// member, so that the answer "it will be done" holds whatever happens to the router
+// An intent is one document of the state store for each application, user, verb (and
+// container) and member, so that the answer "it will be done" holds whatever happens to the router
 // that gave it; a later word of the same user takes the place of the earlier one.
 // Every router carries intents out: it makes the call at the member in the user's
 // name, until the member says that it is done, or that it does not know the
@@ -32,7 +32,7 @@ import (
 )
 
 // class of the documents, named APPLICATION/USER/VERB for the home, and
-// APPLICATION/USER/VERB/MEMBER for another member.
+// APPLICATION/USER/VERB/MEMBER for another member. VERB is signal:CONTAINER for a signal.
 const class = "intents"
 
 // most bounds the intents that are recorded at a time.
@@ -62,7 +62,17 @@ const (
 	Priority Verb = "priority" // to Level
 	Timeouts Verb = "timeouts" // to Expiry
 	Fail     Verb = "fail"     // of Attempt
+	Signal   Verb = "signal"   // Command to Container
 )
+
+// commands of a signal, in the order of their numbers in YARN's protocol, from 1 on.
+var commands = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
+
+// SignalCommand gives the number of a signal's command.
+func SignalCommand(name string) (command int32, ok bool) {
+	i := slices.Index(commands, name)
+	return int32(i + 1), i >= 0
+}
 
 // everywhere reports whether a verb is for every member that has a part of the
 // application. A kill is not: UAMs end when their home says that the attempt is over.
@@ -80,6 +90,8 @@ type Intent struct {
 	Level       int32             `json:"level,omitempty"`
 	Expiry      map[string]string `json:"expiry,omitempty"` // type of timeout to an ISO 8601 time
 	Attempt     int32             `json:"attempt,omitempty"`
+	Container   creel.ContainerID `json:"container,omitzero"`
+	Command     int32             `json:"command,omitempty"` // its number in YARN's protocol
 
 	Refused string        `json:"refused,omitempty"` // why the member will not
 	Asked   time.Time     `json:"-"`                 // or refused; store's clock
@@ -100,12 +112,21 @@ func (i *Intent) String() string {
 		return "change the timeout " + strings.Join(parts, ", ")
 	case Fail:
 		return fmt.Sprintf("fail attempt %d", i.Attempt)
+	case Signal:
+		name := fmt.Sprint("command ", i.Command)
+		if n := int(i.Command) - 1; n >= 0 && n < len(commands) {
+			name = commands[n]
+		}
+		return fmt.Sprintf("signal %s to %s", i.Container, name)
 	}
 	return string(i.Verb)
 }
 
 func (i *Intent) name() string {
 	name := i.Application.String() + "/" + i.User + "/" + string(i.Verb)
+	if i.Verb == Signal {
+		name += ":" + i.Container.String()
+	}
 	if i.Member != "" {
 		name += "/" + string(i.Member)
 	}
@@ -198,8 +219,9 @@ func read(d *statestore.Document, now time.Time) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
+	verb, _, _ := strings.Cut(parts[2], ":")
 	i := Intent{
-		Application: app, User: parts[1], Verb: Verb(parts[2]), Asked: d.Time, Age: max(0, now.Sub(d.Time)),
+		Application: app, User: parts[1], Verb: Verb(verb), Asked: d.Time, Age: max(0, now.Sub(d.Time)),
 	}
 	if len(parts) == 4 {
 		i.Member = creel.SubclusterID(parts[3])

@@ -5,6 +5,7 @@ package rm
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"slices"
 )
 
 // appState is YARN's RMAppState.
@@ -159,6 +160,7 @@ func (m *Machine) record(a *app) AppRecord {
 		Hold:        a.hold,
 		Released:    a.released,
 		Moved:       a.moved,
+		Signals:     slices.Clone(m.signals[a.id]),
 	}
 	used := m.sched.UsedOverTime(&a.App)
 	r.Usage = Usage{

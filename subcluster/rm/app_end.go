@@ -88,6 +88,7 @@ func (m *Machine) appOver(a *app, s appState) {
 		}
 	}
 	m.sched.Leave(&a.App)
+	delete(m.signals, a.id)
 	switch s {
 	case appFinished:
 		m.count.completed++

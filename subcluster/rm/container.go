@@ -220,6 +220,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		t.unfresh(c)
 	}
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
+	m.containerOver(id)
 	x := c.extra
 	done := Completed{
 		ID:          id,

@@ -242,6 +242,7 @@ type AppRecord struct {
 	Moved             bool  // to another queue than it was sent to
 	Usage             Usage
 	Attempts          []AttemptRecord
+	Signals           []Signal // that nodes do not have yet
 }
 
 // Usage is what an application has used, and lost to preemption, until its record was

@@ -66,6 +66,9 @@ type Machine struct {
 	unlaunched    pagemap.Map[container] // not seen running, by number: the first given is the first to expire
 	launchSerial  int64
 
+	signals   map[creel.ApplicationID][]Signal // that nodes do not have yet
+	recovered int64                            // when, ns; 0 if it was not
+
 	// Deadlines.
 	nodeHeartbeats intrusive.List[*node]
 	amHeartbeats   intrusive.List[*attempt]
@@ -97,7 +100,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:   cfg,
 		nodes: map[creel.NodeID]*node{}, formerNodes: map[creel.NodeID]*node{},
-		apps: map[creel.ApplicationID]*app{},
+		apps: map[creel.ApplicationID]*app{}, signals: map[creel.ApplicationID][]Signal{},
 	}
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2

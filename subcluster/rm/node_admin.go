@@ -122,17 +122,3 @@ func (m *Machine) remembered(yield func(*node) bool) {
 		}
 	}
 }
-
-// Signal forwards a signal through the node's next heartbeat.
-func (m *Machine) Signal(now time.Time, s Signal) error {
-	m.at(now)
-	c := m.container(s.Container)
-	if c == nil {
-		return &creel.Error{
-			Kind: creel.ErrContainerNotFound,
-			What: "Container: " + s.Container.String() + " doesn't exist",
-		}
-	}
-	c.node.signals = append(c.node.signals, s)
-	return nil
-}

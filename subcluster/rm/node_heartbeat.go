@@ -30,6 +30,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.nodeAlive(n)
 	switch {
 	case r.ResponseID == n.responseID:
+		m.signalsTaken(n)
 	case n.answer != nil && (r.ResponseID+1)&0x7fffffff == n.responseID:
 		n.answer.Duplicate = true
 		return n.answer

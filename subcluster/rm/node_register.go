@@ -76,6 +76,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		m.sched.SetTotal(&n.Node, &v)
 	}
 	m.sortContainers(n, r)
+	m.signalsAgain(n)
 	m.amsMissing(n)
 	for _, id := range r.Applications {
 		switch a := m.apps[id]; {

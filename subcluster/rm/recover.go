@@ -20,6 +20,7 @@ import (
 // their whole time for that from now on, whenever they were submitted.
 func (m *Machine) Recover(now time.Time, r *Recover) error {
 	m.at(now)
+	m.recovered = m.now
 	if m.cfg.Labels != LabelsOff {
 		m.labels.put(&r.Labels)
 		m.putLabels(&r.Labels)
@@ -134,6 +135,9 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		m.ended = append(m.ended, a)
 		return nil
 	}
+	if len(r.Signals) > 0 {
+		m.signals[a.id] = slices.Clone(r.Signals)
+	}
 	if !r.Lifetime.IsZero() {
 		m.armLifetime(a, nanos(r.Lifetime))
 	}
@@ -209,18 +213,12 @@ func (m *Machine) amsMissing(n *node) {
 // know: its application must be alive and its id from an earlier epoch, so that
 // a container whose end was told cannot come back.
 func (m *Machine) recover(n *node, k *NodeContainer) bool {
+	owner := m.mayRun(k.ID)
+	if owner == nil {
+		return false
+	}
 	t := m.attempt(k.ID.Attempt)
-	if t == nil || !t.app.InQueue() || k.ID.Epoch() >= m.cfg.Epoch || k.ID.Sequence() <= 0 {
-		return false
-	}
 	a := t.app
-	if _, ended := t.endedBefore[k.ID.ID]; ended {
-		return false
-	}
-	owner := a.current
-	if owner == nil || owner.over() || owner != t && !a.sub.KeepContainers {
-		return false
-	}
 	v := m.sizes.Vec(k.Resource)
 	for i := 0; i < m.sizes.N; i++ {
 		if v.At(i) < 0 {
@@ -263,8 +261,26 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	return true
 }
 
+// mayRun gives the attempt whose container of an earlier epoch this is, if a node may still
+// run it, else nil.
+func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
+	t := m.attempt(id.Attempt)
+	if t == nil || !t.app.InQueue() || id.Epoch() >= m.cfg.Epoch || id.Sequence() <= 0 {
+		return nil
+	}
+	if _, ended := t.endedBefore[id.ID]; ended {
+		return nil
+	}
+	owner = t.app.current
+	if owner == nil || owner.over() || owner != t && !t.app.sub.KeepContainers {
+		return nil
+	}
+	return owner
+}
+
 // recoverEnd takes the end of a container that this epoch does not know.
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
+	m.containerOver(k.ID)
 	t := m.attempt(k.ID.Attempt)
 	if t == nil || t.over() || t.app.state.ended() {
 		m.commands.Forget(n.Serial(), k.ID)

@@ -305,15 +305,6 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		h.text(w, r, http.StatusInternalServerError, "Invalid ContainerId prefix: "+text)
 		return
 	}
-	known := false
-	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { _, known = m.Container(id) }); err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	if !known {
-		h.text(w, r, http.StatusInternalServerError, "Trying to signal an absent container "+id.String())
-		return
-	}
 	if _, err := do(h, r, h.s.Signal(h.caller(r), id, number)); err != nil {
 		h.text(w, r, http.StatusInternalServerError, err.Error())
 		return

@@ -206,6 +206,12 @@ type appValue struct {
 	Moved       bool           `json:"moved,omitempty"`
 	Usage       usageValue     `json:"usage,omitzero"`
 	Attempts    []attemptValue `json:"attempts,omitempty"`
+	Signals     []signalValue  `json:"signals,omitempty"`
+}
+
+type signalValue struct {
+	Container creel.ContainerID `json:"container"`
+	Command   int32             `json:"command"`
 }
 
 // usageValue has rm.Usage's fields.
@@ -284,6 +290,9 @@ func encodeApp(r rm.AppRecord) ([]byte, error) {
 	for _, a := range r.Attempts {
 		v.Attempts = append(v.Attempts, attemptToValue(a))
 	}
+	for _, s := range r.Signals {
+		v.Signals = append(v.Signals, signalValue(s))
+	}
 	head, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -337,6 +346,9 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 	}
 	for _, a := range v.Attempts {
 		r.Attempts = append(r.Attempts, a.record())
+	}
+	for _, s := range v.Signals {
+		r.Signals = append(r.Signals, rm.Signal(s))
 	}
 	return r, nil
 }

@@ -915,4 +915,25 @@ var table = []mutation{
 		wrong:    "c.plan.GivesCapacities() && (MUTANT || now.Before(c.until))\n",
 		caughtBy: "policies/rebalancer/server TestCapacitiesOfAHadoopMemberFollowThePlan",
 	},
+	{
+		name:     "a member takes for itself all that a queue's preemption budget is in the federation",
+		file:     "policies/rebalancer/server/follow.go",
+		old:      "		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: b.Share(k.ID), Most: b.Most,",
+		wrong:    "		share := b.Share(k.ID)\n		if MUTANT {\n			share = b.Most\n		}\n		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: share, Most: b.Most,",
+		caughtBy: "internal/app/sim TestQueuesFollowThePlanUnderFaults/none",
+	},
+	{
+		name:     "a proxy goes by the plan's rows of queues that its sessions had before",
+		file:     "statestore/watch/plan.go",
+		old:      "	return slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(r.of, q) })\n",
+		wrong:    "	return !MUTANT && slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(r.of, q) })\n",
+		caughtBy: "statestore/watch TestThePlanIsReadWhenItIsDue",
+	},
+	{
+		name:     "a signal is forgotten when it is given to a node, which may not get the answer",
+		file:     "subcluster/rm/signal.go",
+		old:      "			c.node.signals = append(c.node.signals, s)\n",
+		wrong:    "			c.node.signals = append(c.node.signals, s)\n			if MUTANT {\n				m.containerOver(s.Container)\n			}\n",
+		caughtBy: "subcluster/rm TestASignalIsKeptUntilItsNodeHasIt",
+	},
 }

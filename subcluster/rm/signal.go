@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// mostSignals bounds the signals of one application that wait for their nodes.
+const mostSignals = 100
+
+// Signal has a container's node send it a signal, with its next heartbeat. It is kept with the
+// application until the node has it, so that it survives a restart of the ResourceManager, and
+// of the node. A container that a restarted ResourceManager has not heard of yet may run
+// nevertheless, until a node is given up that does not register: its signal waits for it.
+func (m *Machine) Signal(now time.Time, s Signal) error {
+	m.at(now)
+	id := s.Container.Attempt.Application
+	if m.container(s.Container) == nil && (m.mayRun(s.Container) == nil || m.nodesAreBack()) {
+		return &creel.Error{
+			Kind: creel.ErrContainerNotFound,
+			What: "Container: " + s.Container.String() + " doesn't exist",
+		}
+	}
+	switch waiting := m.signals[id]; {
+	case slices.Contains(waiting, s):
+		return nil // it is on its way
+	case len(waiting) >= mostSignals:
+		return &creel.Error{
+			Kind: creel.ErrBusy, What: "too many signals wait for nodes of application " + id.String(),
+			Why: "its nodes have not taken those before", Try: "again when they have sent their next heartbeats",
+			RetryAfter: time.Second,
+		}
+	}
+	m.signals[id] = append(m.signals[id], s)
+	m.saveApp(m.apps[id], func() {
+		if c := m.container(s.Container); c != nil && slices.Contains(m.signals[id], s) {
+			c.node.signals = append(c.node.signals, s)
+		}
+	})
+	return nil
+}
+
+// nodesAreBack reports whether nodes that have not registered since a restart are given up.
+func (m *Machine) nodesAreBack() bool {
+	return m.cfg.NodeExpiry > 0 && m.now >= m.recovered+int64(m.cfg.NodeExpiry)
+}
+
+// signalsTaken: the node has had the answer before this heartbeat.
+func (m *Machine) signalsTaken(n *node) {
+	if n.answer == nil {
+		return
+	}
+	for _, s := range n.answer.Signals {
+		m.dropSignals(s.Container.Attempt.Application, func(other Signal) bool { return other == s })
+	}
+}
+
+// signalsAgain: a node that registers anew may not have had what waits for its containers.
+func (m *Machine) signalsAgain(n *node) {
+	if len(m.signals) == 0 {
+		return
+	}
+	for _, c := range n.live {
+		if c == nil || c.node != n {
+			continue
+		}
+		id := c.id()
+		for _, s := range m.signals[id.Attempt.Application] {
+			if s.Container == id {
+				n.signals = append(n.signals, s)
+			}
+		}
+	}
+}
+
+// containerOver: there is nothing any more that could be signalled.
+func (m *Machine) containerOver(id creel.ContainerID) {
+	if len(m.signals) > 0 {
+		m.dropSignals(id.Attempt.Application, func(s Signal) bool { return s.Container == id })
+	}
+}
+
+func (m *Machine) dropSignals(id creel.ApplicationID, drop func(Signal) bool) {
+	waiting := m.signals[id]
+	kept := slices.DeleteFunc(slices.Clone(waiting), drop)
+	if len(kept) == len(waiting) {
+		return
+	}
+	if m.signals[id] = kept; len(kept) == 0 {
+		delete(m.signals, id)
+	}
+	if a := m.apps[id]; a != nil && !a.state.ended() {
+		m.saveApp(a, func() {})
+	}
+}
