@@ -38,6 +38,9 @@ type Cluster struct {
 	// granted and not begun when its ResourceManager died is refused by its node, whose limit it
 	// is: a MapReduce job repeats its task, and a shell, which counts it as failed, is run again.
 	Restarts bool
+	// Forgets says that some of these are Hadoop's: a signal that such a one has taken, and its
+	// node not yet, dies with it, and one that comes before its node is back is refused.
+	Forgets bool
 	// Without names the cases whose feature the cluster does not have, each
 	// with a text that must be in what the client is told then. Only
 	// dshell_placement takes such a text; other cases are left out.

@@ -187,7 +187,8 @@ var shell = []Case{
 		)
 		id, p := c.started(t, client, 2, dir, wait, "-keep_containers_across_application_attempts")
 		t.Cleanup(func() {
-			if t.Failed() {
+			if t.Failed() { // it would run for ever, and keep its nodes from what comes after it
+				client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id)
 				t.Log(client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout)
 			}
 		})
@@ -198,8 +199,16 @@ var shell = []Case{
 		if len(workers) != 2 {
 			t.Fatalf("the first attempt has %s and %v", am, workers)
 		}
-		client.Run(t, hadoop.ApplicationCLI, "container", "-signal", am, "FORCEFUL_SHUTDOWN").OK(t)
+		signal := func() hadoop.Result {
+			return client.Run(t, hadoop.ApplicationCLI, "container", "-signal", am, "FORCEFUL_SHUTDOWN")
+		}
+		if !c.Forgets {
+			signal().OK(t)
+		}
 		until(t, "the second attempt", func() bool {
+			if c.Forgets {
+				signal() // until there is no such container any more
+			}
 			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
 			return strings.Contains(r.Stdout, "State : RUNNING")
 		})
@@ -306,14 +315,11 @@ var shell = []Case{
 		signal := func() hadoop.Result {
 			return client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN")
 		}
-		r := signal()
-		if c.Restarts && r.Code != 0 { // a ResourceManager knows no containers until their nodes have told it of them
-			until(t, "a signal", func() bool {
-				r = signal()
-				return r.Code == 0
-			})
+		if c.Forgets {
+			until(t, "the worker's end", func() bool { return signal().Code != 0 && p.Ended() })
+		} else {
+			says(t, signal().OK(t).All, "Signalling container "+worker)
 		}
-		says(t, r.OK(t).All, "Signalling container "+worker)
 		// The worker ends with 143, so the application ends and fails.
 		if err := p.Exit(); err == nil {
 			t.Errorf("the shell ended well\n%s", p.Tail(40))

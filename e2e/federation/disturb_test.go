@@ -4,6 +4,7 @@ package federation
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ func (f *Federation) disturbed(t *testing.T, c *clients.Cluster, d disturbance) 
 	}
 	f.Creel(t, "policy", "set", "root", halves, "--store", f.Store)
 	c.Restarts = d.name == "killed"
+	c.Forgets = c.Restarts && slices.ContainsFunc(f.Subclusters, func(s *Subcluster) bool { return s.Hadoop != nil })
 	// An AM whose home is away tries for as long as Hadoop's default says; the kit's 20 s are for tests of errors.
 	c.Conf = c.Conf.With(hadoop.Conf{"yarn.resourcemanager.connect.max-wait.ms": "900000"})
 	over := make(chan struct{})
