@@ -182,7 +182,8 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
 	if i.Verb == intents.Signal {
 		request, err := proto.Marshal(&yarnpb.SignalContainerRequestProto{
-			ContainerId: yarnpb.FromContainerID(i.Container), Command: new(yarnpb.SignalContainerCommandProto(i.Command)),
+			ContainerId: yarnpb.FromContainerID(i.Container),
+			Command:     new(yarnpb.SignalContainerCommandProto(i.Command)),
 		})
 		if err != nil {
 			return false, err

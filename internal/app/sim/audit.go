@@ -353,8 +353,8 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 }
 
 // takenBack looks at what a turn took back for other queues: CapacityScheduler leaves each
-// loser its guaranteed share of the member, or what a plan in force gives it instead. A turn in which something else ends, as what an
-// AM had that is taken, tells nothing of it.
+// loser its guaranteed share of the member, or what a plan in force gives it instead. A turn
+// in which something else ends, as what an AM had that is taken, tells nothing of it.
 func (a *auditor) takenBack(c *cluster) {
 	if len(c.taken) == 0 {
 		return

@@ -919,7 +919,7 @@ var table = []mutation{
 		name:     "a member takes for itself all that a queue's preemption budget is in the federation",
 		file:     "policies/rebalancer/server/follow.go",
 		old:      "		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: b.Share(k.ID), Most: b.Most,",
-		wrong:    "		share := b.Share(k.ID)\n		if MUTANT {\n			share = b.Most\n		}\n		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: share, Most: b.Most,",
+		wrong:    "		mine := b.Share(k.ID)\n		if MUTANT {\n			mine = b.Most\n		}\n		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: mine, Most: b.Most,",
 		caughtBy: "internal/app/sim TestQueuesFollowThePlanUnderFaults/none",
 	},
 	{
