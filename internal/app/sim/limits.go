@@ -69,15 +69,23 @@ func (a *auditor) maximum(c *cluster, q *limited) {
 	q.all = q.all.Sub(q.parts[c.index]).Add(part)
 	q.parts[c.index] = part
 	sum := q.all
-	for _, o := range a.w.clusters {
-		if sum.Fits(q.Maximum) {
-			break
-		}
-		v, _ := o.m.Queue(string(q.Path)) // what is reserved is not granted yet
-		sum = sum.Sub(v.Reserved)
+	if !sum.Fits(q.Maximum) {
+		sum = sum.Sub(a.reserved(q, nil))
 	}
 	a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.Maximum.MemoryMB))
 	a.holds(invariants.GlobalMaximum, string(q.Path), invariants.Within(c.counted(sum), q.Maximum))
+}
+
+// reserved is what all members but one have reserved for a queue. It is not granted yet, and
+// may be beyond their parts of a maximum: who has reserved a container may get another first.
+func (a *auditor) reserved(q *limited, but *cluster) (sum creel.Resource) {
+	for _, o := range a.w.clusters {
+		if o != but {
+			v, _ := o.m.Queue(string(q.Path))
+			sum = sum.Add(v.Reserved)
+		}
+	}
+	return sum
 }
 
 func (a *auditor) userLimit(c *cluster, q *limited) {
@@ -125,7 +133,11 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	for i := range limits {
 		q := &limits[i]
 		if q.Bounded() && (q.Path == queue || q.Path.IsAncestorOf(queue)) {
-			a.holds(invariants.TrueHeadroom, string(q.Path), invariants.Room(told, q.Maximum.Sub(q.all)))
+			has := q.Maximum.Sub(q.all)
+			if invariants.Room(told, has) != nil {
+				has = has.Add(a.reserved(q, c))
+			}
+			a.holds(invariants.TrueHeadroom, string(q.Path), invariants.Room(told, has))
 		}
 		if q.UserLimited() && q.Path == queue {
 			of := string(q.Path) + ", user " + user
