@@ -97,21 +97,32 @@ func (s *Session) onTick() {
 	}
 }
 
-// unstick lets asks that have waited long in one member be placed anew, as if
-// it had no room.
+// unstick lets asks that have waited long in one member be placed anew, as if it had no
+// room. At another plan all that wait are, but those for places and what that has just moved:
+// where the queue is the next to get something the plan says, also of a member that grants
+// now and then, and so is not left.
 func (s *Session) unstick() {
 	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
 		return
+	}
+	another := s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
+	if another {
+		s.placedBy = s.view.Plan
 	}
 	for _, g := range s.ledger.groups {
 		if g.need == 0 || g.hedged || g.dirty {
 			continue
 		}
-		star := g.star()
+		star, replace := g.star(), another && g.rooms && !g.onPlaces()
 		for _, m := range s.members {
-			if c := star.at[m]; c != nil && c.share > 0 && !c.since.IsZero() && s.now.Sub(c.since) > s.patience(m, g) {
+			c := star.at[m]
+			if c == nil || c.share == 0 || c.since.IsZero() {
+				continue
+			}
+			switch stuck := s.now.Sub(c.since) > s.patience(m, g); {
+			case stuck, replace && c.since.Before(s.now):
 				c.since = s.now
-				s.split(g, m)
+				s.split(g, m, stuck)
 			}
 		}
 	}
@@ -139,14 +150,14 @@ func (s *Session) splitDirty() {
 	}
 	for _, g := range s.ledger.groups {
 		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
-			s.split(g, nil)
+			s.split(g, nil, false)
 		}
 	}
 }
 
-// split has the policy share a group over the members. stuck, if not nil, is
-// one whose asks have waited too long.
-func (s *Session) split(g *group, stuck *member) {
+// split has the policy share a group over the members. from, if not nil, is one whose asks
+// are placed anew, full whether as if it had no room: they have waited there too long.
+func (s *Session) split(g *group, from *member, full bool) {
 	fresh := g.fresh
 	g.dirty, g.fresh = false, false
 	reach := make([]policies.Reach, 0, len(s.members))
@@ -159,7 +170,7 @@ func (s *Session) split(g *group, stuck *member) {
 			Home:   m.home,
 			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
-			Stuck:  m == stuck || slices.Contains(g.left, m),
+			Stuck:  m == from && full || slices.Contains(g.left, m),
 		}
 		if m.limit != nil {
 			r.Known, r.Headroom = true, resource(m.limit)
@@ -168,7 +179,7 @@ func (s *Session) split(g *group, stuck *member) {
 		if c := g.star().at[m]; c != nil {
 			r.Pending -= c.share // placed anew
 		}
-		if m == stuck {
+		if m == from && full {
 			r.Known, r.Headroom = true, creel.Resource{}
 		}
 		reach = append(reach, r)
@@ -179,13 +190,14 @@ func (s *Session) split(g *group, stuck *member) {
 	}
 	for i := range reach {
 		for _, h := range ask.Held {
-			if h.Member == reach[i].Member && (stuck == nil || h.Member != stuck.id) {
+			if h.Member == reach[i].Member && (from == nil || h.Member != from.id) {
 				reach[i].Pending += h.Count
 			}
 		}
 	}
-	if stuck != nil {
-		ask.Held = slices.DeleteFunc(ask.Held, func(h policies.Share) bool { return h.Member == stuck.id })
+	if from != nil {
+		ask.From = from.id
+		ask.Held = slices.DeleteFunc(ask.Held, func(h policies.Share) bool { return h.Member == from.id })
 	}
 	for _, ln := range g.lines {
 		if ln.name != anywhere && ln.want > 0 {
@@ -196,17 +208,17 @@ func (s *Session) split(g *group, stuck *member) {
 		}
 	}
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
-	if stuck != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[stuck].share {
+	if from != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[from].share {
 		return // there is no room elsewhere either: it keeps its place in the queue where it is
 	}
-	if stuck != nil && len(ask.Places) > 0 {
+	if from != nil && len(ask.Places) > 0 {
 		if g.strict && slices.ContainsFunc(plan.Shares, func(sh policies.Share) bool {
 			return slices.ContainsFunc(g.left, func(m *member) bool { return m.id == sh.Member })
 		}) {
 			g.left = nil // all had their turn
 		}
-		if !slices.Contains(g.left, stuck) {
-			g.left = append(g.left, stuck)
+		if !slices.Contains(g.left, from) {
+			g.left = append(g.left, from)
 		}
 	}
 	g.reason, g.hedged, g.rooms, g.adrift = plan.Reason, plan.Hedged, plan.Rooms, plan.Unplaced > 0

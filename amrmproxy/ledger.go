@@ -259,6 +259,11 @@ func (l *ledger) outstanding(m *member) (n int64) {
 	return n
 }
 
+// onPlaces reports whether containers of the group are wanted on hosts or racks.
+func (g *group) onPlaces() bool {
+	return slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.name != anywhere && ln.want > 0 })
+}
+
 // apply gives members their shares of a group, and its places to who has them.
 func (g *group) apply(
 	members []*member,

@@ -38,7 +38,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	rm sc-a finished=true | err=notregistered
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | numbered sc-b 5|err | dropped sc-b [err]
 //	saved | savefailed stale
-//	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x]
+//	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x] [plan=sc-a:2,sc-b:4]  containers that the queue is to get
 //	labelled [@gpu|@|@err]             home told the application's label, none, or not
 //	where h1:sc-b h2:sc-a              all that is known of hosts and racks from now on
 //	tick 250ms
@@ -220,6 +220,10 @@ func (sc *scenario) command(line string) string {
 	case "view":
 		sc.see(words[1])
 		for _, w := range words[2:] {
+			if plan, ok := strings.CutPrefix(w, "plan="); ok {
+				sc.view.Plan = sc.plan(plan)
+				continue
+			}
 			sc.view.Store = strings.TrimPrefix(w, "store=")
 		}
 		return sc.step(Saw{sc.view, sc.policy(), sc.places})
@@ -247,6 +251,19 @@ func (sc *scenario) command(line string) string {
 	}
 	sc.t.Fatalf("unknown command %q", line)
 	return ""
+}
+
+// plan is one that has the queue get less than it wants, sc-a:2,sc-b:4: so many containers of 1 GB.
+func (sc *scenario) plan(text string) *subcluster.Plan {
+	const all = 1000
+	q := subcluster.QueuePlan{Queue: "root.a", Wants: 1}
+	for part := range strings.SplitSeq(text, ",") {
+		id, n, _ := strings.Cut(part, ":")
+		given := float64(sc.int(n)) / all
+		q.Entitled += given
+		q.Members = append(q.Members, subcluster.MemberPlan{Member: creel.SubclusterID(id), Given: given})
+	}
+	return &subcluster.Plan{Total: creel.NewResource(all*1024, all), Queues: []subcluster.QueuePlan{q}}
 }
 
 // where is Places of a scenario.

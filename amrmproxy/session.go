@@ -43,6 +43,8 @@ type Session struct {
 	view   *subcluster.View
 	policy policies.Policy
 	places Places
+	// placedBy is the plan by which asks that wait were placed last.
+	placedBy *subcluster.Plan
 
 	phase     phase
 	endErr    error // what the AM is told after the end

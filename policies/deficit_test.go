@@ -240,6 +240,94 @@ func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
 	}
 }
 
+// What waits in a member of a queue that waits there for more than it should still get there goes to
+// members in which it waits for less, as many as it should get there: in those others get
+// something before it, while nobody of it waits there.
+func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
+	load := func(used, pending int64) subcluster.Load {
+		return subcluster.Load{
+			Metrics: subcluster.ClusterMetrics{TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: 100 << 10,
+				AllocatedVirtualCores: 100},
+			Queues: []subcluster.QueueLoad{{
+				Queue: "root.q", Used: creel.NewResource(used<<10, used), Pending: creel.NewResource(pending<<10, pending),
+			}},
+		}
+	}
+	const wait = 100
+	view := subcluster.NewView(time.Unix(1000, 0), []subcluster.Status{
+		{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive, Load: load(15, wait)},
+		{Member: subcluster.Member{ID: "sc-2"}, State: subcluster.StateActive, Load: load(3, 0)},
+		{Member: subcluster.Member{ID: "sc-3"}, State: subcluster.StateActive, Load: load(2, 6)},
+		{Member: subcluster.Member{ID: "sc-4"}, State: subcluster.StateActive, Load: load(9, 0)},
+	}, nil)
+	given := func(n float64) float64 { return n / 400 }
+	view.Plan = planAt(t, view, subcluster.QueuePlan{Queue: "root.q", Entitled: given(46), Wants: given(135),
+		Members: []subcluster.MemberPlan{
+			{Member: "sc-1", Given: given(20)}, {Member: "sc-2", Given: given(10)},
+			{Member: "sc-3", Given: given(8)}, {Member: "sc-4", Given: given(8)},
+		}})
+	reach := func(pending int64) []Reach {
+		return []Reach{
+			{Member: "sc-1", Home: true, Stuck: true, Known: true},
+			{Member: "sc-2", UAM: true, Known: true, Pending: pending},
+			{Member: "sc-3", UAM: true, Known: true}, {Member: "sc-4", UAM: true, Known: true},
+		}
+	}
+	for _, c := range []struct {
+		pending, count int64 // at sc-2, not reported yet; that wait at sc-1
+		moved          int64 // to sc-2
+	}{
+		{0, wait, 7},
+		{4, wait, 3},
+		{7, wait, 0},
+		{0, 8, 3}, // five are to come at sc-1
+		{0, 5, 0},
+	} {
+		g := Group{Count: c.count, Size: creel.NewResource(1024, 1), From: "sc-1"}
+		plan, err := Default().Split(view, "root.q", g, reach(c.pending), seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares := map[creel.SubclusterID]int64{}
+		for _, s := range plan.Shares {
+			shares[s.Member] = s.Count
+		}
+		if c.moved == 0 {
+			if plan.Waiting != c.count {
+				t.Errorf("%+v: %d of them wait, and none is worth moving\n%v", c, plan.Waiting, plan.Reason)
+			}
+			continue
+		}
+		if shares["sc-2"] != c.moved || shares["sc-1"] != c.count-c.moved || plan.Waiting != c.count-c.moved {
+			t.Errorf("%+v: %v are asked for, %d wait\n%v", c, shares, plan.Waiting, plan.Reason)
+		}
+	}
+}
+
+// What waits is not placed anew, at another plan, in a member that starts slowly: all that waits in the
+// queue is at that moment, and together would fill it.
+func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
+	view := starting(t, 15) // there is room for five
+	reach := []Reach{{Member: "sc-1", Home: true, Known: true}, {Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)}}
+	for _, full := range []bool{false, true} {
+		reach[0].Stuck = full
+		g := Group{Count: 60, Size: creel.NewResource(1024, 1), From: "sc-1"}
+		plan, err := Default().Split(view, "root.q", g, reach, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved := int64(0)
+		for _, s := range plan.Shares {
+			if s.Member == "sc-2" {
+				moved = s.Count
+			}
+		}
+		if want := map[bool]int64{false: 0, true: 5}[full]; moved != want {
+			t.Errorf("%d are moved, not %d (waited for long: %t)\n%v", moved, want, full, plan.Reason)
+		}
+	}
+}
+
 // starting is two members alike with room for 40 containers each, of which the second
 // starts slowly with a fifth of its hundred, and has so many in use.
 func starting(t *testing.T, used int64) *subcluster.View {

@@ -25,6 +25,9 @@ type Group struct {
 	// Held is what members have been asked for and have not granted yet; a
 	// split moves as little of it as it can. By member.
 	Held []Share
+	// From is the member in which those wait that are placed anew, though it may be asked
+	// still; "" for none.
+	From creel.SubclusterID
 }
 
 // Place is a host or rack and how many of the group's containers are wanted

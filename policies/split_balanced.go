@@ -27,7 +27,8 @@ import (
 // With a plan of the rebalancer, and a queue that wants more than it is entitled to,
 // another step comes before 2: home is asked for what is left of the queue's
 // entitlement there, then the members with the largest deficits (entitled less used)
-// for theirs. And with any plan what waits, waits where the deficits are.
+// for theirs. And with any plan what waits, waits where the deficits are; as they change it
+// follows them (Group.From).
 //
 // Room is what fits beside everything that is pending there: the last headroom
 // that the member answered, or what the view shows free for the queue.
@@ -53,8 +54,13 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(local, "where their places are")
 	n -= local
 	rooms := make([]int64, len(d.reach))
+	from := d.from()
+	keeps := from >= 0 && !d.reach[from].Stuck // its place, where nothing is better
 	for _, i := range d.open {
 		rooms[i] = max(0, d.room(i)-d.newHere(i))
+		if keeps && i != from && d.slow(i) {
+			rooms[i] = 0 // all that waits in the queue is placed anew now, and would fill it at once
+		}
 	}
 	give := func(i int, most int64) int64 {
 		k := min(most, rooms[i])
@@ -99,7 +105,11 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(n, "wait, fitting nowhere now")
 	d.waiting = n
 	if n > 0 && !(plan.speaks() && b.waitByEntitlement(d, plan, n)) {
-		b.wait(d, n)
+		if keeps {
+			d.shares[from] += n
+		} else {
+			b.wait(d, n)
+		}
 	}
 	return strings.Join(parts, "; ")
 }
@@ -117,22 +127,35 @@ func (d *splitDecision) deficits(plan planned) []int64 {
 	return out
 }
 
-// byEntitlement gives home what fits there within the queue's entitlement, then the
-// members with the largest deficits, of which as few new ones as span allows. It
-// returns what it placed, and in words where.
+// byEntitlement gives members what fits there within the queue's entitlement. It returns
+// what it placed, and in words where.
 func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int64, n int64) (string, int64) {
-	deficits := d.deficits(plan)
+	limits := d.deficits(plan)
+	for i := range limits {
+		limits[i] = min(limits[i], rooms[i])
+	}
+	given := b.within(d, limits, n)
+	var at []string
+	for i, k := range given {
+		if k > 0 {
+			rooms[i] -= k
+			at = append(at, fmt.Sprintf("%d at %s", k, d.reach[i].Member))
+		}
+	}
+	return fmt.Sprintf("by the plan, within the queue's entitlement (%.1f%% of %s): %s",
+		100*plan.queue.Entitled, WholeOf(plan.label), strings.Join(at, ", ")), sum(given, nil)
+}
+
+// within gives home as many of n containers as its limit says, then the members with the
+// largest limits, of which as few new ones as span allows. It returns what it gave.
+func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64 {
+	given, fresh, most := make([]int64, len(limits)), 0, int(math.Ceil(math.Sqrt(float64(n))))
 	order := slices.Clone(d.open)
 	slices.SortStableFunc(order, func(x, y int) int {
-		if home := cmp.Compare(btoi(y == d.home), btoi(x == d.home)); home != 0 {
-			return home
-		}
-		return cmp.Compare(deficits[y], deficits[x])
+		return cmp.Or(cmp.Compare(btoi(y == d.home), btoi(x == d.home)), cmp.Compare(limits[y], limits[x]))
 	})
-	placed, fresh, most := int64(0), 0, int(math.Ceil(math.Sqrt(float64(n))))
-	var at []string
 	for _, i := range order {
-		k := min(n-placed, rooms[i], deficits[i])
+		k := min(n, limits[i])
 		if k <= 0 {
 			continue
 		}
@@ -142,13 +165,10 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int
 			}
 			fresh++
 		}
+		given[i], n = k, n-k
 		d.shares[i] += k
-		rooms[i] -= k
-		placed += k
-		at = append(at, fmt.Sprintf("%d at %s", k, d.reach[i].Member))
 	}
-	return fmt.Sprintf("by the plan, within the queue's entitlement (%.1f%% of %s): %s",
-		100*plan.queue.Entitled, WholeOf(plan.label), strings.Join(at, ", ")), placed
+	return given
 }
 
 // waitByEntitlement shares n containers that fit nowhere over the members in which
@@ -164,12 +184,11 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	deficits, most := d.deficits(plan), int(math.Ceil(math.Sqrt(float64(n))))
 	net, any := slices.Clone(deficits), false
 	for _, i := range d.open {
-		if m, ok := d.view.Member(d.reach[i].Member); ok && net[i] > 0 {
-			if load := plan.load(m); load != nil {
-				net[i] -= plan.containers(part(load.Pending, plan.plan.Total), d.group.Size)
-			}
-			any = any || net[i] > 0
-		}
+		net[i] -= d.waits(plan, i)
+		any = any || net[i] > 0
+	}
+	if at := d.from(); at >= 0 {
+		return b.moveByEntitlement(d, at, deficits[at], net, n)
 	}
 	for _, i := range d.open {
 		if any || d.slow(i) {
@@ -209,6 +228,46 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	}
 	d.waiting = 0 // it is worth moving there, though it waits there too
 	return true
+}
+
+// moveByEntitlement is waitByEntitlement of n containers that wait in a member, at, already.
+// As many as the queue should still get there keep their places. Of the others go to other
+// members as many as it should get there beyond what waits for that: where others have more
+// than theirs it is the next to get something, and where it has its own it is not.
+func (b balancedSplit) moveByEntitlement(d *splitDecision, at int, keep int64, net []int64, n int64) bool {
+	for _, i := range d.open {
+		if i == at || d.slow(i) {
+			net[i] = 0
+		}
+	}
+	moved := sum(b.within(d, net, max(0, n-keep)), nil)
+	if moved == 0 {
+		return false
+	}
+	d.shares[at] += n - moved
+	d.waiting = n - moved // the others wait too, and are worth moving
+	return true
+}
+
+// from is the index of the member in which what is placed waits already, -1 for none that
+// may be asked still.
+func (d *splitDecision) from() int {
+	if at := slices.IndexFunc(d.open, func(i int) bool { return d.reach[i].Member == d.group.From }); at >= 0 {
+		return d.open[at]
+	}
+	return -1
+}
+
+// waits is how many containers of the group's size the queue waits for in a member, of which
+// the application knows its own, and the member's last report those of all.
+func (d *splitDecision) waits(plan planned, i int) int64 {
+	own, all := d.reach[i].Pending+d.newHere(i), int64(0)
+	if m, ok := d.view.Member(d.reach[i].Member); ok {
+		if load := plan.load(m); load != nil {
+			all = plan.containers(part(load.Pending, plan.plan.Total), d.group.Size)
+		}
+	}
+	return max(own, all)
 }
 
 // slow reports whether the member starts slowly by the plan: it is asked for what fits

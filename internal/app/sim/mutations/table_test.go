@@ -296,6 +296,27 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
+		name:     "what waits does not follow another plan",
+		file:     "amrmproxy/advance.go",
+		old:      "another && g.rooms && !g.onPlaces()\n",
+		wrong:    "another && g.rooms && !g.onPlaces() && !MUTANT\n",
+		caughtBy: "amrmproxy TestScenarios/by_plan",
+	},
+	{
+		name:     "what a queue waits for in a member does not count as got when more is moved there",
+		file:     "policies/split_balanced.go",
+		old:      "		net[i] -= d.waits(plan, i)\n",
+		wrong:    "		if !MUTANT {\n			net[i] -= d.waits(plan, i)\n		}\n",
+		caughtBy: "policies TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething",
+	},
+	{
+		name:     "all that waits is moved to a member that starts slowly at once",
+		file:     "policies/split_balanced.go",
+		old:      "		if keeps && i != from && d.slow(i) {\n",
+		wrong:    "		if !MUTANT && keeps && i != from && d.slow(i) {\n",
+		caughtBy: "policies TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly",
+	},
+	{
 		name:     "members have their turn once, and never again",
 		file:     "amrmproxy/advance.go",
 		old:      "			g.left = nil // all had their turn\n",
