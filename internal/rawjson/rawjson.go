@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 )
 
@@ -261,33 +262,79 @@ func ListAt(doc []byte, root, name string) ([][]byte, error) {
 	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, doc[i:])
 }
 
-// Join makes {"root":{"name":[...]}}, or {"root":{}} for an empty list, as a
-// ResourceManager writes it. after, if there is one, stands in each object
-// before its closing brace.
-func Join(root, name string, list [][]byte, after func(i int) []byte) []byte {
-	size := len(root) + len(name) + 16
-	for i := range list {
-		size += len(list[i]) + 1
-		if after != nil {
-			size += len(after(i))
+// List is a document {"Root":{"Name":[...]}} of items that somebody sent; with none it is
+// {"Root":{}}. After, if given, returns fields that item i gets at its end, each with the comma
+// before it.
+type List struct {
+	Root, Name string
+	Items      [][]byte
+	After      func(i int) []byte
+}
+
+// Len is the document's length in bytes.
+func (l List) Len() int {
+	n := len(`{"":{}}`) + len(l.Root)
+	if len(l.Items) == 0 {
+		return n
+	}
+	n += len(`"":[]`) + len(l.Name) + len(l.Items) - 1
+	for i, item := range l.Items {
+		n += len(item)
+		if l.After != nil {
+			n += len(l.After(i))
 		}
 	}
-	b := append(make([]byte, 0, size), `{"`...)
-	b = append(append(b, root...), `":{`...)
-	if len(list) > 0 {
-		b = append(append(append(b, '"'), name...), `":[`...)
-		for i, item := range list {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if after == nil {
-				b = append(b, item...)
-				continue
-			}
+	return n
+}
+
+// Append appends the document.
+func (l List) Append(b []byte) []byte {
+	b, _ = l.each(b, func(b []byte) ([]byte, error) { return b, nil })
+	return b
+}
+
+// piece is about how much is written at a time.
+const piece = 64 << 10
+
+// WriteTo writes the document piece by piece.
+func (l List) WriteTo(w io.Writer) (n int64, err error) {
+	flush := func(b []byte) ([]byte, error) {
+		if len(b) < piece {
+			return b, nil
+		}
+		k, err := w.Write(b)
+		n += int64(k)
+		return b[:0], err
+	}
+	b, err := l.each(make([]byte, 0, piece+piece/4), flush)
+	if err != nil {
+		return n, err
+	}
+	k, err := w.Write(b)
+	return n + int64(k), err
+}
+
+// each appends the document, and has then take what there is after each item.
+func (l List) each(b []byte, then func([]byte) ([]byte, error)) ([]byte, error) {
+	b = append(append(append(b, `{"`...), l.Root...), `":{`...)
+	if len(l.Items) == 0 {
+		return append(b, "}}"...), nil
+	}
+	b = append(append(append(b, '"'), l.Name...), `":[`...)
+	for i, item := range l.Items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if l.After == nil {
+			b = append(b, item...)
+		} else {
 			b = append(b, item[:len(item)-1]...)
-			b = append(append(b, after(i)...), '}')
+			b = append(append(b, l.After(i)...), '}')
 		}
-		b = append(b, ']')
+		var err error
+		if b, err = then(b); err != nil {
+			return b, err
+		}
 	}
-	return append(b, "}}"...)
+	return append(b, "]}}"...), nil
 }

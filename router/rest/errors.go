@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -130,6 +131,19 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(doc)))
 	w.WriteHeader(status)
 	w.Write(doc) // an error here is the client's going away
+}
+
+// writeList answers with a list whose items are where members' answers are: a long one is not
+// copied into one piece.
+func writeList(w http.ResponseWriter, r *http.Request, l rawjson.List) {
+	if wantsXML(r) {
+		write(w, r, http.StatusOK, l.Append(make([]byte, 0, l.Len())))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(l.Len()))
+	w.WriteHeader(http.StatusOK)
+	l.WriteTo(w) // an error here is the client's going away
 }
 
 // wantsXML reads Accept as Jersey does for the two types YARN has: JSON unless

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +78,53 @@ func whole(b *testing.B, path string) float64 {
 			b.Fatalf("%d nodes, %d bytes of queues", rows, len(doc.Scheduler))
 		}
 		return time.Since(began).Seconds() * 1000
+	}
+}
+
+// A list of 10,000 applications in three members that answer from bytes they keep, beside what one of
+// these takes for its own part, and what it takes to move the whole list once from a process to
+// a client: in turns, elapsed time. Goal: twice the member's own.
+func BenchmarkLongList(b *testing.B) {
+	const total = 10_000
+	var answers []http.HandlerFunc
+	for m := range 3 {
+		doc := benchDocuments(m, total)["/apps"]
+		answers = append(answers, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(doc)))
+			io.WriteString(w, doc)
+		})
+	}
+	web, _ := fedBy(b, answers...)
+	kept := benchDocuments(0, 3*total)["/apps"] // as long as the whole list
+	moved := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(kept)))
+		io.WriteString(w, kept)
+	}
+	ways := map[string]string{"router": web.URL}
+	for name, h := range map[string]http.HandlerFunc{"member": answers[0], "moved": moved} {
+		s := httptest.NewServer(h)
+		b.Cleanup(s.Close)
+		ways[name] = s.URL
+	}
+	took := map[string][]float64{}
+	for b.Loop() {
+		for name, at := range ways {
+			began := time.Now()
+			res, err := http.Get(at + "/ws/v1/cluster/apps?user.name=ann")
+			if err != nil {
+				b.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if err != nil || n < 1_000_000 {
+				b.Fatal(n, err)
+			}
+			took[name] = append(took[name], time.Since(began).Seconds()*1000)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for name, ms := range took {
+		b.ReportMetric(medianOf(ms), name+"-ms")
 	}
 }

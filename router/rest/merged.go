@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -77,16 +76,26 @@ func rooted(r *http.Request, doc []byte, root string) []byte {
 	return fmt.Appendf(nil, `{%q:%s}`, root, doc)
 }
 
-// lists reads the list at root.name of each member's document.
-func lists(parts []router.Part[[]byte], root, name string) []router.Part[[][]byte] {
-	out := make([]router.Part[[][]byte], len(parts))
-	for i, p := range parts {
-		out[i] = router.Part[[][]byte]{Member: p.Member, Err: p.Err}
-		if p.Err == nil {
-			out[i].Value, out[i].Err = rawjson.ListAt(p.Value, root, name)
+// lists gets the list at root.name of each member's document, each item as each makes it of
+// what its member sent (nil: as it came). Members' lists are cut apart beside each other.
+func (h *Handler) lists(
+	r *http.Request, root, name string, each func(member creel.SubclusterID) func(item []byte) []byte,
+) []router.Part[[][]byte] {
+	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
+	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([][]byte, error) {
+		doc, _, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return out
+		list, err := rawjson.ListAt(doc, root, name)
+		if each != nil {
+			made := each(m.ID)
+			for i := range list {
+				list[i] = made(list[i])
+			}
+		}
+		return list, err
+	})
 }
 
 // appFields reads what MergeApps needs from the bytes of an application.
@@ -106,8 +115,9 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	}
 }
 
-// usage are the fields of an application that are percentages of its member's cluster.
-var usage = []string{"queueUsagePercentage", "clusterUsagePercentage"}
+// usage is the end of the names of an application's fields that are percentages of its member's
+// cluster: of its queue there, and of all of it.
+const usage = "UsagePercentage"
 
 // ofFederation puts an application's percentages of its member, whose part of the
 // federation is share, to those of the whole federation. The document is JSON or XML.
@@ -116,22 +126,35 @@ func ofFederation(app []byte, share float64) []byte {
 	if len(app) > 0 && app[0] == '<' {
 		before, after, ends = "<", ">", "<"
 	}
-	for _, name := range usage {
-		field := before + name + after
-		at := bytes.Index(app, []byte(field))
+	name := []byte(usage + after)
+	out, done := []byte(nil), 0 // out is app up to done, with what has changed
+	for from, found := 0, 0; found < 2; {
+		at := bytes.Index(app[from:], name)
 		if at < 0 {
+			break
+		}
+		at += from
+		from = at + len(name)
+		if !bytes.HasSuffix(app[:at], []byte(before+"queue")) && !bytes.HasSuffix(app[:at], []byte(before+"cluster")) {
 			continue
 		}
-		at += len(field)
-		length := bytes.IndexAny(app[at:], ends)
+		found++
+		length := bytes.IndexAny(app[from:], ends)
 		if length < 0 {
-			continue
+			break
 		}
-		if v, err := strconv.ParseFloat(string(app[at:at+length]), 64); err == nil && v > 0 {
-			app = slices.Concat(app[:at], float(v*share), app[at+length:])
+		if v, err := strconv.ParseFloat(string(app[from:from+length]), 64); err == nil && v > 0 {
+			if out == nil {
+				out = make([]byte, 0, len(app)+32)
+			}
+			out = append(append(out, app[done:from]...), float(v*share)...)
+			done = from + length
 		}
 	}
-	return app
+	if out == nil {
+		return app
+	}
+	return append(out, app[done:]...)
 }
 
 // tagged is what is in each application that is a UAM with an id of its own: looked for
@@ -155,19 +178,16 @@ func underApplication(app []byte) []byte {
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
-	parts := lists(h.askJSON(r, remote.List), "apps", "app")
+	parts := h.lists(r, "apps", "app", func(member creel.SubclusterID) func([]byte) []byte {
+		share := h.server.Share(member)
+		return func(app []byte) []byte { return underApplication(ofFederation(app, share)) }
+	})
 	if !partial(w, r, parts) {
 		return
 	}
-	for _, p := range parts {
-		share := h.server.Share(p.Member)
-		for i := range p.Value {
-			p.Value[i] = underApplication(ofFederation(p.Value[i], share))
-		}
-	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
 	merged, _ := router.MergeApps(parts, h.appFields(), h.server.HomeSeen, limit)
-	write(w, r, http.StatusOK, rawjson.Join("apps", "app", merged, nil))
+	writeList(w, r, rawjson.List{Root: "apps", Name: "app", Items: merged})
 }
 
 // node is the bytes of one and where they came from.
@@ -178,7 +198,7 @@ type node struct {
 
 // nodes lists the nodes of all members, each with its subcluster.
 func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
-	answers := lists(h.askJSON(r, remote.List), "nodes", "node")
+	answers := h.lists(r, "nodes", "node", nil)
 	if !partial(w, r, answers) {
 		return
 	}
@@ -206,7 +226,9 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 	for i, n := range merged {
 		list[i] = n.raw
 	}
-	write(w, r, http.StatusOK, rawjson.Join("nodes", "node", list, func(i int) []byte { return names[merged[i].from] }))
+	writeList(w, r, rawjson.List{
+		Root: "nodes", Name: "node", Items: list, After: func(i int) []byte { return names[merged[i].from] },
+	})
 }
 
 // node is the member's that heard of it last.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -144,6 +145,9 @@ func (a *answered) Header() http.Header { return a.header }
 func (a *answered) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
+		if n, err := strconv.Atoi(a.header.Get("Content-Length")); err == nil {
+			a.body = make([]byte, 0, n)
+		}
 	}
 }
 
