@@ -133,8 +133,8 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 	w.Write(doc) // an error here is the client's going away
 }
 
-// writeList answers with a list whose items are where members' answers are: a long one is not
-// copied into one piece.
+// writeList answers with a list whose items are where members' answers are: one by JSON for one
+// request is not copied into one piece.
 func writeList(w http.ResponseWriter, r *http.Request, l rawjson.List) {
 	if wantsXML(r) {
 		write(w, r, http.StatusOK, l.Append(make([]byte, 0, l.Len())))

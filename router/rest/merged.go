@@ -128,17 +128,22 @@ func ofFederation(app []byte, share float64) []byte {
 	}
 	name := []byte(usage + after)
 	out, done := []byte(nil), 0 // out is app up to done, with what has changed
-	for from, found := 0, 0; found < 2; {
+	queue, cluster := false, false
+	for from := 0; !queue || !cluster; {
 		at := bytes.Index(app[from:], name)
 		if at < 0 {
 			break
 		}
 		at += from
 		from = at + len(name)
-		if !bytes.HasSuffix(app[:at], []byte(before+"queue")) && !bytes.HasSuffix(app[:at], []byte(before+"cluster")) {
+		switch { // the first of each
+		case !queue && bytes.HasSuffix(app[:at], []byte(before+"queue")):
+			queue = true
+		case !cluster && bytes.HasSuffix(app[:at], []byte(before+"cluster")):
+			cluster = true
+		default:
 			continue
 		}
-		found++
 		length := bytes.IndexAny(app[from:], ends)
 		if length < 0 {
 			break

@@ -12,6 +12,8 @@ func TestAnApplicationsUsageIsOfTheFederation(t *testing.T) {
 		{`{"queueUsagePercentage":0.0,"clusterUsagePercentage":-1}`, `{"queueUsagePercentage":0.0,"clusterUsagePercentage":-1}`},
 		{`{"clusterUsagePercentage":50,"aUsagePercentage":4,"queueUsagePercentage":8.0}`,
 			`{"clusterUsagePercentage":12.5,"aUsagePercentage":4,"queueUsagePercentage":2.0}`},
+		{`{"queueUsagePercentage":8.0,"of":{"queueUsagePercentage":8.0},"clusterUsagePercentage":50}`,
+			`{"queueUsagePercentage":2.0,"of":{"queueUsagePercentage":8.0},"clusterUsagePercentage":12.5}`},
 		{`<app><queueUsagePercentage>10.0</queueUsagePercentage></app>`, `<app><queueUsagePercentage>2.5</queueUsagePercentage></app>`},
 		{`{"name":"\"clusterUsagePercentage\":50"}`, `{"name":"\"clusterUsagePercentage\":50"}`},
 		{`{"clusterUsagePercentage":`, `{"clusterUsagePercentage":`},
