@@ -249,18 +249,22 @@ func (h *Handler) SignalToContainer(
 	if err != nil {
 		return nil, err
 	}
-	_, _, err = server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
-		// Hadoop's refusal of a signal does not say that it is the container that is not there.
-		_, unknown := m.Client(ctx, remote.Read, i.User, "getContainerReport", look)
-		if unknown != nil && !errors.Is(unknown, creel.ErrContainerNotFound) {
-			return false, unknown
-		}
+	send := func(ctx context.Context, m *remote.Member) (bool, error) {
 		_, err := m.Client(ctx, remote.Write, i.User, "signalToContainer", signal)
-		if err != nil && unknown != nil && !errors.Is(err, creel.ErrUnavailable) {
-			err = unknown
-		}
 		return err == nil, err
+	}
+	_, later, err := server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
+		// Hadoop's refusal of a signal does not say that it is the container that is not there.
+		if _, err := m.Client(ctx, remote.Read, i.User, "getContainerReport", look); err != nil {
+			return false, err
+		}
+		return send(ctx, m)
 	})
+	if errors.Is(err, creel.ErrContainerNotFound) && !later {
+		if _, refused := server.AtHolder(ctx, h.server, i.Application, send); refused == nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 type Config struct {
 	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first epoch; stamps application ids
 	Epoch            int64 // rises with each work-preserving restart; in container ids
+	FirstEpoch       int64 // of the first start; containers of earlier ones are another ResourceManager's
 
 	// ResourceTypes beyond memory-mb and vcores, in the order of reports. At
 	// most MaxTypes in all.

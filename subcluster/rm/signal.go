@@ -19,7 +19,7 @@ const mostSignals = 100
 func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	id := s.Container.Attempt.Application
-	if m.container(s.Container) == nil && (m.mayRun(s.Container) == nil || m.nodesAreBack()) {
+	if m.container(s.Container) == nil && !m.mayComeBack(s.Container) {
 		return &creel.Error{
 			Kind: creel.ErrContainerNotFound,
 			What: "Container: " + s.Container.String() + " doesn't exist",
@@ -44,9 +44,12 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	return nil
 }
 
-// nodesAreBack reports whether nodes that have not registered since a restart are given up.
-func (m *Machine) nodesAreBack() bool {
-	return m.cfg.NodeExpiry > 0 && m.now >= m.recovered+int64(m.cfg.NodeExpiry)
+// mayComeBack reports whether a node that has not registered since a restart, and is not given up
+// yet, may still run a container of this ResourceManager's. An application may have containers
+// of other members, too.
+func (m *Machine) mayComeBack(id creel.ContainerID) bool {
+	givenUp := m.cfg.NodeExpiry > 0 && m.now >= m.recovered+int64(m.cfg.NodeExpiry)
+	return !givenUp && id.Epoch() >= m.cfg.FirstEpoch && m.mayRun(id) != nil
 }
 
 // signalsTaken: the node has had the answer before this heartbeat.

@@ -148,6 +148,19 @@ func TestASignalWaitsForANodeThatIsNotBack(t *testing.T) {
 	}
 }
 
+// An application's container in another member, of an epoch of that one's, is not waited for.
+func TestASignalForAnotherMembersContainerIsRefused(t *testing.T) {
+	w, node, s := signalled(t)
+	w = w.after(node)
+	w.m.cfg.Epoch, w.m.cfg.FirstEpoch = 2001, 2000
+	for epoch, want := range map[int64]error{1005: creel.ErrContainerNotFound, 2000: nil, 2001: creel.ErrContainerNotFound} {
+		s.Container = creel.NewContainerID(s.Container.Attempt, epoch, 7)
+		if err := w.m.Signal(w.now, s); !errors.Is(err, want) {
+			t.Errorf("of epoch %d: %v, want %v", epoch, err, want)
+		}
+	}
+}
+
 func TestANodeThatRegistersAgainIsToldOfASignalAgain(t *testing.T) {
 	w, node, s := signalled(t)
 	w.signal(s)

@@ -117,7 +117,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.ClusterTimestamp = s.start.UnixMilli()
-	mc.Epoch = s.cfg.Epoch
+	mc.Epoch, mc.FirstEpoch = s.cfg.Epoch, s.cfg.Epoch
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
 	mc.Volatile = s.cfg.Dir == ""
 	var k kept
