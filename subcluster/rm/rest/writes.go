@@ -306,7 +306,11 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := do(h, r, h.s.Signal(h.caller(r), id, number)); err != nil {
-		h.text(w, r, http.StatusInternalServerError, err.Error())
+		text := err.Error()
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			text = "Trying to signal an absent container " + id.String()
+		}
+		h.text(w, r, http.StatusInternalServerError, text)
 		return
 	}
 	w.Header()["Content-Type"] = contentType(r)
