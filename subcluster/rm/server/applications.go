@@ -329,11 +329,14 @@ func (s *Server) SetLifetimes(who Caller, id creel.ApplicationID, expiries []str
 	}
 }
 
-// Signal forwards a signal to a container at its node's next heartbeat.
+// Signal forwards a signal to a container at its node's next heartbeat; the answer comes
+// when it is durable.
 func (s *Server) Signal(who Caller, id creel.ContainerID, command int32) Op[struct{}] {
 	return Op[struct{}]{
-		name:   "signalToContainer",
-		target: id.String(),
+		durable: true,
+		grows:   true,
+		name:    "signalToContainer",
+		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
 			_, err := s.modifiable(m, who, id.Attempt.Application)
 			if err == nil {
