@@ -4,6 +4,7 @@ package creel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -247,4 +248,14 @@ func (n names) parse(kind, s string) (int32, error) {
 		What: fmt.Sprintf("invalid %s %q", kind, s),
 		Try:  "one of " + strings.Join(known, ", "),
 	}
+}
+
+// SignalCommands are what YARN sends to containers, in the order of their numbers
+// (SignalContainerCommandProto), the first of which is 1.
+var SignalCommands = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
+
+// SignalCommand gives the number of a signal's command; ok is false for an unknown name.
+func SignalCommand(name string) (number int32, ok bool) {
+	i := slices.Index(SignalCommands, name)
+	return int32(i + 1), i >= 0
 }

@@ -220,18 +220,15 @@ func (l *list[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]T)(l))
 }
 
-// signals are what YARN sends to containers.
-var signals = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
-
 func appSignal() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
 		Use:   "signal CONTAINER SIGNAL",
-		Short: "send a signal to a container: " + strings.Join(signals, ", "),
+		Short: "send a signal to a container: " + strings.Join(creel.SignalCommands, ", "),
 		Args:  exactly(2, "a container id and a signal"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return signals, cobra.ShellCompDirectiveNoFileComp
+				return creel.SignalCommands, cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -242,18 +239,20 @@ func appSignal() *cobra.Command {
 			return usage(err)
 		}
 		signal := strings.ToUpper(args[1])
-		known := false
-		for _, s := range signals {
-			known = known || s == signal
-		}
-		if !known {
-			return usage(fmt.Errorf("no signal is called %q; there are %s", args[1], strings.Join(signals, ", ")))
+		if _, known := creel.SignalCommand(signal); !known {
+			return usage(fmt.Errorf("no signal is called %q; there are %s", args[1],
+				strings.Join(creel.SignalCommands, ", ")))
 		}
 		path := "/ws/v1/cluster/containers/" + url.PathEscape(id.String()) + "/signal/" + signal
-		if _, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, nil); err != nil {
+		var kept struct{ Signal string } // by a router whose member is away; who sends it answers nothing
+		if _, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, &kept); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s is sent %s\n", id, signal)
+		when := ""
+		if kept.Signal != "" {
+			when = " when its subcluster is back"
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s is sent %s%s\n", id, signal, when)
 		return nil
 	}
 	f.register(c)

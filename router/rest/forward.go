@@ -281,7 +281,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := strings.ToUpper(chi.URLParam(r, "command"))
-	command, known := intents.SignalCommand(name)
+	command, known := creel.SignalCommand(name)
 	if !known { // it is for the home to refuse
 		h.atHome(w, r, id.Attempt.Application, q)
 		return
@@ -456,10 +456,20 @@ func (h *Handler) everywhere(w http.ResponseWriter, r *http.Request) {
 
 // askJSON gets one document from every member, as JSON.
 func (h *Handler) askJSON(r *http.Request, kind remote.Kind) []router.Part[[]byte] {
+	return askEach(h, r, kind, func(_ creel.SubclusterID, doc []byte) ([]byte, error) { return doc, nil })
+}
+
+// askEach gets what made makes of the JSON document of each member, beside each other.
+func askEach[T any](
+	h *Handler, r *http.Request, kind remote.Kind, made func(member creel.SubclusterID, doc []byte) (T, error),
+) []router.Part[T] {
 	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
-	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		b, _, err := m.Web(ctx, kind, http.MethodGet, path, user, head, nil)
-		return b, err
+	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (out T, err error) {
+		doc, _, err := m.Web(ctx, kind, http.MethodGet, path, user, head, nil)
+		if err != nil {
+			return out, err
+		}
+		return made(m.ID, doc)
 	})
 }
 

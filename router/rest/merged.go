@@ -81,15 +81,10 @@ func rooted(r *http.Request, doc []byte, root string) []byte {
 func (h *Handler) lists(
 	r *http.Request, root, name string, each func(member creel.SubclusterID) func(item []byte) []byte,
 ) []router.Part[[][]byte] {
-	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
-	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([][]byte, error) {
-		doc, _, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
-		if err != nil {
-			return nil, err
-		}
+	return askEach(h, r, remote.List, func(member creel.SubclusterID, doc []byte) ([][]byte, error) {
 		list, err := rawjson.ListAt(doc, root, name)
 		if each != nil {
-			made := each(m.ID)
+			made := each(member)
 			for i := range list {
 				list[i] = made(list[i])
 			}

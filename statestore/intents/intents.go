@@ -65,15 +65,6 @@ const (
 	Signal   Verb = "signal"   // Command to Container
 )
 
-// commands of a signal, in the order of their numbers in YARN's protocol, from 1 on.
-var commands = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
-
-// SignalCommand gives the number of a signal's command.
-func SignalCommand(name string) (command int32, ok bool) {
-	i := slices.Index(commands, name)
-	return int32(i + 1), i >= 0
-}
-
 // everywhere reports whether a verb is for every member that has a part of the
 // application. A kill is not: UAMs end when their home says that the attempt is over.
 func (v Verb) everywhere() bool { return v == Move || v == Priority }
@@ -114,8 +105,8 @@ func (i *Intent) String() string {
 		return fmt.Sprintf("fail attempt %d", i.Attempt)
 	case Signal:
 		name := fmt.Sprint("command ", i.Command)
-		if n := int(i.Command) - 1; n >= 0 && n < len(commands) {
-			name = commands[n]
+		if n := int(i.Command) - 1; n >= 0 && n < len(creel.SignalCommands) {
+			name = creel.SignalCommands[n]
 		}
 		return fmt.Sprintf("signal %s to %s", i.Container, name)
 	}

@@ -3,9 +3,10 @@
 package rm
 
 import (
+	"slices"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
-	"slices"
 )
 
 // appState is YARN's RMAppState.

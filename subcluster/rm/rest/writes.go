@@ -278,24 +278,16 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 	h.timeoutReply(w, r, h.s.Cluster().Report(&s.app, at, true))
 }
 
-// The commands of a signal, in the order of their numbers.
-var signals = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
-
 // signal sends a container a signal; what is wrong is told in plain sentences.
 func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	command := strings.ToUpper(param(r, "command"))
-	number := int32(-1)
-	for i, s := range signals {
-		if s == command {
-			number = int32(i) + 1
-		}
-	}
-	if number < 0 {
+	number, known := creel.SignalCommand(command)
+	if !known {
 		h.text(
 			w,
 			r,
 			http.StatusBadRequest,
-			"Invalid command: "+command+", valid commands are: ["+strings.Join(signals, ", ")+"]",
+			"Invalid command: "+command+", valid commands are: ["+strings.Join(creel.SignalCommands, ", ")+"]",
 		)
 		return
 	}
