@@ -79,3 +79,18 @@ func Defaults() Config {
 		Queues:            queues.Default(),
 	}
 }
+
+// StartOf returns the moment that a ResourceManager says it started at, whose milliseconds stamp
+// the ids of applications that it gives out. YARN has these ids differ by that alone, so that
+// two members of a federation that start in the same millisecond, as after an outage of power,
+// would give out the same. It is of the second before now the one millisecond that is the epoch's
+// own: epochs that are less than a thousand apart, or multiples of a thousand, have different
+// ones. It is after last, the start before by the journal, also where the clock was set back.
+func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
+	at := now.UnixMilli()
+	at -= ((at-epoch-epoch/1000)%1000 + 1000) % 1000
+	if before := last.UnixMilli(); !last.IsZero() && at <= before {
+		at += (before-at)/1000*1000 + 1000
+	}
+	return time.UnixMilli(at)
+}

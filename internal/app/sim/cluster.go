@@ -46,7 +46,8 @@ type cluster struct {
 	owner      turn.Owner
 	live       turn.Live   // whose tokens are valid
 	watch      *rm.Auditor // of what each turn changes
-	start      time.Time   // by the store's clock
+	start      time.Time   // by its host's clock, as rm.StartOf has it
+	epoch      int64       // as a member
 	excused    time.Time   // when it last began, or went on after a pause or what looked like one
 	setBack    bool        // its clock was, while it ran
 	nextApp    int32
@@ -112,15 +113,12 @@ func newCluster(w *World, index int) (*cluster, error) {
 // open begins an epoch: what the journal has is recovered, and the epoch counted.
 func (c *cluster) open() error {
 	w := c.w
-	// Start times stamp application ids and keep them apart over the federation.
-	epoch, err := w.store.NextEpoch(w.storeClock(), c.id, 0, true)
-	if err != nil {
+	var err error
+	if c.epoch, err = w.store.NextEpoch(w.storeClock(), c.id, 0, true); err != nil {
 		return err
 	}
-	c.start, c.excused, c.setBack = time.UnixMilli(epoch).UTC(), w.now, false
-	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
-		c.start = c.start.Add(time.Millisecond)
-	}
+	c.start = rm.StartOf(c.clock(), c.conf.Epoch, c.kept.started).UTC()
+	c.kept.started, c.excused, c.setBack = c.start, w.now, false
 	conf := c.conf
 	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.epochs
 	c.kept.epochs++

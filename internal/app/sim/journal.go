@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -20,6 +21,7 @@ import (
 // writes, in the form of its files.
 type journal struct {
 	epochs  int64
+	started time.Time         // the newest start
 	entries map[string][]byte // what the bytes say, for the auditor
 	image   files.Image
 	rnd     *rand.Rand // of what a crash leaves

@@ -43,11 +43,10 @@ func (c *cluster) tellLoad() {
 		w.audit.breach("%s cannot tell its load: %v", c.id, err)
 		return
 	}
-	start := c.start.UnixMilli()
-	member := subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
+	member := subcluster.Member{ID: c.id, Epoch: c.epoch, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
 		Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}}
 	if c.reports == nil {
-		c.reports = &subcluster.Reporter{ID: c.id, Epoch: start}
+		c.reports = &subcluster.Reporter{ID: c.id, Epoch: c.epoch}
 		if c.signs {
 			c.reports.Signer = w.signer
 		}

@@ -23,6 +23,8 @@ const (
 type meta struct {
 	Starts int64 `json:"lives"`            // how often it has started
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
+
+	Started time.Time `json:"started,omitzero"` // what the newest start stamped ids of applications with
 }
 
 // putStart records that the ResourceManager starts, before anyone can see it.

@@ -55,7 +55,7 @@ type secrets struct {
 	serviceOf func(creel.NodeID) string // service, bound once and not for each answer
 
 	expiry time.Duration // of container tokens
-	rm     int64         // our start time, ms
+	rm     int64         // ms of Server.Started, once that is known
 }
 
 // secretsValue is what of the keys the journal keeps.
@@ -86,7 +86,6 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		services:  map[creel.NodeID]string{},
 		finished:  finished{grace: cfg.Machine.AMExpiry},
 		expiry:    cfg.Machine.ContainerExpiry,
-		rm:        now.UnixMilli(),
 	}
 	s.serviceOf = s.service
 	s.minters.New = func() any { return new(minter) }

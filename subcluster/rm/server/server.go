@@ -81,10 +81,11 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	now := time.Now()
 	s := &Server{
 		cfg:     cfg,
 		log:     cfg.Logger,
-		start:   time.Now(),
+		start:   rm.StartOf(now, cfg.Epoch, time.Time{}),
 		answers: make(chan []func(), 256),
 		stopped: make(chan struct{}),
 		ready:   make(chan struct{}),
@@ -94,8 +95,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.traces.provider = cfg.Traces
 	s.addresses.Store(&Addresses{Web: "127.0.0.1:8088"})
-	s.secrets = newSecrets(s.start, cfg)
-	s.tokens = newDelegation(s.start, cfg)
+	s.secrets = newSecrets(now, cfg)
+	s.tokens = newDelegation(now, cfg)
 	if cfg.Hosts != nil {
 		// As Hadoop's: lists that cannot be read at the start are done without,
 		// and a refresh that cannot read them fails.
@@ -116,7 +117,6 @@ func New(cfg Config) (*Server, error) {
 // open brings back the journal and makes the machine.
 func (s *Server) open() error {
 	mc := s.cfg.Machine
-	mc.ClusterTimestamp = s.start.UnixMilli()
 	mc.Epoch, mc.FirstEpoch = s.cfg.Epoch, s.cfg.Epoch
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
 	mc.Volatile = s.cfg.Dir == ""
@@ -140,7 +140,9 @@ func (s *Server) open() error {
 		if err := s.tokens.restore(s.cfg, k.tokenKeys, k.tokens); err != nil {
 			return err
 		}
+		s.start = rm.StartOf(s.start, s.cfg.Epoch, k.meta.Started)
 		k.meta.Starts++
+		k.meta.Started = s.start
 		s.meta = k.meta
 		if err := s.putStart(k.meta); err != nil {
 			return err
@@ -150,6 +152,7 @@ func (s *Server) open() error {
 		return err
 	}
 	var err error
+	mc.ClusterTimestamp, s.secrets.rm = s.start.UnixMilli(), s.start.UnixMilli()
 	s.owner.Volatile = mc.Volatile
 	if s.owner.Machine, err = rm.New(mc); err != nil {
 		return err
@@ -201,7 +204,7 @@ func (s *Server) Cluster() codec.Cluster {
 	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy}
 }
 
-// Started returns when this process began to be a ResourceManager; its
+// Started returns when this process began to be a ResourceManager, as rm.StartOf has it; its
 // milliseconds are the identifier towards nodes and the timestamp in new
 // application ids.
 func (s *Server) Started() time.Time { return s.start }
