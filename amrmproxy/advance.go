@@ -58,6 +58,7 @@ func (s *Session) reopen() {
 }
 
 func (s *Session) onTick() {
+	s.ticked = s.now
 	for _, m := range s.members {
 		if m.state == memberFailed && (!m.spent || s.renumbers(m)) && !s.now.Before(m.retryAt) {
 			m.state, m.tries, m.out = memberNone, 0, ""
@@ -105,7 +106,7 @@ func (s *Session) unstick() {
 	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
 		return
 	}
-	another := s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
+	another := s.anotherPlan()
 	if another {
 		s.placedBy = s.view.Plan
 	}
@@ -126,6 +127,13 @@ func (s *Session) unstick() {
 			}
 		}
 	}
+}
+
+// anotherPlan reports whether there is a plan by which what waits has not been placed, and is
+// to be now.
+func (s *Session) anotherPlan() bool {
+	return s.phase == phaseRunning && s.now.Sub(s.heard) < s.cfg.KeepAlive &&
+		s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
 // patience is how long asks of a group may wait in a member. One that has said

@@ -39,6 +39,7 @@ type Session struct {
 	rnd     *rand.Rand
 
 	now    time.Time
+	ticked time.Time // when Tick was said last
 	acts   []Action
 	view   *subcluster.View
 	policy policies.Policy

@@ -8,7 +8,9 @@ import "time"
 // of few sessions may as well tick every Config.Tick; one of thousands sets its
 // timers by this.
 func (s *Session) Wake() time.Time {
-	at := s.now.Add(time.Second) // stuck asks, the AM's silence, empty groups
+	// Stuck asks, the AM's silence, empty groups: from the last Tick on, as one with events all the
+	// time would never be due.
+	at := s.ticked.Add(time.Second)
 	sooner := func(t time.Time) {
 		if t.Before(at) {
 			at = t
@@ -16,6 +18,9 @@ func (s *Session) Wake() time.Time {
 	}
 	if s.phase == phaseDone {
 		return s.now.Add(time.Hour)
+	}
+	if s.anotherPlan() {
+		sooner(s.now)
 	}
 	if len(s.waiting) > 0 {
 		if d := s.began.Add(s.cfg.HomeWait); s.now.Before(d) {

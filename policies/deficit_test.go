@@ -5,6 +5,7 @@ package policies
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -150,8 +151,8 @@ func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 
 // A split loses no container. What a queue that wants more than it is entitled to is
 // given by the plan fits into room and entitlement, at home first; and what fits
-// nowhere waits where it is entitled to something. Of a queue that by the plan has all it
-// wants it may wait at home, and where the application is, too.
+// nowhere waits where it is entitled to something, if it should still get any of it. Of a queue
+// that by the plan has all it wants it may wait at home, and where the application is, too.
 func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -202,8 +203,8 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 		for i := range view.Members {
 			m := reach[i]
 			asked := !q.Contended() && (i == 0 || m.UAM) // since the plan was made: the rest waits as without one
-			if n := shares[m.Member]; left && !asked && deficit(i) == 0 && n > 0 {
-				t.Fatalf("%d wait at %s, where the queue has used its entitlement:\n%v", n, m.Member, plan.Reason)
+			if n := shares[m.Member]; left && !asked && q.Given(m.Member) == 0 && n > 0 {
+				t.Fatalf("%d wait at %s, where the queue is entitled to nothing:\n%v", n, m.Member, plan.Reason)
 			}
 		}
 	})
@@ -240,51 +241,37 @@ func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
 	}
 }
 
-// What waits in a member of a queue that waits there for more than it should still get there goes to
-// members in which it waits for less, as many as it should get there: in those others get
-// something before it, while nobody of it waits there.
+// What waits in a queue waits where it should still get something, and beyond that in proportion to
+// what it is entitled to, however many applications it is of: each moves its part. In a member
+// in which the queue waits for nothing when its containers end, others get their room.
 func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
-	load := func(used, pending int64) subcluster.Load {
-		return subcluster.Load{
-			Metrics: subcluster.ClusterMetrics{TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: 100 << 10,
-				AllocatedVirtualCores: 100},
-			Queues: []subcluster.QueueLoad{{
-				Queue: "root.q", Used: creel.NewResource(used<<10, used), Pending: creel.NewResource(pending<<10, pending),
-			}},
+	ids := []creel.SubclusterID{"sc-1", "sc-2", "sc-3", "sc-4"}
+	const gib = 1 << 10
+	split := func(pending []int64, unreported int64, one Group, seed uint64) (map[creel.SubclusterID]int64, Plan) {
+		var members []subcluster.Status
+		for i, used := range []int64{15, 3, 2, 9} {
+			members = append(members, subcluster.Status{
+				Member: subcluster.Member{ID: ids[i]}, State: subcluster.StateActive,
+				Load: subcluster.Load{
+					Metrics: subcluster.ClusterMetrics{TotalMB: 100 * gib, TotalVirtualCores: 100, AllocatedMB: 100 * gib,
+						AllocatedVirtualCores: 100},
+					Queues: []subcluster.QueueLoad{{Queue: "root.q", Used: creel.NewResource(used*gib, used),
+						Pending: creel.NewResource(pending[i]*gib, pending[i])}},
+				},
+			})
 		}
-	}
-	const wait = 100
-	view := subcluster.NewView(time.Unix(1000, 0), []subcluster.Status{
-		{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive, Load: load(15, wait)},
-		{Member: subcluster.Member{ID: "sc-2"}, State: subcluster.StateActive, Load: load(3, 0)},
-		{Member: subcluster.Member{ID: "sc-3"}, State: subcluster.StateActive, Load: load(2, 6)},
-		{Member: subcluster.Member{ID: "sc-4"}, State: subcluster.StateActive, Load: load(9, 0)},
-	}, nil)
-	given := func(n float64) float64 { return n / 400 }
-	view.Plan = planAt(t, view, subcluster.QueuePlan{Queue: "root.q", Entitled: given(46), Wants: given(135),
-		Members: []subcluster.MemberPlan{
-			{Member: "sc-1", Given: given(20)}, {Member: "sc-2", Given: given(10)},
-			{Member: "sc-3", Given: given(8)}, {Member: "sc-4", Given: given(8)},
-		}})
-	reach := func(pending int64) []Reach {
-		return []Reach{
+		view := subcluster.NewView(time.Unix(1000, 0), members, nil)
+		given := func(n float64) float64 { return n / 400 }
+		view.Plan = planAt(t, view, subcluster.QueuePlan{Queue: "root.q", Entitled: given(46), Wants: given(135),
+			Members: []subcluster.MemberPlan{
+				{Member: "sc-1", Given: given(20)}, {Member: "sc-2", Given: given(10)},
+				{Member: "sc-3", Given: given(8)}, {Member: "sc-4", Given: given(8)},
+			}})
+		plan, err := Default().Split(view, "root.q", one, []Reach{
 			{Member: "sc-1", Home: true, Stuck: true, Known: true},
-			{Member: "sc-2", UAM: true, Known: true, Pending: pending},
+			{Member: "sc-2", UAM: true, Known: true, Pending: unreported},
 			{Member: "sc-3", UAM: true, Known: true}, {Member: "sc-4", UAM: true, Known: true},
-		}
-	}
-	for _, c := range []struct {
-		pending, count int64 // at sc-2, not reported yet; that wait at sc-1
-		moved          int64 // to sc-2
-	}{
-		{0, wait, 7},
-		{4, wait, 3},
-		{7, wait, 0},
-		{0, 8, 3}, // five are to come at sc-1
-		{0, 5, 0},
-	} {
-		g := Group{Count: c.count, Size: creel.NewResource(1024, 1), From: "sc-1"}
-		plan, err := Default().Split(view, "root.q", g, reach(c.pending), seeded(1))
+		}, seeded(seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,14 +279,42 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 		for _, s := range plan.Shares {
 			shares[s.Member] = s.Count
 		}
-		if c.moved == 0 {
-			if plan.Waiting != c.count {
-				t.Errorf("%+v: %d of them wait, and none is worth moving\n%v", c, plan.Waiting, plan.Reason)
+		return shares, plan
+	}
+	// Of each it should still get 5, 7, 6 and none: 18. What waits beyond goes as 20 to 10 to 8 to 8.
+	for _, c := range []struct {
+		name         string
+		pending      []int64 // by the last reports
+		unreported   int64   // at sc-2, of the application
+		applications int     // that share what waits at sc-1
+		want         []float64
+	}{
+		{"one application", []int64{100, 0, 6, 0}, 0, 1, []float64{43.3, 26.1, 15.3, 15.3}},
+		{"of ten", []int64{100, 0, 6, 0}, 0, 10, []float64{43.3, 26.1, 15.3, 15.3}},
+		{"of a hundred", []int64{100, 0, 6, 0}, 0, 100, []float64{43.3, 26.1, 15.3, 15.3}},
+		{"not all is reported", []int64{100, 0, 6, 0}, 4, 1, []float64{45, 23, 16, 16}},
+		{"fewer wait than it should still get", []int64{9, 0, 0, 0}, 0, 1, []float64{2.5, 3.5, 3, 0}},
+		{"all wait where they should", []int64{43, 26, 21, 15}, 0, 1, []float64{43, 0, 0, 0}},
+	} {
+		got, wait := make([]float64, 4), c.pending[0]/int64(c.applications)
+		for i := range c.applications {
+			one := Group{Count: wait, Size: creel.NewResource(gib, 1), From: "sc-1"}
+			shares, plan := split(c.pending, c.unreported, one, uint64(i))
+			if plan.Waiting == wait { // none is worth moving, and who asked moves none
+				shares = map[creel.SubclusterID]int64{"sc-1": wait}
 			}
-			continue
+			if shares["sc-1"] != plan.Waiting {
+				t.Fatalf("%s: %d wait at sc-1, and %d are said to\n%v", c.name, shares["sc-1"], plan.Waiting, plan.Reason)
+			}
+			for k, id := range ids {
+				got[k] += float64(shares[id])
+			}
 		}
-		if shares["sc-2"] != c.moved || shares["sc-1"] != c.count-c.moved || plan.Waiting != c.count-c.moved {
-			t.Errorf("%+v: %v are asked for, %d wait\n%v", c, shares, plan.Waiting, plan.Reason)
+		for k, id := range ids {
+			// Fractions go by lot: one of one application, and by chance some of many.
+			if d, most := math.Abs(got[k]-c.want[k]), max(1, 1.5*math.Sqrt(float64(c.applications))); d > most {
+				t.Errorf("%s: %v of those at sc-1 wait at %s then, expected %v", c.name, got[k], id, c.want[k])
+			}
 		}
 	}
 }

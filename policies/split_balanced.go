@@ -27,8 +27,8 @@ import (
 // With a plan of the rebalancer, and a queue that wants more than it is entitled to,
 // another step comes before 2: home is asked for what is left of the queue's
 // entitlement there, then the members with the largest deficits (entitled less used)
-// for theirs. And with any plan what waits, waits where the deficits are; as they change it
-// follows them (Group.From).
+// for theirs. And with any plan what waits, waits where the deficits are, and beyond them in
+// proportion to the entitlement; at another plan it follows (Group.From).
 //
 // Room is what fits beside everything that is pending there: the last headroom
 // that the member answered, or what the view shows free for the queue.
@@ -104,7 +104,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	}
 	tell(n, "wait, fitting nowhere now")
 	d.waiting = n
-	if n > 0 && !(plan.speaks() && b.waitByEntitlement(d, plan, n)) {
+	if n > 0 && !(plan.speaks() && b.waitByEntitlement(d, plan, n, rnd)) {
 		if keeps {
 			d.shares[from] += n
 		} else {
@@ -171,57 +171,69 @@ func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64
 	return given
 }
 
-// waitByEntitlement shares n containers that fit nowhere over the members in which
-// the queue should still get something, in proportion: home, those where the
-// application is, and of others as few as span allows, the largest first. What the
-// queue already waits for there counts as got, as far as that leaves anything. It
-// reports whether there was such a member.
+// waitByEntitlement shares n containers that fit nowhere over the members in which the queue lacks
+// something to wait for by the plan: home, those where the application is, and of others as
+// few as span allows. It reports whether there was such a member.
+//
+// Where they wait in a member already, all that waits in the queue is placed anew now, each
+// application's by itself: of these goes the part that of all that waits there has to go.
+// New ones wait as without a plan where the queue has all it should get; they are with those
+// that are placed anew at another plan.
 //
 // A queue that by the plan gets all it wants, and yet waits, has asked since: the plan is
 // older than the ask. What is left of its entitlement somewhere is next to nothing then,
 // and takes that much; the rest waits as without a plan, not all of it there.
-func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64) bool {
-	deficits, most := d.deficits(plan), int(math.Ceil(math.Sqrt(float64(n))))
-	net, any := slices.Clone(deficits), false
-	for _, i := range d.open {
-		net[i] -= d.waits(plan, i)
-		any = any || net[i] > 0
+func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64, rnd *rand.Rand) bool {
+	at, part, deficits := d.from(), 1.0, d.deficits(plan)
+	if at < 0 && sum(deficits, nil) == 0 {
+		return false
 	}
-	if at := d.from(); at >= 0 {
-		return b.moveByEntitlement(d, at, deficits[at], net, n)
-	}
+	lacks, waits := d.lacking(plan, deficits, at, n)
+	weights, total, lack, order := make([]float64, len(lacks)), 0.0, 0.0, []int(nil)
 	for _, i := range d.open {
-		if any || d.slow(i) {
-			deficits[i] = net[i]
+		if i == at || lacks[i] <= 0 {
+			continue
 		}
+		if at < 0 && d.reach[i].Stuck {
+			return false // what waits where it is entitled to something keeps its place there
+		}
+		weights[i] = lacks[i] * max(b.weights.of(d.reach[i].Member), 1e-9)
+		total, lack, order = total+weights[i], lack+lacks[i], append(order, i)
 	}
-	order := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return deficits[i] <= 0 })
-	if len(order) == 0 || slices.ContainsFunc(order, func(i int) bool { return d.reach[i].Stuck }) {
-		return false // what waits where it is entitled to something keeps its place there
+	if at >= 0 {
+		part = min(-lacks[at], lack) / waits[at]
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(deficits[y], deficits[x]) })
-	weights, fresh := make([]float64, len(d.reach)), 0
+	if total <= 0 || part <= 0 {
+		return false
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(weights[y], weights[x]) })
+	placed, fresh, most := int64(0), 0, int(math.Ceil(math.Sqrt(float64(n))))
+	gone, lot := 0.0, rnd.Float64()
 	for _, i := range order {
+		goes := float64(n) * part * weights[i] / total
 		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 {
-			if fresh == most || n < b.uamAt {
+			if fresh == most || goes < float64(max(1, b.uamAt)) {
 				continue
 			}
 			fresh++
 		}
-		weights[i] = float64(deficits[i]) * max(b.weights.of(d.reach[i].Member), 1e-9)
-	}
-	more := apportion(n, weights, nil)
-	for _, i := range order {
+		// Fractions of a container go by lot, so that of many applications' all members get theirs.
+		k := int64(gone+goes+lot) - int64(gone+lot)
+		gone += goes
 		if d.slow(i) || !plan.queue.Contended() {
-			more[i] = min(more[i], deficits[i])
+			k = min(k, deficits[i])
 		}
+		k = min(k, n-placed)
+		d.shares[i] += k
+		placed += k
 	}
-	placed := sum(more, nil)
 	if placed == 0 {
 		return false
 	}
-	for i := range more {
-		d.shares[i] += more[i]
+	if at >= 0 {
+		d.shares[at] += n - placed
+		d.waiting = n - placed // the others wait too, and are worth moving
+		return true
 	}
 	if n > placed {
 		b.wait(d, n-placed)
@@ -230,23 +242,41 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	return true
 }
 
-// moveByEntitlement is waitByEntitlement of n containers that wait in a member, at, already.
-// As many as the queue should still get there keep their places. Of the others go to other
-// members as many as it should get there beyond what waits for that: where others have more
-// than theirs it is the next to get something, and where it has its own it is not.
-func (b balancedSplit) moveByEntitlement(d *splitDecision, at int, keep int64, net []int64, n int64) bool {
+// lacking is what the queue should wait for in each open member and does not; below zero:
+// it waits there for so much too much. It should wait for what it should still get there by
+// the plan (deficits), and beyond that in proportion to what it is entitled to: in that proportion
+// its containers end, and where it waits for nothing when they do, others get their room. In a
+// member that starts slowly it should wait for nothing beyond. At is where n of what waits do, below
+// zero if they come to it. Waits is what waits in each.
+func (d *splitDecision) lacking(plan planned, deficits []int64, at int, n int64) (lacks, waits []float64) {
+	lacks, waits = make([]float64, len(d.reach)), make([]float64, len(d.reach))
+	all, due, entitled := 0.0, 0.0, 0.0
+	given := func(i int) float64 {
+		if d.slow(i) {
+			return 0
+		}
+		return plan.queue.Given(d.reach[i].Member)
+	}
+	if at < 0 {
+		all = float64(n)
+	}
 	for _, i := range d.open {
-		if i == at || d.slow(i) {
-			net[i] = 0
+		waits[i] = float64(d.waits(plan, i))
+		if i == at {
+			waits[i] = max(waits[i], float64(n))
+		}
+		all, due, entitled = all+waits[i], due+float64(deficits[i]), entitled+given(i)
+	}
+	for _, i := range d.open {
+		lacks[i] = float64(deficits[i])*min(1, all/max(1, due)) - waits[i]
+		if beyond := max(0, all-due); entitled > 0 {
+			lacks[i] += beyond * given(i) / entitled
+		}
+		if at >= 0 && i != at && d.slow(i) {
+			lacks[i] = min(0, lacks[i]) // all that waits in the queue is placed anew, and would fill it at once
 		}
 	}
-	moved := sum(b.within(d, net, max(0, n-keep)), nil)
-	if moved == 0 {
-		return false
-	}
-	d.shares[at] += n - moved
-	d.waiting = n - moved // the others wait too, and are worth moving
-	return true
+	return lacks, waits
 }
 
 // from is the index of the member in which what is placed waits already, -1 for none that

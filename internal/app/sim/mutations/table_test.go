@@ -303,10 +303,31 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/by_plan",
 	},
 	{
+		name:     "of what waits in a queue each application moves all that is to move",
+		file:     "policies/split_balanced.go",
+		old:      "		part = min(-lacks[at], lack) / waits[at]\n",
+		wrong:    "		part = min(-lacks[at], lack) / waits[at]\n		if MUTANT {\n			part = min(1, min(-lacks[at], lack)/float64(n))\n		}\n",
+		caughtBy: "policies TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething",
+	},
+	{
+		name:     "a session with events all the time never ticks",
+		file:     "amrmproxy/wake.go",
+		old:      "	at := s.ticked.Add(time.Second)\n",
+		wrong:    "	at := s.ticked.Add(time.Second)\n	if MUTANT {\n		at = s.now.Add(time.Second)\n	}\n",
+		caughtBy: "amrmproxy TestASessionWithEventsAllTheTimeTicks",
+	},
+	{
+		name:     "two members that start at once stamp ids of applications alike",
+		file:     "subcluster/rm/options.go",
+		old:      "	at -= ((at-epoch-epoch/1000)%1000 + 1000) % 1000\n",
+		wrong:    "	if !MUTANT {\n		at -= ((at-epoch-epoch/1000)%1000 + 1000) % 1000\n	}\n",
+		caughtBy: "subcluster/rm TestStartsAreOfOneMemberAlone",
+	},
+	{
 		name:     "what a queue waits for in a member does not count as got when more is moved there",
 		file:     "policies/split_balanced.go",
-		old:      "		net[i] -= d.waits(plan, i)\n",
-		wrong:    "		if !MUTANT {\n			net[i] -= d.waits(plan, i)\n		}\n",
+		old:      "due)) - waits[i]\n",
+		wrong:    "due)) - waits[i]\n		if MUTANT {\n			lacks[i] += waits[i]\n		}\n",
 		caughtBy: "policies TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething",
 	},
 	{

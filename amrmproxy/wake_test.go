@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// An AM that calls many times a second keeps its session's Tick from nobody: what has waited
+// long is placed anew, a member that failed is tried again, each second at the latest, and at
+// once when there is another plan. A driver sets its timer anew after each event, so a moment
+// that every event puts off never comes.
+func TestASessionWithEventsAllTheTimeTicks(t *testing.T) {
+	s, err := NewSession(Options{
+		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", User: "ann", Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, last, longest := time.Unix(1000, 0), time.Unix(1000, 0), time.Duration(0)
+	view := &subcluster.View{}
+	step := func(e Event) {
+		if _, ok := e.(Tick); ok {
+			longest, last = max(longest, now.Sub(last)), now
+		}
+		for events := []Event{e}; len(events) > 0; events = events[1:] {
+			for _, a := range s.Step(now, events[0]) {
+				switch a := a.(type) {
+				case Save:
+					events = append(events, Saved{a.Number})
+				case Send:
+					answer := Answered{Member: a.Member, Seq: a.Seq}
+					if a.Register != nil {
+						answer.Register = &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}
+					} else {
+						answer.Allocate = &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(a.Allocate.GetResponseId() + 1)}
+					}
+					events = append(events, answer)
+				}
+			}
+		}
+	}
+	step(Saw{view, policies.Policy{}, nil})
+	step(Tick{})
+	step(FromAM{Call: 1, Register: &yarnpb.RegisterApplicationMasterRequestProto{}})
+	const between = 20 * time.Millisecond
+	for i := range 500 { // ten seconds
+		if i == 250 {
+			view = &subcluster.View{Plan: &subcluster.Plan{}}
+			step(Saw{view, policies.Policy{}, nil})
+			if wait := s.Wake().Sub(now); wait > between {
+				t.Errorf("another plan is there, and waits for %v", wait)
+			}
+		}
+		if now = now.Add(between); !now.Before(s.Wake()) {
+			step(Tick{})
+		}
+		step(FromAM{Call: uint64(i + 2), Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(int32(i))}})
+	}
+	longest = max(longest, now.Sub(last))
+	if longest > time.Second+between {
+		t.Errorf("nothing ticked for %v", longest)
+	}
+}
