@@ -103,7 +103,7 @@ func (s *Session) onTick() {
 // where the queue is the next to get something the plan says, also of a member that grants
 // now and then, and so is not left.
 func (s *Session) unstick() {
-	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
+	if s.phase != phaseRunning || s.silent() {
 		return
 	}
 	another := s.anotherPlan()
@@ -132,8 +132,7 @@ func (s *Session) unstick() {
 // anotherPlan reports whether there is a plan by which what waits has not been placed, and is
 // to be now.
 func (s *Session) anotherPlan() bool {
-	return s.phase == phaseRunning && s.now.Sub(s.heard) < s.cfg.KeepAlive &&
-		s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
+	return s.phase == phaseRunning && !s.silent() && s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
 // patience is how long asks of a group may wait in a member. One that has said
@@ -153,8 +152,8 @@ func (s *Session) patience(m *member, g *group) time.Duration {
 }
 
 func (s *Session) splitDirty() {
-	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
-		return // nothing new is begun for an AM that may be dead
+	if s.phase != phaseRunning || s.silent() {
+		return
 	}
 	for _, g := range s.ledger.groups {
 		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
@@ -484,6 +483,10 @@ func (s *Session) heartbeatTo(m *member) {
 	s.send(m, &Send{Allocate: s.request(m)})
 }
 
+// silent reports whether the AM has not called for so long that it may be dead: nothing
+// new is begun or asked for in its name, and its UAMs are kept.
+func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
+
 // due reports whether a member is called without the AM having sent a heartbeat.
 func (s *Session) due(m *member) bool {
 	idle := s.now.Sub(m.sent)
@@ -491,12 +494,12 @@ func (s *Session) due(m *member) bool {
 		m.news = len(m.release)+len(m.updates)+len(m.blackAdd)+len(m.blackDel) > 0 || s.ledger.differs(m, m.quiet)
 	}
 	if m.home {
-		return m.news && idle >= s.cfg.UAMHeartbeat && s.now.Sub(s.heard) < s.cfg.KeepAlive
+		return m.news && idle >= s.cfg.UAMHeartbeat && !s.silent()
 	}
 	if idle >= s.cfg.KeepAlive {
 		return true
 	}
-	if idle < s.cfg.UAMHeartbeat || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
+	if idle < s.cfg.UAMHeartbeat || s.silent() {
 		return false
 	}
 	return m.news || s.ledger.outstanding(m) > 0
@@ -511,7 +514,10 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	}
 	a.ResponseId = proto.Int32(m.responseID)
 	a.Progress = s.progress
-	a.Ask = s.ledger.collect(m, m.quiet)
+	unsaid := !m.home && s.silent() // asks were placed by what was known when the AM was heard
+	if !unsaid {
+		a.Ask = s.ledger.collect(m, m.quiet)
+	}
 	a.Release, m.release = m.release, nil
 	a.UpdateRequests, m.updates = m.updates, nil
 	if m.home {
@@ -524,7 +530,7 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 		}
 		m.blackAdd, m.blackDel = nil, nil
 	}
-	m.called, m.news = false, false
+	m.called, m.news = false, unsaid
 	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
 		m.worked = s.now
 	}

@@ -70,6 +70,7 @@ type Faults struct {
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
 	Moves   time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
 	Fickle  float64       // an AM gives a container back that it was just given, and asks again
+	Hurried float64       // of the AMs call each 50 ms, whatever they have to say
 }
 
 // longestPause of a process: longer than callers wait for it.
@@ -134,6 +135,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
+	draw("hurried", 1, 4, func(*rand.Rand) { f.Hurried = 0.2 })
 	return f
 }
 
