@@ -390,17 +390,15 @@ func appKill() *cobra.Command {
 			var answer struct {
 				State string `json:"state"`
 			}
-			if _, err := f.call(
-				c.Context(),
-				http.MethodPut,
-				"/ws/v1/cluster/apps/"+id.String()+"/state",
-				nil,
-				map[string]string{"state": "KILLED"},
-				&answer,
-			); err != nil {
+			killed := map[string]string{"state": "KILLED"}
+			head, err := f.call(c.Context(), http.MethodPut, appPath(id)+"/state", nil, killed, &answer)
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, answer.State)
+			d := changedDoc{ID: id.String(), Change: "the kill", State: answer.State}
+			if err := f.changed(c, d, answer.State, head); err != nil {
+				return err
+			}
 		}
 		return nil
 	}

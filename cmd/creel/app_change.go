@@ -22,11 +22,51 @@ import (
 
 func appPath(id creel.ApplicationID) string { return "/ws/v1/cluster/apps/" + id.String() }
 
-// appChange is a command that puts one document to an application.
+// changedDoc says what became of a change.
+type changedDoc struct {
+	ID      string   `json:"id"`
+	Change  string   `json:"change"`
+	State   string   `json:"state,omitempty"`    // of an application that is killed
+	Kept    bool     `json:"kept"`               // it is not done yet
+	KeptFor []string `json:"kept_for,omitempty"` // the subclusters that did not answer
+}
+
+// changed prints what became of a change (as in "the kill"): said when its application's or container's
+// subcluster has taken it, and otherwise that the router has kept it, as the head of its answer says.
+func (f *clientFlags) changed(c *cobra.Command, d changedDoc, said string, head http.Header) error {
+	if d.Kept = head.Get("X-Kept") == "true"; d.Kept {
+		d.State, d.KeptFor = "", head.Values("X-Kept-For-SubClusters")
+		app := d.ID
+		if container, err := creel.ParseContainerID(d.ID); err == nil {
+			app = container.Attempt.Application.String()
+		}
+		names := strings.Join(d.KeptFor, ", ")
+		switch len(d.KeptFor) {
+		case 0:
+			said = "it is being moved to another subcluster; " + d.Change + " is kept, and carried out there"
+		case 1:
+			said = names + " does not answer; " + d.Change + " is kept for it, and carried out when it is back"
+		default:
+			said = names + " do not answer; " + d.Change + " is kept for them, and carried out when they are back"
+		}
+		said += "; see `creel app why " + app + "`"
+	}
+	line := d.ID + " " + said
+	if d.Kept {
+		line = d.ID + ": " + said
+	}
+	return printOne(c.OutOrStdout(), f.printer, d, d.ID, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	})
+}
+
+// appChange is a command that puts one document to an application: change says what it does to it
+// (as in "the move to root.a"), and said what holds when it is done.
 func appChange(
 	use, short, example string,
 	names string,
-	what func(value string) (path string, body any, said string, err error),
+	what func(value string) (path string, body any, change, said string, err error),
 ) *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{Use: use, Short: short, Example: example, Args: exactly(2, names), ValidArgsFunction: f.appIDs}
@@ -35,15 +75,15 @@ func appChange(
 		if err != nil {
 			return err
 		}
-		path, body, said, err := what(args[1])
+		path, body, change, said, err := what(args[1])
 		if err != nil {
 			return usage(err)
 		}
-		if _, err := f.call(c.Context(), http.MethodPut, appPath(id)+path, nil, body, nil); err != nil {
+		head, err := f.call(c.Context(), http.MethodPut, appPath(id)+path, nil, body, nil)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, said)
-		return nil
+		return f.changed(c, changedDoc{ID: id.String(), Change: change}, said, head)
 	}
 	f.register(c)
 	return c
@@ -52,36 +92,38 @@ func appChange(
 func appMove() *cobra.Command {
 	return appChange("move ID QUEUE", "move an application to another queue of its home",
 		"  creel app move application_1700000000000_0001 root.research", "an application id and a queue",
-		func(queue string) (string, any, string, error) {
+		func(queue string) (string, any, string, string, error) {
 			_, err := creel.ParseQueuePath(queue)
-			return "/queue", map[string]string{"queue": queue}, "is in " + queue, err
+			return "/queue", map[string]string{"queue": queue}, "the move to " + queue, "is in " + queue, err
 		})
 }
 
 func appPriority() *cobra.Command {
 	return appChange("priority ID NUMBER", "change an application's priority; higher goes first",
 		"", "an application id and a number",
-		func(text string) (string, any, string, error) {
+		func(text string) (string, any, string, string, error) {
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil || n < 0 {
-				return "", nil, "", fmt.Errorf("priority %q is no number from 0 up", text)
+				return "", nil, "", "", fmt.Errorf("priority %q is no number from 0 up", text)
 			}
-			return "/priority", map[string]int64{"priority": n}, fmt.Sprintf("has priority %d", n), nil
+			has := fmt.Sprintf("priority %d", n)
+			return "/priority", map[string]int64{"priority": n}, "the change to " + has, "has " + has, nil
 		})
 }
 
 func appLifetime() *cobra.Command {
 	return appChange("lifetime ID DURATION", "have an application killed so long from now",
 		"  creel app lifetime application_1700000000000_0001 2h", "an application id and a duration",
-		func(text string) (string, any, string, error) {
+		func(text string) (string, any, string, string, error) {
 			d, err := time.ParseDuration(text)
 			if err != nil || d <= 0 {
-				return "", nil, "", fmt.Errorf("duration %q is not like 90m or 2h", text)
+				return "", nil, "", "", fmt.Errorf("duration %q is not like 90m or 2h", text)
 			}
 			at := time.Now().Add(d)
+			until := at.Format(time.RFC3339)
 			return "/timeout", map[string]any{"timeout": map[string]string{
 				"type": "LIFETIME", "expiryTime": at.Format("2006-01-02T15:04:05.000-0700"),
-			}}, "lives until " + at.Format(time.RFC3339) + " at most", nil
+			}}, "the end of its life at " + until, "lives until " + until + " at most", nil
 		})
 }
 
@@ -244,16 +286,11 @@ func appSignal() *cobra.Command {
 				strings.Join(creel.SignalCommands, ", ")))
 		}
 		path := "/ws/v1/cluster/containers/" + url.PathEscape(id.String()) + "/signal/" + signal
-		var kept struct{ Signal string } // by a router whose member is away; who sends it answers nothing
-		if _, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, &kept); err != nil {
+		head, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, nil)
+		if err != nil {
 			return err
 		}
-		when := ""
-		if kept.Signal != "" {
-			when = " when its subcluster is back"
-		}
-		fmt.Fprintf(c.OutOrStdout(), "%s is sent %s%s\n", id, signal, when)
-		return nil
+		return f.changed(c, changedDoc{ID: id.String(), Change: "the signal " + signal}, "is sent "+signal, head)
 	}
 	f.register(c)
 	return c

@@ -247,6 +247,60 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "app list --state KILLED", id)
 }
 
+// What a router keeps, as the application's home is away, is not said to be done; nor is a kill that is
+// on its way said to be kept.
+func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
+	fed := small(t)
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "prod", "--env", "CREEL_SIM_MS=600000",
+		"-o", "name", "--", "sleep", "600"))
+	var container string
+	eventually(t, "its AM runs", func() bool {
+		container = strings.TrimSpace(s.run(exitOK, "app", "containers", id, "-o", "name"))
+		return strings.HasPrefix(container, "container_")
+	})
+	home := fetchWhy(t, s, id).Home
+	rm := fed.RMs[0]
+	if home == "sc-2" {
+		rm = fed.RMs[1]
+	}
+	if err := rm.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for verb, change := range map[string]string{
+		"app move " + id + " root.research":                       "the move to root.research",
+		"app priority " + id + " 7":                               "the change to priority 7",
+		"app lifetime " + id + " 2h":                              "the end of its life at ",
+		"app kill " + id:                                          "the kill",
+		"app signal " + container + " graceful_shutdown":          "the signal GRACEFUL_SHUTDOWN",
+		"app signal " + container + " output_thread_dump -o wide": "the signal OUTPUT_THREAD_DUMP",
+	} {
+		what := strings.Fields(verb)[2]
+		out := s.shows(exitOK, verb, what+": "+string(home)+" does not answer; "+change,
+			" is kept for it, and carried out when it is back; see `creel app why "+id+"`")
+		if strings.Contains(out, "is sent") || strings.Contains(out, "KILLING") || strings.Contains(out, "lives until") {
+			t.Errorf("creel %s says that it is done:\n%s", verb, out)
+		}
+		var doc changedDoc
+		if out := s.run(exitOK, append(strings.Fields(verb), "-o", "json")...); json.Unmarshal([]byte(out), &doc) != nil ||
+			doc.ID != what || !doc.Kept || !slices.Equal(doc.KeptFor, []string{string(home)}) || doc.State != "" ||
+			!strings.HasPrefix(doc.Change, change) {
+			t.Errorf("creel %s -o json: %s", verb, out)
+		}
+	}
+	s.shows(exitOK, "app why "+id, "to kill", "to move to queue root.research",
+		"to signal "+container+" to OUTPUT_THREAD_DUMP", string(home)+" did not answer, and is told when it does")
+	if err := rm.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.run(exitOK, "app", "wait", "--for", "state=KILLED", "--timeout", "1m", id)
+	var doc changedDoc
+	if out := s.run(exitOK, "app", "kill", id, "-o", "json"); json.Unmarshal([]byte(out), &doc) != nil ||
+		doc.Kept || doc.State != "KILLED" {
+		t.Errorf("a kill that nothing has to wait for: %s", out)
+	}
+}
+
 func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}

@@ -61,23 +61,33 @@ func element(body []byte, name string) string {
 	return strings.TrimSpace(value)
 }
 
+// writeKept answers a call that waits with 202 (Accepted) and the document that YARN has for it. As a
+// ResourceManager answers a kill with 202, too, the head says that it waits, and for whom.
+func writeKept(w http.ResponseWriter, r *http.Request, kept *server.Kept, body []byte) {
+	w.Header().Set("X-Kept", "true")
+	for _, id := range kept.For {
+		w.Header().Add("X-Kept-For-SubClusters", string(id))
+	}
+	write(w, r, http.StatusAccepted, body)
+}
+
 // change makes a change at home and wherever the application has a part. One whose home
 // does not answer is on record, and answered with 202 (Accepted).
 func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
-	answer, later, err := server.Change(r.Context(), h.server, i,
+	answer, kept, err := server.Change(r.Context(), h.server, i,
 		func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (reply, error) {
 			return q.under(i.Application, app).at(ctx, m)
 		})
 	switch {
 	case err != nil:
 		fail(w, r, notFoundText(err, i.Application))
-	case later:
+	case kept != nil:
 		body, err := json.Marshal(doc)
 		if err != nil {
 			fail(w, r, err)
 			return
 		}
-		write(w, r, http.StatusAccepted, body)
+		writeKept(w, r, kept, body)
 	default:
 		pass(w, r, answer)
 	}

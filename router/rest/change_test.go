@@ -52,8 +52,9 @@ func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 	}
 	for range 2 {
 		r := call(t, one, "PUT", path+id+"/state"+asAlice, `{"state":"KILLED"}`)
-		if r.status != 202 || at(t, r.body, "state") != "KILLING" {
-			t.Fatalf("kill: %d %s", r.status, r.body)
+		if r.status != 202 || at(t, r.body, "state") != "KILLING" || r.head.Get("X-Kept") != "true" ||
+			r.head.Get("X-Kept-For-SubClusters") != string(home.ID) {
+			t.Fatalf("kill: %d %v %s", r.status, r.head, r.body)
 		}
 	}
 	answer, err := f.As(f.Routers[1], "alice").ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{
@@ -232,7 +233,7 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 		t.Fatal("it has no container there", err)
 	}
 	path := base + "/containers/" + worker.String() + "/signal/"
-	if r := call(t, one, "POST", path+"GRACEFUL_SHUTDOWN"+asAlice, ""); r.status != 200 {
+	if r := call(t, one, "POST", path+"GRACEFUL_SHUTDOWN"+asAlice, ""); r.status != 200 || r.head.Get("X-Kept") != "" {
 		t.Fatalf("while all are there: %d %s", r.status, r.body)
 	}
 	if got := heartbeat(); len(got) != 1 || got[0] != (rm.Signal{Container: worker, Command: 2}) {
@@ -241,7 +242,8 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 	heartbeat()
 
 	home.Cut()
-	if r := call(t, one, "POST", path+"forceful_shutdown"+asAlice, ""); r.status != 202 {
+	if r := call(t, one, "POST", path+"forceful_shutdown"+asAlice, ""); r.status != 202 ||
+		r.head.Get("X-Kept-For-SubClusters") != string(home.ID) {
 		t.Errorf("while its subcluster is away: %d %s", r.status, r.body)
 	}
 	_, err = f.As(f.Routers[1], "alice").SignalToContainer(t.Context(), &pb.SignalContainerRequestProto{

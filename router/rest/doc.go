@@ -7,5 +7,6 @@
 // about the cluster are merged from the members' by the rules of package
 // router, field by field, so that fields unknown here survive. Where a member
 // is missing from a merged document the headers X-Partial-Result and
-// X-Missing-SubClusters say so.
+// X-Missing-SubClusters say so. A change that waits, as the application's home does not answer, is
+// answered with 202 (Accepted); X-Kept is "true" then, and X-Kept-For-SubClusters says for whom it waits.
 package rest

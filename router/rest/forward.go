@@ -286,14 +286,14 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		h.atHome(w, r, id.Attempt.Application, q)
 		return
 	}
-	answer, later, err := server.Signal(r.Context(), h.server, intents.Intent{
+	answer, kept, err := server.Signal(r.Context(), h.server, intents.Intent{
 		Application: id.Attempt.Application, Verb: intents.Signal, User: q.user, Container: id, Command: command,
 	}, q.at)
 	switch {
 	case err != nil:
 		fail(w, r, notFoundText(err, id.Attempt.Application))
-	case later:
-		write(w, r, http.StatusAccepted, fmt.Appendf(nil, `{"signal":%q}`, name))
+	case kept != nil:
+		writeKept(w, r, kept, fmt.Appendf(nil, `{"signal":%q}`, name))
 	default:
 		pass(w, r, answer)
 	}

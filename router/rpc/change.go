@@ -154,7 +154,7 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 			}
 		}
 		i.Verb, i.User = verb, user(ctx)
-		answer, later, err := server.Change(
+		answer, kept, err := server.Change(
 			ctx,
 			h.server,
 			i,
@@ -169,7 +169,7 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 				return m.Client(ctx, remote.Write, user(ctx), c.method, body)
 			},
 		)
-		if err != nil || !later {
+		if err != nil || kept == nil {
 			return answer, err
 		}
 		return proto.Marshal(c.kept(i))

@@ -253,14 +253,14 @@ func (h *Handler) SignalToContainer(
 		_, err := m.Client(ctx, remote.Write, i.User, "signalToContainer", signal)
 		return err == nil, err
 	}
-	_, later, err := server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
+	_, kept, err := server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
 		// Hadoop's refusal of a signal does not say that it is the container that is not there.
 		if _, err := m.Client(ctx, remote.Read, i.User, "getContainerReport", look); err != nil {
 			return false, err
 		}
 		return send(ctx, m)
 	})
-	if errors.Is(err, creel.ErrContainerNotFound) && !later {
+	if errors.Is(err, creel.ErrContainerNotFound) && kept == nil {
 		if _, refused := server.AtHolder(ctx, h.server, i.Application, send); refused == nil {
 			err = nil
 		}

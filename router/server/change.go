@@ -17,13 +17,18 @@ import (
 // recordTime bounds the writing down of an intent whose member did not answer.
 const recordTime = 5 * time.Second
 
+// Kept is a change that waits: it is on record, and routers carry it out later.
+type Kept struct {
+	For []creel.SubclusterID // that did not answer; none: the application is being moved to another home
+}
+
 // Change does what a user wants of an application at its home, and then wherever it
 // has a part: a kill at every member, as one that does not know the application has
 // nothing to end; a move or a priority at those in which it has a UAM. The answer is
 // the home's, and so is the error.
 //
 // A home that does not answer, or from which the application is being moved, leaves the
-// intent on record (later), and routers carry it out when there is a home that can. What
+// intent on record (kept), and routers carry it out when there is a home that can. What
 // the other members have is killed at once; each of them asks whether the user may. Another
 // member that does not take a move or a priority now has it on record too; a UAM that a kill
 // misses ends all the same: its proxy drops it when home says that the attempt is over.
@@ -32,19 +37,24 @@ func Change[T any](
 	s *Server,
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (T, error),
-) (answer T, later bool, err error) {
+) (answer T, kept *Kept, err error) {
 	answer, home, err := AtHome(ctx, s, i.Application, func(ctx context.Context, m *remote.Member) (T, error) {
 		return call(ctx, m, i.Application)
 	})
 	if err != nil {
-		away := errors.Is(err, creel.ErrUnavailable) || busy(err) && s.moving(ctx, i.Application)
-		if s.conf.Intents == nil || !away {
-			return answer, false, err
+		away := errors.Is(err, creel.ErrUnavailable)
+		if s.conf.Intents == nil || !away && !(busy(err) && s.moving(ctx, i.Application)) {
+			return answer, nil, err
 		}
 		if s.record(ctx, i) != nil {
-			return answer, false, err // what the home did is the better answer
+			return answer, nil, err // what the home did is the better answer
 		}
-		later = true
+		kept = &Kept{}
+		if home != nil && away {
+			kept.For = []creel.SubclusterID{home.ID}
+		} else if id, seen := s.HomeSeen(i.Application); seen && away {
+			kept.For = []creel.SubclusterID{id}
+		}
 		s.conf.Log.Warn("what a user asked waits for the application's home", "application", i.Application.String(),
 			"user", i.User, "intent", i.String(), "error", err)
 	}
@@ -58,35 +68,36 @@ func Change[T any](
 			return err == nil, nil
 		})
 		s.counts.Killed.Add(1)
-	} else if !later && s.conf.Intents != nil {
+	} else if kept == nil && s.conf.Intents != nil {
 		s.elsewhere(ctx, i, home.ID, func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
 			_, err := call(ctx, m, app)
 			return err
 		})
 	}
-	return answer, later, nil
+	return answer, kept, nil
 }
 
 // Signal has whoever runs a container of an application send it a signal: home first. Where no
 // member that answers has the container, it may be in one that does not: then the signal is
-// on record for each of these that has a part of the application (later), and routers carry
+// on record for each of these that has a part of the application (kept), and routers carry
 // it out when that is back. The error is home's.
 func Signal[T any](
 	ctx context.Context,
 	s *Server,
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member) (T, error),
-) (answer T, later bool, err error) {
+) (answer T, kept *Kept, err error) {
 	answer, home, silent, err := holder(ctx, s, i.Application, call)
 	if err == nil || s.conf.Intents == nil || len(silent) == 0 {
-		return answer, false, err
+		return answer, nil, err
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	parts, unread := intents.Parts(limited, s.conf.Intents, i.Application, home)
 	if unread != nil {
-		return answer, false, err
+		return answer, nil, err
 	}
+	var waits Kept
 	for _, id := range silent {
 		if i.Member = id; id == home {
 			i.Member = ""
@@ -94,16 +105,16 @@ func Signal[T any](
 			continue
 		}
 		if s.record(ctx, i) != nil {
-			return answer, false, err
+			return answer, nil, err
 		}
-		later = true
+		waits.For = append(waits.For, id)
 		s.conf.Log.Warn("a signal waits for a subcluster", "application", i.Application.String(), "subcluster",
 			string(id), "user", i.User, "intent", i.String(), "error", err)
 	}
-	if later {
-		err = nil
+	if len(waits.For) == 0 {
+		return answer, nil, err
 	}
-	return answer, later, err
+	return answer, &waits, nil
 }
 
 // busy reports whether a member asks to come again, by RPC or by REST.
