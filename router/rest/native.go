@@ -195,7 +195,7 @@ type RebalancerWord struct {
 // AskedDoc is what a user asked while the member that must do it was away.
 type AskedDoc struct {
 	User       string             `json:"user"`
-	Verb       string             `json:"verb"`             // kill, move, priority, timeouts, fail
+	Verb       string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
 	What       string             `json:"what"`             // in words
 	Member     creel.SubclusterID `json:"member,omitempty"` // none: the home
 	Refused    string             `json:"refused,omitempty"`

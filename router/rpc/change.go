@@ -193,10 +193,7 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 	}
 	c, ok := changes[i.Verb]
 	if !ok {
-		return false, &creel.Error{
-			Kind: creel.ErrInvalidRequest,
-			What: fmt.Sprintf("%q is no verb of this router", i.Verb),
-		}
+		return false, fmt.Errorf("%q: %w", i.Verb, intents.ErrUnknownVerb)
 	}
 	request, err := proto.Marshal(c.request(yarnpb.FromApplicationID(i.Application), i))
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 	"go.uber.org/goleak"
@@ -542,4 +544,11 @@ func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
 		t.Error(err)
 	}
 	refused("bob")
+}
+
+// A verb of another version's is no refusal of the member's, which is not asked.
+func TestAnIntentWithAnUnknownVerbIsNotRefused(t *testing.T) {
+	if _, err := rpc.CarryOut(t.Context(), nil, intents.Intent{Verb: "suspend"}); !errors.Is(err, intents.ErrUnknownVerb) {
+		t.Errorf("a verb that this version does not know: %v", err)
+	}
 }

@@ -13,6 +13,8 @@
 // needed. The member decides whether the user may: nothing is decided here. A refusal
 // stays on record for RefusedFor, so that the user can be told.
 //
+// A router leaves an intent whose verb it does not know to those of other versions that do.
+//
 // A state store that comes back empty has lost what was recorded: the user asks
 // again.
 package intents
@@ -110,7 +112,10 @@ func (i *Intent) String() string {
 		}
 		return fmt.Sprintf("signal %s to %s", i.Container, name)
 	}
-	return string(i.Verb)
+	if i.Verb == Kill {
+		return string(i.Verb)
+	}
+	return string(i.Verb) + " (this version does not know how)"
 }
 
 func (i *Intent) name() string {

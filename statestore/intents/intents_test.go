@@ -3,10 +3,14 @@
 package intents_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,6 +34,7 @@ type federation struct {
 	asked  []intents.Intent
 	at     []creel.SubclusterID // of each
 	answer func() (bool, error)
+	log    bytes.Buffer // of the loop; warnings
 }
 
 func start(t *testing.T) (*federation, context.Context) {
@@ -59,6 +64,7 @@ func start(t *testing.T) (*federation, context.Context) {
 			f.asked, f.at = append(f.asked, i), append(f.at, m.ID)
 			return f.answer()
 		},
+		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	go func() { _ = loop.Run(ctx) }()
 	return f, ctx
@@ -190,6 +196,63 @@ func TestARefusalIsToldForAnHour(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if n := waiting(t, f); n != 0 {
 			t.Errorf("%d are told after more than an hour", n)
+		}
+	})
+}
+
+// An intent of another version, with a verb that is not known here, waits for a router that knows it, is
+// told once, and goes with the application's record.
+func TestAnUnknownVerbIsLeftToThoseWhoKnowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateActive, func() (bool, error) {
+			return false, fmt.Errorf("%q: %w", "suspend", intents.ErrUnknownVerb)
+		})
+		suspend := statestore.DocumentWrite{
+			Class: "intents", Name: app.String() + "/ann/suspend", Data: []byte(`{"until":"tomorrow"}`), Author: "ann",
+		}
+		if _, err := f.store.PutDocument(ctx, suspend); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		set, err := f.store.Documents(ctx, suspend.Class)
+		if err != nil || len(set.Documents) != 1 || string(set.Documents[0].Data) != string(suspend.Data) {
+			t.Fatalf("of the intent is left: %+v, %v", set.Documents, err)
+		}
+		list, err := intents.Waiting(ctx, f.store, app)
+		if err != nil || len(list) != 1 || list[0].String() != "suspend (this version does not know how)" {
+			t.Errorf("it waits as %v, %v", list, err)
+		}
+		if log := f.log.String(); strings.Count(log, "left to routers of another version") != 1 {
+			t.Errorf("not told once:\n%s", log)
+		}
+		if err := f.store.Forget(ctx, app, "a", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d wait for an application without a record", n)
+		}
+	})
+}
+
+// What cannot be read, as a newer version may write it, is left to others for as long as a refusal is told.
+func TestWhatCannotBeReadGoesAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		odd := statestore.DocumentWrite{
+			Class: "intents", Name: app.String() + "/kill/a/b/c", Data: []byte(`{}`), Author: "ann",
+		}
+		if _, err := f.store.PutDocument(ctx, odd); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{1, 0} {
+			time.Sleep(59 * time.Minute)
+			set, err := f.store.Documents(ctx, odd.Class)
+			if err != nil || len(set.Documents) != want {
+				t.Errorf("%d are there, want %d, %v", len(set.Documents), want, err)
+			}
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -14,12 +15,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
+// ErrUnknownVerb is for an intent of another version, with a verb that this one cannot carry out.
+var ErrUnknownVerb = errors.New("this version does not know the verb")
+
 // Config of a Loop. View and Do are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
 	// Do asks a member to do what a user wants, in the user's name, and reports
 	// whether it is done there. creel.ErrUnavailable: the member did not answer;
-	// creel.ErrBusy: it asks to come again; any other error is its refusal.
+	// creel.ErrBusy: it asks to come again; ErrUnknownVerb: this version cannot ask it; any
+	// other error is its refusal.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
 	// Moving reports whether an application is on its way to another home, which does not
 	// know it yet; nil: none is.
@@ -32,6 +37,7 @@ type Config struct {
 type Loop struct {
 	store Store
 	cfg   Config
+	left  map[string]int64 // versions of the documents that the log has been told are left to others
 }
 
 // New makes a Loop.
@@ -42,7 +48,7 @@ func New(store Store, cfg Config) *Loop {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Loop{store: store, cfg: cfg}
+	return &Loop{store: store, cfg: cfg, left: map[string]int64{}}
 }
 
 // Run goes on until ctx ends, then returns nil.
@@ -71,11 +77,17 @@ func (l *Loop) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(l.left, func(name string, version int64) bool {
+		d, there := set.Find(name)
+		return !there || d.Version != version
+	})
 	for d := range byTime(set) {
 		i, err := read(d, set.Now)
 		if err != nil {
-			l.cfg.Log.Warn("a recorded intent cannot be read, and goes", "name", d.Name, "error", err)
-			l.write(ctx, d, nil)
+			if set.Now.Sub(d.Time) > RefusedFor { // until then a router of another version may read it
+				l.cfg.Log.Warn("a recorded intent cannot be read, and goes", "name", d.Name, "error", err)
+				l.write(ctx, d, nil)
+			}
 			continue
 		}
 		if i.Refused != "" {
@@ -124,6 +136,11 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 	done, err := l.cfg.Do(ctx, m, there)
 	switch {
 	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy): // later
+	case errors.Is(err, ErrUnknownVerb):
+		if _, told := l.left[d.Name]; !told {
+			l.left[d.Name] = d.Version
+			l.cfg.Log.Warn("a recorded intent is left to routers of another version", append(attrs, "error", err)...)
+		}
 	case errors.Is(err, creel.ErrApplicationNotFound):
 		if l.cfg.Moving != nil {
 			if moving, err := l.cfg.Moving(ctx, i.Application); err != nil || moving {
