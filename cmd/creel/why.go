@@ -173,6 +173,11 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			)
 			continue
 		}
+		if a.Doubted != "" {
+			fmt.Fprintf(w, "%s asked to %s: %s did not know the container %.0f s ago, and is asked again, as the "+
+				"container's node may not have registered there yet: %s\n", a.User, a.What, at, a.AgeSeconds, a.Doubted)
+			continue
+		}
 		fmt.Fprintf(w, "%s asked %.0f s ago to %s: %s did not answer, and is told when it does\n",
 			a.User, a.AgeSeconds, a.What, at)
 	}

@@ -255,6 +255,11 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 	if r := call(t, one, "POST", path+"nonsense"+asAlice, ""); r.status != 503 {
 		t.Errorf("a command that only its subcluster can refuse: %d %s", r.status, r.body)
 	}
+	absent := creel.NewContainerID(worker.Attempt, worker.Epoch(), 1000)
+	other := base + "/containers/" + absent.String() + "/signal/"
+	if r := call(t, one, "POST", other+"GRACEFUL_SHUTDOWN"+asAlice, ""); r.status != 202 {
+		t.Errorf("of a container that nobody knows, while its subcluster is away: %d %s", r.status, r.body)
+	}
 	why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
 	if !strings.Contains(why, "signal "+worker.String()+" to OUTPUT_THREAD_DUMP") {
 		t.Errorf("why lacks the last word: %s", why)
@@ -263,8 +268,11 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 	f.Until("its node is told", func() bool {
 		return slices.Contains(heartbeat(), rm.Signal{Container: worker, Command: 1})
 	})
-	f.Until("nothing waits any more", func() bool {
-		return !strings.Contains(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body, `"asked":[{`)
+	f.Until("nothing else waits than the other, which its subcluster may come to know", func() bool {
+		why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
+		return strings.Count(why, `"what":"signal `) == 1 && strings.Contains(why, `"what":"signal `+absent.String()) &&
+			strings.Contains(why, `"doubted":"`) && strings.Contains(why, "absent container") &&
+			!strings.Contains(why, `"refused"`)
 	})
 	nobody := creel.ContainerID{Attempt: worker.Attempt, ID: worker.ID + 1000}
 	path = base + "/containers/" + nobody.String() + "/signal/"

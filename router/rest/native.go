@@ -194,12 +194,14 @@ type RebalancerWord struct {
 
 // AskedDoc is what a user asked while the member that must do it was away.
 type AskedDoc struct {
-	User       string             `json:"user"`
-	Verb       string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
-	What       string             `json:"what"`             // in words
-	Member     creel.SubclusterID `json:"member,omitempty"` // none: the home
-	Refused    string             `json:"refused,omitempty"`
-	AgeSeconds float64            `json:"age_s"` // since it was asked, or refused
+	User   string             `json:"user"`
+	Verb   string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
+	What   string             `json:"what"`             // in words
+	Member creel.SubclusterID `json:"member,omitempty"` // none: the home
+	// Doubted is what the member said, which may not know the container yet, and is asked again.
+	Doubted    string  `json:"doubted,omitempty"`
+	Refused    string  `json:"refused,omitempty"`
+	AgeSeconds float64 `json:"age_s"` // since it was asked, or doubted first, or refused
 }
 
 // TryDoc is one member a submission was offered to.

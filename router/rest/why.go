@@ -56,7 +56,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, i := range asked {
 		doc.Asked = append(doc.Asked, AskedDoc{User: i.User, Verb: string(i.Verb), What: i.String(), Member: i.Member,
-			Refused: i.Refused, AgeSeconds: i.Age.Seconds()})
+			Doubted: i.Doubted, Refused: i.Refused, AgeSeconds: i.Age.Seconds()})
 	}
 	if home != nil {
 		doc.Waits, err = h.waits(r, app, home)

@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -176,6 +177,15 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 	}
 }
 
+// absentContainer tells the refusal of a signal to a container that a ResourceManager does not know: of
+// Hadoop's and of creel's, it has no class of its own, and this text.
+func absentContainer(err error) error {
+	if errors.Is(err, creel.ErrInvalidRequest) && strings.Contains(err.Error(), "absent container") {
+		return &creel.Error{Kind: creel.ErrContainerNotFound, What: err.Error()}
+	}
+	return err
+}
+
 // CarryOut asks a member to do what was kept, in its user's name, and reports whether
 // it is done there: a kill is when the application has ended. It is what the loop over
 // recorded intents makes.
@@ -189,7 +199,7 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 			return false, err
 		}
 		_, err = m.Client(ctx, remote.Write, i.User, "signalToContainer", request)
-		return err == nil, err
+		return err == nil, absentContainer(err)
 	}
 	c, ok := changes[i.Verb]
 	if !ok {

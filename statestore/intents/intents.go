@@ -9,9 +9,10 @@
 // that gave it; a later word of the same user takes the place of the earlier one.
 // Every router carries intents out: it makes the call at the member in the user's
 // name, until the member says that it is done, or that it does not know the
-// application, or refuses. Each verb is made twice without harm, so no lease is
-// needed. The member decides whether the user may: nothing is decided here. A refusal
-// stays on record for RefusedFor, so that the user can be told.
+// application, or refuses. A signal to a container that it does not know is refused when it
+// says so still after DoubtFor: its node may not have registered again yet. Each verb is
+// made twice without harm, so no lease is needed. The member decides whether the user may:
+// nothing is decided here. A refusal stays on record for RefusedFor, so that the user can be told.
 //
 // A router leaves an intent whose verb it does not know to those of other versions that do.
 //
@@ -42,6 +43,11 @@ const most = 10_000
 
 // tries bounds how often a record that others write at the same time is written.
 const tries = 5
+
+// DoubtFor is how long a member that is back is asked again to signal a container that it says it does not
+// know: a ResourceManager that has started again hears of a container when its node registers, and gives
+// nodes up after this time (yarn.nm.liveness-monitor.expiry-interval-ms) unless it is told another.
+const DoubtFor = 10 * time.Minute
 
 // RefusedFor is how long a refused intent can be read, by the store's clock.
 const RefusedFor = time.Hour
@@ -86,9 +92,27 @@ type Intent struct {
 	Container   creel.ContainerID `json:"container,omitzero"`
 	Command     int32             `json:"command,omitempty"` // its number in YARN's protocol
 
+	Doubted string        `json:"doubted,omitempty"` // what the member said that may not know the container yet
 	Refused string        `json:"refused,omitempty"` // why the member will not
-	Asked   time.Time     `json:"-"`                 // or refused; store's clock
+	Asked   time.Time     `json:"-"`                 // or doubted first, or refused; store's clock
 	Age     time.Duration `json:"-"`                 // since then, by the store's clock
+}
+
+// heard is what becomes of an intent on record by what the member said; "" is silence. A signal to a
+// container that the member does not know is doubted first, and refused when DoubtFor has passed since: by the
+// store's clock, so that it is the same for all routers. A member that is away again has to be back again.
+func (i Intent) heard(unknown bool, said string) Intent {
+	switch {
+	case said == "":
+		i.Doubted = ""
+	case i.Verb != Signal || !unknown:
+		i.Doubted, i.Refused = "", said
+	case i.Doubted == "":
+		i.Doubted = said
+	case i.Age >= DoubtFor:
+		i.Doubted, i.Refused = "", said
+	}
+	return i
 }
 
 func (i *Intent) String() string {

@@ -257,6 +257,88 @@ func TestWhatCannotBeReadGoesAfterAnHour(t *testing.T) {
 	})
 }
 
+// A ResourceManager that is back knows a container when its node has registered: until it has had the time to,
+// its word that there is no such container is not final; nor is it when it was away again meanwhile.
+func TestASignalWaitsForTheNodeOfItsContainer(t *testing.T) {
+	signal := intents.Intent{
+		Application: app, User: "ann", Verb: intents.Signal, Command: 2,
+		Container: creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, 0, 3),
+	}
+	absent := func() (bool, error) {
+		return false, &creel.Error{Kind: creel.ErrContainerNotFound, What: "an absent container"}
+	}
+	for what, story := range map[string]struct {
+		then             func(f *federation) // after five minutes
+		doubted, refused bool                // six minutes after that
+		waits            int
+	}{
+		"its node registers": {then: func(f *federation) {
+			f.is(subcluster.StateActive, func() (bool, error) { return true, nil })
+		}},
+		"it never does": {then: func(*federation) {}, refused: true, waits: 1},
+		"the member is lost again, and back": {then: func(f *federation) {
+			f.is(subcluster.StateLost, nil)
+			time.Sleep(time.Minute)
+			f.is(subcluster.StateActive, nil)
+		}, doubted: true, waits: 1},
+		"the member is silent for a while": {then: func(f *federation) {
+			f.is(subcluster.StateActive, func() (bool, error) { return false, &creel.Error{Kind: creel.ErrUnavailable} })
+			time.Sleep(time.Minute)
+			f.is(subcluster.StateActive, absent)
+		}, doubted: true, waits: 1},
+		"the user may not": {then: func(f *federation) {
+			f.is(subcluster.StateActive, func() (bool, error) {
+				return false, &creel.Error{Kind: creel.ErrNotPermitted, What: "no"}
+			})
+		}, refused: true, waits: 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, ctx := start(t)
+				f.is(subcluster.StateActive, absent)
+				if err := intents.Record(ctx, f.store, signal); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Minute)
+				list, err := intents.Waiting(ctx, f.store, app)
+				if err != nil || len(list) != 1 || list[0].Doubted != "an absent container" || list[0].Refused != "" {
+					t.Fatalf("while its node may register: %+v, %v", list, err)
+				}
+				story.then(f)
+				time.Sleep(6 * time.Minute)
+				list, err = intents.Waiting(ctx, f.store, app)
+				if err != nil || len(list) != story.waits {
+					t.Fatalf("%d wait, want %d, %v", len(list), story.waits, err)
+				}
+				for _, i := range list {
+					if (i.Refused != "") != story.refused || (i.Doubted != "") != story.doubted {
+						t.Errorf("it waits as %+v", i)
+					}
+				}
+				if story.waits == 0 {
+					calls := f.calls()
+					time.Sleep(time.Minute)
+					if again := f.calls(); len(again) != len(calls) {
+						t.Errorf("it is made again %d times", len(again)-len(calls))
+					}
+				}
+			})
+		})
+	}
+	// A kill that a member answers like that is refused as ever.
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateActive, absent)
+		if err := intents.Record(ctx, f.store, kill("ann", "")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if list, err := intents.Waiting(ctx, f.store, app); err != nil || len(list) != 1 || list[0].Refused == "" {
+			t.Errorf("a kill: %+v, %v", list, err)
+		}
+	})
+}
+
 // A user's later word takes the place of the earlier one; words on other matters, and of other
 // users, stand beside it, and are carried out in the order in which they came.
 func TestTheLastWordCounts(t *testing.T) {

@@ -24,7 +24,7 @@ type Config struct {
 	// Do asks a member to do what a user wants, in the user's name, and reports
 	// whether it is done there. creel.ErrUnavailable: the member did not answer;
 	// creel.ErrBusy: it asks to come again; ErrUnknownVerb: this version cannot ask it; any
-	// other error is its refusal.
+	// other error is its refusal, creel.ErrContainerNotFound one that may be too early.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
 	// Moving reports whether an application is on its way to another home, which does not
 	// know it yet; nil: none is.
@@ -124,6 +124,7 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 	}
 	m, ok := view.Member(at)
 	if !ok || !m.State.Alive() {
+		l.hear(ctx, d, i, i.heard(false, ""))
 		return nil
 	}
 	attrs = append(attrs, "subcluster", string(at))
@@ -135,7 +136,9 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 	}
 	done, err := l.cfg.Do(ctx, m, there)
 	switch {
-	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy): // later
+	case errors.Is(err, creel.ErrBusy): // later
+	case errors.Is(err, creel.ErrUnavailable):
+		l.hear(ctx, d, i, i.heard(false, ""))
 	case errors.Is(err, ErrUnknownVerb):
 		if _, told := l.left[d.Name]; !told {
 			l.left[d.Name] = d.Version
@@ -150,10 +153,12 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 		l.cfg.Log.Info("a recorded intent is over: the subcluster does not know the application", attrs...)
 		l.write(ctx, d, nil)
 	case err != nil:
-		l.cfg.Log.Warn("a recorded intent is refused by the subcluster that must carry it out",
-			append(attrs, "error", err)...)
-		i.Refused = err.Error()
-		l.write(ctx, d, &i)
+		now := i.heard(errors.Is(err, creel.ErrContainerNotFound), err.Error())
+		if now.Refused != "" {
+			l.cfg.Log.Warn("a recorded intent is refused by the subcluster that must carry it out",
+				append(attrs, "error", err)...)
+		}
+		l.hear(ctx, d, i, now)
 	case done:
 		if i.Member == "" {
 			if err := Elsewhere(ctx, l.store, i, home); err != nil {
@@ -164,6 +169,13 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 		l.write(ctx, d, nil)
 	}
 	return nil
+}
+
+// hear writes down what has become of an intent, if that is anything new.
+func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent) {
+	if was.Doubted != is.Doubted || was.Refused != is.Refused {
+		l.write(ctx, d, &is)
+	}
 }
 
 // Elsewhere records an intent that its home has carried out for every other member
