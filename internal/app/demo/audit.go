@@ -59,6 +59,8 @@ func (a *auditor) broke(format string, args ...any) {
 // queueUse is one queue over all subclusters.
 type queueUse struct {
 	guaranteed, used, demand creel.Resource
+	// needs is what each user has and asks for: AMs in line are not asked for yet.
+	needs map[string]creel.Resource
 }
 
 // look asks all ResourceManagers once. One that is down keeps its last counts.
@@ -71,6 +73,7 @@ func (a *auditor) look(ctx context.Context) {
 		var ended, running int64
 		sums := map[creel.QueuePath]creel.Resource{} // of what the queues below each use
 		var parents []rm.QueueView
+		var living []*rm.AppView
 		err := daemon.Service.Server.Query(ask, func(m *rm.Machine, _ time.Time) {
 			broken = m.Audit()
 			for v := range m.Apps {
@@ -80,6 +83,9 @@ func (a *auditor) look(ctx context.Context) {
 					ended++
 				default:
 					running++
+				}
+				if !v.Over {
+					living = append(living, v)
 				}
 			}
 			cluster := m.Cluster()
@@ -92,12 +98,17 @@ func (a *auditor) look(ctx context.Context) {
 				}
 				u := queues[q.Path]
 				if u == nil {
-					u = &queueUse{}
+					u = &queueUse{needs: map[string]creel.Resource{}}
 					queues[q.Path] = u
 				}
 				u.guaranteed = u.guaranteed.Add(q.Guaranteed)
 				u.used = u.used.Add(q.Used)
 				u.demand = u.demand.Add(q.Used).Add(q.Pending)
+			}
+			for _, v := range living {
+				if u := queues[v.Queue]; u != nil {
+					u.needs[v.User] = u.needs[v.User].Add(v.Used).Add(v.Pending)
+				}
 			}
 		})
 		cancel()
@@ -135,6 +146,7 @@ func (a *auditor) look(ctx context.Context) {
 		}
 	}
 	byDocument(queues, tree)
+	withinLimits(queues, tree)
 	a.shortfalls(queues, total, now)
 }
 
@@ -148,6 +160,24 @@ func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 		if q := tree.Find(path); q != nil && !q.Guarantee.IsZero() {
 			u.guaranteed = q.Guarantee
 		}
+	}
+}
+
+// withinLimits counts as asked for only what the federation's limits of users let be granted.
+func withinLimits(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
+	if tree == nil {
+		return
+	}
+	for path, u := range queues {
+		q := tree.Find(path)
+		if q == nil || !q.UserLimited() {
+			continue
+		}
+		var most creel.Resource
+		for _, needs := range u.needs {
+			most = most.Add(needs.Min(q.UserLimit))
+		}
+		u.demand = u.demand.Min(most).Max(u.used)
 	}
 }
 

@@ -147,6 +147,31 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	}
 }
 
+// A queue is owed only what its users may have in the federation.
+func TestWhatUsersLimitsHoldBackIsNotOwed(t *testing.T) {
+	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","user_limit":{"memory":100,"vcores":100}}]}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(n int64) creel.Resource { return creel.NewResource(n, n) }
+	for _, c := range []struct {
+		needs map[string]creel.Resource
+		want  int64
+	}{
+		{map[string]creel.Resource{"ann": of(900)}, 100},
+		{map[string]creel.Resource{"ann": of(850), "bob": of(50)}, 150},
+		{map[string]creel.Resource{"ann": of(450), "bob": of(450)}, 200},
+	} {
+		u := &queueUse{used: of(80), demand: of(900), needs: c.needs}
+		if withinLimits(map[creel.QueuePath]*queueUse{"root.a": u}, nil); !u.demand.Equal(of(900)) {
+			t.Errorf("without a document it is owed up to %v", u.demand)
+		}
+		if withinLimits(map[creel.QueuePath]*queueUse{"root.a": u}, tree); !u.demand.Equal(of(c.want)) {
+			t.Errorf("where users need %v it is owed up to %v, wanted %d of each", c.needs, u.demand, c.want)
+		}
+	}
+}
+
 // What the federation's document guarantees counts, whatever the members' capacities are by the plan of the moment.
 func TestWhatTheFederationGuaranteesIsByItsDocument(t *testing.T) {
 	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","guarantee":{"memory":300,"vcores":300}},`+

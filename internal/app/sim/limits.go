@@ -146,17 +146,21 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	}
 }
 
-// grantable is what of a queue's demand its users' limits in the federation allow, summed;
-// false if they have none.
+// grantable is what a queue has and asks for as far as its users' limits in the federation allow
+// each of them, summed; false if they have none. What AMs need whose applications are in line is
+// not asked for yet.
 func (a *auditor) grantable(queue creel.QueuePath) (out creel.Resource, limited bool) {
 	limits := a.limits()
 	for i := range limits {
 		if q := &limits[i]; q.Path == queue && q.UserLimited() {
 			needs := map[string]creel.Resource{}
 			for _, c := range a.w.clusters {
-				if c.up {
-					for _, u := range c.m.UserUses(queue, "") {
-						needs[u.User] = needs[u.User].Add(u.Needs)
+				if !c.up {
+					continue
+				}
+				for v := range c.m.Apps {
+					if v.Queue == queue && !v.Over {
+						needs[v.User] = needs[v.User].Add(c.counted(v.Used)).Add(c.counted(v.Pending))
 					}
 				}
 			}

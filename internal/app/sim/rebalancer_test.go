@@ -235,7 +235,7 @@ func TestPlannedRunsHaveTheTimesOfTheDaemons(t *testing.T) {
 // They lack less, too, on a recorded day under federation-wide limits, with the times of the
 // daemons: what docs/bench/rebalancer.md has, made short.
 func TestThePlanUnderLimitsIsBetterThanNone(t *testing.T) {
-	const members, seeds = 5, 4 // of two the figure is chance; of eight it is 0.5
+	const members, seeds = 5, 4 // of two the figure is chance; of four it is 0.26 of one, and so of eight
 	weights := make([]string, members)
 	for i := range weights {
 		weights[i] = fmt.Sprintf(`%q:%v`, MemberID(i), 1/float64(int(1)<<i))
@@ -267,7 +267,7 @@ func TestThePlanUnderLimitsIsBetterThanNone(t *testing.T) {
 			}
 		}
 	}
-	if with > without*9/10 {
+	if with > without/2 {
 		t.Errorf("queues lack %.2f%% of their entitlement with the plan and %.2f%% without", 100*with, 100*without)
 	}
 }
