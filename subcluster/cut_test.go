@@ -60,8 +60,15 @@ func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 				for _, label := range []string{"", "gpu"} {
 					size := rapid.Int64Range(-1, 1).Draw(t, string(q)+label)
 					if size >= 0 {
-						l.Queues = append(l.Queues, subcluster.QueueLoad{Queue: q, Label: label,
-							Capacity: creel.Resource{MemoryMB: 5}.With("fpga", size)})
+						row := subcluster.QueueLoad{
+							Queue: q, Label: label, Capacity: creel.Resource{MemoryMB: 5}.With("fpga", size),
+						}
+						if size > 0 {
+							most, each := creel.NewResource(9, 2), creel.NewResource(4, 1)
+							row.Most, row.EachUser = &most, &each
+							row.Users = []subcluster.UserLoad{{User: "ann", Used: each, Pending: most, Most: each}}
+						}
+						l.Queues = append(l.Queues, row)
 					}
 				}
 			}
@@ -102,7 +109,13 @@ func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 func rows(l subcluster.Load, leaves []string) (out []string) {
 	for _, q := range l.Queues {
 		if slices.Contains(leaves, q.Queue.Leaf()) {
-			out = append(out, fmt.Sprintf("%+v", q))
+			text := ""
+			for _, limit := range []**creel.Resource{&q.Most, &q.EachUser} {
+				if *limit != nil {
+					text, *limit = text+" "+(*limit).String(), nil
+				}
+			}
+			out = append(out, fmt.Sprintf("%+v", q)+text)
 		}
 	}
 	return out

@@ -127,6 +127,26 @@ type QueueLoad struct {
 	// Planned is what by the federation's plan holds there instead of Capacity, which is
 	// what is configured; nil: nothing does.
 	Planned *creel.Resource
+	// Most is what it may use there at most, by its own maximum and those of the queues above it;
+	// nil: all there is, or it is not told.
+	Most *creel.Resource
+	// EachUser is what one user of a leaf may use there at most; nil: as much as the queue, or it is
+	// not told. Users are those of whose pending asks a limit holds some back, and may be others.
+	EachUser *creel.Resource
+	Users    []UserLoad
+}
+
+// UserLoad is what a user uses of a queue in one member and waits for, as part of its Used and
+// Pending, and may use of it there at most by the member's limits and the member's part of a limit of
+// the federation.
+type UserLoad struct {
+	User                string
+	Used, Pending, Most creel.Resource
+}
+
+// Granted is what of Pending the limit lets be granted there.
+func (u *UserLoad) Granted() creel.Resource {
+	return u.Pending.Min(u.Most.Sub(u.Used)).Max(creel.Resource{})
 }
 
 // QueueOn is a queue on the nodes of a label, "" for those without one.
@@ -234,7 +254,61 @@ type queueJSON struct {
 	AppsPending int64        `json:"appsPending"`
 	AppsRunning int64        `json:"appsRunning"`
 
-	Planned *resourceJSON `json:"planned,omitempty"`
+	Planned  *resourceJSON `json:"planned,omitempty"`
+	Most     *resourceJSON `json:"most,omitempty"`
+	EachUser *resourceJSON `json:"eachUser,omitempty"`
+	Users    []userJSON    `json:"users,omitempty"`
+}
+
+type userJSON struct {
+	User    string       `json:"user"`
+	Used    resourceJSON `json:"used"`
+	Pending resourceJSON `json:"pending"`
+	Most    resourceJSON `json:"most"`
+}
+
+// form is how a queue is written.
+func (q *QueueLoad) form() queueJSON {
+	optional := func(r *creel.Resource) *resourceJSON {
+		if r == nil {
+			return nil
+		}
+		j := toJSON(*r)
+		return &j
+	}
+	j := queueJSON{
+		Queue: string(q.Queue), Label: q.Label, Capacity: toJSON(q.Capacity), Used: toJSON(q.Used),
+		Pending: toJSON(q.Pending), Free: toJSON(q.Free), AppsPending: q.AppsPending, AppsRunning: q.AppsRunning,
+		Planned: optional(q.Planned), Most: optional(q.Most), EachUser: optional(q.EachUser),
+	}
+	for _, u := range q.Users {
+		j.Users = append(j.Users, userJSON{u.User, toJSON(u.Used), toJSON(u.Pending), toJSON(u.Most)})
+	}
+	return j
+}
+
+// queue is what was written.
+func (j *queueJSON) queue() (QueueLoad, error) {
+	path, err := creel.ParseQueuePath(j.Queue)
+	if err != nil {
+		return QueueLoad{}, err
+	}
+	optional := func(j *resourceJSON) *creel.Resource {
+		if j == nil {
+			return nil
+		}
+		r := j.resource()
+		return &r
+	}
+	q := QueueLoad{
+		Queue: path, Label: j.Label, Capacity: j.Capacity.resource(), Used: j.Used.resource(),
+		Pending: j.Pending.resource(), Free: j.Free.resource(), AppsPending: j.AppsPending, AppsRunning: j.AppsRunning,
+		Planned: optional(j.Planned), Most: optional(j.Most), EachUser: optional(j.EachUser),
+	}
+	for _, u := range j.Users {
+		q.Users = append(q.Users, UserLoad{u.User, u.Used.resource(), u.Pending.resource(), u.Most.resource()})
+	}
+	return q, nil
 }
 
 type resourceJSON struct {
@@ -270,25 +344,8 @@ func (l *Load) JSON() ([]byte, error) {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 		}
-		for _, q := range l.Queues {
-			c.Queues = append(
-				c.Queues,
-				queueJSON{
-					string(q.Queue),
-					q.Label,
-					toJSON(q.Capacity),
-					toJSON(q.Used),
-					toJSON(q.Pending),
-					toJSON(q.Free),
-					q.AppsPending,
-					q.AppsRunning,
-					nil,
-				},
-			)
-			if q.Planned != nil {
-				planned := toJSON(*q.Planned)
-				c.Queues[len(c.Queues)-1].Planned = &planned
-			}
+		for i := range l.Queues {
+			c.Queues = append(c.Queues, l.Queues[i].form())
 		}
 	}
 	for _, p := range l.Preempted {
@@ -347,29 +404,12 @@ func ParseLoad(data []byte) (Load, error) {
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {
 		return bad(err.Error())
 	}
-	for _, q := range j.Creel.Queues {
-		path, err := creel.ParseQueuePath(q.Queue)
+	for i := range j.Creel.Queues {
+		q, err := j.Creel.Queues[i].queue()
 		if err != nil {
 			return bad(err.Error())
 		}
-		l.Queues = append(
-			l.Queues,
-			QueueLoad{
-				path,
-				q.Label,
-				q.Capacity.resource(),
-				q.Used.resource(),
-				q.Pending.resource(),
-				q.Free.resource(),
-				q.AppsPending,
-				q.AppsRunning,
-				nil,
-			},
-		)
-		if q.Planned != nil {
-			planned := q.Planned.resource()
-			l.Queues[len(l.Queues)-1].Planned = &planned
-		}
+		l.Queues = append(l.Queues, q)
 	}
 	for _, p := range j.Creel.Preempted {
 		path, err := creel.ParseQueuePath(p.Queue)

@@ -33,7 +33,8 @@ type Reading struct {
 // with creel's queue figures, and the queues above them. Members without such
 // figures (Hadoop's) are left out. It is of nodes without a label (ReadPools: with one). What a queue waits for is
 // counted once and may run in any of its members: proxies ask elsewhere for what
-// waits, and routers choose homes for what comes.
+// waits, and routers choose homes for what comes. A member makes room only for what of it limits
+// of users and its own maxima let be granted there (WantedOf).
 func Read(view *subcluster.View, tree *Tree) *Reading {
 	r := &Reading{Tree: tree, Preempted: map[creel.SubclusterID][]subcluster.PreemptionSpent{}}
 	var status []*subcluster.Status
@@ -59,29 +60,39 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 	for l, path := range r.Queues {
 		leaf := Leaf{Above: r.above(path)}
 		leaf.Guarantee, leaf.Weight, leaf.Maximum = r.promises(path, guarantees[path])
+		rows := rowsOf(path, status)
 		pending := 0.0
-		for _, m := range status {
-			if load := m.Load.Find(path); load != nil {
-				pending += Share(load.Pending, r.Total)
-				leaf.Wants += Share(load.Used, r.Total)
+		for _, x := range rows {
+			if x.QueueLoad != nil {
+				pending += Share(x.Pending, r.Total)
+				leaf.Wants += Share(x.Used, r.Total)
 			}
 		}
+		wanted := WantedOf(r.Tree.Find(path), rows)
 		leaf.Wants += pending
 		r.Leaves = append(r.Leaves, leaf)
-		for m, s := range status {
-			load := s.Load.Find(path)
-			if load == nil {
+		for m, x := range rows {
+			if x.QueueLoad == nil {
 				continue
 			}
-			use := Share(load.Used, r.Total)
+			use := Share(x.Used, r.Total)
 			if want := min(use+pending, r.Input.Members[m]); want > 0 {
 				r.Pairs = append(r.Pairs, Pair{
-					Leaf: int32(l), Member: int32(m), Demand: want, Use: use, Waits: Share(load.Pending, r.Total),
+					Leaf: int32(l), Member: int32(m), Demand: want, Use: use, Waits: Share(wanted.Here[m], r.Total),
 				})
 			}
 		}
 	}
 	return r
+}
+
+// rowsOf are the rows of a queue of members.
+func rowsOf(path creel.QueuePath, status []*subcluster.Status) []MemberLoad {
+	rows := make([]MemberLoad, len(status))
+	for i, m := range status {
+		rows[i] = MemberLoad{m.Load.Find(path), m.Load.Metrics.Total()}
+	}
+	return rows
 }
 
 // findQueues lists the leaves and the parents of the members, and returns what

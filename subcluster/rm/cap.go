@@ -78,3 +78,25 @@ func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
 	}
 	return out
 }
+
+// UserWaits is what a user of a queue uses and waits for, and may come to here at most.
+type UserWaits struct {
+	User                string
+	Used, Pending, Most creel.Resource
+}
+
+// UsersWait lists by name the users of a leaf of whose waiting asks a limit holds some back, on nodes
+// of a label; each is the most of anybody else. See sched.UsersWait.
+func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
+	q := m.sched.FindOn(path, label)
+	if q == nil {
+		return each, nil
+	}
+	most, waits := m.sched.UsersWait(q)
+	for _, u := range waits {
+		users = append(users, UserWaits{
+			u.Name, m.sizes.Resource(&u.Used), m.sizes.Resource(&u.Pending), m.sizes.Resource(&u.Most),
+		})
+	}
+	return m.sizes.Resource(&most), users
+}

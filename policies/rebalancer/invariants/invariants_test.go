@@ -38,6 +38,7 @@ type scene struct {
 	weights [2]float64 // of root.a
 	plan    int64      // its version
 	hot     int64      // what a user wants whose limit is 10 GB
+	at8     int64      // what of root.a's pending in sc-1 is of a user who has 8 GB there and may have no more
 	taken   bool       // something may be taken back for root.a
 	noPlan  bool
 	before  *subcluster.Plan
@@ -80,6 +81,14 @@ func (s *scene) look() *Look {
 			load.Queues = append(load.Queues, subcluster.QueueLoad{
 				Queue: path, Capacity: gb(50), Used: gb(s.used[m][q]), Pending: gb(s.pending[m][q]), Free: gb(free),
 			})
+			if s.at8 > 0 && m+q == 0 {
+				load.Queues[len(load.Queues)-1].Users = []subcluster.UserLoad{
+					{User: "bob", Used: gb(8), Pending: gb(s.at8), Most: gb(8)},
+				}
+			}
+			if each := gb(0); s.at8 > 0 && m == 1 {
+				load.Queues[len(load.Queues)-1].EachUser = &each
+			}
 		}
 		members = append(members, subcluster.Status{
 			Member: subcluster.Member{ID: id, Version: "creel"}, State: subcluster.StateActive, Load: load,
@@ -205,6 +214,12 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 		},
 		"members ask for that user for what their nodes can give": {
 			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 11 }, 40, []Invariant{NoStarvation},
+		},
+		"members report that all that waits is of a user at a limit": {
+			func(s *scene) { s.used, s.at8 = [2][2]int64{{20, 79}, {15, 85}}, 10 }, 40, []Invariant{NoStarvation},
+		},
+		"a fifth of it is": {
+			func(s *scene) { s.used, s.at8 = [2][2]int64{{20, 79}, {15, 85}}, 2 }, 40, []Invariant{Guarantee, NoStarvation},
 		},
 		"it is so for a minute": {func(s *scene) { s.used[0] = [2]int64{20, 79} }, 6, nil},
 		"it is, and is given a budget": {

@@ -323,8 +323,16 @@ func (r *Reports) sum() {
 			}
 			s := &r.sums[n]
 			s.guaranteed, s.used = s.guaranteed.Add(q.Capacity), s.used.Add(q.Used)
-			s.pending, s.rows = s.pending.Add(q.Pending), append(s.rows, row{m, q})
+			s.rows = append(s.rows, row{m, q})
 		}
+	}
+	for i := range r.sums {
+		s := &r.sums[i]
+		loads := make([]rebalancer.MemberLoad, len(s.rows))
+		for j, w := range s.rows {
+			loads[j] = rebalancer.MemberLoad{QueueLoad: w.load, Size: w.in.Load.Metrics.Total()}
+		}
+		s.pending = rebalancer.WantedOf(r.now.Tree.Find(s.queue), loads).All
 	}
 }
 
@@ -348,7 +356,7 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 }
 
 // heldBack reports whether a limit of users may be what a queue waits for. How much of what waits
-// is of which user is in no report, so nothing is said of its guarantee then.
+// is of which user is in no report of members of earlier versions, so nothing is said of its guarantee then.
 func (r *Reports) heldBack(queue creel.QueuePath) bool {
 	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
 		return u.Each.Queue == queue && u.HoldsBack()

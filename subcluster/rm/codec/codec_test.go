@@ -235,16 +235,7 @@ func TestALoadCountsAMsInLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for acts := m.Actions(nil); len(acts) > 0; acts = m.Actions(nil) {
-			for _, a := range acts {
-				switch a := a.(type) {
-				case rm.SaveApp:
-					m.Saved(now, a.Seq)
-				case rm.SaveAttempt:
-					m.Saved(now, a.Seq)
-				}
-			}
-		}
+		saveAll(m, now)
 	}
 	load := new(Loads).Next(m, now)
 	path := creel.RootQueue.Child(leaf.Name)
@@ -265,5 +256,69 @@ func TestALoadCountsAMsInLine(t *testing.T) {
 	}
 	if mb := load.Metrics.PendingMB; mb != 4096 {
 		t.Errorf("of the cluster it reports %d MB that wait, want 4096", mb)
+	}
+}
+
+// saveAll has all written that a machine wants written.
+func saveAll(m *rm.Machine, now time.Time) {
+	for acts := m.Actions(nil); len(acts) > 0; acts = m.Actions(nil) {
+		for _, a := range acts {
+			switch a := a.(type) {
+			case rm.SaveApp:
+				m.Saved(now, a.Seq)
+			case rm.SaveAttempt:
+				m.Saved(now, a.Seq)
+			}
+		}
+	}
+}
+
+// A queue's row tells its maximum where that is less than all there is, what one user may have where that is less than
+// the queue, and of whom limits hold something back.
+func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
+	conf := rm.Defaults()
+	leaf := &conf.Queues.Root.Children[0]
+	leaf.Capacity, leaf.MaxCapacity, leaf.UserFactor = queues.PercentOf(50), queues.PercentOf(75), 0.5
+	conf.Queues.Root.Children = append(conf.Queues.Root.Children, queues.Queue{
+		Name: "other", Capacity: queues.PercentOf(50), MaxCapacity: queues.PercentOf(100), UserFactor: 100,
+	})
+	m, err := rm.New(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000)
+	_, err = m.RegisterNode(now, &rm.RegisterNode{
+		ID: creel.NodeID{Host: "n1", Port: 1}, HTTPPort: 1, Resource: creel.NewResource(16384, 16),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetUserCaps(now, rm.UserCaps{
+		Queue: "root.default", Limit: creel.NewResource(2048, 2),
+		Each: rm.UserCap{Cap: creel.NewResource(1024, 1), Until: now.Add(time.Minute)},
+	})
+	for i := range 2 { // each AM needs more than everybody's part
+		err := m.Submit(now, &rm.Submission{
+			ID:   creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)},
+			User: "ann", Queue: leaf.Name, AM: rm.Ask{ResourceName: "*", Resource: creel.NewResource(2048, 1), Count: 1},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		saveAll(m, now)
+	}
+	load := (&Loads{}).Next(m, now)
+	q := load.Find("root.default")
+	if q == nil || q.Most == nil || q.EachUser == nil || len(q.Users) != 1 {
+		t.Fatalf("the load tells %+v", q)
+	}
+	if most, each := creel.NewResource(12288, 12), creel.NewResource(5120, 5); !q.Most.Equal(most) || !q.EachUser.Equal(each) {
+		t.Errorf("the queue may have %s and each user %s, want %s and %s", q.Most, q.EachUser, most, each)
+	}
+	if u := q.Users[0]; u.User != "ann" || u.Pending.MemoryMB != 4096 || u.Most.MemoryMB != 1024 || !u.Granted().Fits(u.Most) {
+		t.Errorf("of ann it tells %+v", u)
+	}
+	if other := load.Find("root.other"); other.Most != nil || other.EachUser != nil || other.Users != nil {
+		t.Errorf("of a queue without limits it tells %+v", other)
 	}
 }

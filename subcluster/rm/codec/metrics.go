@@ -72,7 +72,7 @@ type Loads struct {
 	at      time.Time      // which was then
 	wants   creel.Resource // what the cluster used and waited for then
 
-	free map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
+	free, most map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
 }
 
 // Next returns the load now. The rate of grants is that since the last call, 0 at
@@ -90,16 +90,18 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		load.Labels.AMs = m.Config().AMLabel
 	}
 	clear(l.free)
+	clear(l.most)
 	for q := range m.Queues { // parents first
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
 		}
-		load.Queues = append(load.Queues, l.row(&q.QueueView, "", v.Available))
+		load.Queues = append(load.Queues, l.row(m, &q.QueueView, "", v.Available))
 		of := &load.Queues[len(load.Queues)-1]
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
 		for i := range q.Partitions {
 			p := &q.Partitions[i]
-			row := l.row(&p.QueueView, p.Label, p.Guaranteed.Sub(p.Used).Sub(p.Reserved)) // of the root: all there is
+			idle := p.Guaranteed.Sub(p.Used).Sub(p.Reserved) // of the root: all there is
+			row := l.row(m, &p.QueueView, p.Label, idle)
 			if p.Accessible || !row.Used.IsZero() || !row.Pending.IsZero() {
 				load.Queues = append(load.Queues, row)
 			}
@@ -124,7 +126,7 @@ func (l *Loads) Changed(m *rm.Machine) bool {
 }
 
 // row is a queue on the nodes of a label. idle is what is free of them, if it is the root.
-func (l *Loads) row(q *sched.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
+func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
 	room := q.Max.Sub(q.Used).Sub(q.Reserved)
 	if above, has := l.free[subcluster.QueueOn{Queue: q.Parent, Label: label}]; has {
 		room = room.Min(above)
@@ -146,7 +148,33 @@ func (l *Loads) row(q *sched.QueueView, label string, idle creel.Resource) subcl
 	if q.Planned != nil {
 		row.Planned = &q.Planned.Amount
 	}
+	l.limits(m, q, &row)
 	return row
+}
+
+// limits puts into a row what limits the queue and its users have there.
+func (l *Loads) limits(m *rm.Machine, q *sched.QueueView, row *subcluster.QueueLoad) {
+	most := q.Max
+	if above, has := l.most[subcluster.QueueOn{Queue: q.Parent, Label: row.Label}]; has {
+		most = most.Min(above)
+		if !l.most[subcluster.QueueOn{Queue: creel.RootQueue, Label: row.Label}].Fits(most) {
+			row.Most = &most
+		}
+	}
+	if !q.Leaf {
+		if l.most == nil {
+			l.most = map[subcluster.QueueOn]creel.Resource{}
+		}
+		l.most[subcluster.QueueOn{Queue: q.Path, Label: row.Label}] = most
+		return
+	}
+	each, users := m.UsersWait(q.Path, row.Label)
+	if !most.Fits(each) {
+		row.EachUser = &each
+	}
+	for _, u := range users {
+		row.Users = append(row.Users, subcluster.UserLoad(u))
+	}
 }
 
 // addLabels adds what a queue has of labels: of the root's that is the partitions

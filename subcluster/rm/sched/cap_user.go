@@ -144,23 +144,8 @@ func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
 		return nil
 	}
 	for _, u := range q.leaf.userList {
-		n := UserNeed{Name: u.name, Uses: u.used, Needs: u.used}
-		for _, a := range u.apps.Items {
-			n.Needs.Add(&a.pending)
-		}
-		line := u // applications are in line in the default partition, their AMs may be to run here
-		if main := q.s.main; main != nil {
-			line = nil
-			if d := main.tree.byPath[q.path]; d != nil && d.leaf != nil {
-				line = d.leaf.byName[u.name]
-			}
-		}
-		for i := 0; line != nil && i < len(line.pending.Items); i++ {
-			a := line.pending.Items[i]
-			if a.amSize != nil && (a.amPart == nil && q.s.main == nil || a.amPart != nil && a.amPart.queue == q) {
-				n.Needs.Add(&a.amSize.V)
-			}
-		}
+		n := UserNeed{Name: u.name, Uses: u.used, Needs: s.pendingOf(q, u)}
+		n.Needs.Add(&u.used)
 		s.boundNeeds(q, &n.Uses, &n.Needs)
 		if !n.Needs.IsZero() {
 			out = append(out, n)

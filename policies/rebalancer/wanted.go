@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// MemberLoad is a queue in a member of a size: nil where it has no such queue.
+type MemberLoad struct {
+	*subcluster.QueueLoad
+	Size creel.Resource
+}
+
+// Wanted is what of a leaf's pending asks its limits ever let be granted.
+type Wanted struct {
+	All  creel.Resource   // anywhere
+	Here []creel.Resource // in each member that they wait in
+}
+
+// WantedOf finds it, of a leaf that the queue tree, or nil, says something of. What waits may run
+// in any member that has the queue. So a user is held back only beyond the limit of a user in the
+// federation, or beyond what one may come to in all members; and what then waits together only
+// beyond what the queue's own maxima leave in all. Members that do not tell their limits count as if
+// they had none. What a user uses in a member that does not list the user is taken to be nothing.
+func WantedOf(q *Queue, in []MemberLoad) Wanted {
+	out := Wanted{Here: make([]creel.Resource, len(in))}
+	var names []string
+	bounded := false
+	for i := range in {
+		x := &in[i]
+		if x.QueueLoad == nil {
+			continue
+		}
+		out.Here[i], out.All = x.Pending, out.All.Add(x.Pending)
+		bounded = bounded || x.Most != nil
+		for u := range x.Users {
+			names = append(names, x.Users[u].User)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		out.All = out.All.Sub(heldBack(q, in, name, out.Here))
+	}
+	if !bounded {
+		return out
+	}
+	var left creel.Resource
+	for i := range in {
+		if x := &in[i]; x.QueueLoad != nil {
+			room := leftOf(x.most(), x.Used, out.All)
+			left, out.Here[i] = left.Add(room), out.Here[i].Min(room)
+		}
+	}
+	out.All = out.All.Min(left)
+	return out
+}
+
+// heldBack returns what of a user's pending asks is held back anywhere, and takes from here what
+// is in each member.
+func heldBack(q *Queue, in []MemberLoad, name string, here []creel.Resource) creel.Resource {
+	var pending, used creel.Resource
+	for i := range in {
+		if u := in[i].user(name); u != nil {
+			pending, used = pending.Add(u.Pending), used.Add(u.Used)
+		}
+	}
+	var left creel.Resource
+	for i := range in {
+		switch x := &in[i]; {
+		case x.QueueLoad == nil:
+		case x.user(name) != nil:
+			u := x.user(name)
+			left = left.Add(leftOf(u.Most, u.Used, pending))
+		case x.EachUser != nil:
+			left = left.Add(leftOf(*x.EachUser, creel.Resource{}, pending))
+		default:
+			left = left.Add(leftOf(x.most(), creel.Resource{}, pending))
+		}
+	}
+	if q != nil && q.UserLimited() {
+		left = left.Min(leftOf(q.UserLimit, used, pending))
+	}
+	for i := range in {
+		if u := in[i].user(name); u != nil {
+			held := u.Pending.Sub(u.Granted().Min(left))
+			here[i] = here[i].Sub(held).Max(creel.Resource{})
+		}
+	}
+	return pending.Sub(pending.Min(left))
+}
+
+// leftOf is what a limit leaves beside what is used, for who waits for pending: types beyond
+// memory and vcores that the limit does not name have none.
+func leftOf(limit, used, pending creel.Resource) creel.Resource {
+	for _, x := range pending.Others {
+		if limit.Get(x.Name) == 0 {
+			limit = limit.With(x.Name, Unbounded)
+		}
+	}
+	return limit.Sub(used).Max(creel.Resource{})
+}
+
+// most is what the queue may use in the member.
+func (l *MemberLoad) most() creel.Resource {
+	if l.Most != nil {
+		return *l.Most
+	}
+	return l.Size
+}
+
+// user finds a user that the member lists, nil for none.
+func (l *MemberLoad) user(name string) *subcluster.UserLoad {
+	if l.QueueLoad == nil {
+		return nil
+	}
+	for i := range l.Users {
+		if l.Users[i].User == name {
+			return &l.Users[i]
+		}
+	}
+	return nil
+}
