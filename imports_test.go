@@ -249,7 +249,7 @@ var rules = map[string]rule{
 	},
 	"router/operator": {
 		imports: []string{
-			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore",
+			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore", "statestore/epochs",
 			"router", "router/moves",
 		},
 	},
@@ -326,6 +326,7 @@ var rules = map[string]rule{
 	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
+	"statestore/epochs":              {imports: []string{".", "statestore"}},
 	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/awake"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},

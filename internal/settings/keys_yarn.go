@@ -788,7 +788,7 @@ var rmSecurityKeys = []Setting{
 		Type: String,
 		Doc:  "The name of this cluster; in a federation, the subcluster's id.",
 	},
-	{Key: "yarn.resourcemanager.epoch", Type: Long, Default: "0", Doc: "The first epoch of container ids."},
+	{Key: "yarn.resourcemanager.epoch", Type: Long, Default: "0", Doc: "The first epoch of container ids; 0: in a federation one that no other member has, alone 0."},
 	{
 		Key:     "yarn.resourcemanager.epoch.range",
 		Type:    Long,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore/epochs"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -161,7 +162,10 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 	if err := o.allow(user, "remove "+string(id)); err != nil {
 		return err
 	}
-	return o.conf.Store.RemoveMember(ctx, id)
+	if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
+		return err
+	}
+	return epochs.Forget(ctx, o.conf.Store, id)
 }
 
 func noMember(id creel.SubclusterID) error {

@@ -40,6 +40,9 @@ type Config struct {
 	WebProxy  string    // yarn.web-proxy.address, named by tracking URLs; "": the web address
 	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
+	// FirstEpoch, if given, says the epoch of the first start in the place of Epoch. It is told the one that the
+	// journal kept, 0 where it has none, and whether there was a start before.
+	FirstEpoch func(kept int64, before bool) (int64, error)
 
 	// Who may do what.
 	ACLs bool // yarn.acl.enable

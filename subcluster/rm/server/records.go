@@ -24,6 +24,7 @@ type meta struct {
 	Starts int64 `json:"lives"`            // how often it has started
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 
+	First   int64     `json:"first,omitempty"`  // the epoch of its first start, where Config.FirstEpoch gave it
 	Started time.Time `json:"started,omitzero"` // what the newest start stamped ids of applications with
 }
 

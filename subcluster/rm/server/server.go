@@ -85,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:     cfg,
 		log:     cfg.Logger,
-		start:   rm.StartOf(now, cfg.Epoch, time.Time{}),
+		start:   now,
 		answers: make(chan []func(), 256),
 		stopped: make(chan struct{}),
 		ready:   make(chan struct{}),
@@ -117,7 +117,6 @@ func New(cfg Config) (*Server, error) {
 // open brings back the journal and makes the machine.
 func (s *Server) open() error {
 	mc := s.cfg.Machine
-	mc.Epoch, mc.FirstEpoch = s.cfg.Epoch, s.cfg.Epoch
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
 	mc.Volatile = s.cfg.Dir == ""
 	var k kept
@@ -129,6 +128,17 @@ func (s *Server) open() error {
 		if k, err = s.replay(); err != nil {
 			return err
 		}
+	}
+	if s.cfg.FirstEpoch != nil {
+		first, err := s.cfg.FirstEpoch(k.meta.First, k.meta.Starts > 0)
+		if err != nil {
+			return err
+		}
+		s.cfg.Epoch, k.meta.First = first, first
+	}
+	mc.Epoch, mc.FirstEpoch = s.cfg.Epoch, s.cfg.Epoch
+	s.start = rm.StartOf(s.start, s.cfg.Epoch, k.meta.Started)
+	if !mc.Volatile {
 		if mc.Epoch += k.meta.Starts; mc.Epoch >= 1<<23 {
 			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
 		}
@@ -140,7 +150,6 @@ func (s *Server) open() error {
 		if err := s.tokens.restore(s.cfg, k.tokenKeys, k.tokens); err != nil {
 			return err
 		}
-		s.start = rm.StartOf(s.start, s.cfg.Epoch, k.meta.Started)
 		k.meta.Starts++
 		k.meta.Started = s.start
 		s.meta = k.meta
@@ -208,6 +217,9 @@ func (s *Server) Cluster() codec.Cluster {
 // milliseconds are the identifier towards nodes and the timestamp in new
 // application ids.
 func (s *Server) Started() time.Time { return s.start }
+
+// FirstEpoch returns the epoch of the first start: of its containers' ids the least.
+func (s *Server) FirstEpoch() int64 { return s.cfg.Epoch }
 
 // ClusterID returns the configured name of the cluster.
 func (s *Server) ClusterID() string { return s.cfg.ClusterID }

@@ -185,9 +185,6 @@ func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 		return err
 	}
 	rm := newDaemon(string(id), f.failed, func() (*role.RM, error) {
-		if err := role.AwaitNextStart(ctx); err != nil {
-			return nil, err
-		}
 		made, err := role.NewRM(conf)
 		if err != nil {
 			return nil, err

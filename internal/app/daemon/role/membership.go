@@ -195,6 +195,9 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		r.Add("other members", others.Run)
 		addWitness(&r.Service, m.Store, others.View)
 	}
+	if first := r.Server.FirstEpoch(); first != 0 {
+		r.Add("first epoch", func(ctx context.Context) error { return m.keepEpoch(ctx, first, log) })
+	}
 	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
 	keeper := &rebalance.Keeper{
 		ID:      m.ID,

@@ -5,7 +5,6 @@ package role
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -123,6 +122,12 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		}
 	}()
 	var ports *rmrpc.Ports
+	if m := c.Membership; m != nil {
+		named := c.RM.Epoch
+		c.RM.FirstEpoch = func(kept int64, before bool) (int64, error) {
+			return m.firstEpoch(named, kept, before, c.Log)
+		}
+	}
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
 		return nil, err
 	}
@@ -178,17 +183,6 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		}, c.Log)
 	}
 	return r, nil
-}
-
-// AwaitNextStart keeps the start times of ResourceManagers in one process
-// apart: they stamp application ids, which must be unique over the federation.
-func AwaitNextStart(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("start of a ResourceManager: %w", ctx.Err())
-	case <-time.After(2 * time.Millisecond):
-		return nil
-	}
 }
 
 // proxyTimeout is for how long the web proxy waits for an AM; 0: without end.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore/epochs"
+)
+
+// claimTime bounds the claim of a first epoch: the ResourceManager does not start before.
+const claimTime = 10 * time.Second
+
+// firstEpoch is the first epoch of a member: the one that its settings name, or its journal
+// kept, or one that is free. A store that does not answer keeps no ResourceManager from a
+// start that it can make without: its epoch is claimed later (keepEpoch).
+func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger) (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	defer cancel()
+	want := cmp.Or(named, kept)
+	epoch, err := epochs.Claim(ctx, m.Store, m.ID, want)
+	switch {
+	case err == nil || errors.Is(err, creel.ErrConflict):
+		return epoch, err
+	case want != 0 || before:
+		log.Warn("the store does not say whether the first epoch is this member's alone", "subcluster", m.ID,
+			"epoch", want, "error", err)
+		return want, nil
+	}
+	return 0, &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: "the ResourceManager of " + string(m.ID) + " does not start: it has no first epoch",
+		Why:  "the store gives it one that no other member has, and does not answer: " + err.Error(),
+		Try:  "start it when the store answers, or set yarn.resourcemanager.epoch to a number of its own",
+	}
+}
+
+// keepEpoch has the store know the first epoch of a member that started without it, and
+// after it came back empty.
+func (m *Membership) keepEpoch(ctx context.Context, first int64, log *slog.Logger) error {
+	tick := time.NewTicker(epochEvery)
+	defer tick.Stop()
+	for logged := ""; ; {
+		now := ""
+		if _, err := epochs.Claim(ctx, m.Store, m.ID, first); errors.Is(err, creel.ErrConflict) {
+			now = err.Error()
+		}
+		if now != logged && now != "" {
+			log.Error("containers of two members may have the same ids", "subcluster", m.ID, "error", now)
+		}
+		logged = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// epochEvery is how often a member looks whether the store knows its first epoch.
+const epochEvery = time.Minute

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+)
+
+// refusingStore has no documents for anybody.
+type refusingStore struct{ statestore.Store }
+
+func (refusingStore) Documents(context.Context, string) (statestore.DocumentSet, error) {
+	return statestore.DocumentSet{}, creel.ErrUnavailable
+}
+
+// Members whose settings name no first epoch, as nearly all do not, have different ones, so that
+// their containers have different ids; they keep them over a restart, also of a store that is
+// away or came back empty. One that names another's does not start.
+func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
+	store := statestore.Store(statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	dirs := map[creel.SubclusterID]string{}
+	start := func(id creel.SubclusterID, defines ...string) (int64, error) {
+		if dirs[id] == "" {
+			dirs[id] = filepath.Join(t.TempDir(), "journal")
+		}
+		s, err := settings.Load(settings.Sources{ConfDir: t.TempDir(), Defines: append([]string{
+			"creel.subcluster.id=" + string(id), "creel.rm.data=" + dirs[id],
+		}, defines...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conf, err := RMSettings(s, store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const any = "127.0.0.1:0"
+		p := &conf.Ports
+		p.Client, p.Scheduler, p.Tracker, p.Admin, conf.Web = any, any, any, any, any
+		conf.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		r, err := NewRM(conf)
+		if err != nil {
+			return 0, err
+		}
+		first := r.Server.FirstEpoch()
+		return first, r.Start().Stop()
+	}
+	must := func(id creel.SubclusterID, defines ...string) int64 {
+		first, err := start(id, defines...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	one, two := must("sc-1"), must("sc-2")
+	if one == 0 || two == 0 || one == two {
+		t.Fatalf("the first epochs are %d and %d", one, two)
+	}
+	if again := must("sc-1"); again != one {
+		t.Errorf("after a restart sc-1 has %d, and had %d", again, one)
+	}
+	if named := must("sc-3", "yarn.resourcemanager.epoch=7000"); named != 7000 {
+		t.Errorf("sc-3 names 7000, and has %d", named)
+	}
+	if _, err := start("sc-4", "yarn.resourcemanager.epoch=7000"); !errors.Is(err, creel.ErrConflict) {
+		t.Errorf("sc-4 starts with the first epoch of sc-3: %v", err)
+	}
+
+	store = refusingStore{store}
+	if again := must("sc-1"); again != one {
+		t.Errorf("without the store sc-1 has %d, and had %d", again, one)
+	}
+	if _, err := start("sc-5"); !errors.Is(err, creel.ErrUnavailable) {
+		t.Errorf("a new member starts without a store that gives it its first epoch: %v", err)
+	}
+
+	store = statestore.NewMemory(statestore.NewState("emptied", nil), time.Now)
+	if again := must("sc-2"); again != two {
+		t.Errorf("of a store that is empty sc-2 has %d, and had %d", again, two)
+	}
+	if fresh := must("sc-6"); fresh == two || fresh == 0 {
+		t.Errorf("sc-6 has the first epoch of sc-2, %d", fresh)
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package epochs gives each ResourceManager of a federation a first epoch of its own.
+//
+// A container's id is the application's, a number and the epoch of the ResourceManager that gave
+// it. An application has containers of several members, so members of the same epoch give out the
+// same ids: an AM cannot tell the two containers apart, and its proxy has to give one of them back.
+// Hadoop leaves it to people (yarn.resourcemanager.epoch, 0 where they forget).
+//
+// Who is to start claims its epoch (Claim) in a document of the store, by compare-and-set: the one
+// that its settings name or that its journal kept, or any that is free. What a member claimed
+// before counts for it until it claims again.
+package epochs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Class and Name are of the document: the first epoch of each member, as JSON.
+const (
+	Class = "epochs"
+	Name  = "members"
+)
+
+// Between is how far apart first epochs are that are chosen: each start of a
+// ResourceManager takes the next epoch. Those that people choose are believed to be as
+// far apart as they need.
+const Between = 1000
+
+// first is the first that is chosen, above what people choose; the epoch of a container id has 23 bits.
+const (
+	first = 100_000
+	limit = 1 << 23
+)
+
+// Choose returns the first epoch of a member, given those that members claimed: want where
+// that is not 0, else one that no other is near, and that is not its own of before,
+// with whose containers there may still be applications.
+func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want int64) (int64, error) {
+	free := func(at, apart int64) (creel.SubclusterID, bool) {
+		for other, is := range claimed {
+			if other != id && at-is < apart && is-at < apart {
+				return other, false
+			}
+		}
+		return "", true
+	}
+	if want != 0 {
+		if other, ok := free(want, 1); !ok {
+			return 0, &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("%s and %s have the same first epoch, %d", id, other, want),
+				Why:  "their containers would have the same ids",
+				Try: fmt.Sprintf("leave yarn.resourcemanager.epoch of %s away, then it is chosen; or, if %s is no more, "+
+					"remove it: creel subcluster remove %s", id, other, other),
+			}
+		}
+		return want, nil
+	}
+	for at := int64(first); at+Between <= limit; at += Between {
+		if _, ok := free(at, Between); ok && at != claimed[id] {
+			return at, nil
+		}
+	}
+	return 0, &creel.Error{
+		Kind: creel.ErrConflict, What: "there is no epoch left for " + string(id),
+		Try: "give it yarn.resourcemanager.epoch, or remove members that are no more",
+	}
+}
+
+// Claim claims the first epoch of a member, as Choose has it, and returns it when the store
+// has it. A creel.ErrConflict is Choose's.
+func Claim(
+	ctx context.Context, store statestore.Documents, id creel.SubclusterID, want int64,
+) (epoch int64, err error) {
+	err = change(ctx, store, id, func(claimed map[creel.SubclusterID]int64) (err error) {
+		if epoch, err = Choose(claimed, id, want); err == nil {
+			claimed[id] = epoch
+		}
+		return err
+	})
+	return epoch, err
+}
+
+// Forget takes back what a member claimed that is removed.
+func Forget(ctx context.Context, store statestore.Documents, id creel.SubclusterID) error {
+	return change(ctx, store, id, func(claimed map[creel.SubclusterID]int64) error {
+		delete(claimed, id)
+		return nil
+	})
+}
+
+// change makes a change to the document, anew where somebody else was first.
+func change(
+	ctx context.Context, store statestore.Documents, id creel.SubclusterID, do func(map[creel.SubclusterID]int64) error,
+) error {
+	for {
+		set, err := store.Documents(ctx, Class)
+		if err != nil {
+			return err
+		}
+		is, _ := set.Find(Name)
+		claimed := map[creel.SubclusterID]int64{}
+		if len(is.Data) > 0 {
+			if err := json.Unmarshal(is.Data, &claimed); err != nil {
+				return fmt.Errorf("the members' first epochs in the store: %w", err)
+			}
+		}
+		before := maps.Clone(claimed)
+		if err := do(claimed); err != nil || maps.Equal(before, claimed) {
+			return err
+		}
+		data, err := json.Marshal(claimed)
+		if err != nil {
+			return err
+		}
+		_, err = store.PutDocument(ctx, statestore.DocumentWrite{
+			Class: Class, Name: Name, Expect: is.Version, Data: data, Source: set.Source, Quiet: true,
+			Author: string(id), Comment: "first epochs of members",
+		})
+		if !errors.Is(err, creel.ErrConflict) {
+			return err
+		}
+	}
+}
