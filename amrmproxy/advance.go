@@ -101,32 +101,49 @@ func (s *Session) onTick() {
 // unstick lets asks that have waited long in one member be placed anew, as if it had no
 // room. At another plan all that wait are, but those for places and what that has just moved:
 // where the queue is the next to get something the plan says, also of a member that grants
-// now and then, and so is not left.
+// now and then, and so is not left. They are member by member: a split looks at all members,
+// and for each of those at once its cost would be the square of these, at each plan.
 func (s *Session) unstick() {
 	if s.phase != phaseRunning || s.silent() {
 		return
 	}
-	another := s.anotherPlan()
-	if another {
-		s.placedBy = s.view.Plan
+	if s.anotherPlan() {
+		s.placedBy, s.turns = s.view.Plan, len(s.members)
 	}
+	anew := s.nextTurn()
 	for _, g := range s.ledger.groups {
 		if g.need == 0 || g.hedged || g.dirty {
 			continue
 		}
-		star, replace := g.star(), another && g.rooms && !g.onPlaces()
+		star, replace := g.star(), g.rooms && !g.onPlaces()
 		for _, m := range s.members {
 			c := star.at[m]
 			if c == nil || c.share == 0 || c.since.IsZero() {
 				continue
 			}
 			switch stuck := s.now.Sub(c.since) > s.patience(m, g); {
-			case stuck, replace && c.since.Before(s.now):
+			case stuck, replace && m == anew && c.since.Before(s.now):
 				c.since = s.now
 				s.split(g, m, stuck)
 			}
 		}
 	}
+}
+
+// turnEvery is the time between two members in which what waits is placed anew at a plan.
+const turnEvery = 100 * time.Millisecond
+
+// nextTurn is the member in which what waits is to be placed anew now, nil for none.
+func (s *Session) nextTurn() *member {
+	for s.turns > 0 && !s.now.Before(s.turnAt) {
+		m := s.members[s.turn%len(s.members)]
+		s.turn, s.turns = s.turn+1, s.turns-1
+		if s.ledger.outstanding(m) > 0 {
+			s.turnAt = s.now.Add(turnEvery)
+			return m
+		}
+	}
+	return nil
 }
 
 // anotherPlan reports whether there is a plan by which what waits has not been placed, and is

@@ -46,6 +46,10 @@ type Session struct {
 	places Places
 	// placedBy is the plan by which asks that wait were placed last.
 	placedBy *subcluster.Plan
+	// turn is the member that is next to have what waits in it placed anew, from turnAt on; turns how
+	// many have not had theirs since there is that plan.
+	turn, turns int
+	turnAt      time.Time
 
 	phase     phase
 	endErr    error // what the AM is told after the end

@@ -19,8 +19,8 @@ func (s *Session) Wake() time.Time {
 	if s.phase == phaseDone {
 		return s.now.Add(time.Hour)
 	}
-	if s.anotherPlan() {
-		sooner(s.now)
+	if s.anotherPlan() || s.turns > 0 && s.phase == phaseRunning && !s.silent() {
+		sooner(s.turnAt)
 	}
 	if len(s.waiting) > 0 {
 		if d := s.began.Add(s.cfg.HomeWait); s.now.Before(d) {

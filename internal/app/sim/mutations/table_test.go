@@ -298,8 +298,8 @@ var table = []mutation{
 	{
 		name:     "what waits does not follow another plan",
 		file:     "amrmproxy/advance.go",
-		old:      "another && g.rooms && !g.onPlaces()\n",
-		wrong:    "another && g.rooms && !g.onPlaces() && !MUTANT\n",
+		old:      "g.star(), g.rooms && !g.onPlaces()\n",
+		wrong:    "g.star(), g.rooms && !g.onPlaces() && !MUTANT\n",
 		caughtBy: "amrmproxy TestScenarios/by_plan",
 	},
 	{
