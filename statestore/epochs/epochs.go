@@ -40,9 +40,12 @@ const (
 	limit = 1 << 23
 )
 
-// Choose returns the first epoch of a member, given those that members claimed: want where
-// that is not 0, else one that no other is near, and that is not its own of before,
-// with whose containers there may still be applications.
+// Any is wanted by who takes any epoch that is free.
+const Any = -1
+
+// Choose returns the first epoch of a member, given those that members claimed: want, or for
+// Any one that no other is near, and that is not its own of before, with whose containers
+// there may still be applications.
 func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want int64) (int64, error) {
 	free := func(at, apart int64) (creel.SubclusterID, bool) {
 		for other, is := range claimed {
@@ -52,14 +55,14 @@ func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want in
 		}
 		return "", true
 	}
-	if want != 0 {
+	if want != Any {
 		if other, ok := free(want, 1); !ok {
 			return 0, &creel.Error{
 				Kind: creel.ErrConflict,
 				What: fmt.Sprintf("%s and %s have the same first epoch, %d", id, other, want),
 				Why:  "their containers would have the same ids",
-				Try: fmt.Sprintf("leave yarn.resourcemanager.epoch of %s away, then it is chosen; or, if %s is no more, "+
-					"remove it: creel subcluster remove %s", id, other, other),
+				Try: fmt.Sprintf("give %s another yarn.resourcemanager.epoch, or none if it is creel's, then one is chosen; "+
+					"if %s is no more, remove it: creel subcluster remove %s", id, other, other),
 			}
 		}
 		return want, nil

@@ -23,12 +23,12 @@ func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
 		claimed := map[creel.SubclusterID]int64{}
 		for range 40 {
 			id := creel.SubclusterID(fmt.Sprintf("sc-%d", rapid.IntRange(1, 9).Draw(t, "member")))
-			want := rapid.SampledFrom([]int64{0, 0, 0, 1, 1000, 2000, 100_000, 100_500, 101_000}).Draw(t, "want")
+			want := rapid.SampledFrom([]int64{Any, Any, Any, 0, 1, 1000, 2000, 100_000, 100_500, 101_000}).Draw(t, "want")
 			before, had := claimed[id]
 			epoch, err := Choose(claimed, id, want)
 			same := false
 			for other, is := range claimed {
-				same = same || other != id && is == want && want != 0
+				same = same || other != id && is == want
 			}
 			if same != errors.Is(err, creel.ErrConflict) {
 				t.Fatalf("%s wants %d of %v: %v", id, want, claimed, err)
@@ -36,11 +36,11 @@ func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if want != 0 && epoch != want || want == 0 && had && epoch == before {
+			if want != Any && epoch != want || want == Any && had && epoch == before {
 				t.Fatalf("%s had %d, wants %d of %v, and has %d", id, before, want, claimed, epoch)
 			}
 			for other, is := range claimed {
-				if d := epoch - is; other != id && (d == 0 || want == 0 && d < Between && -d < Between) {
+				if d := epoch - is; other != id && (d == 0 || want == Any && d < Between && -d < Between) {
 					t.Fatalf("%s has %d beside %v", id, epoch, claimed)
 				}
 			}
@@ -58,7 +58,7 @@ func TestMembersThatClaimAtOnce(t *testing.T) {
 	got := make([]int64, members)
 	for i := range members {
 		all.Go(func() {
-			epoch, err := Claim(ctx, store, creel.SubclusterID(fmt.Sprintf("sc-%d", i)), 0)
+			epoch, err := Claim(ctx, store, creel.SubclusterID(fmt.Sprintf("sc-%d", i)), Any)
 			if err != nil {
 				t.Error(err)
 			}
@@ -87,7 +87,7 @@ func TestMembersThatClaimAtOnce(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	if _, err := Claim(stopped, store, "sc-98", 0); err == nil {
+	if _, err := Claim(stopped, store, "sc-98", Any); err == nil {
 		t.Error("claimed of a store that was not asked")
 	}
 }

@@ -30,6 +30,7 @@ type AgentConfig struct {
 	Heartbeat time.Duration
 	Escrow    Escrow // of queues with a federation-wide maximum
 	User      string // as whom their maxima are changed
+	Epoch     int64  // the ResourceManager's yarn.resourcemanager.epoch
 	Log       *slog.Logger
 }
 
@@ -58,6 +59,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		Heartbeat: s.Duration("creel.membership.beat-interval"),
 		Escrow:    EscrowSettings(s),
 		User:      s.String("creel.router.proxy-user"),
+		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
 			ID:        id,
@@ -145,6 +147,9 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)
+	s.Add("first epoch", func(ctx context.Context) error {
+		return keepEpoch(ctx, store, c.Member.ID, c.Epoch, c.Log)
+	})
 	s.Add("escrow", func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/epochs"
 )
 
@@ -22,12 +23,13 @@ const claimTime = 10 * time.Second
 func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
-	want := cmp.Or(named, kept)
+	want := cmp.Or(named, kept, epochs.Any)
 	epoch, err := epochs.Claim(ctx, m.Store, m.ID, want)
 	switch {
 	case err == nil || errors.Is(err, creel.ErrConflict):
 		return epoch, err
-	case want != 0 || before:
+	case want != epochs.Any || before:
+		want = max(want, 0)
 		log.Warn("the store does not say whether the first epoch is this member's alone", "subcluster", m.ID,
 			"epoch", want, "error", err)
 		return want, nil
@@ -40,18 +42,20 @@ func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger
 	}
 }
 
-// keepEpoch has the store know the first epoch of a member that started without it, and
-// after it came back empty.
-func (m *Membership) keepEpoch(ctx context.Context, first int64, log *slog.Logger) error {
+// keepEpoch has the store know the first epoch of a member: of Hadoop's, of one that started
+// without the store, and after that came back empty.
+func keepEpoch(
+	ctx context.Context, store statestore.Documents, id creel.SubclusterID, first int64, log *slog.Logger,
+) error {
 	tick := time.NewTicker(epochEvery)
 	defer tick.Stop()
 	for logged := ""; ; {
 		now := ""
-		if _, err := epochs.Claim(ctx, m.Store, m.ID, first); errors.Is(err, creel.ErrConflict) {
+		if _, err := epochs.Claim(ctx, store, id, first); errors.Is(err, creel.ErrConflict) {
 			now = err.Error()
 		}
 		if now != logged && now != "" {
-			log.Error("containers of two members may have the same ids", "subcluster", m.ID, "error", now)
+			log.Error("containers of two members may have the same ids", "subcluster", id, "error", now)
 		}
 		logged = now
 		select {

@@ -3,17 +3,22 @@
 package role
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/epochs"
 )
 
 // refusingStore has no documents for anybody.
@@ -90,4 +95,37 @@ func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 	if fresh := must("sc-6"); fresh == two || fresh == 0 {
 		t.Errorf("sc-6 has the first epoch of sc-2, %d", fresh)
 	}
+}
+
+// The agents of two of Hadoop's ResourceManagers for which nobody set an epoch say so, and go on;
+// when the first is removed the second has it.
+func TestAgentsSayThatTwoMembersHaveOneEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+		var all sync.WaitGroup
+		keep := func(id creel.SubclusterID) *bytes.Buffer {
+			var out bytes.Buffer
+			all.Go(func() {
+				if err := keepEpoch(ctx, store, id, 0, slog.New(slog.NewTextHandler(&out, nil))); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			return &out
+		}
+		first, second := keep("hadoop-1"), keep("hadoop-2")
+		time.Sleep(3 * epochEvery)
+		if first.Len() > 0 || strings.Count(second.String(), "hadoop-2 and hadoop-1 have the same first epoch, 0") != 1 {
+			t.Errorf("the first says %q, the second %q", first, second)
+		}
+		if err := epochs.Forget(ctx, store, "hadoop-1"); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		all.Wait()
+		if _, err := epochs.Claim(t.Context(), store, "hadoop-2", 0); err != nil {
+			t.Errorf("hadoop-1 is removed: %v", err)
+		}
+	})
 }

@@ -196,7 +196,7 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		addWitness(&r.Service, m.Store, others.View)
 	}
 	if first := r.Server.FirstEpoch(); first != 0 {
-		r.Add("first epoch", func(ctx context.Context) error { return m.keepEpoch(ctx, first, log) })
+		r.Add("first epoch", func(ctx context.Context) error { return keepEpoch(ctx, m.Store, m.ID, first, log) })
 	}
 	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
 	keeper := &rebalance.Keeper{
