@@ -394,7 +394,7 @@ type duo struct {
 // events take that are under way.
 func (d *duo) compare(where string) {
 	d.t.Helper()
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(15 * time.Second)
 	for _, q := range documents {
 		for _, accept := range []string{"application/json", "application/xml"} {
 			name := where + "." + q.name
