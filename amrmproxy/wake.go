@@ -49,7 +49,7 @@ func (s *Session) Wake() time.Time {
 			sooner(m.sent.Add(s.cfg.UAMHeartbeat))
 		}
 	}
-	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {
+	if soonest := s.ticked.Add(s.cfg.Tick / 10); at.Before(soonest) {
 		at = soonest
 	}
 	return at

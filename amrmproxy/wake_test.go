@@ -20,6 +20,12 @@ import (
 // once when there is another plan. A driver sets its timer anew after each event, so a moment
 // that every event puts off never comes.
 func TestASessionWithEventsAllTheTimeTicks(t *testing.T) {
+	for _, between := range []time.Duration{20 * time.Millisecond, time.Millisecond} {
+		t.Run(between.String(), func(t *testing.T) { eventsAllTheTime(t, between) })
+	}
+}
+
+func eventsAllTheTime(t *testing.T, between time.Duration) {
 	s, err := NewSession(Options{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", User: "ann", Rand: rand.New(rand.NewPCG(1, 2)),
 	})
@@ -52,12 +58,12 @@ func TestASessionWithEventsAllTheTimeTicks(t *testing.T) {
 	step(Saw{view, policies.Policy{}, nil})
 	step(Tick{})
 	step(FromAM{Call: 1, Register: &yarnpb.RegisterApplicationMasterRequestProto{}})
-	const between = 20 * time.Millisecond
-	for i := range 500 { // ten seconds
-		if i == 250 {
+	calls := int(10 * time.Second / between)
+	for i := range calls {
+		if i == calls/2 {
 			view = &subcluster.View{Plan: &subcluster.Plan{}}
 			step(Saw{view, policies.Policy{}, nil})
-			if wait := s.Wake().Sub(now); wait > between {
+			if wait := s.Wake().Sub(now); wait > 20*time.Millisecond {
 				t.Errorf("another plan is there, and waits for %v", wait)
 			}
 		}
