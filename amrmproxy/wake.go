@@ -49,8 +49,11 @@ func (s *Session) Wake() time.Time {
 			sooner(m.sent.Add(s.cfg.UAMHeartbeat))
 		}
 	}
-	if soonest := s.ticked.Add(s.cfg.Tick / 10); at.Before(soonest) {
+	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {
 		at = soonest
+	}
+	if latest := s.ticked.Add(time.Second); latest.Before(at) {
+		return latest // events each few ms put off no Tick for longer
 	}
 	return at
 }
