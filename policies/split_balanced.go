@@ -203,7 +203,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	if at >= 0 {
 		part = min(-lacks[at], lack) / waits[at]
 	}
-	if total <= 0 || part <= 0 {
+	if total <= 0 || part <= 0 || at >= 0 && part < leastMoved {
 		return false
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(weights[y], weights[x]) })
@@ -241,6 +241,11 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	d.waiting = 0 // it is worth moving there, though it waits there too
 	return true
 }
+
+// leastMoved is the least part of what waits in a member that is worth moving: what is granted there
+// while it moves is given back. Without it 1.7 to 2.0 % of what was granted was, where tasks last seconds,
+// and queues lacked no less for it (TestQueuesThatWantMoreThanThereIsLackNothing).
+const leastMoved = 0.1
 
 // lacking is what the queue should wait for in each open member and does not; below zero:
 // it waits there for so much too much. It should wait for what it should still get there by

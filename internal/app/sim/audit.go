@@ -759,8 +759,6 @@ func (a *auditor) surplus() {
 	switch {
 	case a.w.cfg.Faults != nil:
 		most = a.granted/4 + 50
-	case a.w.cfg.Rebalancer: // asks are moved at each plan: 2.0 % where all tasks last seconds
-		most = a.granted/33 + 1
 	case a.w.cfg.Split != ByHeadroom:
 		most = a.granted/50 + 1
 	}
