@@ -104,7 +104,7 @@ func (s *Session) onTick() {
 // now and then, and so is not left. They are member by member: a split looks at all members,
 // and for each of those at once its cost would be the square of these, at each plan.
 func (s *Session) unstick() {
-	if s.phase != phaseRunning || s.silent() {
+	if !s.asks() {
 		return
 	}
 	if s.anotherPlan() {
@@ -146,10 +146,9 @@ func (s *Session) nextTurn() *member {
 	return nil
 }
 
-// anotherPlan reports whether there is a plan by which what waits has not been placed, and is
-// to be now.
+// anotherPlan reports whether there is a plan by which what waits has not been placed.
 func (s *Session) anotherPlan() bool {
-	return s.phase == phaseRunning && !s.silent() && s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
+	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
 // patience is how long asks of a group may wait in a member. One that has said
@@ -169,7 +168,7 @@ func (s *Session) patience(m *member, g *group) time.Duration {
 }
 
 func (s *Session) splitDirty() {
-	if s.phase != phaseRunning || s.silent() {
+	if !s.asks() {
 		return
 	}
 	for _, g := range s.ledger.groups {
@@ -503,6 +502,9 @@ func (s *Session) heartbeatTo(m *member) {
 // silent reports whether the AM has not called for so long that it may be dead: nothing
 // new is begun or asked for in its name, and its UAMs are kept.
 func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
+
+// asks reports whether asks of the AM may be placed, and placed anew.
+func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
 
 // due reports whether a member is called without the AM having sent a heartbeat.
 func (s *Session) due(m *member) bool {

@@ -8,9 +8,10 @@ import "time"
 // of few sessions may as well tick every Config.Tick; one of thousands sets its
 // timers by this.
 func (s *Session) Wake() time.Time {
-	// Stuck asks, the AM's silence, empty groups: from the last Tick on, as one with events all the
-	// time would never be due.
-	at := s.ticked.Add(time.Second)
+	// Stuck asks, the AM's silence, empty groups. It is from the last Tick on: events all the time
+	// would put one from now on off for ever.
+	latest := s.ticked.Add(time.Second)
+	at := latest
 	sooner := func(t time.Time) {
 		if t.Before(at) {
 			at = t
@@ -19,7 +20,7 @@ func (s *Session) Wake() time.Time {
 	if s.phase == phaseDone {
 		return s.now.Add(time.Hour)
 	}
-	if s.anotherPlan() || s.turns > 0 && s.phase == phaseRunning && !s.silent() {
+	if s.asks() && (s.turns > 0 || s.anotherPlan()) {
 		sooner(s.turnAt)
 	}
 	if len(s.waiting) > 0 {
@@ -52,8 +53,8 @@ func (s *Session) Wake() time.Time {
 	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {
 		at = soonest
 	}
-	if latest := s.ticked.Add(time.Second); latest.Before(at) {
-		return latest // events each few ms put off no Tick for longer
+	if latest.Before(at) {
+		return latest
 	}
 	return at
 }

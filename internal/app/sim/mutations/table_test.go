@@ -312,8 +312,8 @@ var table = []mutation{
 	{
 		name:     "a session with events all the time never ticks",
 		file:     "amrmproxy/wake.go",
-		old:      "	at := s.ticked.Add(time.Second)\n",
-		wrong:    "	at := s.ticked.Add(time.Second)\n	if MUTANT {\n		at = s.now.Add(time.Second)\n	}\n",
+		old:      "	latest := s.ticked.Add(time.Second)\n",
+		wrong:    "	latest := s.ticked.Add(time.Second)\n	if MUTANT {\n		latest = s.now.Add(time.Second)\n	}\n",
 		caughtBy: "amrmproxy TestASessionWithEventsAllTheTimeTicks",
 	},
 	{
