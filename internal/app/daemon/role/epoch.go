@@ -14,16 +14,20 @@ import (
 	"github.com/creelrm/creel/statestore/epochs"
 )
 
-// claimTime bounds the claim of a first epoch: the ResourceManager does not start before.
+// claimTime bounds the claim of a first epoch, which a new ResourceManager waits for.
 const claimTime = 10 * time.Second
 
 // firstEpoch is the first epoch of a member: the one that its settings name, or its journal
-// kept, or one that is free. A store that does not answer keeps no ResourceManager from a
-// start that it can make without: its epoch is claimed later (keepEpoch).
+// kept, or one that is free. One that the journal kept was claimed, and waits for no store. Nor does
+// a store that does not answer keep a ResourceManager from a start that it can make without: its
+// epoch is claimed later (keepEpoch).
 func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger) (int64, error) {
+	if kept != 0 && cmp.Or(named, kept) == kept {
+		return kept, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
-	want := cmp.Or(named, kept, epochs.Any)
+	want := cmp.Or(named, epochs.Any)
 	epoch, err := epochs.Claim(ctx, m.Store, m.ID, want)
 	switch {
 	case err == nil || errors.Is(err, creel.ErrConflict):
