@@ -93,6 +93,14 @@ func (q *Queue) Bounded() bool { return !q.Maximum.IsZero() }
 // UserLimited reports whether each user of the queue has a limit.
 func (q *Queue) UserLimited() bool { return !q.UserLimit.IsZero() }
 
+// WithinLimit sums what users have and ask for, by name, as far as the limit allows each of them.
+func (q *Queue) WithinLimit(needs map[string]creel.Resource) (sum creel.Resource) {
+	for _, n := range needs {
+		sum = sum.Add(n.Min(q.UserLimit))
+	}
+	return sum
+}
+
 // Find gives what the document says of a queue, nil for nothing.
 func (t *Tree) Find(q creel.QueuePath) *Queue {
 	i, ok := slices.BinarySearchFunc(

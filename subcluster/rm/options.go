@@ -84,8 +84,8 @@ func Defaults() Config {
 // the ids of applications that it gives out. YARN has these ids differ by that alone, so that
 // two members of a federation that start in the same millisecond, as after an outage of power,
 // would give out the same. It is of the second before now the one millisecond that is the epoch's
-// own: epochs that are less than a thousand apart, or multiples of a thousand, have different
-// ones. It is after last, the start before by the journal, also where the clock was set back.
+// own: epochs below a thousand have different ones, and multiples of a thousand (up to a million) have.
+// It is after last, the start before by the journal, also where the clock was set back.
 func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
 	at := now.UnixMilli()
 	at -= ((at-epoch-epoch/1000)%1000 + 1000) % 1000

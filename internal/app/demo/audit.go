@@ -169,15 +169,9 @@ func withinLimits(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 		return
 	}
 	for path, u := range queues {
-		q := tree.Find(path)
-		if q == nil || !q.UserLimited() {
-			continue
+		if q := tree.Find(path); q != nil && q.UserLimited() {
+			u.demand = u.demand.Min(q.WithinLimit(u.needs)).Max(u.used)
 		}
-		var most creel.Resource
-		for _, needs := range u.needs {
-			most = most.Add(needs.Min(q.UserLimit))
-		}
-		u.demand = u.demand.Min(most).Max(u.used)
 	}
 }
 

@@ -164,10 +164,7 @@ func (a *auditor) grantable(queue creel.QueuePath) (out creel.Resource, limited 
 					}
 				}
 			}
-			for _, n := range needs {
-				out = out.Add(n.Min(q.UserLimit))
-			}
-			return out, true
+			return q.WithinLimit(needs), true
 		}
 	}
 	return out, false
