@@ -241,8 +241,10 @@ func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			// Two of each: those that send nothing are ended as the others are, and told of to nobody.
 			var c net.Conn
+			var began time.Time // before the server can have begun to count
 			for range 2 {
 				var err error
+				began = time.Now()
 				if c, err = net.Dial("tcp", f.members[0].rm.at["web"]); err != nil {
 					t.Fatal(err)
 				}
@@ -251,7 +253,6 @@ func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			began := time.Now()
 			c.SetReadDeadline(began.Add(9 * time.Second)) // the default is 10 s
 			if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatal("it was not ended")

@@ -19,7 +19,7 @@ func TestStartsAreOfOneMemberAlone(t *testing.T) {
 		for range 50 {
 			// Many start within the same second, and clocks are also set back.
 			clock = clock.Add(time.Duration(rapid.Int64Range(-3_000_000, 3_000_000).Draw(t, "us")) * time.Microsecond)
-			epoch := step * rapid.Int64Range(0, 20).Draw(t, "member")
+			epoch := step * rapid.Int64Range(1, 20).Draw(t, "member")
 			at := StartOf(clock, epoch, last[epoch])
 			if of, ok := taken[at.UnixMilli()]; ok {
 				t.Fatalf("at %v, member of epoch %d has the start %d, which that of %d had", clock, epoch, at.UnixMilli(), of)
@@ -34,4 +34,21 @@ func TestStartsAreOfOneMemberAlone(t *testing.T) {
 			taken[at.UnixMilli()], last[epoch] = epoch, at
 		}
 	})
+}
+
+// ResourceManagers that know of no federation have no epoch, and agents may make members of many:
+// what keeps their ids apart is the millisecond of their clocks. They have one more after a
+// clock that was set back only.
+func TestStartsWithoutAnEpochAreTheClocks(t *testing.T) {
+	clock := time.UnixMilli(1_800_000_000_123)
+	for _, c := range []struct{ last, want time.Time }{
+		{time.Time{}, clock},
+		{clock.Add(-time.Millisecond), clock},
+		{clock, clock.Add(time.Second)},
+		{clock.Add(1700 * time.Millisecond), clock.Add(2 * time.Second)},
+	} {
+		if at := StartOf(clock, 0, c.last); !at.Equal(c.want) {
+			t.Errorf("a start at %v after one at %v is told as at %v, want %v", clock, c.last, at, c.want)
+		}
+	}
 }
