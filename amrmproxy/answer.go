@@ -58,9 +58,7 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	m.called = !m.home || s.phase != phaseRegistering
 	s.renew(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
-		id := containerID(c.GetId())
-		if !s.held.knows(id) {
-			s.held.hold(id, &heldContainer{by: m, id: c.GetId()})
+		if s.learn(m, c.GetId()) {
 			m.used = true
 		}
 	}
@@ -88,6 +86,22 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		}
 		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
 	}
+}
+
+// learn notes a container that a member has granted to another than this session. One that the AM
+// gave back before its member was heard goes back now. It reports whether the container is news.
+func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
+	id := containerID(p)
+	if s.held.knows(id) {
+		return false
+	}
+	o := &heldContainer{by: m, id: p}
+	s.held.hold(id, o)
+	if _, o.released = s.returned[id]; o.released {
+		delete(s.returned, id)
+		m.release, m.news = append(m.release, p), true
+	}
+	return true
 }
 
 // renew prepares everything the member has to be told from the beginning.
@@ -125,9 +139,7 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 	s.ledger.landed(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
-		if id := containerID(c.GetId()); !s.held.knows(id) {
-			s.held.hold(id, &heldContainer{by: m, id: c.GetId()})
-		}
+		s.learn(m, c.GetId())
 	}
 	if m.home {
 		s.homeAnswered = true

@@ -49,6 +49,8 @@ type containers struct {
 const (
 	doneKept    = 4096
 	highestKept = 32 // of more attempts and epochs the maps are asked
+	// mostReturned bounds the containers that the AM gives back to a proxy that does not know them.
+	mostReturned = 4096
 )
 
 func newContainers() containers {

@@ -113,6 +113,9 @@ func (m *member) inUse() bool {
 	return m.state != memberNone && m.state != memberGone && m.state != memberFailed
 }
 
+// unheard reports whether an AM of ours may have containers there of which the member has not told us yet.
+func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < memberUp }
+
 // shut reports whether the member gets nothing new at this moment.
 func (m *member) shut(now time.Time, slow time.Duration) bool {
 	since := m.badSince

@@ -58,6 +58,7 @@ type Session struct {
 	members   []*member // by id, home among them
 	ledger    ledger
 	held      containers
+	returned  map[creel.ContainerID]struct{} // given back by the AM before who granted them was heard; see learn
 	blacklist map[string]bool
 
 	record    Record
@@ -541,6 +542,12 @@ func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	id, m := containerID(p), s.home
 	if o, ok := s.held.live[id]; ok {
 		o.released, m = true, o.by
+	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*member).unheard) {
+		// It may be of a UAM that has not told this proxy of its containers yet.
+		if s.returned == nil {
+			s.returned = map[creel.ContainerID]struct{}{}
+		}
+		s.returned[id] = struct{}{}
 	}
 	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // it is looked for only while they pile up
 		m.release = append(m.release, p)
