@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -43,7 +42,8 @@ func Change[T any](
 	})
 	if err != nil {
 		away := errors.Is(err, creel.ErrUnavailable)
-		if s.conf.Intents == nil || !away && !(busy(err) && s.moving(ctx, i.Application)) {
+		moving := func() bool { return s.moving(ctx, i.Application) }
+		if s.conf.Intents == nil || !intents.Waits(away, busy(err), moving) {
 			return answer, nil, err
 		}
 		if s.record(ctx, i) != nil {
@@ -93,28 +93,15 @@ func Signal[T any](
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	parts, unread := intents.Parts(limited, s.conf.Intents, i.Application, home)
-	if unread != nil {
-		return answer, nil, err
-	}
-	var waits Kept
-	for _, id := range silent {
-		if i.Member = id; id == home {
-			i.Member = ""
-		} else if !slices.ContainsFunc(parts, func(p intents.Part) bool { return p.Member == id }) {
-			continue
-		}
-		if s.record(ctx, i) != nil {
-			return answer, nil, err
-		}
-		waits.For = append(waits.For, id)
+	waits, unkept := intents.KeepSignal(limited, s.conf.Intents, i, home, silent)
+	for _, id := range waits {
 		s.conf.Log.Warn("a signal waits for a subcluster", "application", i.Application.String(), "subcluster",
 			string(id), "user", i.User, "intent", i.String(), "error", err)
 	}
-	if len(waits.For) == 0 {
-		return answer, nil, err
+	if unkept != nil || len(waits) == 0 {
+		return answer, nil, err // what the home said is the better answer
 	}
-	return answer, &waits, nil
+	return answer, &Kept{For: waits}, nil
 }
 
 // busy reports whether a member asks to come again, by RPC or by REST.
@@ -142,27 +129,19 @@ func (s *Server) elsewhere(
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	others, err := intents.Others(ctx, s.conf.Intents, i, home)
-	for _, part := range others {
-		m, err := s.Member(part.Member)
+	err := intents.Spread(ctx, s.conf.Intents, i, home, func(ctx context.Context, p intents.Part) error {
+		m, err := s.Member(p.Member)
 		if err == nil {
-			err = call(ctx, m, part.ID)
+			err = call(ctx, m, p.ID)
 		}
-		if err == nil || unknown(err) {
-			continue
+		if err != nil && unknown(err) {
+			return nil // its UAM has ended
 		}
-		if errors.Is(err, creel.ErrUnavailable) {
-			i.Member = part.Member
-			err = s.record(ctx, i)
-		}
-		if err != nil {
-			s.conf.Log.Warn("a part of an application stays as it was", "application", i.Application.String(),
-				"subcluster", string(part.Member), "user", i.User, "intent", i.String(), "error", err)
-		}
-	}
+		return err
+	})
 	if err != nil {
-		s.conf.Log.Warn("where else an application has parts is not known: they stay as they were", "application",
-			i.Application.String(), "user", i.User, "intent", i.String(), "error", err)
+		s.conf.Log.Warn("parts of an application stay as they were", "application", i.Application.String(),
+			"user", i.User, "intent", i.String(), "error", err)
 	}
 }
 

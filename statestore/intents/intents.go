@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,8 @@ type Intent struct {
 	Refused string        `json:"refused,omitempty"` // why the member will not
 	Asked   time.Time     `json:"-"`                 // or doubted first, or refused; store's clock
 	Age     time.Duration `json:"-"`                 // since then, by the store's clock
+
+	newer map[string]json.RawMessage // fields of another version, which go on with it
 }
 
 // heard is what becomes of an intent on record by what the member said; "" is silence. A signal to a
@@ -175,7 +178,7 @@ func Record(ctx context.Context, s Store, i Intent) error {
 	if _, err := s.Home(ctx, i.Application); err != nil {
 		return err
 	}
-	data, err := json.Marshal(&i)
+	data, err := i.encode()
 	if err != nil {
 		return err
 	}
@@ -211,7 +214,7 @@ func Waiting(ctx context.Context, s Store, app creel.ApplicationID) ([]Intent, e
 	}
 	var out []Intent
 	for d := range byTime(set) {
-		if i, err := read(d, set.Now); err == nil && (app.IsZero() || i.Application == app) {
+		if i, err := Read(d, set.Now); err == nil && (app.IsZero() || i.Application == app) {
 			out = append(out, i)
 		}
 	}
@@ -230,7 +233,8 @@ func byTime(set statestore.DocumentSet) func(func(*statestore.Document) bool) {
 	}
 }
 
-func read(d *statestore.Document, now time.Time) (Intent, error) {
+// Read reads a document, with its age at a moment of the store's clock.
+func Read(d *statestore.Document, now time.Time) (Intent, error) {
 	parts := strings.Split(d.Name, "/")
 	if len(parts) < 3 || len(parts) > 4 {
 		return Intent{}, fmt.Errorf("the name %q is not APPLICATION/USER/VERB[/MEMBER]", d.Name)
@@ -246,5 +250,39 @@ func read(d *statestore.Document, now time.Time) (Intent, error) {
 	if len(parts) == 4 {
 		i.Member = creel.SubclusterID(parts[3])
 	}
-	return i, json.Unmarshal(d.Data, &i)
+	if err := json.Unmarshal(d.Data, &i); err != nil {
+		return i, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(d.Data, &fields); err != nil {
+		return i, err
+	}
+	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return fieldNames[name] })
+	if len(fields) > 0 {
+		i.newer = fields
+	}
+	return i, nil
 }
+
+// encode is the document of an intent, with what another version has said in it.
+func (i *Intent) encode() ([]byte, error) {
+	data, err := json.Marshal(i)
+	if err != nil || len(i.newer) == 0 {
+		return data, err
+	}
+	fields := maps.Clone(i.newer)
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+// fieldNames are those of a document's fields that this version knows.
+var fieldNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Intent]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()

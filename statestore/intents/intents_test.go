@@ -34,6 +34,7 @@ type federation struct {
 	asked  []intents.Intent
 	at     []creel.SubclusterID // of each
 	answer func() (bool, error)
+	moving bool         // the application is on its way to another home
 	log    bytes.Buffer // of the loop; warnings
 }
 
@@ -63,6 +64,11 @@ func start(t *testing.T) (*federation, context.Context) {
 			i.Asked, i.Age = time.Time{}, 0
 			f.asked, f.at = append(f.asked, i), append(f.at, m.ID)
 			return f.answer()
+		},
+		Moving: func(context.Context, creel.ApplicationID) (bool, error) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.moving, nil
 		},
 		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -401,6 +407,112 @@ func TestAMoveReachesTheUAMs(t *testing.T) {
 		want := []string{"a: move to queue root.x", "a: fail attempt 1", "b: move to queue root.x"}
 		if n := waiting(t, f); n != 0 || !slices.Equal(told, want) {
 			t.Errorf("%d wait; told %q, want %q", n, told, want)
+		}
+	})
+}
+
+// A move of a waiting application to another home may begin and end between the two steps of a
+// round, looking for its home and asking it, whose answer may take long. What is wanted waits
+// for the new home.
+func TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		moved := false
+		f.is(subcluster.StateActive, func() (bool, error) {
+			if at := f.at[len(f.at)-1]; at == "b" {
+				return true, nil
+			}
+			if !moved {
+				moved = true
+				if _, err := f.store.Move(ctx, app, "a", "b", 1, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			return false, &creel.Error{Kind: creel.ErrApplicationNotFound, What: "no such application"}
+		})
+		if err := intents.Record(ctx, f.store, kill("ann", "enough")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if n := waiting(t, f); n != 0 || !slices.Equal(f.at, []creel.SubclusterID{"a", "b"}) {
+			t.Errorf("%v were asked, and %d intents wait", f.at, n)
+		}
+	})
+}
+
+// On its way to another home an application may be nowhere for a moment: what is wanted of it waits.
+func TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.moving = true
+		f.is(subcluster.StateActive, func() (bool, error) {
+			return false, &creel.Error{Kind: creel.ErrApplicationNotFound, What: "no such application"}
+		})
+		if err := intents.Record(ctx, f.store, kill("ann", "enough")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := waiting(t, f); n != 1 {
+			t.Fatalf("%d intents wait while the application is being moved", n)
+		}
+		f.is(subcluster.StateActive, func() (bool, error) { return true, nil })
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d intents wait when it has arrived", n)
+		}
+	})
+}
+
+// What another version said beside it goes on with an intent: when its member doubts, and to the UAMs.
+func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		record := statestore.UAMRecord{
+			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "a",
+			UAMs: []statestore.UAM{{Member: "b", Phase: "running"}},
+		}
+		if _, err := f.store.SaveUAMRecord(ctx, record); err != nil {
+			t.Fatal(err)
+		}
+		put := func(name, data string) {
+			t.Helper()
+			if _, err := f.store.PutDocument(ctx, statestore.DocumentWrite{
+				Class: "intents", Name: name, Data: []byte(data), Author: "ann",
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		find := func(name string) string {
+			t.Helper()
+			set, err := f.store.Documents(ctx, "intents")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, _ := set.Find(name)
+			return string(d.Data)
+		}
+		f.is(subcluster.StateActive, func() (bool, error) {
+			switch i := f.asked[len(f.asked)-1]; {
+			case i.Verb == intents.Signal:
+				return false, &creel.Error{Kind: creel.ErrContainerNotFound, What: "not yet"}
+			case f.at[len(f.at)-1] == "b":
+				return false, &creel.Error{Kind: creel.ErrBusy, What: "later"}
+			}
+			return true, nil
+		})
+		put(app.String()+"/ann/move", `{"queue":"root.b","whether":{"newer":[1]}}`)
+		id := creel.ContainerID{Attempt: record.Attempt, ID: 3}
+		put(app.String()+"/ann/signal:"+id.String(), `{"container":"`+id.String()+`","command":1,"loudly":true}`)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if got, want := find(app.String()+"/ann/move/b"), `{"queue":"root.b","whether":{"newer":[1]}}`; got != want {
+			t.Errorf("to the UAM goes %s, want %s", got, want)
+		}
+		got := find(app.String() + "/ann/signal:" + id.String())
+		if !strings.Contains(got, `"doubted":"`) || !strings.Contains(got, `"loudly":true`) {
+			t.Errorf("the signal that is doubted is %s", got)
 		}
 	})
 }

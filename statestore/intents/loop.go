@@ -4,7 +4,6 @@ package intents
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -33,7 +32,7 @@ type Config struct {
 	Log    *slog.Logger  // nil: silent
 }
 
-// Loop carries out what is recorded. Make one with New, run it with Run.
+// Loop carries out what is recorded. Make one with New, run it with Run, or call Round from a loop.
 type Loop struct {
 	store Store
 	cfg   Config
@@ -60,15 +59,15 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := l.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, creel.ErrUnavailable) {
+			if err := l.Round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, creel.ErrUnavailable) {
 				l.cfg.Log.Warn("what users asked while members were away is not carried out", "error", err)
 			}
 		}
 	}
 }
 
-// round tries each intent once, oldest first.
-func (l *Loop) round(ctx context.Context) error {
+// Round tries each intent once, oldest first. The error is the store's.
+func (l *Loop) Round(ctx context.Context) error {
 	view := l.cfg.View()
 	if view == nil {
 		return nil
@@ -82,7 +81,7 @@ func (l *Loop) round(ctx context.Context) error {
 		return !there || d.Version != version
 	})
 	for d := range byTime(set) {
-		i, err := read(d, set.Now)
+		i, err := Read(d, set.Now)
 		if err != nil {
 			if set.Now.Sub(d.Time) > RefusedFor { // until then a router of another version may read it
 				l.cfg.Log.Warn("a recorded intent cannot be read, and goes", "name", d.Name, "error", err)
@@ -147,6 +146,17 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 	case errors.Is(err, creel.ErrApplicationNotFound):
 		if l.cfg.Moving != nil {
 			if moving, err := l.cfg.Moving(ctx, i.Application); err != nil || moving {
+				return err
+			}
+		}
+		// A move that was made between looking for the home and asking it is on record no more: then the
+		// home is another by now.
+		if i.Member == "" {
+			is, err := l.store.Home(ctx, i.Application)
+			if err == nil && is != at {
+				return nil // the next round asks there
+			}
+			if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
 				return err
 			}
 		}
@@ -240,7 +250,7 @@ func (l *Loop) write(ctx context.Context, d *statestore.Document, i *Intent) {
 	w := statestore.DocumentWrite{Class: class, Name: d.Name, Expect: d.Version, Quiet: true, Author: d.Author}
 	var err error
 	if i != nil {
-		w.Data, err = json.Marshal(i)
+		w.Data, err = i.encode()
 	}
 	if err == nil {
 		_, err = l.store.PutDocument(ctx, w)

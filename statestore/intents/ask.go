@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/creelrm/creel"
+)
+
+// Waits reports whether what the home answered to a change leaves it to be carried out later: the home
+// was away, or busy while the application is moved from it, which is asked only then.
+func Waits(away, busy bool, moving func() bool) bool { return away || busy && moving() }
+
+// KeepSignal records a signal for each of the silent members that may have its container, as nobody else
+// has: for the home, and for those that have a part of the application. It returns for which; an error
+// is the store's, and then the signal may be on record for some.
+func KeepSignal(
+	ctx context.Context, s Store, i Intent, home creel.SubclusterID, silent []creel.SubclusterID,
+) (kept []creel.SubclusterID, err error) {
+	parts, err := Parts(ctx, s, i.Application, home)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range silent {
+		if i.Member = id; id == home {
+			i.Member = ""
+		} else if !slices.ContainsFunc(parts, func(p Part) bool { return p.Member == id }) {
+			continue
+		}
+		if err := Record(ctx, s, i); err != nil {
+			return kept, err
+		}
+		kept = append(kept, id)
+	}
+	return kept, nil
+}
+
+// Spread has call carry out what the home has, at every other member in which the application has a part, if
+// the verb is for those too. One that does not answer (creel.ErrUnavailable) has it on record. The errors
+// are of parts that stay as they were: what their members or the store said.
+func Spread(
+	ctx context.Context, s Store, i Intent, home creel.SubclusterID, call func(context.Context, Part) error,
+) error {
+	others, failed := Others(ctx, s, i, home)
+	if failed != nil {
+		failed = fmt.Errorf("where else the application has parts is not known: %w", failed)
+	}
+	for _, p := range others {
+		err := call(ctx, p)
+		if errors.Is(err, creel.ErrUnavailable) {
+			i.Member = p.Member
+			err = Record(ctx, s, i)
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("subcluster %s: %w", p.Member, err))
+		}
+	}
+	return failed
+}
