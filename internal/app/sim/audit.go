@@ -42,6 +42,9 @@ type auditor struct {
 	followed int64                          // rounds in which a plan's capacities were in force
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
+	did      map[wanted]time.Time           // when a member did last what a user wanted
+	wants    map[string]time.Time           // when what is kept for later was written last, by its record's name
+	signals  map[signalled]*sent            // that ResourceManagers have taken, to processes that ran then
 	grants   []granted
 	tally    invariants.Tally // of the federation's queues
 	fullest  float64          // the most that was in use of a federation-wide maximum
@@ -104,6 +107,9 @@ func (a *auditor) init(w *World) {
 		faults:     map[string]int64{},
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
+		did:        map[wanted]time.Time{},
+		wants:      map[string]time.Time{},
+		signals:    map[signalled]*sent{},
 		samples:    map[creel.QueuePath][]Sample{},
 		spent:      map[interval]creel.Resource{},
 		filled:     make([][]float64, len(w.cfg.Members)),
@@ -574,6 +580,9 @@ func (a *auditor) processStarted(id creel.ContainerID) {
 func (a *auditor) processEnded(id creel.ContainerID) {
 	a.once(id, hasEnded, "ended")
 	delete(a.running, id)
+	for command := range int32(len(creel.SignalCommands)) {
+		delete(a.signals, signalled{id, command + 1})
+	}
 	a.moved = a.w.now
 }
 
@@ -641,7 +650,7 @@ func (a *auditor) clean() bool {
 			return false
 		}
 	}
-	return a.records() == ""
+	return a.records() == "" && a.keptIntents() == ""
 }
 
 // records lists applications of which the store still has a UAM record, though
@@ -792,6 +801,8 @@ func (a *auditor) final() {
 	}
 	left := a.records()
 	a.check(left == "", "the store still has UAM records of %s", left)
+	waits := a.keptIntents()
+	a.check(waits == "", "nobody has carried out %s", waits)
 }
 
 // typeOf is the type that a job's application says to be of. Every other one leaves no

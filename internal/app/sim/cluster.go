@@ -120,7 +120,7 @@ func (c *cluster) open() error {
 	c.start = rm.StartOf(c.clock(), c.conf.Epoch, c.kept.started).UTC()
 	c.kept.started, c.excused, c.setBack = c.start, w.now, false
 	conf := c.conf
-	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.epochs
+	conf.ClusterTimestamp, conf.FirstEpoch, conf.Epoch = c.start.UnixMilli(), conf.Epoch, conf.Epoch+c.kept.epochs
 	c.kept.epochs++
 	if c.m, err = rm.New(conf); err != nil {
 		return err

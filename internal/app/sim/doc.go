@@ -24,7 +24,8 @@
 // queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper) and
 // has their capacities and preemption budgets follow a plan (Follower there), who plans, shares
 // maxima out and audits (Leader there), and when a plan is read, by proxies in part
-// (statestore/watch.PlanReader). A message between two hosts is the protobuf that goes over the
+// (statestore/watch.PlanReader), and what users ask of members that are away and is kept until it is
+// carried out (statestore/intents). A message between two hosts is the protobuf that goes over the
 // wire.
 //
 // Where somebody plans, or there is a queue tree, times are the daemons' defaults, members
@@ -87,6 +88,8 @@
 //     one home;
 //   - in every second seed, waiting applications moved between members by drains and
 //     because others have room, given up, and carried on by two routers at once;
+//   - users that ask routers to kill and move applications, to change their priority and to signal their
+//     containers, most while an application's home is away or its move is under way;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,
 //     members drained, queues reloaded, policies changed; applications killed that insist on
 //     places of a member that took their id once, and whose UAM there has ended.
@@ -116,7 +119,9 @@
 // number. Of an application that such a router had, no one home is promised, and what has
 // two is ended where it is not at home (statestore/reconcile). Who reads signatures believes
 // no stranger, and misses no member that signs.
+// What a user wants is on record until a member has done it or refused it, and a node is told of each signal
+// that a ResourceManager has taken to a process that runs on.
 // At the end nothing may be left: no application unfinished, no container, no session,
-// no UAM record. Of a store that has lost acknowledged writes less is promised, and less
+// no UAM record, and nothing that a user wants. Of a store that has lost acknowledged writes less is promised, and less
 // is checked: auditor.forgetful says what.
 package sim

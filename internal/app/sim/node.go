@@ -115,6 +115,8 @@ func (n *node) called(began time.Time, e nm.Event, err error) {
 	interval := n.m.Interval()
 	if err == nil {
 		_ = n.step(e) // an answer is never refused
+		_, registers := e.(nm.Registered)
+		n.w.audit.beats(n, registers || !n.m.Active())
 	}
 	if at, set := n.pace.Next(began, n.w.now, interval, err == nil); set {
 		n.w.push(at, n)
@@ -151,6 +153,8 @@ func (n *node) perform(a nm.Action) {
 		if p := n.jobs[a.ID]; p != nil {
 			n.exited(a.ID, p, int32(128+a.Signal))
 		}
+	case nm.SignalContainer:
+		n.w.audit.signalArrives(a)
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)
 		n.hurry()

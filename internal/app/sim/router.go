@@ -47,6 +47,7 @@ func (r *gateway) start() {
 	r.memory, r.assumed = router.NewMemory(remembered), router.Assumed{}
 	r.watcher.start()
 	r.moveLoop()
+	r.intentLoop()
 }
 
 // newApplication has a member give out an application id.
