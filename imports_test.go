@@ -290,7 +290,7 @@ var rules = map[string]rule{
 			"statestore",
 			"statestore/watch", // what a change that is heard of leads to
 			"router",
-			"router/moves",
+			"router/moves", "statestore/intents",
 			"amrmproxy",
 			"amrmproxy/stored",
 			"internal/token",
