@@ -129,7 +129,7 @@ func (s *Server) elsewhere(
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	err := intents.Spread(ctx, s.conf.Intents, i, home, func(ctx context.Context, p intents.Part) error {
+	err := intents.AtOthers(ctx, s.conf.Intents, i, home, func(ctx context.Context, p intents.Part) error {
 		m, err := s.Member(p.Member)
 		if err == nil {
 			err = call(ctx, m, p.ID)

@@ -39,10 +39,10 @@ func KeepSignal(
 	return kept, nil
 }
 
-// Spread has call carry out what the home has, at every other member in which the application has a part, if
+// AtOthers has call carry out what the home has, at every other member in which the application has a part, if
 // the verb is for those too. One that does not answer (creel.ErrUnavailable) has it on record. The errors
 // are of parts that stay as they were: what their members or the store said.
-func Spread(
+func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, call func(context.Context, Part) error,
 ) error {
 	others, failed := Others(ctx, s, i, home)

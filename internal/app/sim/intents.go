@@ -132,7 +132,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 		}
 		return true, intents.Record(t.flow, store, i)
 	}
-	_ = intents.Spread(t.flow, store, i, home, func(ctx context.Context, p intents.Part) error {
+	_ = intents.AtOthers(t.flow, store, i, home, func(ctx context.Context, p intents.Part) error {
 		there := i
 		there.Application = p.ID
 		if _, err := t.carryOut(ctx, p.Member, there); !errors.Is(err, creel.ErrApplicationNotFound) {
@@ -303,13 +303,13 @@ func wantedOf(c *cluster, i *intents.Intent) wanted {
 
 // sent is a signal that a ResourceManager has taken.
 type sent struct {
-	beats   int // answers that the container's node has had since
-	arrived bool
+	heartbeats int // answers that the container's node has had since
+	arrived    bool
 }
 
-// mostBeats is how many answers a node may have had without a signal that its ResourceManager has
+// mostHeartbeats is how many answers a node may have had without a signal that its ResourceManager has
 // taken: one was on its way, and one may have been a copy.
-const mostBeats = 3
+const mostHeartbeats = 3
 
 // carriedOut: a member has done what is wanted, and that is durable.
 func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
@@ -363,10 +363,10 @@ func (a *auditor) signalArrives(n nm.SignalContainer) {
 	}
 }
 
-// beats: a node has had an answer to a heartbeat, and with it what its ResourceManager had taken. One
+// heartbeats: a node has had an answer to a heartbeat, and with it what its ResourceManager had taken. One
 // that registers anew is told with the answers after that. Which of two ResourceManagers answered is
 // not looked at.
-func (a *auditor) beats(n *node, anew bool) {
+func (a *auditor) heartbeats(n *node, anew bool) {
 	if a.w.faults.RMLives > 0 {
 		return
 	}
@@ -375,10 +375,10 @@ func (a *auditor) beats(n *node, anew bool) {
 		if sent.arrived || p == nil || p.ended {
 			continue
 		}
-		if sent.beats++; anew {
-			sent.beats = 0
+		if sent.heartbeats++; anew {
+			sent.heartbeats = 0
 		}
-		a.check(sent.beats <= mostBeats, "node %s was never told to signal %s (%s)", n.name, s.container,
+		a.check(sent.heartbeats <= mostHeartbeats, "node %s was never told to signal %s (%s)", n.name, s.container,
 			pb.SignalContainerCommandProto(s.command))
 	}
 }

@@ -116,7 +116,7 @@ func (n *node) called(began time.Time, e nm.Event, err error) {
 	if err == nil {
 		_ = n.step(e) // an answer is never refused
 		_, registers := e.(nm.Registered)
-		n.w.audit.beats(n, registers || !n.m.Active())
+		n.w.audit.heartbeats(n, registers || !n.m.Active())
 	}
 	if at, set := n.pace.Next(began, n.w.now, interval, err == nil); set {
 		n.w.push(at, n)
