@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
+)
+
+// BenchmarkLongLists is what a list of 10,000 applications over three members takes at a router, beside
+// the slowest member's own part: over three of ours, over two of ours and one of Hadoop's, and
+// over three of Hadoop's. One caller, one list at a time, in turns: the router, then each
+// member.
+func BenchmarkLongLists(b *testing.B) {
+	const applications, members = 10_000, 3
+	for _, theirs := range []int{0, 1, 3} {
+		b.Run(fmt.Sprintf("%d-of-Hadoop", theirs), func(b *testing.B) {
+			f := Start(b, Options{
+				NoNodes: true, Subclusters: max(1, members-theirs), Routers: 1,
+				Conf: hadoop.Conf{"creel.membership.lease": "60s"},
+			})
+			in := f.Subclusters[:members-theirs] // where all are Hadoop's, ours has no applications
+			for i := range theirs {
+				in = append(in[:len(in):len(in)], f.StartHadoop(b, members-i+1))
+			}
+			AwaitActive(b, f.RouterAddresses[0].Web, max(members, theirs+1))
+			for _, s := range in {
+				load(b, "submit", "--client", s.Addresses.Client, "--unmanaged", "--in-flight", "16",
+					"--count", strconv.Itoa(applications/members), "--duration", "1h", "--user", hadoop.OSUser(b))
+			}
+			asked := append([]hadoop.Addresses{f.RouterAddresses[0]}, addresses(in)...)
+			for _, call := range []struct {
+				name string
+				args func(hadoop.Addresses) []string
+			}{
+				{"rest", func(a hadoop.Addresses) []string {
+					return []string{"rest", "http://" + a.Web + "/ws/v1/cluster/apps", "--connections", "1"}
+				}},
+				{"rpc", func(a hadoop.Addresses) []string {
+					return []string{"report", "--client", a.Client, "--call", "list", "--applications", "1", "--in-flight", "1"}
+				}},
+			} {
+				b.Run(call.name, func(b *testing.B) {
+					const turns = 3
+					times := make([]float64, len(asked)) // the least of the turns: the last ones are warm
+					for b.Loop() {
+						for range turns {
+							for i, a := range asked {
+								r := load(b, append(call.args(a), "--warmup", "2s", "--duration", "6s")...)
+								if times[i] == 0 || r.Latency.P50 < times[i] {
+									times[i] = r.Latency.P50
+								}
+							}
+						}
+					}
+					slowest := 0.0
+					for _, own := range times[1:] {
+						slowest = max(slowest, own)
+					}
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(times[0], "router-p50-ms")
+					b.ReportMetric(slowest, "slowest-member-p50-ms")
+					b.ReportMetric(times[0]/slowest, "x")
+				})
+			}
+		})
+	}
+}
+
+func addresses(of []*Subcluster) (out []hadoop.Addresses) {
+	for _, s := range of {
+		out = append(out, s.Addresses)
+	}
+	return out
+}
+
+// load runs `creel load`, of which nothing may fail.
+func load(b *testing.B, args ...string) (out alloc) {
+	b.Helper()
+	cmd := exec.Command(rm.Binary(b), append([]string{"load"}, args...)...)
+	cmd.Dir = filepath.Dir(rm.Binary(b))
+	text, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%v: %v\n%s", cmd.Args, err, text)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		b.Fatalf("%v\n%s", err, text)
+	}
+	if out.Failed > 0 {
+		b.Fatalf("%v: %d calls failed", cmd.Args, out.Failed)
+	}
+	return out
+}
