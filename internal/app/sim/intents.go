@@ -130,7 +130,8 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 		if !intents.Waits(errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy), moving) {
 			return false, err
 		}
-		return true, intents.Record(t.flow, store, i)
+		err = intents.Record(t.flow, store, i)
+		return err == nil, err
 	}
 	_ = intents.AtOthers(t.flow, store, i, home, func(ctx context.Context, p intents.Part) error {
 		there := i
