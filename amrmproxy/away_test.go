@@ -26,29 +26,21 @@ func TestAnHourWithoutHomeCostsNeitherTimeNorMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		now, replied := time.Unix(1000, 0), uint64(0)
-		var step func(e Event)
-		step = func(e Event) {
-			var next []Event
-			for _, a := range s.Step(now, e) {
-				switch a := a.(type) {
-				case Save:
-					next = append(next, Saved{a.Number})
-				case Send:
-					if a.Register != nil {
-						next = append(next, Answered{Member: a.Member, Seq: a.Seq,
-							Register: &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}})
-					} else if fails {
-						next = append(next, Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable})
-					}
-				case Reply:
-					if a.Err != nil {
-						t.Fatalf("%s: refused: %v", name, a.Err)
-					}
-					replied = a.Call
-				}
+		answer := func(a Send) *Answered {
+			switch {
+			case a.Register != nil:
+				return Answer(a)
+			case fails:
+				return &Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
 			}
-			for _, e := range next {
-				step(e)
+			return nil
+		}
+		step := func(e Event) {
+			for _, r := range Settle(t, s, now, e, answer) {
+				if r.Err != nil {
+					t.Fatalf("%s: refused: %v", name, r.Err)
+				}
+				replied = r.Call
 			}
 		}
 		step(Saw{nil, policies.Policy{}, nil})

@@ -88,33 +88,7 @@ func waitingSession(
 	if err != nil {
 		b.Fatal(err)
 	}
-	saved := uint64(0)
-	step := func(e amrmproxy.Event) {
-		for todo := []amrmproxy.Event{e}; len(todo) > 0; todo = todo[1:] {
-			for _, a := range s.Step(now, todo[0]) {
-				switch a := a.(type) {
-				case amrmproxy.Save:
-					saved++
-					todo = append(todo, amrmproxy.Saved{Number: saved})
-				case amrmproxy.Launch:
-					todo = append(todo, amrmproxy.Launched{Member: a.Member, Attempt: s.Attempt(), Token: &yarnpb.TokenProto{}})
-				case amrmproxy.Send:
-					answer := amrmproxy.Answered{Member: a.Member, Seq: a.Seq}
-					if a.Allocate == nil {
-						answer.Register = &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}
-					} else {
-						answer.Allocate = &yarnpb.AllocateResponseProto{
-							ResponseId: proto.Int32(a.Allocate.GetResponseId() + 1), Limit: &yarnpb.ResourceProto{},
-						}
-					}
-					todo = append(todo, answer)
-				}
-			}
-			if len(todo) > 1000 {
-				b.Fatal("the session does not settle")
-			}
-		}
-	}
+	step := func(e amrmproxy.Event) { amrmproxy.Settle(b, s, now, e, amrmproxy.Answer) }
 	step(amrmproxy.Saw{View: view, Policy: policy})
 	step(amrmproxy.FromAM{Call: 1, Register: &yarnpb.RegisterApplicationMasterRequestProto{}})
 	call := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(0)}

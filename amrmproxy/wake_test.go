@@ -38,22 +38,7 @@ func eventsAllTheTime(t *testing.T, between time.Duration) {
 		if _, ok := e.(Tick); ok {
 			longest, last = max(longest, now.Sub(last)), now
 		}
-		for events := []Event{e}; len(events) > 0; events = events[1:] {
-			for _, a := range s.Step(now, events[0]) {
-				switch a := a.(type) {
-				case Save:
-					events = append(events, Saved{a.Number})
-				case Send:
-					answer := Answered{Member: a.Member, Seq: a.Seq}
-					if a.Register != nil {
-						answer.Register = &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}
-					} else {
-						answer.Allocate = &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(a.Allocate.GetResponseId() + 1)}
-					}
-					events = append(events, answer)
-				}
-			}
-		}
+		Settle(t, s, now, e, Answer)
 	}
 	step(Saw{view, policies.Policy{}, nil})
 	step(Tick{})
