@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// alloc is what `creel load alloc` tells.
-type alloc struct {
+// loaded is what `creel load` tells.
+type loaded struct {
 	PerSecond float64 `json:"per_second"`
 	Failed    int     `json:"failed"`
 	Latency   struct {
@@ -60,7 +60,7 @@ func BenchmarkProxy(b *testing.B) {
 		for _, ams := range []int{10, 1000} {
 			for _, loop := range []string{"open", "closed"} {
 				b.Run(fmt.Sprintf("%s/%d-AMs/%s", policy, ams, loop), func(b *testing.B) {
-					var direct, through alloc
+					var direct, through loaded
 					for b.Loop() {
 						direct = loadAlloc(b, home, home.Addresses.Scheduler, ams, loop)
 						through = loadAlloc(b, home, proxy, ams, loop)
@@ -83,15 +83,14 @@ func BenchmarkProxy(b *testing.B) {
 	}
 }
 
-func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop string) (out alloc) {
+func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop string) loaded {
 	b.Helper()
 	rate := 0 // of containers, ten a call
 	if loop == "open" {
 		rate = 10 * max(200, ams)
 	}
-	cmd := exec.Command(
-		rm.Binary(b),
-		"load",
+	return load(
+		b,
 		"alloc",
 		"--client",
 		home.Addresses.Client,
@@ -114,6 +113,12 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop s
 		"--user",
 		hadoop.OSUser(b),
 	)
+}
+
+// load runs `creel load`, and returns what it tells.
+func load(b *testing.B, args ...string) (out loaded) {
+	b.Helper()
+	cmd := exec.Command(rm.Binary(b), append([]string{"load"}, args...)...)
 	cmd.Dir = filepath.Dir(rm.Binary(b))
 	text, err := cmd.Output()
 	if err != nil {

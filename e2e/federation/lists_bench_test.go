@@ -3,15 +3,11 @@
 package federation
 
 import (
-	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
-	"github.com/creelrm/creel/e2e/rm"
 )
 
 // BenchmarkLongLists is what a list of 10,000 applications over three members takes at a router, beside
@@ -32,7 +28,7 @@ func BenchmarkLongLists(b *testing.B) {
 			}
 			AwaitActive(b, f.RouterAddresses[0].Web, max(members, theirs+1))
 			for _, s := range in {
-				load(b, "submit", "--client", s.Addresses.Client, "--unmanaged", "--in-flight", "16",
+				mustLoad(b, "submit", "--client", s.Addresses.Client, "--unmanaged", "--in-flight", "16",
 					"--count", strconv.Itoa(applications/members), "--duration", "1h", "--user", hadoop.OSUser(b))
 			}
 			asked := append([]hadoop.Addresses{f.RouterAddresses[0]}, addresses(in)...)
@@ -53,7 +49,7 @@ func BenchmarkLongLists(b *testing.B) {
 					for b.Loop() {
 						for range turns {
 							for i, a := range asked {
-								r := load(b, append(call.args(a), "--warmup", "2s", "--duration", "6s")...)
+								r := mustLoad(b, append(call.args(a), "--warmup", "2s", "--duration", "6s")...)
 								if times[i] == 0 || r.Latency.P50 < times[i] {
 									times[i] = r.Latency.P50
 								}
@@ -81,20 +77,12 @@ func addresses(of []*Subcluster) (out []hadoop.Addresses) {
 	return out
 }
 
-// load runs `creel load`, of which nothing may fail.
-func load(b *testing.B, args ...string) (out alloc) {
+// mustLoad runs `creel load`, of which no call may fail.
+func mustLoad(b *testing.B, args ...string) loaded {
 	b.Helper()
-	cmd := exec.Command(rm.Binary(b), append([]string{"load"}, args...)...)
-	cmd.Dir = filepath.Dir(rm.Binary(b))
-	text, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("%v: %v\n%s", cmd.Args, err, text)
-	}
-	if err := json.Unmarshal(text, &out); err != nil {
-		b.Fatalf("%v\n%s", err, text)
-	}
+	out := load(b, args...)
 	if out.Failed > 0 {
-		b.Fatalf("%v: %d calls failed", cmd.Args, out.Failed)
+		b.Fatalf("creel load %v: %d calls failed", args, out.Failed)
 	}
 	return out
 }
