@@ -85,9 +85,9 @@ func Defaults() Config {
 // two members of a federation that start in the same millisecond, as after an outage of power,
 // would give out the same. It is of the second before now the one millisecond that is the epoch's
 // own: epochs below a thousand have different ones, and multiples of a thousand (up to a million) have.
-// Epoch 0 is that of all ResourceManagers that nobody gave one, and has none of its own: theirs
-// is the clock's, which is as often the same as with Hadoop's. It is after last, the start before
-// by the journal, also where the clock was set back.
+// Epoch 0 is that of all ResourceManagers that nobody gave one, and has no millisecond of its own: they
+// keep the clock's, and two of them give out the same ids if they start in the same one, as Hadoop's do.
+// The start is after last, the one before by the journal, also where the clock was set back.
 func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
 	at := now.UnixMilli()
 	if epoch != 0 {

@@ -3,10 +3,8 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -42,7 +40,7 @@ func (w *World) ask(which uint64) {
 			continue
 		}
 		all = append(all, id)
-		if c := app.home; c == nil || (!c.up || w.asleep(c.host) || w.apart(w.routers[0].host, c.host)) {
+		if c := app.home; c == nil || !c.up || w.asleep(c.host) || w.apart(w.routers[0].host, c.host) {
 			away = append(away, id)
 		}
 	}
@@ -140,7 +138,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 			return err
 		}
 		return nil
-	}) // a part that stays as it was is in the log
+	}) // what fails leaves a part as it was, and the user is told what home said
 	return false, nil
 }
 
@@ -353,8 +351,7 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 			return
 		}
 	}
-	a.breach("what a user wants of %s (%s) is on record no more, and nobody has done it",
-		i.Application, cmp.Or(d.Name, i.String()))
+	a.breach("what a user wants of %s (%s) is on record no more, and nobody has done it", i.Application, d.Name)
 }
 
 // signalArrives: a node has been told of a signal.
@@ -384,7 +381,7 @@ func (a *auditor) heartbeats(n *node, anew bool) {
 	}
 }
 
-// kept lists what is on record and neither done nor refused.
+// keptIntents lists what is on record and neither done nor refused.
 func (a *auditor) keptIntents() string {
 	if a.w.faults.Asks == 0 {
 		return ""
@@ -397,7 +394,7 @@ func (a *auditor) keptIntents() string {
 	for k := range set.Documents {
 		i, err := intents.Read(&set.Documents[k], set.Now)
 		if err != nil || i.Refused == "" {
-			left = append(left, fmt.Sprint(set.Documents[k].Name))
+			left = append(left, set.Documents[k].Name)
 		}
 	}
 	return list(left)

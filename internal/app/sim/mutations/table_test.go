@@ -990,12 +990,14 @@ var table = []mutation{
 		file:  "subcluster/rm/signal.go",
 		old:   "	if len(m.signals) == 0 {",
 		wrong: "	if MUTANT || len(m.signals) == 0 {",
+		seed:  17,
 	},
 	{
 		name:  "what users want of a member that does not answer is dropped",
 		file:  "statestore/intents/loop.go",
 		old:   "	case errors.Is(err, creel.ErrUnavailable):\n		l.hear(ctx, d, i, i.heard(false, \"\"))\n",
 		wrong: "	case errors.Is(err, creel.ErrUnavailable):\n		if MUTANT {\n			l.write(ctx, d, nil)\n		}\n		l.hear(ctx, d, i, i.heard(false, \"\"))\n",
+		seed:  8,
 	},
 	{
 		name:     "what users want of an application that is being moved is dropped",
