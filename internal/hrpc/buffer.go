@@ -13,6 +13,7 @@ const (
 	bigBuffer    = 256 << 10
 	largeBuffer  = 1 << 20
 	hugeBuffer   = 4 << 20
+	giantBuffer  = 16 << 20 // an answer of tens of thousands of applications
 )
 
 var (
@@ -22,6 +23,7 @@ var (
 	bigBuffers    = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 	largeBuffers  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 	hugeBuffers   = sync.Pool{New: func() any { return new([hugeBuffer]byte) }}
+	giantBuffers  = sync.Pool{New: func() any { return new([giantBuffer]byte) }}
 )
 
 // getTiny returns an empty buffer of the smallest size.
@@ -40,6 +42,8 @@ func getBuffer(n int) []byte {
 		return largeBuffers.Get().(*[largeBuffer]byte)[:0]
 	case n <= hugeBuffer:
 		return hugeBuffers.Get().(*[hugeBuffer]byte)[:0]
+	case n <= giantBuffer:
+		return giantBuffers.Get().(*[giantBuffer]byte)[:0]
 	}
 	return make([]byte, 0, n)
 }
@@ -60,6 +64,8 @@ func putBuffer(b []byte) {
 		largeBuffers.Put((*[largeBuffer]byte)(b[:largeBuffer]))
 	case hugeBuffer:
 		hugeBuffers.Put((*[hugeBuffer]byte)(b[:hugeBuffer]))
+	case giantBuffer:
+		giantBuffers.Put((*[giantBuffer]byte)(b[:giantBuffer]))
 	}
 }
 
