@@ -3,6 +3,7 @@
 package federation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -116,16 +117,30 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop s
 }
 
 // load runs `creel load`, and returns what it tells.
-func load(b *testing.B, args ...string) (out loaded) {
+func load(b *testing.B, args ...string) loaded {
 	b.Helper()
-	cmd := exec.Command(rm.Binary(b), append([]string{"load"}, args...)...)
-	cmd.Dir = filepath.Dir(rm.Binary(b))
-	text, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("%v: %v\n%s", cmd.Args, err, text)
+	return loads(b, args)[0]
+}
+
+// loads runs several `creel load` at the same time, and returns what each tells.
+func loads(b *testing.B, each ...[]string) []loaded {
+	b.Helper()
+	out, told, running := make([]loaded, len(each)), make([]bytes.Buffer, len(each)), make([]*exec.Cmd, len(each))
+	for i, args := range each {
+		cmd := exec.CommandContext(b.Context(), rm.Binary(b), append([]string{"load"}, args...)...)
+		cmd.Dir, cmd.Stdout = filepath.Dir(rm.Binary(b)), &told[i]
+		if err := cmd.Start(); err != nil {
+			b.Fatalf("%v: %v", cmd.Args, err)
+		}
+		running[i] = cmd
 	}
-	if err := json.Unmarshal(text, &out); err != nil {
-		b.Fatalf("%v\n%s", err, text)
+	for i, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			b.Fatalf("%v: %v\n%s", cmd.Args, err, &told[i])
+		}
+		if err := json.Unmarshal(told[i].Bytes(), &out[i]); err != nil {
+			b.Fatalf("%v\n%s", err, &told[i])
+		}
 	}
 	return out
 }

@@ -4,6 +4,8 @@ package federation
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -13,7 +15,7 @@ import (
 // BenchmarkLongLists is what a list of 10,000 applications over three members takes at a router, beside
 // the slowest member's own part: over three of ours, over two of ours and one of Hadoop's, and
 // over three of Hadoop's. One caller, one list at a time, in turns: the router, then each
-// member.
+// member, then all members at the same time, a caller each: what the whole list takes without a router.
 func BenchmarkLongLists(b *testing.B) {
 	const applications, members = 10_000, 3
 	for _, theirs := range []int{0, 1, 3} {
@@ -45,24 +47,38 @@ func BenchmarkLongLists(b *testing.B) {
 			} {
 				b.Run(call.name, func(b *testing.B) {
 					const turns = 3
-					times := make([]float64, len(asked)) // the least of the turns: the last ones are warm
+					turn := func(of ...hadoop.Addresses) (slowest float64) {
+						var each [][]string
+						for _, a := range of {
+							each = append(each, append(call.args(a), "--warmup", "2s", "--duration", "6s"))
+						}
+						for i, r := range loads(b, each...) {
+							if r.Failed > 0 {
+								b.Fatalf("creel load %v: %d calls failed", each[i], r.Failed)
+							}
+							slowest = max(slowest, r.Latency.P50)
+						}
+						return slowest
+					}
+					// Of each the least of the turns: the last ones are warm.
+					times := make([]float64, len(asked))
+					together := math.Inf(1)
+					for i := range times {
+						times[i] = math.Inf(1)
+					}
 					for b.Loop() {
 						for range turns {
 							for i, a := range asked {
-								r := mustLoad(b, append(call.args(a), "--warmup", "2s", "--duration", "6s")...)
-								if times[i] == 0 || r.Latency.P50 < times[i] {
-									times[i] = r.Latency.P50
-								}
+								times[i] = min(times[i], turn(a))
 							}
+							together = min(together, turn(asked[1:]...))
 						}
 					}
-					slowest := 0.0
-					for _, own := range times[1:] {
-						slowest = max(slowest, own)
-					}
+					slowest := slices.Max(times[1:])
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(times[0], "router-p50-ms")
 					b.ReportMetric(slowest, "slowest-member-p50-ms")
+					b.ReportMetric(together, "members-together-p50-ms")
 					b.ReportMetric(times[0]/slowest, "x")
 				})
 			}
