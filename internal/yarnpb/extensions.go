@@ -25,6 +25,7 @@ const (
 	FieldUser        protowire.Number = 15010
 	FieldSince       protowire.Number = 15011
 	FieldLifetime    protowire.Number = 15012
+	FieldTag         protowire.Number = 15013
 	FieldTraceparent protowire.Number = 15020
 )
 
@@ -59,6 +60,8 @@ var Extensions = []Extension{
 	{FieldSince, "SubmitApplicationRequestProto", "of what comes from another home: when it was submitted there"},
 	{FieldLifetime, "SubmitApplicationRequestProto", "of what comes from another home: what is left of its lifetime, in ms"},
 	{FieldHeld, "ApplicationReportProto", "the claim under which the application is held for a move"},
+	{FieldTag, "GetApplicationsRequestProto", "the tag of the list that a router has, empty if it has none"},
+	{FieldTag, "GetApplicationsResponseProto", "the list's tag; it stands alone where the router has that list"},
 	{FieldTraceparent, "ApplicationSubmissionContextProto",
 		"the span under which the application was taken, as W3C writes it; kept in the journal"},
 	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},

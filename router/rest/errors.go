@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -133,17 +134,26 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 	w.Write(doc) // an error here is the client's going away
 }
 
-// writeList answers with a list whose items are where members' answers are: one by JSON for one
-// request is not copied into one piece.
-func writeList(w http.ResponseWriter, r *http.Request, l rawjson.List) {
-	if wantsXML(r) {
-		write(w, r, http.StatusOK, l.Append(make([]byte, 0, l.Len())))
-		return
+// writeList answers with the list that is made of members' parts. Where they sent them just now
+// it is written as made: one by JSON for one request is not copied into one piece.
+func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.Part[items], made func() rawjson.List) {
+	inOne := func() []byte {
+		l := made()
+		return l.Append(make([]byte, 0, l.Len()))
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(l.Len()))
-	w.WriteHeader(http.StatusOK)
-	l.WriteTo(w) // an error here is the client's going away
+	whole := h.long.Whole(listQuestion(r), of, inOne)
+	switch {
+	case whole != nil:
+		write(w, r, http.StatusOK, whole)
+	case wantsXML(r):
+		write(w, r, http.StatusOK, inOne())
+	default:
+		l := made()
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.Header().Set("Content-Length", strconv.Itoa(l.Len()))
+		w.WriteHeader(http.StatusOK)
+		l.WriteTo(w) // an error here is the client's going away
+	}
 }
 
 // wantsXML reads Accept as Jersey does for the two types YARN has: JSON unless

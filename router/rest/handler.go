@@ -66,6 +66,7 @@ type Handler struct {
 	shownQueues  shared[json.RawMessage]
 	shownDaemons shared[*DaemonRow]
 	together     together
+	long         server.Lists[[][]byte]
 }
 
 // New makes a handler.

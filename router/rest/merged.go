@@ -76,21 +76,59 @@ func rooted(r *http.Request, doc []byte, root string) []byte {
 	return fmt.Appendf(nil, `{%q:%s}`, root, doc)
 }
 
+// items are a member's part of a list, each item as JSON.
+type items = server.ListPart[[][]byte]
+
 // lists gets the list at root.name of each member's document, each item as each makes it of
-// what its member sent (nil: as it came). Members' lists are cut apart beside each other.
+// what its member sent (nil: as it came). Members' lists are cut apart beside each other; those
+// that still hold are neither sent nor cut again.
 func (h *Handler) lists(
 	r *http.Request, root, name string, each func(member creel.SubclusterID) func(item []byte) []byte,
-) []router.Part[[][]byte] {
-	return askEach(h, r, remote.List, func(member creel.SubclusterID, doc []byte) ([][]byte, error) {
+) []router.Part[items] {
+	path, user, question := r.URL.RequestURI(), caller(r), listQuestion(r)
+	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (items, error) {
+		known, head := h.long.Known(question, m.ID), forwardHeaders(r, "application/json")
+		if known.Tag != "" {
+			head.Set("If-None-Match", known.Tag)
+		}
+		doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
+		if err != nil {
+			return items{}, err
+		}
+		if got.Get(remote.StatusHeader) == notModified {
+			return known, nil
+		}
 		list, err := rawjson.ListAt(doc, root, name)
 		if each != nil {
-			made := each(member)
+			made := each(m.ID)
 			for i := range list {
 				list[i] = made(list[i])
 			}
 		}
-		return list, err
+		part := items{Value: list, Tag: got.Get("ETag"), Bytes: len(doc)}
+		if err == nil {
+			h.long.Keep(question, m.ID, part)
+		}
+		return part, err
 	})
+}
+
+// notModified is the status of an answer that holds.
+var notModified = strconv.Itoa(http.StatusNotModified)
+
+// listQuestion is the same of requests whose answers a member may give by the same tags. Who
+// asks may be told by more; then members' tags are others.
+func listQuestion(r *http.Request) string {
+	return r.URL.RequestURI() + "\n" + r.Header.Get("X-Hadoop-Delegation-Token")
+}
+
+// itemsOf are the lists of members' parts.
+func itemsOf(parts []router.Part[items]) []router.Part[[][]byte] {
+	out := make([]router.Part[[][]byte], len(parts))
+	for i, p := range parts {
+		out[i] = router.Part[[][]byte]{Member: p.Member, Value: p.Value.Value, Err: p.Err}
+	}
+	return out
 }
 
 // appFields reads what MergeApps needs from the bytes of an application.
@@ -185,9 +223,12 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	if !partial(w, r, parts) {
 		return
 	}
-	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
-	merged, _ := router.MergeApps(parts, h.appFields(), h.server.HomeSeen, limit)
-	writeList(w, r, rawjson.List{Root: "apps", Name: "app", Items: merged})
+	merged := func() rawjson.List {
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
+		apps, _ := router.MergeApps(itemsOf(parts), h.appFields(), h.server.HomeSeen, limit)
+		return rawjson.List{Root: "apps", Name: "app", Items: apps}
+	}
+	h.writeList(w, r, parts, merged)
 }
 
 // node is the bytes of one and where they came from.
@@ -202,6 +243,11 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 	if !partial(w, r, answers) {
 		return
 	}
+	h.writeList(w, r, answers, func() rawjson.List { return nodeList(answers) })
+}
+
+// nodeList is the one list of members' nodes.
+func nodeList(answers []router.Part[items]) rawjson.List {
 	parts := make([]router.Part[[]node], len(answers))
 	names := map[*creel.SubclusterID][]byte{}
 	for i := range answers {
@@ -212,7 +258,7 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		names[&p.Member] = append([]byte(`,"subClusterId":`), name...)
-		for _, raw := range p.Value {
+		for _, raw := range p.Value.Value {
 			if rawjson.Get(raw, "id") != nil {
 				parts[i].Value = append(parts[i].Value, node{&p.Member, raw})
 			}
@@ -226,9 +272,9 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 	for i, n := range merged {
 		list[i] = n.raw
 	}
-	writeList(w, r, rawjson.List{
+	return rawjson.List{
 		Root: "nodes", Name: "node", Items: list, After: func(i int) []byte { return names[merged[i].from] },
-	})
+	}
 }
 
 // node is the member's that heard of it last.

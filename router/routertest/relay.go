@@ -5,6 +5,7 @@ package routertest
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -12,9 +13,10 @@ import (
 // Relay stands on the network between routers and one port of a member. It can
 // be cut, as a network is, and it can hold back what the member answers.
 type Relay struct {
-	Address string
-	to      string
-	wait    sync.WaitGroup
+	Address  string
+	Answered atomic.Int64 // bytes that the member sent
+	to       string
+	wait     sync.WaitGroup
 
 	mu    sync.Mutex
 	l     net.Listener
@@ -87,6 +89,7 @@ func (r *Relay) copy(to, from net.Conn, answers bool) {
 	for {
 		n, err := from.Read(b)
 		if answers && n > 0 {
+			r.Answered.Add(int64(n))
 			r.mu.Lock()
 			held, heard := r.held, r.heard
 			r.heard = nil

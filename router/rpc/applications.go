@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -44,12 +45,14 @@ func (h *Handler) GetApplications(
 	ctx context.Context,
 	req *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
-	body, err := proto.Marshal(req)
+	yarnrpc.ListKnown(req) // what a client puts there is not the router's
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	same := func(creel.SubclusterID) ([]byte, error) { return body, nil }
-	parts, err := askAll(ctx, h, remote.List, "getApplications", same, readApplications)
+	question := user(ctx) + "\x00" + string(body)
+	parts, err := askAll(ctx, h, remote.List, "getApplications",
+		func(m creel.SubclusterID, send sender) (appReports, error) { return h.reports(question, m, body, send) })
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +60,44 @@ func (h *Handler) GetApplications(
 	if req.Limit != nil && req.GetLimit() < 1<<31 {
 		limit = int(req.GetLimit())
 	}
-	return joinApplications(h.server, parts, limit), nil
+	made := func() []byte {
+		reports := pick(parts, func(p appReports) []appReport { return p.Value })
+		return joinApplications(h.server, reports, limit)
+	}
+	whole := h.long.Whole(question, parts, made)
+	if whole == nil {
+		whole = made()
+	}
+	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, whole), nil
 }
 
-// joinApplications makes one list of the members' parts, at most limit, 0 for all.
+// appReports is a member's part of a list.
+type appReports = server.ListPart[[]appReport]
+
+// reports asks a member for its part of a list: for all of it, or whether the one that it
+// gave before still holds.
+func (h *Handler) reports(question string, member creel.SubclusterID, body []byte, send sender) (appReports, error) {
+	known := h.long.Known(question, member)
+	answer, err := send(yarnrpc.WithListKnown(body, known.Tag))
+	if err != nil {
+		return appReports{}, err
+	}
+	tag := yarnrpc.ListTag(answer)
+	if tag != "" && tag == known.Tag {
+		return known, nil
+	}
+	list, err := readApplications(answer)
+	part := appReports{Value: list, Tag: tag, Bytes: len(answer)}
+	if err == nil {
+		h.long.Keep(question, member, part)
+	}
+	return part, err
+}
+
+// joinApplications makes one encoded list of the members' parts, at most limit, 0 for all.
 func joinApplications(
 	s *server.Server, parts []router.Part[[]appReport], limit int,
-) *yarnpb.GetApplicationsResponseProto {
+) []byte {
 	apps, _ := router.MergeApps(parts, rawFields(s), s.HomeSeen, limit)
 	size := 0
 	for i := range apps {
@@ -74,7 +108,7 @@ func joinApplications(
 		list = protowire.AppendTag(list, fieldApplications, protowire.BytesType)
 		list = protowire.AppendBytes(list, apps[i].raw)
 	}
-	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, list)
+	return list
 }
 
 // rawFields reads application reports for the merge rule.

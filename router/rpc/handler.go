@@ -28,6 +28,7 @@ type Handler struct {
 	server *server.Server
 	tokens *tokens.Tokens
 	ids    ids
+	long   server.Lists[[]appReport]
 }
 
 // Service is the protocol's table for an hrpc server.

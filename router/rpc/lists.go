@@ -38,7 +38,9 @@ func ask[T any, M interface {
 	if err != nil {
 		return nil, err
 	}
-	return askAll(ctx, h, kind, method, func(creel.SubclusterID) ([]byte, error) { return body, nil }, parsed[T, M])
+	return askAll(ctx, h, kind, method, func(_ creel.SubclusterID, send sender) (M, error) {
+		return parsed[T, M](send(body))
+	})
 }
 
 // askEach is ask where members are asked for something each.
@@ -52,40 +54,42 @@ func askEach[T any, M interface {
 	method string,
 	request func(creel.SubclusterID) proto.Message,
 ) ([]router.Part[M], error) {
-	return askAll(ctx, h, kind, method, func(m creel.SubclusterID) ([]byte, error) {
-		return proto.Marshal(request(m))
-	}, parsed[T, M])
+	return askAll(ctx, h, kind, method, func(m creel.SubclusterID, send sender) (M, error) {
+		body, err := proto.Marshal(request(m))
+		if err != nil {
+			return nil, err
+		}
+		return parsed[T, M](send(body))
+	})
 }
 
-// parsed is a message of an answer's bytes.
+// parsed is a message of an answer's bytes, if there is one.
 func parsed[T any, M interface {
 	*T
 	proto.Message
-}](b []byte) (M, error) {
+}](b []byte, err error) (M, error) {
+	if err != nil {
+		return nil, err
+	}
 	answer := M(new(T))
 	return answer, parse(b, answer)
 }
 
-// askAll asks each member for what body makes for it, and reads what it answers.
+// sender sends a request to a member and returns its answer.
+type sender func(request []byte) (answer []byte, err error)
+
+// askAll gets from each member what of makes of the answers to what it sends it.
 func askAll[V any](
 	ctx context.Context,
 	h *Handler,
 	kind remote.Kind,
 	method string,
-	body func(creel.SubclusterID) ([]byte, error),
-	read func(answer []byte) (V, error),
+	of func(member creel.SubclusterID, send sender) (V, error),
 ) ([]router.Part[V], error) {
 	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (V, error) {
-		var none V
-		request, err := body(m.ID)
-		if err != nil {
-			return none, err
-		}
-		b, err := m.Client(ctx, kind, user(ctx), method, request)
-		if err != nil {
-			return none, err
-		}
-		return read(b)
+		return of(m.ID, func(request []byte) ([]byte, error) {
+			return m.Client(ctx, kind, user(ctx), method, request)
+		})
 	})
 	var silent []router.Missing
 	var refusal error

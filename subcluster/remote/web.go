@@ -17,7 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
-// StatusHeader carries the code of a successful answer (200, 202) in its head.
+// StatusHeader carries the code of a successful answer (200, 202; 304 where the call allows
+// it) in its head.
 const StatusHeader = "X-Creel-Status"
 
 // maxBody bounds a member's answer: 100,000 applications of 1 kB fit.
@@ -53,7 +54,8 @@ func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 }
 
 // Web calls the member's REST server. path starts with a slash and holds the
-// query. The answer is read whole. Codes of 300 and above come as *StatusError.
+// query. The answer is read whole. Codes of 300 and above come as *StatusError, but for 304
+// (Not Modified), which answers an If-None-Match.
 func (m *Member) Web(
 	ctx context.Context,
 	kind Kind,
@@ -74,7 +76,7 @@ func (m *Member) Web(
 				return &Unavailable{Member: m.ID, Sent: silence.sent, Err: silence.error}
 			case err != nil:
 				return err
-			case code >= 300:
+			case code >= 300 && code != http.StatusNotModified:
 				return &StatusError{Member: m.ID, Code: code, Header: head, Body: answer}
 			}
 			return nil

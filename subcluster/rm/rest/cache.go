@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // kept gives a long document again while nothing happened that it would show,
@@ -30,17 +32,28 @@ func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
 			},
 			"\x00",
 		)
-		body := h.s.Kept(key)
-		if body == nil {
+		doc := h.s.Kept(key)
+		if doc.Body == nil {
 			var c *recorded
-			if body, c = h.makeOnce(key, packed, make, w.Header(), r); c != nil {
+			if doc, c = h.makeOnce(key, packed, make, w.Header(), r); c != nil {
+				if tag := entityTag(doc); tag != "" {
+					w.Header().Set("ETag", tag)
+				}
 				w.WriteHeader(c.status)
 				w.Write(c.body) // an error here is the client's going away
 				return
 			}
 		}
-		giveKept(w, r, body, packed)
+		giveKept(w, r, doc, packed)
 	}
+}
+
+// entityTag is how HTTP writes a document's tag (RFC 9110, section 8.8.3).
+func entityTag(doc server.Document) string {
+	if doc.Tag == "" {
+		return ""
+	}
+	return `"` + doc.Tag + `"`
 }
 
 // makeOnce gives the document that another one made and kept meanwhile, or makes
@@ -52,30 +65,36 @@ func (h *Handler) makeOnce(
 	make http.HandlerFunc,
 	header http.Header,
 	r *http.Request,
-) ([]byte, *recorded) {
+) (server.Document, *recorded) {
 	making := h.making.of(key)
 	making.Lock()
 	defer making.Unlock()
-	if body := h.s.Kept(key); body != nil {
-		return body, nil
+	if doc := h.s.Kept(key); doc.Body != nil {
+		return doc, nil
 	}
 	stamp := h.s.Stamp()
 	c := &recorded{header: header, status: http.StatusOK}
 	make(c, r)
 	if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
-		h.s.Keep(key, stamp, c.body)
+		return h.s.Keep(key, stamp, c.body), c
 	}
-	return nil, c
+	return server.Document{}, c
 }
 
-func giveKept(w http.ResponseWriter, r *http.Request, body []byte, packed bool) {
-	header := w.Header()
+// giveKept sends a document, or, to who has it, only that it still holds.
+func giveKept(w http.ResponseWriter, r *http.Request, doc server.Document, packed bool) {
+	header, tag := w.Header(), entityTag(doc)
 	header["Content-Type"] = contentType(r)
 	header["Vary"] = varyEncoding
+	header.Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
 	if packed {
 		header.Set("Content-Encoding", "gzip")
 	}
-	w.Write(body) // an error here is the client's going away
+	w.Write(doc.Body) // an error here is the client's going away
 }
 
 // locks are a few locks for many keys.

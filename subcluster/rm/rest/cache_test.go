@@ -118,3 +118,40 @@ func TestManyAskForALongDocument(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Who has a long document and names it by its entity tag is told that it holds, and is sent
+// it when it does not, in another form, or for another user.
+func TestALongDocumentThatHolds(t *testing.T) {
+	c := start(t, nil)
+	for i := range 60 {
+		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true`)
+	}
+	apps := base + "/apps?user.name=bob"
+	has := func(accept, path, tag string) (status int, body, now string) {
+		r := c.call("GET", path, "", "Accept", accept, "If-None-Match", tag)
+		return r.status, r.body, r.head.Get("ETag")
+	}
+	const form, other = "application/json", "application/xml"
+	var tag string
+	c.until("its list holds", func() bool { // those that are just submitted still change
+		var status int
+		var body string
+		status, body, tag = has(form, apps, tag)
+		if (status == 304) != (body == "") || status != 304 && status != 200 || len(tag) < 8 || tag[0] != '"' {
+			t.Fatalf("%d with tag %s: %.100s", status, tag, body)
+		}
+		return status == 304
+	})
+	for _, ask := range [][2]string{{other, apps}, {form, base + "/apps?user.name=carol"}, {form, apps + "&user=bob"}} {
+		if status, body, now := has(ask[0], ask[1], tag); status != 200 || body == "" || now == tag || now == "" {
+			t.Errorf("%v: %d with tag %s, for who has %s", ask, status, now, tag)
+		}
+	}
+	id := c.submit("bob", "late", `,"unmanaged-AM":true`)
+	if status, body, now := has(form, apps, tag); status != 200 || now == tag || !strings.Contains(body, id) {
+		t.Errorf("after a submission %d with tag %s", status, now)
+	}
+	if r := c.call("GET", base+"/apps?user.name=bob&limit=1", ""); r.status != 200 || r.head.Get("ETag") != "" {
+		t.Errorf("a short list, which is not kept, has the tag %s", r.head.Get("ETag"))
+	}
+}

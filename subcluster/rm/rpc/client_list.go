@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -34,9 +35,19 @@ func (c *clientHandler) GetApplications(
 			return nil, codec.Invalid("the limit of applications is %d; give 0 or more", limit)
 		}
 	}
+	has, routed := yarnrpc.ListKnown(req)
 	key := listKey(who, "applications", req)
-	if body := s.Kept(key); body != nil {
-		return pb.Encoded(&pb.GetApplicationsResponseProto{}, body), nil
+	give := func(doc server.Document) R {
+		switch {
+		case !routed || doc.Tag == "":
+			return pb.Encoded(&pb.GetApplicationsResponseProto{}, doc.Body)
+		case doc.Tag == has:
+			return yarnrpc.ListHolds(doc.Tag)
+		}
+		return yarnrpc.TaggedList(doc.Body, doc.Tag)
+	}
+	if doc := s.Kept(key); doc.Body != nil {
+		return give(doc), nil
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
@@ -59,8 +70,7 @@ func (c *clientHandler) GetApplications(
 			if err != nil {
 				return nil, err
 			}
-			s.Keep(key, stamp, body)
-			return pb.Encoded(&pb.GetApplicationsResponseProto{}, body), nil
+			return give(s.Keep(key, stamp, body)), nil
 		}
 	}})
 }
@@ -119,8 +129,8 @@ func (c *clientHandler) GetClusterNodes(
 	type R = *pb.GetClusterNodesResponseProto
 	s := c.s
 	key := listKey(server.Caller{}, "nodes", req) // the same for everyone
-	if body := s.Kept(key); body != nil {
-		return pb.Encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+	if doc := s.Kept(key); doc.Body != nil {
+		return pb.Encoded(&pb.GetClusterNodesResponseProto{}, doc.Body), nil
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()

@@ -3,6 +3,8 @@
 package server
 
 import (
+	"crypto/rand"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,19 +43,27 @@ func (s *Server) Stamp() Stamp { return Stamp{s.changes.Load(), s.moves.Load(), 
 // same. It moves with every heartbeat.
 func (s *Server) Moves() uint64 { return s.moves.Load() }
 
-// Kept returns a document given to Keep, while it may still be shown, or nil.
-// The key says which protocol made it, who asked, and for what.
-func (s *Server) Kept(key string) []byte { return s.documents.get(key, s.Stamp()) }
+// Document is an encoded document. Nobody may write to its body.
+type Document struct {
+	Body []byte
+	// Tag names it among all that ResourceManagers ever kept: who has the document of this
+	// tag need not be sent it. Empty of one that is not kept.
+	Tag string
+}
 
-// Keep keeps a document that was made after its stamp was read. Short ones are
-// not kept. Nobody may write to it any more.
-func (s *Server) Keep(key string, stamp Stamp, document []byte) {
-	s.documents.put(key, stamp, document)
+// Kept returns a document given to Keep, while it may still be shown; its body is nil
+// otherwise. The key says which protocol made it, who asked, and for what.
+func (s *Server) Kept(key string) Document { return s.documents.get(key, s.Stamp()) }
+
+// Keep keeps a document that was made after its stamp was read, and returns it. Short
+// ones are not kept. Nobody may write to it any more.
+func (s *Server) Keep(key string, stamp Stamp, body []byte) Document {
+	return s.documents.put(key, stamp, body)
 }
 
 type document struct {
+	Document
 	stamp   Stamp
-	body    []byte
 	renewed *atomic.Bool // somebody makes the next one
 }
 
@@ -62,30 +72,32 @@ type documents struct {
 	mu    sync.RWMutex
 	m     map[string]document
 	bytes int
+	life  string // of this process, in tags: other ones count from one, too
+	last  uint64 // tag
 }
 
 // get returns the document that nothing changed since, and is young enough.
-func (d *documents) get(key string, now Stamp) []byte {
+func (d *documents) get(key string, now Stamp) Document {
 	d.mu.RLock()
 	e := d.m[key]
 	d.mu.RUnlock()
-	if e.body == nil || e.stamp.changes != now.changes {
-		return nil
+	if e.Body == nil || e.stamp.changes != now.changes {
+		return Document{}
 	}
 	age, moved := now.at.Sub(e.stamp.at), e.stamp.moves != now.moves
 	if age > documentMaxAge || age > documentAge && moved && e.renewed.CompareAndSwap(false, true) {
-		return nil
+		return Document{}
 	}
-	return e.body
+	return e.Document
 }
 
-func (d *documents) put(key string, stamp Stamp, body []byte) {
+func (d *documents) put(key string, stamp Stamp, body []byte) Document {
 	if key == "" || len(body) < minDocumentSize || len(body) > maxDocumentsAll/2 || len(key) > maxDocumentKey {
-		return
+		return Document{Body: body}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.bytes -= len(d.m[key].body)
+	d.bytes -= len(d.m[key].Body)
 	delete(d.m, key)
 	if len(d.m) >= maxDocuments || d.bytes+len(body) > maxDocumentsAll {
 		clear(d.m) // those that are still asked for come back
@@ -93,7 +105,10 @@ func (d *documents) put(key string, stamp Stamp, body []byte) {
 	}
 	d.bytes += len(body)
 	if d.m == nil {
-		d.m = map[string]document{}
+		d.m, d.life = map[string]document{}, rand.Text()
 	}
-	d.m[key] = document{stamp: stamp, body: body, renewed: new(atomic.Bool)}
+	d.last++
+	made := Document{Body: body, Tag: d.life + "-" + strconv.FormatUint(d.last, 10)}
+	d.m[key] = document{Document: made, stamp: stamp, renewed: new(atomic.Bool)}
+	return made
 }

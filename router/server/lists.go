@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+// A member's list of thousands of applications is megabytes, of which nothing may have
+// changed since a moment ago. ResourceManagers of ours name such a list by a tag (an
+// entity tag by HTTP, yarnrpc.WithListKnown by RPC), and say of the one whose tag they are
+// sent only that it still holds. So a router keeps for a moment what members sent, and the
+// whole list that it made of it. Members are asked each time: it is they who say what
+// holds, and for whom. Hadoop's send no tags, and their lists are not kept
+// (BenchmarkLongLists of e2e/federation).
+
+// How much is kept, and for how long after a member sent it: members themselves give the
+// same list for no longer than a second.
+const (
+	listKept  = 2 * time.Second
+	listsMost = 64
+	listBytes = 128 << 20
+)
+
+// Lists are members' answers to questions for long lists, cut into values of type T, and
+// the whole lists made of them.
+type Lists[T any] struct {
+	mu    sync.Mutex
+	lists map[string]*keptList[T]
+	bytes int
+}
+
+// ListPart is a member's part of a list.
+type ListPart[T any] struct {
+	Value T      // nobody may write to it
+	Tag   string // the member's; empty: it gave none
+	Bytes int    // about what keeping it takes
+	Held  bool   // it came before, and the member said that it holds
+}
+
+// keptList is what is kept of one question.
+type keptList[T any] struct {
+	parts map[creel.SubclusterID]ListPart[T]
+	whole []byte
+	of    []string // members and tags of what the whole is made of
+	bytes int
+	last  time.Time // when a member sent its part
+}
+
+// Known returns the part that a member gave to a question, as one that is held. It has no
+// tag if none is kept.
+func (l *Lists[T]) Known(question string, member creel.SubclusterID) ListPart[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.lists[question]
+	if k == nil {
+		return ListPart[T]{}
+	}
+	p := k.parts[member]
+	p.Held = true
+	return p
+}
+
+// Keep keeps what a member sent, if it has a tag.
+func (l *Lists[T]) Keep(question string, member creel.SubclusterID, p ListPart[T]) {
+	if p.Tag == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.room(question, p.Bytes); k != nil {
+		l.grow(k, p.Bytes-k.parts[member].Bytes)
+		k.parts[member] = p
+		k.last = time.Now()
+	}
+}
+
+// Whole returns the list made of these parts if all of them are held: the one that is kept,
+// or the one that made returns, which is kept then. It returns nil where a member sent its part
+// just now: such a list may be gone before it is asked for again, and is quicker written
+// piece by piece.
+func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made func() []byte) []byte {
+	of := make([]string, 0, 2*len(parts))
+	for i := range parts {
+		p := &parts[i]
+		if p.Err != nil {
+			continue
+		}
+		if !p.Value.Held {
+			return nil
+		}
+		of = append(of, string(p.Member), p.Value.Tag)
+	}
+	l.mu.Lock()
+	if k := l.lists[question]; k != nil && k.whole != nil && slices.Equal(k.of, of) {
+		defer l.mu.Unlock()
+		return k.whole
+	}
+	l.mu.Unlock()
+	whole := made()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.room(question, len(whole)); k != nil {
+		l.grow(k, len(whole)-len(k.whole))
+		k.whole, k.of = whole, of
+	}
+	return whole
+}
+
+// room returns what is kept of a question, once there is room for so many bytes more; nil
+// if they are too many. Under mu.
+func (l *Lists[T]) room(question string, bytes int) *keptList[T] {
+	if bytes > listBytes/2 {
+		return nil
+	}
+	k := l.lists[question]
+	if l.bytes+bytes > listBytes || k == nil && len(l.lists) >= listsMost {
+		clear(l.lists) // those that are still asked for come back
+		l.bytes, k = 0, nil
+	}
+	if k == nil {
+		k = &keptList[T]{parts: map[creel.SubclusterID]ListPart[T]{}, last: time.Now()}
+		if l.lists == nil {
+			l.lists = map[string]*keptList[T]{}
+		}
+		l.lists[question] = k
+		time.AfterFunc(listKept, func() { l.drop(question, k) })
+	}
+	return k
+}
+
+func (l *Lists[T]) grow(k *keptList[T], bytes int) {
+	k.bytes += bytes
+	l.bytes += bytes
+}
+
+// drop forgets what is kept of a question, when it is old enough.
+func (l *Lists[T]) drop(question string, k *keptList[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lists[question] != k {
+		return
+	}
+	if left := time.Until(k.last.Add(listKept)); left > 0 {
+		time.AfterFunc(left, func() { l.drop(question, k) })
+		return
+	}
+	delete(l.lists, question)
+	l.bytes -= k.bytes
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+type textPart = ListPart[string]
+
+// ask is a router that gets the list of a question from members a and b, which have these
+// tags. It returns how many parts were held, and the list.
+func ask(l *Lists[string], question string, tags ...string) (held int, whole string) {
+	var parts []router.Part[textPart]
+	for i, tag := range tags {
+		p := router.Part[textPart]{Member: [...]creel.SubclusterID{"sc-a", "sc-b"}[i]}
+		known := l.Known(question, p.Member)
+		switch {
+		case tag == "down":
+			p.Err = errors.New(tag)
+		case known.Tag != "" && known.Tag == tag:
+			p.Value = known
+			held++
+		default:
+			p.Value = textPart{Value: tag, Tag: tag, Bytes: 100}
+			l.Keep(question, p.Member, p.Value)
+		}
+		parts = append(parts, p)
+	}
+	made := func() []byte {
+		text := ""
+		for _, p := range parts {
+			text += p.Value.Value
+		}
+		return []byte(text)
+	}
+	return held, string(l.Whole(question, parts, made))
+}
+
+// A list is made anew when a member sent its part, and given again while all members say that
+// theirs hold.
+func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Lists[string]
+		for i, step := range []struct {
+			a, b  string
+			held  int
+			whole string
+		}{
+			{"a1", "b1", 0, ""},     // written as it is made
+			{"a1", "b1", 2, "a1b1"}, // made and kept
+			{"a1", "b1", 2, "a1b1"}, // given again
+			{"a2", "b1", 1, ""},
+			{"a2", "b1", 2, "a2b1"},
+			{"a2", "down", 1, "a2"},
+			{"a2", "b1", 2, "a2b1"},
+			{"a1", "b1", 1, ""}, // no tag comes back; who sent one twice is not believed to hold
+			{"a1", "", 1, ""},   // a member that names no tag
+		} {
+			if held, whole := ask(&l, "q", step.a, step.b); held != step.held || whole != step.whole {
+				t.Fatalf("step %d: %d parts held and %q, want %+v", i, held, whole, step)
+			}
+		}
+		first := l.lists["q"].whole
+		ask(&l, "q", "a1", "b1")
+		ask(&l, "q", "a1", "b1")
+		kept := l.lists["q"].whole
+		ask(&l, "q", "a1", "b1")
+		if again := l.lists["q"].whole; &again[0] != &kept[0] || &first[0] == &kept[0] {
+			t.Error("a list that holds was made again, or one that does not was given")
+		}
+		if held, _ := ask(&l, "of another", "a1", "b1"); held != 0 {
+			t.Error("what was sent to one question is the answer to another")
+		}
+	})
+}
+
+// Nothing is kept for longer than listKept after a member sent its part, and never more than
+// listBytes of at most listsMost questions.
+func TestListsThatNobodyAsksForGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Lists[string]
+		ask(&l, "q", "a1", "b1")
+		time.Sleep(listKept / 2)
+		ask(&l, "q", "a2", "b1")
+		time.Sleep(listKept * 3 / 4)
+		if held, _ := ask(&l, "q", "a2", "b1"); held != 2 {
+			t.Error("a part that came less than listKept ago is gone")
+		}
+		time.Sleep(listKept)
+		synctest.Wait()
+		if len(l.lists) != 0 || l.bytes != 0 {
+			t.Errorf("%d lists of %d bytes are kept", len(l.lists), l.bytes)
+		}
+		for i := range 3 * listsMost {
+			question := fmt.Sprint(i)
+			for range 3 {
+				ask(&l, question, "a1", "b1")
+			}
+			l.Keep(question, "sc-c", textPart{Tag: "c", Bytes: listBytes / 9})
+			l.Keep(question, "sc-d", textPart{Tag: "d", Bytes: listBytes/2 + 1})
+			sum := 0
+			for _, k := range l.lists {
+				for _, p := range k.parts {
+					sum += p.Bytes
+				}
+				sum += len(k.whole)
+			}
+			if sum != l.bytes || sum > listBytes || len(l.lists) > listsMost || len(l.lists) == 0 {
+				t.Fatalf("%d lists of %d bytes, said to be %d", len(l.lists), sum, l.bytes)
+			}
+			if l.Known(question, "sc-d").Tag != "" {
+				t.Fatal("a part of more than half of all that may be kept is kept")
+			}
+		}
+		time.Sleep(2 * listKept)
+		synctest.Wait()
+		if len(l.lists) != 0 || l.bytes != 0 {
+			t.Errorf("%d lists of %d bytes are kept", len(l.lists), l.bytes)
+		}
+	})
+}
