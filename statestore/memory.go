@@ -201,7 +201,7 @@ func (m *Memory) Records(context.Context) (subcluster.Records, error) {
 }
 
 // RecordsOf implements Members.
-func (m *Memory) RecordsOf(_ context.Context, queues []string) (subcluster.Records, error) {
+func (m *Memory) RecordsOf(_ context.Context, queues []string, _ bool) (subcluster.Records, error) {
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.RecordsOf(now, queues), nil

@@ -53,8 +53,10 @@ type Members interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	// RecordsOf is Records of which loads are read in part: the head, and the rows of
 	// queues with these leaf names, at least. The load of a member that did not cut it
-	// (subcluster.Cut) comes whole.
-	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
+	// (subcluster.Cut) comes whole. Without loads, those of members of which nothing else has
+	// changed may be the ones that this store last read: for who heard of a change, and
+	// reads loads now and then anyway.
+	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 }
 
 // Homes of applications.

@@ -490,7 +490,7 @@ func BenchmarkRecords(b *testing.B) {
 	}
 	parts := redis.Looker{Store: reader, Queues: []string{"team3", "team17"}}
 	lookInPart := func() {
-		if _, _, err := parts.Look(ctx); err != nil {
+		if _, _, err := parts.Look(ctx, true); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -569,9 +569,9 @@ func BenchmarkRecords(b *testing.B) {
 // What proxies on 5,000 nodes cost the store of 100 members with 300 queues, each of which
 // reports another load in all of its queues with each heartbeat: the share of a core that
 // Redis needs, and when the last but one percent of the proxies knows of a change that it is
-// told of (a drain, say). Each has a connection to read by and one to listen on; one in fifty
-// is a real Watcher of two queues, the others send what one sends, and do not read what
-// comes. Nobody knows of the members at first: how long that takes is told, too.
+// told of (a drain, say). Each has a connection to read by and one to listen on, and keeps
+// its record of a daemon (over one connection for all, as a process may have no more); one in
+// fifty is a real Watcher of two queues, the others send what one sends, and do not read what comes. Nobody knows of the members at first: how long that takes is told, too.
 func BenchmarkWatchers(b *testing.B) {
 	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
 	n := size("CREEL_BENCH_WATCHERS", 5000)
@@ -619,6 +619,7 @@ func BenchmarkWatchers(b *testing.B) {
 	began := time.Now()
 	for i := range n {
 		s := open(b, redis.Config{URL: server.URL(), MaxWait: time.Hour, Timeout: 30 * time.Second})
+		wg.Go(func() { keepRecord(ctx, b, writer, i) })
 		mine := []string{fmt.Sprintf("team%d", i%queues), fmt.Sprintf("team%d", (7*i+1)%queues)}
 		if i%realOnes == 0 {
 			drained := int64(members)
@@ -650,23 +651,28 @@ func BenchmarkWatchers(b *testing.B) {
 		})
 		wg.Go(func() {
 			l := redis.Looker{Store: s, Queues: mine}
+			wait := time.NewTimer(0)
+			defer wait.Stop()
 			for ctx.Err() == nil {
-				wait := time.NewTimer(poll - poll/5 + rand.N(2*poll/5))
+				loads := false
 				select {
 				case <-kick:
 				case <-wait.C:
+					loads = true
 				case <-ctx.Done():
 				}
-				wait.Stop()
-				changes, came, err := l.Look(ctx)
+				changes, came, err := l.Look(ctx, loads)
 				if err != nil {
 					if ctx.Err() == nil {
 						b.Error(err)
 					}
 					return
 				}
-				looks.Add(1)
-				bytes.Add(int64(came))
+				if loads {
+					wait.Reset(poll - poll/5 + rand.N(2*poll/5))
+					looks.Add(1)
+					bytes.Add(int64(came))
+				}
 				learnt(i, changes)
 			}
 		})
@@ -713,6 +719,22 @@ func BenchmarkWatchers(b *testing.B) {
 		b.ReportMetric(float64(waits[len(waits)/2].Microseconds())/1000, "ms-p50")
 		b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1000, "ms-p99")
 		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// keepRecord keeps the record of a daemon as daemons do (internal/app/daemon/role), until ctx ends.
+func keepRecord(ctx context.Context, b *testing.B, s *redis.Store, i int) {
+	const every = 10 * time.Second
+	d := statestore.Daemon{
+		Kind: "proxy", Name: fmt.Sprintf("node%d.example.com:8049", i), Host: fmt.Sprintf("node%d.example.com", i),
+		PID: i + 1, Version: "creel of a benchmark", Started: time.Now().UTC(),
+		Addresses: map[string]string{"client": fmt.Sprintf("node%d.example.com:8049", i)},
+	}
+	for sleep(ctx, rand.N(every)); ctx.Err() == nil; sleep(ctx, every) {
+		if err := s.KeepDaemon(ctx, d, 3*every); err != nil && ctx.Err() == nil {
+			b.Error(err)
+			return
+		}
 	}
 }
 

@@ -80,10 +80,11 @@ type Looker struct {
 	seen     loadsPlace
 }
 
-// Look returns the count of changes of members, and how many bytes of loads came.
-func (l *Looker) Look(ctx context.Context) (changes int64, bytes int, err error) {
+// Look returns the count of changes of members, and how many bytes of loads came, if they are
+// wanted.
+func (l *Looker) Look(ctx context.Context, loads bool) (changes int64, bytes int, err error) {
 	m := &memberSet{inParts: true, queues: l.Queues, changes: l.changes, loads: l.seen}
-	list, logged, seen, err := l.Store.look(ctx, &l.policies, m)
+	list, logged, seen, err := l.Store.look(ctx, &l.policies, m, loads)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -166,13 +166,13 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 // Records implements statestore.Members. What has not changed since the last read
 // does not travel again.
 func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
-	return s.records(ctx, &s.members, &memberSet{})
+	return s.records(ctx, &s.members, &memberSet{}, true)
 }
 
 // RecordsOf implements statestore.Members. Who looks through this store with other queues
 // gets the rows of these, too, until all is read again.
-func (s *Store) RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error) {
-	return s.records(ctx, &s.inParts, &memberSet{inParts: true, queues: queues})
+func (s *Store) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
+	return s.records(ctx, &s.inParts, &memberSet{inParts: true, queues: queues}, loads)
 }
 
 // records reads what is wanted, and of that what is not in a set that was read before.
@@ -180,6 +180,7 @@ func (s *Store) records(
 	ctx context.Context,
 	at *atomic.Pointer[memberSet],
 	wanted *memberSet,
+	loads bool,
 ) (subcluster.Records, error) {
 	if s.identity.Load() == nil { // members are there before homes are
 		_, schema, _, err := s.openMeta(ctx)
@@ -200,7 +201,7 @@ func (s *Store) records(
 	} else {
 		members = members.andOf(wanted.queues)
 	}
-	list, logged, loads, err := s.look(ctx, policies, members)
+	list, logged, place, err := s.look(ctx, policies, members, loads)
 	if err != nil {
 		return subcluster.Records{}, err
 	}
@@ -217,7 +218,7 @@ func (s *Store) records(
 	if err := s.readLoads(ctx, members, logged); err != nil {
 		return subcluster.Records{}, err
 	}
-	members.identity, members.changes, members.loads = out.Store, str(list[4]), loads
+	members.identity, members.changes, members.loads = out.Store, str(list[4]), place
 	members.parse(before)
 	at.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
 	if len(list) == 9 {
@@ -230,13 +231,14 @@ func (s *Store) records(
 	return out, nil
 }
 
-// look runs the script of a look, and reads beside it what the log of heads has more than a set of parts
-// knows, as "epoch head" by id. Where the log does not go on from what is known, as after one that a creel
-// of before added nothing to, it looks once more without, and says so by the place.
+// look runs the script of a look, and reads beside it, if loads are wanted, what the log of heads has
+// more than a set of parts knows, as "epoch head" by id. Where the log does not go on from what is known, as
+// after one that a creel of before added nothing to, it looks once more without, and says so by the place.
 func (s *Store) look(
 	ctx context.Context,
 	policies *policySet,
 	members *memberSet,
+	wanted bool,
 ) (list []any, logged map[string]string, loads loadsPlace, err error) {
 	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s", "hl")
 	for from := members.loads; ; from.log = "" {
@@ -246,7 +248,7 @@ func (s *Store) look(
 		}
 		script := reading(recordsScript, keys, args...)
 		var answers []any
-		if from.log == "" {
+		if from.log == "" || !wanted {
 			answers = make([]any, 1)
 			answers[0], err = s.do(ctx, script)
 		} else { // the script first: what it counts is in the log then
@@ -267,6 +269,8 @@ func (s *Store) look(
 			return list, nil, is, nil
 		case all, from.log != is.log: // it has begun anew
 			return list, nil, is, nil
+		case !wanted: // the next look goes on from where this one began
+			return list, nil, from, nil
 		}
 		var ok bool
 		if logged, loads, ok = readLog(str(answers[1]), from, is.count); ok {

@@ -175,7 +175,7 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				fresh := one()
 				defer fresh.Close()
 				whole := func(s *redis.Store) (subcluster.Records, error) { return s.Records(t.Context()) }
-				some := func(s *redis.Store) (subcluster.Records, error) { return s.RecordsOf(t.Context(), wanted) }
+				some := func(s *redis.Store) (subcluster.Records, error) { return s.RecordsOf(t.Context(), wanted, true) }
 				same(t, reader, fresh, whole)
 				all, err := whole(fresh)
 				if err != nil {
@@ -220,7 +220,7 @@ func TestTheLogOfHeadsIsBounded(t *testing.T) {
 		if last = is; is > 4<<20 {
 			t.Fatalf("after %d reports the log has %d bytes", n, is)
 		}
-		r, err := reader.RecordsOf(t.Context(), nil)
+		r, err := reader.RecordsOf(t.Context(), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 // Store is what members are read from; watch.Source.
 type Store interface {
 	Records(ctx context.Context) (subcluster.Records, error)
-	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
+	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
@@ -56,8 +56,8 @@ func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
 }
 
 // RecordsOf is Records of loads that are read in part.
-func (r *Reader) RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error) {
-	return r.believed(r.Store.RecordsOf(ctx, queues))
+func (r *Reader) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
+	return r.believed(r.Store.RecordsOf(ctx, queues, loads))
 }
 
 func (r *Reader) believed(records subcluster.Records, err error) (subcluster.Records, error) {

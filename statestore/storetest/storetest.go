@@ -305,9 +305,8 @@ func members(t *testing.T, d Deployment) {
 
 func partialLoads(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	// has is what a reader of queues of those names knows of a member: its size and rows.
-	has := func(id creel.SubclusterID, leaves ...string) string {
-		r := must[subcluster.Records](t)(s.RecordsOf(ctx, leaves))
+	// known is what a read says of a member: its size, and rows of queues of those names.
+	known := func(r subcluster.Records, id creel.SubclusterID, leaves ...string) string {
 		m, ok := subcluster.Build(nil, r, r.Now).Member(id)
 		if !ok {
 			return "none"
@@ -319,6 +318,10 @@ func partialLoads(t *testing.T, d Deployment) {
 			}
 		}
 		return out
+	}
+	// has is what a reader of queues of those names knows of a member.
+	has := func(id creel.SubclusterID, leaves ...string) string {
+		return known(must[subcluster.Records](t)(s.RecordsOf(ctx, leaves, true)), id, leaves...)
 	}
 	report := func(used ...int) []byte {
 		rows := []string{}
@@ -343,6 +346,18 @@ func partialLoads(t *testing.T, d Deployment) {
 	same(t, "rows after a queue was removed", has("sc-1", "a", "b"), "9 root.a 7")
 	ok(t, s.Heartbeat(ctx, sender.Next(report(7, 8))))
 	same(t, "rows after it came back", has("sc-1", "a", "b"), "9 root.a 7 root.b 8")
+	ok(t, s.Heartbeat(ctx, sender.Next(report(6, 8))))
+	ok(t, s.Drain(ctx, "sc-2", "for the test"))
+	r := must[subcluster.Records](t)(s.RecordsOf(ctx, []string{"a", "b"}, false))
+	changed, _ := subcluster.Build(nil, r, r.Now).Member("sc-2")
+	same(t, "a change, read without loads", changed.Draining, "for the test")
+	if got := known(r, "sc-1", "a", "b"); got != "9 root.a 7 root.b 8" && got != "9 root.a 6 root.b 8" {
+		t.Errorf("rows that are neither the newest nor those last read: %s", got)
+	}
+	same(t, "rows of a read after it", has("sc-1", "a", "b"), "9 root.a 6 root.b 8")
+	ok(t, s.Drain(ctx, "sc-2", ""))
+	r = must[subcluster.Records](t)(s.RecordsOf(ctx, []string{"a", "b", "c"}, false))
+	same(t, "rows where a queue was not wanted before", known(r, "sc-1", "a", "b", "c"), "9 root.a 6 root.b 8")
 	part := sender.Next(report(7, 9))
 	ok(t, s.Register(ctx, member("sc-1", 2)))
 	refused(t, s.Heartbeat(ctx, part), creel.ErrStale)

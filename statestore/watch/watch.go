@@ -24,7 +24,7 @@ import (
 // Source is what a Watcher needs of a store.
 type Source interface {
 	Records(ctx context.Context) (subcluster.Records, error)
-	RecordsOf(ctx context.Context, queues []string) (subcluster.Records, error)
+	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
@@ -66,6 +66,7 @@ type Watcher struct {
 	source Source
 	view   atomic.Pointer[subcluster.View]
 	kick   chan struct{}
+	whole  atomic.Bool // the read that kick asks for is to have loads, too
 	reads  atomic.Int64
 	failed atomic.Int64
 	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
@@ -116,8 +117,14 @@ func (w *Watcher) Age() (age time.Duration, ok bool) {
 // Reads of the store so far, and how many of them failed.
 func (w *Watcher) Reads() (all, failed int64) { return w.reads.Load(), w.failed.Load() }
 
-// Kick asks for a read now, say after a write of one's own.
+// Kick asks for a read of everything now, say after a write of one's own.
 func (w *Watcher) Kick() {
+	w.whole.Store(true)
+	w.wake()
+}
+
+// wake asks for a read now: unless Kick was called, of loads in part for changes alone.
+func (w *Watcher) wake() {
 	select {
 	case w.kick <- struct{}{}:
 	default: // one is asked for already
@@ -132,14 +139,18 @@ func (w *Watcher) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		whole := true
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.kick:
+			whole = w.whole.Swap(false) || w.cfg.Queues == nil
 		case <-timer.C:
 		}
-		w.refresh(ctx)
-		timer.Reset(jitter(w.cfg.Poll))
+		w.refresh(ctx, whole)
+		if whole { // else loads are due as before: thousands heard of a change at once
+			timer.Reset(jitter(w.cfg.Poll))
+		}
 	}
 }
 
@@ -163,7 +174,7 @@ func (w *Watcher) listen(ctx context.Context) {
 				w.news.Store(true)
 			}
 			if read {
-				w.Kick()
+				w.wake()
 			}
 		})
 		if err == nil || ctx.Err() != nil {
@@ -179,8 +190,9 @@ func (w *Watcher) listen(ctx context.Context) {
 	}
 }
 
-// refresh reads once and publishes the view that follows.
-func (w *Watcher) refresh(ctx context.Context) {
+// refresh reads once, and publishes the view that follows. Without whole, loads may be those that
+// were read before.
+func (w *Watcher) refresh(ctx context.Context, whole bool) {
 	limited, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	w.reads.Add(1)
@@ -189,7 +201,7 @@ func (w *Watcher) refresh(ctx context.Context) {
 	if w.cfg.Queues != nil {
 		queues = w.cfg.Queues()
 	}
-	records, err := w.records(limited, queues)
+	records, err := w.records(limited, queues, whole)
 	if ctx.Err() != nil {
 		return
 	}
@@ -212,11 +224,11 @@ func (w *Watcher) refresh(ctx context.Context) {
 	w.publish(before, next)
 }
 
-func (w *Watcher) records(ctx context.Context, queues []string) (subcluster.Records, error) {
+func (w *Watcher) records(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
 	if w.cfg.Queues == nil {
 		return w.source.Records(ctx)
 	}
-	return w.source.RecordsOf(ctx, queues)
+	return w.source.RecordsOf(ctx, queues, loads)
 }
 
 // readPlan returns the rebalancer's plan as it is known, of these queues if Queues is given.

@@ -79,7 +79,7 @@ func federation(t *testing.T, cfg watch.Config, tell func(f *faulty, w *watch.Wa
 	})
 }
 
-func register(t *testing.T, f *faulty, id creel.SubclusterID) {
+func register(t *testing.T, f statestore.Members, id creel.SubclusterID) {
 	t.Helper()
 	if err := f.Register(t.Context(), subcluster.Member{ID: id, Lease: 10 * time.Second}); err != nil {
 		t.Fatal(err)
@@ -104,6 +104,74 @@ func TestAChangeIsSeenAtOnceBySubscription(t *testing.T) {
 		synctest.Wait()
 		if m, _ := w.View().Member("sc-1"); m.State != subcluster.StateDraining {
 			t.Fatalf("member is %v", m.State)
+		}
+	})
+}
+
+// loaded is a store that counts reads of loads in part, with and without loads.
+type loaded struct {
+	*statestore.Memory
+	mu            sync.Mutex
+	with, without int
+}
+
+func (l *loaded) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if loads {
+		l.with++
+	} else {
+		l.without++
+	}
+	return l.Memory.RecordsOf(ctx, queues, loads)
+}
+
+// Thousands of proxies hear of a change in the same moment: they read the change, and loads when
+// they would have read them anyway, or when somebody asks for them.
+func TestWhoHearsOfAChangeReadsLoadsWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &loaded{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
+		register(t, l, "sc-1")
+		var at []time.Time
+		w := watch.New(l, watch.Config{
+			Poll: time.Minute, Queues: func() []string { return []string{"a"} },
+			OnView: func(*subcluster.View) { at = append(at, time.Now()) },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		reads := func() [2]int {
+			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return [2]int{l.with, l.without}
+		}
+		if began := reads(); began[0] == 0 {
+			t.Fatalf("reads with loads and without are %v at first", began)
+		}
+		was, began := reads(), time.Now()
+		for range 40 { // for longer than one pause, and never one without a change
+			time.Sleep(2 * time.Second)
+			if err := l.Drain(t.Context(), "sc-1", time.Now().String()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if m, _ := w.View().Member("sc-1"); m.Draining != time.Now().String() {
+				t.Fatalf("%q is not seen, %q is", time.Now(), m.Draining)
+			}
+		}
+		if is := reads(); is[0] != was[0]+1 || is[1] != was[1]+40 {
+			t.Errorf("after 40 changes in %v reads with loads and without were %v and are %v", time.Since(began), was, is)
+		}
+		was = reads()
+		w.Kick()
+		if is := reads(); is[0] != was[0]+1 || is[1] != was[1] {
+			t.Errorf("after a Kick reads with loads and without were %v and are %v", was, is)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -219,7 +219,7 @@ func (s *session) wants() {
 	leaf, p := x.Queue().Leaf(), s.proxy
 	known := slices.Contains(p.wanted(), leaf)
 	if s.leaf = leaf; !known && !p.old && s.w.cfg.planned() {
-		p.read()
+		p.read(true)
 	}
 }
 

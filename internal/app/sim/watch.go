@@ -28,7 +28,9 @@ type watcher struct {
 	queues func() []string
 
 	reads, seen int // begun, and the latest that was answered
-	due         int // counts reads that are due by time: each puts the next one off
+	due         int // counts reads that are due by time: each of everything puts the next one off
+	// loads are those of the last read, by member, for a read that leaves them out.
+	loads map[creel.SubclusterID]subcluster.Record
 
 	news bool // a plan was heard of that has not been read
 	plan watch.PlanReader
@@ -37,23 +39,28 @@ type watcher struct {
 // start begins with nothing seen; it is called at each boot.
 func (v *watcher) start() {
 	v.view, v.table, v.from = nil, nil, nil
-	v.news, v.plan = false, watch.PlanReader{}
+	v.news, v.plan, v.loads = false, watch.PlanReader{}, nil
 	if v.trust {
 		v.from = &trusted{Believer: subcluster.NewBeliever(v.w.signer), signer: v.w.signer}
 	}
-	v.read()
+	v.read(true)
 }
 
-func (v *watcher) read() {
+// read reads the store; without whole, loads in part stay as they were read before where nothing else of
+// their members has changed, as in statestore/redis.
+func (v *watcher) read(whole bool) {
 	w := v.w
-	v.due++
 	v.reads++
-	due, number := v.due, v.reads
-	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), func() {
-		if v.due == due {
-			v.read()
-		}
-	})
+	number := v.reads
+	if whole = whole || v.queues == nil; whole {
+		v.due++
+		due := v.due
+		w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), func() {
+			if v.due == due {
+				v.read(true)
+			}
+		})
+	}
 	var queues []string
 	if v.queues != nil {
 		queues = v.queues()
@@ -92,9 +99,29 @@ func (v *watcher) read() {
 				}
 			}
 			r.Records.Plan = v.plan.Plan()
+			if err == nil && number >= v.seen {
+				r.Members = v.withLoads(r.Members, whole)
+			}
 			v.answered(number, r.Records, err)
 		},
 	)
+}
+
+// withLoads are members as a read gives them: of one without loads those that did not change otherwise have the loads
+// that were read before.
+func (v *watcher) withLoads(members []subcluster.Record, whole bool) []subcluster.Record {
+	next := make(map[creel.SubclusterID]subcluster.Record, len(members))
+	for i := range members {
+		r := &members[i]
+		was, known := v.loads[r.ID]
+		if !whole && known && was.Registered.Equal(r.Registered) &&
+			was.Draining == r.Draining && was.Deregistered == r.Deregistered {
+			r.Load, r.Parsed = was.Load, was.Parsed
+		}
+		next[r.ID] = *r
+	}
+	v.loads = next
+	return members
 }
 
 // tell has the store tell of a change who has subscribed to it.
@@ -119,7 +146,7 @@ func (v *watcher) hears(plan bool) {
 	}
 	v.w.on(v.at, v.w.delay(), func() {
 		v.news = v.news || plan
-		v.read()
+		v.read(false)
 	})
 }
 
