@@ -78,7 +78,7 @@ func (t *State) NextEpoch(
 	if err := subcluster.ValidID(id); err != nil {
 		return 0, err
 	}
-	epoch = max(t.epochs[id], now.UnixMilli())
+	epoch = max(t.epochs[id], now.UnixMilli(), previous)
 	if r := t.members[id]; r != nil {
 		age := now.Sub(r.Heartbeat)
 		if !takeOver && !r.Deregistered && r.Epoch != previous && age <= r.LeaseOrDefault() {

@@ -29,7 +29,7 @@ type Store interface {
 // Members of the federation.
 type Members interface {
 	// NextEpoch gives a process that is to speak for a member its epoch: higher
-	// than any that was given for the member before, by this store or by one
+	// than previous, and than any that was given for the member before, by this store or by one
 	// whose clock was not ahead. previous is the epoch that the process' own
 	// predecessor had (a ResourceManager keeps it in its journal), 0 if there was
 	// none. creel.ErrConflict while the member is alive under another epoch than

@@ -22,10 +22,10 @@ const soakUsers = 12
 // begun has finished, once, at its one home, in its first attempt; no AM was given a
 // container twice, or given up; and no ResourceManager has an application left.
 //
-// CREEL_SOAK is for how long (4m), CREEL_SEED repeats the order of the faults.
+// CREEL_SOAK is for how long (150s), CREEL_SEED repeats the order of the faults.
 func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	operatorsSee(t)
-	d := 4 * time.Minute
+	d := 150 * time.Second
 	if text := os.Getenv("CREEL_SOAK"); text != "" {
 		var err error
 		if d, err = time.ParseDuration(text); err != nil {

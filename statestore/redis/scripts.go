@@ -249,7 +249,7 @@ if e and m and e ~= ARGV[6] and ARGV[7] ~= '1' and redis.call('HEXISTS', KEYS[5]
   local age = us - tonumber(redis.call('HGET', KEYS[4], ARGV[5]) or '0')
   if age <= lease / 1000 then touch() return {'ALIVE', e, string.format('%d', age)} end
 end
-local n = math.max(tonumber(redis.call('HGET', KEYS[6], ARGV[5]) or '0'), tonumber(e or '0'), ms) + 1
+local n = math.max(tonumber(redis.call('HGET', KEYS[6], ARGV[5]) or '0'), tonumber(e or '0'), tonumber(ARGV[6]), ms) + 1
 n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)

@@ -221,6 +221,9 @@ func givenEpochs(t *testing.T, d Deployment) {
 	e, err := s.NextEpoch(ctx, "sc-2", 1<<52, false)
 	ok(t, err)
 	same(t, "epoch after one that was ahead of the clock", e, int64(1<<52+1))
+	e, err = s.NextEpoch(ctx, "sc-3", 1<<52+7, false) // a store that came back empty, with its clock behind
+	ok(t, err)
+	same(t, "epoch of a successor that the store knows nothing of", e, int64(1<<52+8))
 	_, err = s.NextEpoch(ctx, "sc 1", 0, false)
 	refused(t, err, creel.ErrInvalidRequest)
 }

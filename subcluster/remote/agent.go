@@ -72,7 +72,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		look = between.C
 	}
 	var trouble string
-	var is membership
+	is := subcluster.Joining{
+		Member: a.Member, Previous: a.Previous, TakeOver: a.TakeOver, Keeps: a.Keep != nil, Signer: a.Signer,
+	}
 	for {
 		sent := time.Now()
 		err := a.heartbeat(ctx, &is, every)
@@ -80,7 +82,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case errors.Is(err, creel.ErrStale):
 			return err
 		case errors.Is(err, creel.ErrNotRegistered):
-			is.registered = false
+			is.Forgotten()
 		}
 		if ctx.Err() == nil {
 			trouble = a.tell(trouble, err)
@@ -96,23 +98,16 @@ func (a *Agent) Run(ctx context.Context) error {
 			waits = false
 		}
 		if ctx.Err() != nil {
-			if a.Leave && is.registered {
+			if a.Leave && is.Registered() {
 				bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
-				if err := a.Store.Deregister(bye, a.Member.ID, is.epoch); err != nil {
+				if err := a.Store.Deregister(bye, a.Member.ID, is.Epoch()); err != nil {
 					a.Logger.Warn("deregister", "subcluster", a.Member.ID, "error", err)
 				}
 			}
 			return nil
 		}
 	}
-}
-
-// membership is how far an agent has come.
-type membership struct {
-	epoch      int64 // 0 until the store gave one
-	registered bool
-	reports    *subcluster.Reporter
 }
 
 // tell logs a change of trouble, not each heartbeat of it.
@@ -131,43 +126,31 @@ func (a *Agent) tell(before string, err error) string {
 	return now
 }
 
-func (a *Agent) heartbeat(ctx context.Context, is *membership, timeout time.Duration) error {
+func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Joining, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, time.Second))
 	defer cancel()
 	load, err := a.Probe(ctx)
 	if err != nil {
 		return fmt.Errorf("its ResourceManager does not serve: %w", err)
 	}
-	if is.epoch == 0 {
-		epoch, err := a.Store.NextEpoch(ctx, a.Member.ID, a.Previous, a.TakeOver)
-		if err != nil {
+	for {
+		s := is.Next(load)
+		epoch, err := a.carryOut(ctx, s)
+		if is.Done(s, epoch, err); err != nil || s.Heartbeat != nil {
 			return err
 		}
-		if a.Keep != nil {
-			if err := a.Keep(ctx, epoch); err != nil {
-				return err
-			}
-		}
-		is.epoch = epoch
 	}
-	if !is.registered {
-		m := a.Member
-		m.Epoch, m.Capability = is.epoch, string(subcluster.WithoutQueues(load))
-		if a.Signer != nil {
-			m = a.Signer.Member(m)
-		}
-		if err := a.Store.Register(ctx, m); err != nil {
-			return err
-		}
-		is.registered = true
-		if is.reports == nil {
-			is.reports = &subcluster.Reporter{ID: m.ID, Epoch: is.epoch, Signer: a.Signer}
-		}
-		is.reports.Lost()
+}
+
+// carryOut does one step of becoming, and staying, a member.
+func (a *Agent) carryOut(ctx context.Context, s subcluster.Step) (epoch int64, err error) {
+	switch {
+	case s.Take:
+		return a.Store.NextEpoch(ctx, a.Member.ID, a.Previous, a.TakeOver)
+	case s.Keep != 0:
+		return 0, a.Keep(ctx, s.Keep)
+	case s.Register != nil:
+		return 0, a.Store.Register(ctx, *s.Register)
 	}
-	err = a.Store.Heartbeat(ctx, is.reports.Next(load))
-	if err != nil {
-		is.reports.Lost()
-	}
-	return err
+	return 0, a.Store.Heartbeat(ctx, *s.Heartbeat)
 }

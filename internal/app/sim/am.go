@@ -280,13 +280,13 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 // whose clock was set forward, which looks like a pause to it, gives a container that was
 // not seen running its whole time again (Machine.Paused).
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
-	rm, proxy, gone := m.w.clusters[of.index].epoch, m.proxy().epoch, m.w.now
+	rm, proxy, gone := m.w.clusters[of.index].process, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
 		if _, waits := m.held[id]; !waits {
 			return
 		}
 		of := m.w.clusters[of.index]
-		m.w.audit.check(!known || of.epoch != rm || m.proxy().epoch != proxy ||
+		m.w.audit.check(!known || of.process != rm || m.proxy().epoch != proxy ||
 			of.paused.After(gone) || of.excused.After(gone),
 			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
 		m.w.audit.fault("tasks given up")

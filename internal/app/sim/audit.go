@@ -44,6 +44,8 @@ type auditor struct {
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	did      map[wanted]time.Time           // when a member did last what a user wanted
 	wants    map[string]time.Time           // when what is kept for later was written last, by its record's name
+	epochs   map[creel.SubclusterID]int64   // the highest that the store gave
+	used     map[claimed]int64              // by which process an epoch was
 	signals  map[signalled]*sent            // that ResourceManagers have taken, to processes that ran then
 	grants   []granted
 	tally    invariants.Tally // of the federation's queues
@@ -108,6 +110,8 @@ func (a *auditor) init(w *World) {
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
 		did:        map[wanted]time.Time{},
+		epochs:     map[creel.SubclusterID]int64{},
+		used:       map[claimed]int64{},
 		wants:      map[string]time.Time{},
 		signals:    map[signalled]*sent{},
 		samples:    map[creel.QueuePath][]Sample{},
@@ -523,11 +527,11 @@ func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here
 // restarted then takes it for alive, and it ends with its application.
 func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	c := a.w.clusters[id.Epoch()/epochStep-1]
-	proxy, rm := m.proxy().epoch, c.epoch
+	proxy, rm := m.proxy().epoch, c.process
 	a.w.after(releaseTime, func() {
 		c := a.w.clusters[c.index] // it may have been taken over
 		over := a.containers[id]&wasTold != 0
-		if m.dead || m.proxy().epoch != proxy || !c.up || over && c.epoch != rm {
+		if m.dead || m.proxy().epoch != proxy || !c.up || over && c.process != rm {
 			return
 		}
 		_, live := c.m.Container(id)
@@ -650,7 +654,7 @@ func (a *auditor) clean() bool {
 			return false
 		}
 	}
-	return a.records() == "" && a.keptIntents() == ""
+	return a.records() == "" && a.keptIntents() == "" && a.members() == ""
 }
 
 // records lists applications of which the store still has a UAM record, though
@@ -803,6 +807,8 @@ func (a *auditor) final() {
 	a.check(left == "", "the store still has UAM records of %s", left)
 	waits := a.keptIntents()
 	a.check(waits == "", "nobody has carried out %s", waits)
+	others := a.members()
+	a.check(others == "", "the store has other members than there are: %s", others)
 }
 
 // typeOf is the type that a job's application says to be of. Every other one leaves no

@@ -35,45 +35,46 @@ type cluster struct {
 	since time.Time
 	drift float64
 	disk  disk // under the journal
-	gone  bool // the journal is a later life's, which was started while this one lived
-	old   bool // of a version before fences, until it is started again as this one
-	signs bool // its heartbeats, under the cluster's secret
-	keys  keys
-	nodes []*node
+	// takesOver: it was started with --take-over, and is again with each of its starts.
+	takesOver bool
+	gone      bool // the journal is a later life's, which was started while this one lived
+	old       bool // of a version before fences, until it is started again as this one
+	signs     bool // its heartbeats, under the cluster's secret
+	keys      keys
+	nodes     []*node
 
 	// Of one epoch.
-	m          *rm.Machine // the owner's
-	owner      turn.Owner
-	live       turn.Live   // whose tokens are valid
-	watch      *rm.Auditor // of what each turn changes
-	start      time.Time   // by its host's clock, as rm.StartOf has it
-	epoch      int64       // as a member
-	excused    time.Time   // when it last began, or went on after a pause or what looked like one
-	setBack    bool        // its clock was, while it ran
-	nextApp    int32
-	box        []turn.Event                 // what waits for the owner
-	held       bool                         // the owner is held up, or in a turn
-	tick       int64                        // when the next turn without an event is due, 0 for never
-	tx         transaction                  // of this turn
-	flying     []commit                     // on their way to the disk, in order
-	synced     time.Time                    // when the last of them is on it
-	durable    uint64                       // transactions that are on the disk
-	registered bool                         // as a member
-	reporting  bool                         // a report is on its way
-	reported   time.Time                    // when the last one was sent
-	reports    *subcluster.Reporter         // of its heartbeats
-	places     *resolver.Publishing         // its nodes, for others
-	inRound    bool                         // of publishing them
-	admitted   bool                         // as the store has it
-	answers    map[creel.AttemptID]answered // to the last allocate of each
-	loads      codec.Loads
-	users      map[creel.ApplicationID]string // of the applications it knows
-	report     rm.NodeReport
-	use        rm.NodeUse
-	read       time.Time      // when its time was made last
-	passing    passing        // of its time
-	alone      bool           // this turn has come by time alone, with no event
-	taken      []rm.Preempted // by this turn
+	m         *rm.Machine // the owner's
+	owner     turn.Owner
+	live      turn.Live   // whose tokens are valid
+	watch     *rm.Auditor // of what each turn changes
+	start     time.Time   // by its host's clock, as rm.StartOf has it
+	process   int64       // its number among all that there were, from 1
+	joining   subcluster.Joining
+	excused   time.Time // when it last began, or went on after a pause or what looked like one
+	setBack   bool      // its clock was, while it ran
+	nextApp   int32
+	box       []turn.Event                 // what waits for the owner
+	held      bool                         // the owner is held up, or in a turn
+	tick      int64                        // when the next turn without an event is due, 0 for never
+	tx        transaction                  // of this turn
+	flying    []commit                     // on their way to the disk, in order
+	synced    time.Time                    // when the last of them is on it
+	durable   uint64                       // transactions that are on the disk
+	reporting bool                         // a report is on its way, or what must come before it
+	reported  time.Time                    // when the last one was sent
+	places    *resolver.Publishing         // its nodes, for others
+	inRound   bool                         // of publishing them
+	admitted  bool                         // as the store has it
+	answers   map[creel.AttemptID]answered // to the last allocate of each
+	loads     codec.Loads
+	users     map[creel.ApplicationID]string // of the applications it knows
+	report    rm.NodeReport
+	use       rm.NodeUse
+	read      time.Time      // when its time was made last
+	passing   passing        // of its time
+	alone     bool           // this turn has come by time alone, with no event
+	taken     []rm.Preempted // by this turn
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
@@ -113,10 +114,12 @@ func newCluster(w *World, index int) (*cluster, error) {
 // open begins an epoch: what the journal has is recovered, and the epoch counted.
 func (c *cluster) open() error {
 	w := c.w
-	var err error
-	if c.epoch, err = w.store.NextEpoch(w.storeClock(), c.id, 0, true); err != nil {
+	w.processes++
+	c.process = w.processes
+	if err := c.joins(); err != nil {
 		return err
 	}
+	var err error
 	c.start = rm.StartOf(c.clock(), c.conf.Epoch, c.kept.started).UTC()
 	c.kept.started, c.excused, c.setBack = c.start, w.now, false
 	conf := c.conf
@@ -126,8 +129,8 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
-	c.admitted, c.reports, c.reporting = false, nil, false
-	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
+	c.admitted, c.reporting = false, false
+	c.nextApp, c.tick, c.loads = 0, 0, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.read, c.passing = w.now, passing{}
 	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
@@ -201,7 +204,7 @@ func (c *cluster) succeeded() {
 	c.leaveDisk(w.lives.IntN(len(c.flying) + 1))
 	next.kept = c.kept
 	c.gone, c.kept.entries = true, maps.Clone(c.kept.entries)
-	next.epoch = c.epoch + 1
+	next.takesOver = true
 	w.mark("two ResourceManagers", c.number, next.number)
 	w.say("%s has a successor, and goes on", c.name)
 	w.clusters[c.index] = next

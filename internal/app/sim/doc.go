@@ -18,7 +18,9 @@
 // ResourceManager's turn, its journal's records and the start of AMs
 // (subcluster/rm/turn), the translation of messages and minting of tokens
 // (subcluster/rm/codec), a node's pace and what it checks of a caller
-// (subcluster/nm), what follows from a read of the store (subcluster.Observer), who
+// (subcluster/nm), how a process becomes a member and stays it (subcluster.Joining, in every second
+// seed with faults; in the others it has its epoch when it starts), what follows from a
+// read of the store (subcluster.Observer), who
 // publishes and follows which member has which host (resolver.Publishing, Following),
 // the router's submission, memory of homes and assumed load (package router), who keeps
 // queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper) and

@@ -68,6 +68,7 @@ type Faults struct {
 	Planner time.Duration // the rebalancer is dead for an hour
 	Disk    time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
+	Claims  bool          // members claim their epochs by messages; without it they have them at their start
 	Asks    time.Duration // a user asks a router for a change of an application, or for a signal to a container
 	Moves   time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
 	Fickle  float64       // an AM gives a container back that it was just given, and asks again
@@ -136,6 +137,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("asks", 1, 2, func(*rand.Rand) { f.Asks = few(150) })
+	draw("claims", 1, 2, func(*rand.Rand) { f.Claims = true })
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	draw("hurried", 1, 4, func(*rand.Rand) { f.Hurried = 0.2 })
 	return f

@@ -4,20 +4,49 @@ package sim
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
 )
+
+// claims reports whether members claim their epochs by messages.
+func (w *World) claims() bool { return w.cfg.Faults != nil && w.cfg.Faults.Claims }
+
+// joins begins the membership of a process that starts. Where the seed draws it, the process
+// claims its epoch by messages, as the agent beside a ResourceManager does; else it has one at once.
+func (c *cluster) joins() error {
+	w := c.w
+	c.joining = subcluster.Joining{
+		Member: subcluster.Member{ID: c.id, Lease: w.cfg.Lease, Version: "sim", Addresses: subcluster.Addresses{
+			Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
+		Previous: c.kept.member(), TakeOver: c.takesOver, Keeps: w.claims(),
+	}
+	if c.signs {
+		c.joining.Signer = w.signer
+	}
+	if w.claims() {
+		return nil
+	}
+	epoch, err := w.store.NextEpoch(w.storeClock(), c.id, 0, true)
+	c.joining.Done(subcluster.Step{Take: true}, epoch, err)
+	return err
+}
 
 // heartbeats keep the membership alive, as the agent beside a ResourceManager does.
 func (c *cluster) heartbeats() {
 	w := c.w
-	if c.gone && !c.registered {
+	if c.gone && c.joining.Epoch() != 0 && !c.joining.Registered() {
 		return // it has left the federation
 	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
+	if w.claims() && c.reporting {
+		return // the agent sends one after the other
+	}
 	c.tellLoad()
 }
 
@@ -26,70 +55,141 @@ func (c *cluster) heartbeats() {
 func (c *cluster) looks() {
 	c.w.on(c.host, c.w.cfg.MemberHeartbeat/subcluster.LooksBetween, c.looks)
 	early := c.w.now.Sub(c.reported) >= c.w.cfg.MemberHeartbeat/subcluster.ReportsBetween
-	if c.registered && !c.gone && !c.reporting && early && c.loads.Changed(c.m) {
+	if c.joining.Registered() && !c.gone && !c.reporting && early && c.loads.Changed(c.m) {
 		c.tellLoad()
 	}
 }
 
 // tellLoad tells the store how it is.
 func (c *cluster) tellLoad() {
-	w := c.w
 	report := c.loads.Next(c.m, c.now())
 	if report.Nodes = c.places.Digest(); c.old {
 		report.BeginsAgain, report.Labels = false, subcluster.Labels{}
 	}
 	load, err := report.JSON()
 	if err != nil {
-		w.audit.breach("%s cannot tell its load: %v", c.id, err)
+		c.w.audit.breach("%s cannot tell its load: %v", c.id, err)
 		return
 	}
-	member := subcluster.Member{ID: c.id, Epoch: c.epoch, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
-		Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}}
-	if c.reports == nil {
-		c.reports = &subcluster.Reporter{ID: c.id, Epoch: c.epoch}
-		if c.signs {
-			c.reports.Signer = w.signer
-		}
-	}
-	if c.reports.Signer != nil {
-		member = w.signer.Member(member)
-	}
-	first := !c.registered
-	c.reporting, c.reported = true, w.now
-	var said subcluster.Heartbeat
-	if !first {
-		if said = c.reports.Next(load); c.old {
-			said.Parts, said.AllParts = nil, false // it does not cut its loads
-		}
-	}
-	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
-		reply(atStore(w, true, func() (bool, error) {
-			if !first {
-				err := w.store.Heartbeat(w.storeClock(), said)
-				w.audit.fenced(c, err)
-				return true, err
-			}
-			err := w.store.Register(w.storeClock(), member)
-			w.audit.fenced(c, err)
-			if err == nil {
-				w.tell(statestore.Change{Kind: statestore.ChangeMembers})
-			}
-			return true, err
-		}))
-	}, func(_ bool, err error) {
-		c.reporting = false
-		if c.reports != nil && (first || err != nil) {
-			c.reports.Lost()
-		}
+	c.reporting, c.reported = true, c.w.now
+	c.carryOut(load)
+}
+
+// carryOut does the next step of becoming, and staying, a member, and those after it until the load is told.
+// Where epochs are not claimed, a registration is the last step of its turn.
+func (c *cluster) carryOut(load []byte) {
+	w, s := c.w, c.joining.Next(load)
+	done := func(epoch int64, err error) {
+		c.joining.Done(s, epoch, err)
 		switch {
-		case err == nil && first:
-			c.registered = true
-		case errors.Is(err, creel.ErrNotRegistered):
-			c.registered = false
-		case errors.Is(err, creel.ErrStale) && c.gone:
-			c.registered = false
+		case errors.Is(err, creel.ErrNotRegistered), errors.Is(err, creel.ErrStale) && c.gone:
+			c.joining.Forgotten()
 		case errors.Is(err, creel.ErrStale):
 			w.audit.breach("%s was told that a later epoch of it exists: %v", c.id, err)
 		}
+		if c.reporting = err == nil && s.Heartbeat == nil && w.claims(); c.reporting {
+			c.carryOut(load)
+		}
+	}
+	if s.Keep != 0 {
+		c.keepEpoch(s.Keep, func(err error) { done(0, err) })
+		return
+	}
+	if s.Heartbeat != nil && c.old {
+		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
+	}
+	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(int64, error)) {
+		reply(atStore(w, true, func() (epoch int64, err error) {
+			switch {
+			case s.Take:
+				epoch, err = w.store.NextEpoch(w.storeClock(), c.id, c.joining.Previous, c.joining.TakeOver)
+				if err == nil {
+					w.audit.gave(c, epoch)
+				}
+			case s.Register != nil:
+				w.audit.uses(c, s.Register.Epoch)
+				if err = w.store.Register(w.storeClock(), *s.Register); err == nil {
+					w.tell(statestore.Change{Kind: statestore.ChangeMembers})
+				}
+				w.audit.fenced(c, err)
+			default:
+				err = w.store.Heartbeat(w.storeClock(), *s.Heartbeat)
+				w.audit.fenced(c, err)
+			}
+			return epoch, err
+		}))
+	}, done)
+}
+
+// keyMember is where the journal has the epoch.
+const keyMember = "member"
+
+// keepTime is how long a process waits for its disk to have the epoch: then it takes another.
+const keepTime = time.Second
+
+// keepEpoch has the journal keep the epoch, so that the next process on it can prove
+// whose successor it is.
+func (c *cluster) keepEpoch(epoch int64, done func(error)) {
+	over := false
+	end := func(err error) {
+		if !over {
+			over = true
+			done(err)
+		}
+	}
+	c.w.on(c.host, keepTime, func() { end(errors.New("the disk does not answer")) })
+	c.post(func(*rm.Machine, time.Time) func() {
+		c.tx.Put(keyMember, strconv.AppendInt(nil, epoch, 10))
+		c.owner.Hold(func() { end(nil) })
+		return nil
 	})
+}
+
+// member returns the epoch that the process before had as a member, 0 if there was none.
+func (j *journal) member() int64 {
+	epoch, _ := strconv.ParseInt(string(j.entries[keyMember]), 10, 64) // none is 0
+	return epoch
+}
+
+// gave: the store never gives an epoch of a member twice, and each is above all before.
+func (a *auditor) gave(c *cluster, epoch int64) {
+	a.check(epoch > a.epochs[c.id] || a.forgetful(), "%s was given epoch %d, and there was %d", c.name, epoch,
+		a.epochs[c.id])
+	a.check(epoch > c.joining.Previous, "%s was given epoch %d, and the process before it had %d", c.name, epoch,
+		c.joining.Previous)
+	a.epochs[c.id] = max(a.epochs[c.id], epoch)
+}
+
+// uses: an epoch is used when the journal has it, and by one process.
+func (a *auditor) uses(c *cluster, epoch int64) {
+	if !a.w.claims() {
+		return
+	}
+	a.check(c.gone || c.kept.member() >= epoch, "%s registers with epoch %d, and its journal has %d", c.name, epoch,
+		c.kept.member())
+	used := claimed{c.id, epoch}
+	a.check(a.used[used] == 0 || a.used[used] == c.process || a.forgetful(),
+		"epoch %d of %s is used by two processes", epoch, c.id)
+	a.used[used] = c.process
+}
+
+// claimed is an epoch of a member.
+type claimed struct {
+	id    creel.SubclusterID
+	epoch int64
+}
+
+// members: each that is up is one, with the epoch that it has, at the end.
+func (a *auditor) members() string {
+	if !a.w.claims() {
+		return ""
+	}
+	var problems []string
+	for _, r := range a.w.store.Records(a.w.storeClock()).Members {
+		if c := a.w.cluster(r.ID); c != nil && c.up && !a.w.asleep(c.host) && r.Epoch != c.joining.Epoch() {
+			problems = append(problems,
+				fmt.Sprintf("%s has epoch %d, and the store has %d", c.name, c.joining.Epoch(), r.Epoch))
+		}
+	}
+	return list(problems)
 }

@@ -139,7 +139,7 @@ func (w *World) stranger(which uint64, _ time.Duration) {
 	}
 	c := w.clusters[which>>8%uint64(len(w.clusters))]
 	w.audit.fault("loads of strangers")
-	said := subcluster.Heartbeat{ID: c.id, Epoch: c.epoch, Load: load}
+	said := subcluster.Heartbeat{ID: c.id, Epoch: c.joining.Epoch(), Load: load}
 	if err := w.store.Heartbeat(w.storeClock(), said); err != nil {
 		w.say("a stranger's load is refused: %v", err)
 	}

@@ -160,12 +160,13 @@ func (c *Config) validate() error {
 
 // World is one federation in virtual time.
 type World struct {
-	cfg    Config
-	faults Faults
-	faulty bool // faults happen now
-	rnd    *rand.Rand
-	lives  *rand.Rand // of ResourceManagers beside each other
-	moving *rand.Rand // of moves of applications
+	cfg       Config
+	faults    Faults
+	faulty    bool // faults happen now
+	rnd       *rand.Rand
+	lives     *rand.Rand // of ResourceManagers beside each other
+	processes int64      // of ResourceManagers that there were
+	moving    *rand.Rand // of moves of applications
 
 	now    time.Time
 	events heap

@@ -41,6 +41,28 @@ var table = []mutation{
 		wrong: "	if s.answer == nil || !MUTANT && s.home.gen > s.durable {",
 	},
 	{
+		name:  "a member speaks with an epoch that its journal has not",
+		file:  "subcluster/joining.go",
+		old:   "	case s.Take && err == nil && j.Keeps:\n",
+		wrong: "	case !MUTANT && s.Take && err == nil && j.Keeps:\n",
+		seed:  3,
+	},
+	{
+		name:  "an epoch that could not be kept is used",
+		file:  "subcluster/joining.go",
+		old:   "		if j.taken = 0; err == nil {",
+		wrong: "		if j.taken = 0; MUTANT || err == nil {",
+
+		caughtBy: "subcluster TestAProcessBecomesAMember",
+	},
+	{
+		name:     "a store that came back empty gives an epoch that its member had",
+		file:     "statestore/state.go",
+		old:      "	epoch = max(t.epochs[id], now.UnixMilli(), previous)\n",
+		wrong:    "	if epoch = max(t.epochs[id], now.UnixMilli()); !MUTANT {\n		epoch = max(epoch, previous)\n	}\n",
+		caughtBy: "statestore TestMemoryKeepsTheContract/epochs_of_a_member_rise,_and_an_alive_one_keeps_its_name",
+	},
+	{
 		name:  "the record goes while a UAM is left",
 		file:  "amrmproxy/session.go",
 		old:   "		if m.inUse() {\n			return\n		}\n	}\n	if !s.removed {",
@@ -770,7 +792,7 @@ var table = []mutation{
 		file:  "policies/split_rules.go",
 		old:   "			if p.Strict != strict {",
 		wrong: "			if !MUTANT && p.Strict != strict {",
-		seed:  6,
+		seed:  27,
 	},
 	{
 		name:     "asks stay where they are when their hosts become known elsewhere",
@@ -990,7 +1012,7 @@ var table = []mutation{
 		file:  "subcluster/rm/signal.go",
 		old:   "	if len(m.signals) == 0 {",
 		wrong: "	if MUTANT || len(m.signals) == 0 {",
-		seed:  17,
+		seed:  44,
 	},
 	{
 		name:  "what users want of a member that does not answer is dropped",

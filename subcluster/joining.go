@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+// Joining has one process become a member of the federation under a name and stay it: it takes an
+// epoch from the store, makes it durable, registers, and reports. It is pure: who runs it
+// carries out the Step that Next returns, tells Done how that ended, and goes on so until a heartbeat
+// was sent or a step failed; then again when the next heartbeat is due. The agent and the simulator
+// run it.
+type Joining struct {
+	Member Member // its Epoch is given by the store
+	// Previous is the epoch of the process whose successor this one is, 0 if it knows of
+	// none. TakeOver takes the name of a member that is alive. Keeps: epochs are made durable.
+	Previous        int64
+	TakeOver, Keeps bool
+	Signer          *Signer // of the record and the heartbeats; nil: they are not signed
+
+	taken      int64 // the epoch that the store gave last and that is not durable yet
+	epoch      int64 // 0 until there is one to use
+	registered bool
+	reports    *Reporter
+}
+
+// Step is one thing to do: of its fields one is set.
+type Step struct {
+	Take      bool       // have the store give the next epoch
+	Keep      int64      // make this epoch durable
+	Register  *Member    // at the store
+	Heartbeat *Heartbeat // to the store
+}
+
+// Epoch returns the epoch that this process speaks with, 0 if it has none yet.
+func (j *Joining) Epoch() int64 { return j.epoch }
+
+// Registered reports whether the process is a member as far as it knows.
+func (j *Joining) Registered() bool { return j.registered }
+
+// Next returns what is to be done first, where load is what there is to report.
+func (j *Joining) Next(load []byte) Step {
+	switch {
+	case j.epoch == 0 && j.taken == 0:
+		return Step{Take: true}
+	case j.epoch == 0:
+		return Step{Keep: j.taken}
+	case !j.registered:
+		m := j.Member
+		m.Epoch, m.Capability = j.epoch, string(WithoutQueues(load))
+		if j.Signer != nil {
+			m = j.Signer.Member(m)
+		}
+		return Step{Register: &m}
+	}
+	b := j.reports.Next(load)
+	return Step{Heartbeat: &b}
+}
+
+// Done takes the end of a step: epoch is what the store gave to one that takes it.
+func (j *Joining) Done(s Step, epoch int64, err error) {
+	switch {
+	case s.Take && err == nil && j.Keeps:
+		j.taken = epoch
+	case s.Take && err == nil:
+		j.epoch = epoch
+	case s.Keep != 0:
+		// One that is not durable is not used: a successor could not prove whose it is.
+		if j.taken = 0; err == nil {
+			j.epoch = s.Keep
+		}
+	case s.Register != nil && err == nil:
+		j.registered = true
+		if j.reports == nil {
+			j.reports = &Reporter{ID: j.Member.ID, Epoch: j.epoch, Signer: j.Signer}
+		}
+		j.reports.Lost()
+	case s.Heartbeat != nil && err != nil:
+		j.reports.Lost()
+	}
+}
+
+// Forgotten tells that the store does not know the member: it is to register again.
+func (j *Joining) Forgotten() { j.registered = false }
