@@ -87,29 +87,27 @@ func (h *Handler) lists(
 ) []router.Part[items] {
 	path, user, question := r.URL.RequestURI(), caller(r), listQuestion(r)
 	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (items, error) {
-		known, head := h.long.Known(question, m.ID), forwardHeaders(r, "application/json")
-		if known.Tag != "" {
-			head.Set("If-None-Match", known.Tag)
-		}
-		doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
-		if err != nil {
-			return items{}, err
-		}
-		if got.Get(remote.StatusHeader) == notModified {
-			return known, nil
-		}
-		list, err := rawjson.ListAt(doc, root, name)
-		if each != nil {
-			made := each(m.ID)
-			for i := range list {
-				list[i] = made(list[i])
+		return h.long.Part(question, m.ID, func(tag string) (items, error) {
+			head := forwardHeaders(r, "application/json")
+			if tag != "" {
+				head.Set("If-None-Match", tag)
 			}
-		}
-		part := items{Value: list, Tag: got.Get("ETag"), Bytes: len(doc)}
-		if err == nil {
-			h.long.Keep(question, m.ID, part)
-		}
-		return part, err
+			doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
+			if err != nil {
+				return items{}, err
+			}
+			if got.Get(remote.StatusHeader) == notModified {
+				return items{Tag: tag}, nil
+			}
+			list, err := rawjson.ListAt(doc, root, name)
+			if each != nil {
+				made := each(m.ID)
+				for i := range list {
+					list[i] = made(list[i])
+				}
+			}
+			return items{Value: list, Tag: got.Get("ETag"), Bytes: len(doc)}, err
+		})
 	})
 }
 

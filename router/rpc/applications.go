@@ -77,21 +77,18 @@ type appReports = server.ListPart[[]appReport]
 // reports asks a member for its part of a list: for all of it, or whether the one that it
 // gave before still holds.
 func (h *Handler) reports(question string, member creel.SubclusterID, body []byte, send sender) (appReports, error) {
-	known := h.long.Known(question, member)
-	answer, err := send(yarnrpc.WithListKnown(body, known.Tag))
-	if err != nil {
-		return appReports{}, err
-	}
-	tag := yarnrpc.ListTag(answer)
-	if tag != "" && tag == known.Tag {
-		return known, nil
-	}
-	list, err := readApplications(answer)
-	part := appReports{Value: list, Tag: tag, Bytes: len(answer)}
-	if err == nil {
-		h.long.Keep(question, member, part)
-	}
-	return part, err
+	return h.long.Part(question, member, func(tag string) (appReports, error) {
+		answer, err := send(yarnrpc.WithListKnown(body, tag))
+		if err != nil {
+			return appReports{}, err
+		}
+		is := yarnrpc.ListTag(answer)
+		if is != "" && is == tag {
+			return appReports{Tag: is}, nil
+		}
+		list, err := readApplications(answer)
+		return appReports{Value: list, Tag: is, Bytes: len(answer)}, err
+	})
 }
 
 // joinApplications makes one encoded list of the members' parts, at most limit, 0 for all.

@@ -52,25 +52,35 @@ type keptList[T any] struct {
 	last  time.Time // when a member sent its part
 }
 
-// Known returns the part that a member gave to a question, as one that is held. It has no
-// tag if none is kept.
-func (l *Lists[T]) Known(question string, member creel.SubclusterID) ListPart[T] {
+// Part returns a member's part of the list that a question asks for. ask is told the tag of the
+// one that is kept, "" for none, and returns what the member sent, or that tag alone where the member
+// says that it holds.
+func (l *Lists[T]) Part(
+	question string, member creel.SubclusterID, ask func(tag string) (ListPart[T], error),
+) (ListPart[T], error) {
+	known := l.known(question, member) // it may be gone when the member has answered
+	p, err := ask(known.Tag)
+	switch {
+	case err != nil, p.Tag == "":
+		return p, err
+	case p.Tag == known.Tag:
+		known.Held = true
+		return known, nil
+	}
+	l.keep(question, member, p)
+	return p, nil
+}
+
+func (l *Lists[T]) known(question string, member creel.SubclusterID) (p ListPart[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.lists[question]
-	if k == nil {
-		return ListPart[T]{}
+	if k := l.lists[question]; k != nil {
+		p = k.parts[member]
 	}
-	p := k.parts[member]
-	p.Held = true
 	return p
 }
 
-// Keep keeps what a member sent, if it has a tag.
-func (l *Lists[T]) Keep(question string, member creel.SubclusterID, p ListPart[T]) {
-	if p.Tag == "" {
-		return
-	}
+func (l *Lists[T]) keep(question string, member creel.SubclusterID, p ListPart[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if k := l.room(question, p.Bytes); k != nil {

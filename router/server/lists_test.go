@@ -21,16 +21,17 @@ func ask(l *Lists[string], question string, tags ...string) (held int, whole str
 	var parts []router.Part[textPart]
 	for i, tag := range tags {
 		p := router.Part[textPart]{Member: [...]creel.SubclusterID{"sc-a", "sc-b"}[i]}
-		known := l.Known(question, p.Member)
-		switch {
-		case tag == "down":
-			p.Err = errors.New(tag)
-		case known.Tag != "" && known.Tag == tag:
-			p.Value = known
+		p.Value, p.Err = l.Part(question, p.Member, func(known string) (textPart, error) {
+			switch tag {
+			case "down":
+				return textPart{}, errors.New(tag)
+			case "", known:
+				return textPart{Value: map[string]string{"": "untagged"}[tag], Tag: tag}, nil
+			}
+			return textPart{Value: tag, Tag: tag, Bytes: 100}, nil
+		})
+		if p.Value.Held {
 			held++
-		default:
-			p.Value = textPart{Value: tag, Tag: tag, Bytes: 100}
-			l.Keep(question, p.Member, p.Value)
 		}
 		parts = append(parts, p)
 	}
@@ -104,8 +105,8 @@ func TestListsThatNobodyAsksForGo(t *testing.T) {
 			for range 3 {
 				ask(&l, question, "a1", "b1")
 			}
-			l.Keep(question, "sc-c", textPart{Tag: "c", Bytes: listBytes / 9})
-			l.Keep(question, "sc-d", textPart{Tag: "d", Bytes: listBytes/2 + 1})
+			l.keep(question, "sc-c", textPart{Tag: "c", Bytes: listBytes / 9})
+			l.keep(question, "sc-d", textPart{Tag: "d", Bytes: listBytes/2 + 1})
 			sum := 0
 			for _, k := range l.lists {
 				for _, p := range k.parts {
@@ -116,7 +117,7 @@ func TestListsThatNobodyAsksForGo(t *testing.T) {
 			if sum != l.bytes || sum > listBytes || len(l.lists) > listsMost || len(l.lists) == 0 {
 				t.Fatalf("%d lists of %d bytes, said to be %d", len(l.lists), sum, l.bytes)
 			}
-			if l.Known(question, "sc-d").Tag != "" {
+			if l.known(question, "sc-d").Tag != "" {
 				t.Fatal("a part of more than half of all that may be kept is kept")
 			}
 		}
