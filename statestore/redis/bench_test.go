@@ -571,7 +571,8 @@ func BenchmarkRecords(b *testing.B) {
 // Redis needs, and when the last but one percent of the proxies knows of a change that it is
 // told of (a drain, say). Each has a connection to read by and one to listen on, and keeps
 // its record of a daemon (over one connection for all, as a process may have no more); one in
-// fifty is a real Watcher of two queues, the others send what one sends, and do not read what comes. Nobody knows of the members at first: how long that takes is told, too.
+// fifty is a real Watcher of two queues, the others send what one sends, and do not read what
+// comes. Nobody knows of the members at first: how long that takes is told, too.
 func BenchmarkWatchers(b *testing.B) {
 	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
 	n := size("CREEL_BENCH_WATCHERS", 5000)
