@@ -16,6 +16,8 @@
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
 //	{creel:c}:m e b r l d x   hashes by member: record, epoch, heartbeat, registered,
 //	                      load, drain, deregistered
+//	{creel:c}:t s h qn q:<leaf> log:<generation>:<leaf>  what is read of heartbeats and of loads
+//	                      in part (scripts.go says what is in them)
 //	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys

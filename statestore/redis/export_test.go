@@ -48,14 +48,15 @@ var (
 
 // ParseMembers joins one member's fields as Records does.
 func ParseMembers(id, record, epoch, heartbeat string) (int, []string) {
-	columns := func(texts ...string) (columns []any) {
+	columns := func(texts ...string) (set columnSet) {
 		for _, text := range texts {
-			columns = append(columns, []any{text})
+			set = append(set, []any{text})
 		}
-		return columns
+		return set
 	}
-	m := (&memberSet{}).with([]any{
-		heartbeat, columns(id, heartbeat), columns(id)[0], columns(id, record, epoch, heartbeat, "", "", "0 "+epoch), "all",
+	m := (&memberSet{}).with(looked{
+		times: heartbeat, loads: []string{id}, all: true,
+		changed: columns(id, record, epoch, heartbeat, "", "", "0 "+epoch),
 	})
 	return len(m.list), slices.Sorted(maps.Values(m.problems))
 }
@@ -77,31 +78,33 @@ type Looker struct {
 	Queues   []string
 	policies policySet
 	changes  string
-	seen     loadsPlace
+	seen     logPlace
 }
 
 // Look returns the count of changes of members, and how many bytes of loads came, if they are
 // wanted.
 func (l *Looker) Look(ctx context.Context, loads bool) (changes int64, bytes int, err error) {
 	m := &memberSet{inParts: true, queues: l.Queues, changes: l.changes, loads: l.seen}
-	list, logged, seen, err := l.Store.look(ctx, &l.policies, m, loads)
+	is, reported, seen, err := l.Store.look(ctx, &l.policies, m, loads)
 	if err != nil {
 		return 0, 0, err
 	}
-	l.policies = policySet{identity: str(list[2]), version: str(list[3])}
-	l.changes, l.seen = str(list[4]), seen
-	m.due = columns(list[7]).of(2)
-	slices.Sort(m.due)
-	ids := slices.Concat(m.due, slices.Collect(maps.Keys(logged)))
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) { // else what comes is nobody's, and read whole
+	l.policies = policySet{identity: is.identity, version: is.policyVersion}
+	l.changes, l.seen = is.changes, seen
+	for _, entries := range reported {
+		for _, e := range entries {
+			bytes += len(e.text)
+		}
+	}
+	m.due = slices.Sorted(slices.Values(is.loads))
+	for _, id := range m.due { // else what comes is nobody's, and read whole
 		m.list = append(m.list, subcluster.Record{Member: subcluster.Member{ID: creel.SubclusterID(id), Epoch: 1}})
 	}
-	if err := l.Store.readLoads(ctx, m, logged); err != nil {
+	if err := l.Store.readLoads(ctx, m, nil); err != nil {
 		return 0, 0, err
 	}
 	for i := range m.list {
 		bytes += len(m.list[i].Load)
 	}
-	return num(list[4]), bytes, nil
+	return num(is.changes), bytes, nil
 }

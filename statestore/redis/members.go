@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -103,8 +102,8 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "qn", "t", "s", "hl")
-	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey(""), mostLog}
+	keys := s.controls("e", "b", "l", "x", "m", "v", "lv", "h", "qn", "t", "s")
+	args := []any{string(b.ID), b.Epoch, b.Load, "", "", s.leafKey(""), s.control("log:")}
 	var names []string
 	for _, p := range b.Parts {
 		if p.Leaf == "" {
@@ -120,10 +119,6 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	list, err := s.write(ctx, heartbeatScript, keys, args...)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
-
-// mostLog is the most that the log of heads has, in bytes: some minutes of 100 members. Who reads it when
-// it begins anew reads once as if there were none.
-const mostLog = 4 << 20
 
 // leafKey is where the rows are of queues with a leaf name.
 func (s *Store) leafKey(leaf string) string { return s.control("q:" + leaf) }
@@ -201,29 +196,25 @@ func (s *Store) records(
 	} else {
 		members = members.andOf(wanted.queues)
 	}
-	list, logged, place, err := s.look(ctx, policies, members, loads)
+	is, reported, place, err := s.look(ctx, policies, members, loads)
 	if err != nil {
 		return subcluster.Records{}, err
 	}
-	out := subcluster.Records{Now: serverTime(list), Store: str(list[2]), KeyChanges: num(list[6])}
-	switch part, _ := list[7].([]any); len(part) {
-	case 4:
-	case 5:
+	out := subcluster.Records{Now: is.now, Store: is.identity, KeyChanges: is.keyChanges}
+	if is.all {
 		until := time.Now().Add(wholeEvery/2 + rand.N(wholeEvery))
 		members = &memberSet{inParts: members.inParts, queues: members.queues, until: until}
-	default:
-		return subcluster.Records{}, surprise(list)
 	}
-	members = members.with(list[7].([]any))
-	if err := s.readLoads(ctx, members, logged); err != nil {
+	members = members.with(is)
+	if err := s.readLoads(ctx, members, reported); err != nil {
 		return subcluster.Records{}, err
 	}
-	members.identity, members.changes, members.loads = out.Store, str(list[4]), place
+	members.identity, members.changes, members.loads = is.identity, is.changes, place
 	members.parse(before)
 	at.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
-	if len(list) == 9 {
-		policies = &policySet{identity: out.Store, version: str(list[3])}
-		policies.list, policies.problems = parsePolicies(stringMap(list[8]))
+	if is.policies != nil {
+		policies = &policySet{identity: is.identity, version: is.policyVersion}
+		policies.list, policies.problems = parsePolicies(stringMap(is.policies))
 		s.policies.Store(policies)
 	}
 	out.Members, out.Policies = members.list, policies.list
@@ -231,52 +222,43 @@ func (s *Store) records(
 	return out, nil
 }
 
-// look runs the script of a look, and reads beside it, if loads are wanted, what the log of heads has
-// more than a set of parts knows, as "epoch head" by id. Where the log does not go on from what is known, as
-// after one that a creel of before added nothing to, it looks once more without, and says so by the place.
-func (s *Store) look(
-	ctx context.Context,
-	policies *policySet,
-	members *memberSet,
-	wanted bool,
-) (list []any, logged map[string]string, loads loadsPlace, err error) {
-	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "t", "s", "hl")
-	for from := members.loads; ; from.log = "" {
-		args := []any{policies.version, policies.identity, members.changes, from.String()}
-		for _, id := range members.uncounted {
-			args = append(args, string(id))
-		}
-		script := reading(recordsScript, keys, args...)
-		var answers []any
-		if from.log == "" || !wanted {
-			answers = make([]any, 1)
-			answers[0], err = s.do(ctx, script)
-		} else { // the script first: what it counts is in the log then
-			answers, err = s.all(ctx, []*call{script, command("GETRANGE", s.control("hl"), from.at, -1)})
-		}
-		if err != nil {
-			return nil, nil, loadsPlace{}, err
-		}
-		list, _ = answers[0].([]any)
-		if len(list) != 8 && len(list) != 9 {
-			return nil, nil, loadsPlace{}, surprise(answers[0])
-		}
-		is := parsePlace(str(list[5]))
-		part, _ := list[7].([]any)
-		switch all := len(part) == 5; {
-		case !members.inParts, from.log == "" && !all: // without the log until all is read again
-			is.log = ""
-			return list, nil, is, nil
-		case all, from.log != is.log: // it has begun anew
-			return list, nil, is, nil
-		case !wanted: // the next look goes on from where this one began
-			return list, nil, from, nil
-		}
-		var ok bool
-		if logged, loads, ok = readLog(str(answers[1]), from, is.count); ok {
-			return list, logged, loads, nil
-		}
+// looked is what the script of a look says, and the heartbeats read after it.
+type looked struct {
+	now                              time.Time
+	identity, policyVersion, changes string
+	keyChanges                       int64
+	place                            logPlace
+	policies                         []any // nil: they are those of the version that the caller has
+
+	all     bool      // the members are all there are
+	changed columnSet // members: ids, record, epoch, registered, drain, deregistered, and "place epoch"
+	loads   []string  // members whose loads have changed
+	others  columnSet // heartbeats that are not in times, by id
+	times   string    // heartbeats, by place
+}
+
+// parseLook reads both.
+func parseLook(script, times any) (is looked, err error) {
+	list, _ := script.([]any)
+	if len(list) < 7 || len(list) > 9 {
+		return looked{}, surprise(script)
 	}
+	is = looked{
+		now: serverTime(list), identity: str(list[2]), policyVersion: str(list[3]), changes: str(list[4]),
+		place: parsePlace(str(list[5])), keyChanges: num(list[6]), times: str(times),
+	}
+	if len(list) == 7 {
+		return is, nil
+	}
+	part := columns(list[7])
+	if len(part) != 3 && len(part) != 4 {
+		return looked{}, surprise(script)
+	}
+	is.others, is.loads, is.changed, is.all = columns(part[0]), part.of(1), columns(part[2]), len(part) == 4
+	if len(list) == 9 {
+		is.policies, _ = list[8].([]any)
+	}
+	return is, nil
 }
 
 // wholeEvery is how often, on average, all of the members is read though no change was heard of or
@@ -290,14 +272,15 @@ type memberSet struct {
 	queues  []string // leaf names, of which rows were read then
 
 	identity  string
-	changes   string     // how far it is: count of hash v
-	loads     loadsPlace // and with loads
-	until     time.Time  // then all of it is read anew
+	changes   string    // how far it is: count of hash v
+	loads     logPlace  // and with loads
+	until     time.Time // then all of it is read anew
 	list      []subcluster.Record
-	problems  map[creel.SubclusterID]string // of those that cannot be read
-	places    map[creel.SubclusterID]int    // in the text of heartbeats
-	due       []string                      // members whose loads are to be read
-	uncounted []creel.SubclusterID          // members that have none: their process is not of today
+	problems  map[creel.SubclusterID]string  // of those that cannot be read
+	places    map[creel.SubclusterID]int     // in the text of heartbeats
+	parts     map[creel.SubclusterID]cutLoad // of members whose loads were read in part
+	due       []string                       // members whose loads are to be read
+	uncounted []creel.SubclusterID           // members that have none: their process is not of today
 }
 
 // andOf is the set to go on with where rows of further queues are wanted: one with which
@@ -311,28 +294,28 @@ func (m *memberSet) andOf(queues []string) *memberSet {
 	return &memberSet{inParts: m.inParts, queues: slices.Concat(m.queues, missing)}
 }
 
-// with is the set after a read: the text of heartbeats, columns of others, whose loads have
-// changed, and columns of members.
-func (m *memberSet) with(read []any) *memberSet {
+// with is the set after a look.
+func (m *memberSet) with(is looked) *memberSet {
 	next := *m
-	times, others, changed := str(read[0]), columns(read[1]), columns(read[3])
 	next.list = slices.Clone(m.list)
-	if ids := changed.of(0); len(ids) > 0 {
+	changed := is.changed.of(0)
+	if len(changed) > 0 {
 		next.problems, next.places = maps.Clone(m.problems), maps.Clone(m.places)
-		next.take(ids, changed)
+		next.take(changed, is.changed)
 	}
 	for i := range next.list {
 		r := &next.list[i]
-		if place, ok := next.places[r.ID]; ok && len(times) >= heartbeatDigits*(place+1) {
-			r.Heartbeat = micros(times[heartbeatDigits*place : heartbeatDigits*(place+1)])
+		if place, ok := next.places[r.ID]; ok && len(is.times) >= heartbeatDigits*(place+1) {
+			r.Heartbeat = micros(is.times[heartbeatDigits*place : heartbeatDigits*(place+1)])
 		}
 	}
-	for i, id := range others.of(0) {
+	others := is.others.of(0)
+	for i, id := range others {
 		if r := next.member(id); r != nil {
-			r.Heartbeat = micros(others.at(1, i))
+			r.Heartbeat = micros(is.others.at(1, i))
 		}
 	}
-	next.due = slices.Concat(columns(read).of(2), others.of(0), changed.of(0))
+	next.due = slices.Concat(is.loads, others, changed)
 	slices.Sort(next.due)
 	next.due = slices.Compact(next.due)
 	return &next
@@ -343,126 +326,6 @@ const heartbeatDigits = 16
 
 func byID(r subcluster.Record, id creel.SubclusterID) int {
 	return strings.Compare(string(r.ID), string(id))
-}
-
-// readLoads reads the loads that are due, in parts where a set is of parts and a member of
-// today cut its load in this epoch, else whole. They may be later than the rest of the set:
-// then they come again with the next look.
-// Of those in the log of heads that are not due rows alone are read.
-func (s *Store) readLoads(ctx context.Context, m *memberSet, logged map[string]string) error {
-	if len(m.due) == 0 && len(logged) == 0 {
-		return nil
-	}
-	get := func(key string, ids []string) *call {
-		args := []any{"HMGET", s.control(key)}
-		for _, id := range ids {
-			args = append(args, id)
-		}
-		return command(args...)
-	}
-	whole := m.due
-	if m.inParts {
-		ids := slices.Clone(m.due) // whose heads are read, before those whose heads are there
-		for _, id := range slices.Sorted(maps.Keys(logged)) {
-			if _, due := slices.BinarySearch(m.due, id); !due {
-				ids = append(ids, id)
-			}
-		}
-		var calls []*call
-		for _, leaf := range m.queues {
-			calls = append(calls, get("q:"+leaf, ids))
-		}
-		if len(m.due) > 0 {
-			calls = append(calls, get("h", m.due))
-		}
-		answers, err := s.all(ctx, calls)
-		if err != nil {
-			return err
-		}
-		parts := columns(answers)
-		whole = nil
-		for i, id := range ids {
-			r := m.member(id)
-			text := logged[id]
-			if i < len(m.due) {
-				text = parts.at(len(m.queues), i)
-			}
-			epoch, head, _ := strings.Cut(text, " ")
-			switch {
-			case r == nil:
-			case head != "" && epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID):
-				texts := []string{head}
-				for column := range m.queues {
-					if rows := parts.at(column, i); rows != "" {
-						texts = append(texts, rows)
-					}
-				}
-				setLoad(r, subcluster.JoinParts(texts))
-			default:
-				whole = append(whole, id)
-			}
-		}
-	}
-	if len(whole) == 0 {
-		return nil
-	}
-	answers, err := s.all(ctx, []*call{get("l", whole)})
-	if err != nil {
-		return err
-	}
-	loads := columns(answers)
-	for i, id := range whole {
-		if r := m.member(id); r != nil {
-			setLoad(r, loads.at(0, i))
-		}
-	}
-	return nil
-}
-
-// loadsPlace is how far a reader is with loads: the count of their changes, and where the log of heads goes
-// on from there.
-type loadsPlace struct {
-	count int64
-	log   string // which: how often it began anew; "" for none
-	at    int64  // bytes of it
-}
-
-// parsePlace reads what the script of a look says.
-func parsePlace(text string) (p loadsPlace) {
-	count, rest, _ := strings.Cut(text, " ")
-	p.log, rest, _ = strings.Cut(rest, " ")
-	p.count, p.at = num(count), num(rest)
-	return p
-}
-
-// String is what that script is told.
-func (p loadsPlace) String() string {
-	return strings.TrimSuffix(strconv.FormatInt(p.count, 10)+" "+p.log, " ")
-}
-
-// readLog reads what the log of heads has behind a place: "epoch head" by id, the latest, and the place
-// then. It is not ok unless it has each change from there at least up to a count: its text speaks for itself,
-// whatever became of the string meanwhile.
-func readLog(text string, from loadsPlace, upTo int64) (heads map[string]string, to loadsPlace, ok bool) {
-	heads, to = map[string]string{}, from
-	to.at += int64(len(text))
-	for text != "" {
-		entry, found := strings.CutPrefix(text, "\x1e")
-		if !found {
-			return nil, from, false
-		}
-		text = ""
-		if end := strings.IndexByte(entry, '\x1e'); end >= 0 {
-			entry, text = entry[:end], entry[end:]
-		}
-		count, rest, _ := strings.Cut(entry, " ")
-		id, head, _ := strings.Cut(rest, " ")
-		if to.count++; num(count) != to.count {
-			return nil, from, false
-		}
-		heads[id] = head
-	}
-	return heads, to, to.count >= upTo
 }
 
 // member finds a member of a set that is being made; nil if it is not there.

@@ -3,10 +3,10 @@
 package redis_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -147,7 +147,7 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				must("ZADD", key("lv"), fmt.Sprint(server.Do("HINCRBY", key("v"), "@l", "1")), id)
 				reader.ReadAllNext()
 			},
-			// A creel of before the log of heads counts a change, and nothing of it is in the log.
+			// A creel of before logs of loads counts a change, and nothing of it is in a log.
 			"one that keeps no log reports": func(*rapid.T) {
 				id := member()
 				if epoch, _ := server.Try("HGET", key("e"), string(id)); epoch != fmt.Sprint(epochs[id]) || cuts[id] != epochs[id] {
@@ -158,11 +158,13 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				must("HDEL", key("h"), id)
 				must("ZADD", key("lv"), fmt.Sprint(server.Do("HINCRBY", key("v"), "@l", "1")), id)
 			},
-			"the log of heads begins anew": func(*rapid.T) {
-				must("DEL", key("hl"))
-				must("HINCRBY", key("v"), "@g", "1")
+			"logs begin anew": func(*rapid.T) { must("HDEL", key("v"), "@b") },
+			"logs are lost": func(*rapid.T) {
+				names, _ := server.Do("KEYS", key("log:*")).([]any)
+				for _, name := range names {
+					must("DEL", name)
+				}
 			},
-			"the log of heads is lost": func(*rapid.T) { must("DEL", key("hl")) },
 			"older drains": func(*rapid.T) {
 				must("HSET", key("d"), member(), "a reason")
 				reader.ReadAllNext()
@@ -193,44 +195,79 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 	})
 }
 
-// Who has read what others report reads on in the log of heads, also when it begins anew because it is long.
-func TestTheLogOfHeadsIsBounded(t *testing.T) {
+// A reader goes on reading what others report when logs begin anew, and of logs there are as many as one reads.
+func TestLogsOfLoadsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
 	if err := writer.Register(t.Context(), subcluster.Member{ID: "sc-1", Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
-	size := func() int64 { return server.Do("STRLEN", "{creel:c}:hl").(int64) }
-	began, last := 0, int64(0)
-	for n := range 100 {
-		load := fmt.Sprintf(`{"clusterMetrics":{"totalMB":%d},"creel":{"refuses":%q}}`, n, strings.Repeat("x", 100<<10))
-		parts, err := subcluster.Cut([]byte(load))
+	reporter := subcluster.Reporter{ID: "sc-1", Epoch: 1}
+	loads := changing(2)
+	for n := range 1000 {
+		load := bytes.Replace(loads[n%len(loads)], []byte(`"totalMB":67108864`), fmt.Appendf(nil, `"totalMB":%d`, n), 1)
+		if err := writer.Heartbeat(t.Context(), reporter.Next(load)); err != nil {
+			t.Fatal(err)
+		}
+		if n%100 > 50 {
+			continue // it is not always there
+		}
+		r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := subcluster.Heartbeat{ID: "sc-1", Epoch: 1, Load: []byte(load), Parts: parts, AllParts: n == 0}
-		if err := writer.Heartbeat(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
-		is := size()
-		if is < last {
-			began++
-		}
-		if last = is; is > 4<<20 {
-			t.Fatalf("after %d reports the log has %d bytes", n, is)
-		}
-		r, err := reader.RecordsOf(t.Context(), nil, true)
+		want, err := subcluster.ParseLoad(load)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := subcluster.ParseLoad([]byte(r.Members[0].Load))
-		if err != nil || l.Metrics.TotalMB != int64(n) {
-			t.Fatalf("after report %d %d MB are known: %v", n, l.Metrics.TotalMB, err)
+		known := r.Members[0].Parsed
+		used := want.Find("root.team1").Used.MemoryMB
+		if q, _ := known.Queue("root.team1"); known.Metrics.TotalMB != int64(n) || q.Used.MemoryMB != used {
+			t.Fatalf("after report %d %d MB are known, and of the queue %+v", n, known.Metrics.TotalMB, q)
 		}
 	}
-	if began != 2 {
-		t.Fatalf("of 10 MB the log began anew %d times", began)
+	names := server.Do("KEYS", "{creel:c}:log:*").([]any)
+	if len(names) > 2*3 {
+		t.Fatalf("there are the logs %q", names)
+	}
+	for _, name := range names {
+		if ms := server.Do("PTTL", name.(string)).(int64); ms <= 0 {
+			t.Fatalf("%s goes in %d ms", name, ms)
+		}
+	}
+}
+
+// Where a log of rows was lost while that of heads was not, as by a store that evicts keys, a
+// reader that had read of it asks whose loads have changed.
+func TestALogOfRowsThatWasLostIsSeen(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
+	if err := writer.Register(t.Context(), subcluster.Member{ID: "sc-1", Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	reporter := subcluster.Reporter{ID: "sc-1", Epoch: 1}
+	for n, load := range changing(2)[:8] {
+		if err := writer.Heartbeat(t.Context(), reporter.Next(load)); err != nil {
+			t.Fatal(err)
+		}
+		if n == 5 {
+			for _, name := range server.Do("KEYS", "{creel:c}:log:*:team1").([]any) {
+				server.Do("DEL", name.(string))
+			}
+		}
+		r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := subcluster.ParseLoad(load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, _ := r.Members[0].Parsed.Queue("root.team1"); q.Used.MemoryMB != want.Find("root.team1").Used.MemoryMB {
+			t.Fatalf("after report %d the queue is %+v", n, q)
+		}
 	}
 }
 

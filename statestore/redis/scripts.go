@@ -204,11 +204,12 @@ return {'OK'}`)
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
 // l load, d drain reason, x deregistered. Of a load that was cut: h "epoch head", and by
 // leaf name of its queues, in qn a line each, q:<leaf> rows. A head of another epoch was
-// left by a creel of today before one of before parts: the load is read whole. hl is a log of
-// heads, as one string that readers get from where they were, in place of many: of each change of a load
-// "\x1ecount id epoch head" (no head: the load is read whole). It begins anew at its most bytes; how
-// often it did is field "@g" of v. A creel of before adds nothing to it, which readers
-// see as a count that is missing. Heartbeats
+// left by a creel of today before one of before parts: the load is read whole. log:<generation>:<leaf> and, of
+// heads, log:<generation>: have what each change of a load changed, in place of many strings, for readers that get
+// them from where they were: "\x1ecount id epoch rows" (no rows: they are gone; no head: the load is read whole).
+// Each change is in the log of heads. Fields of v: "@g" the generation, which follows the one before and where there
+// is none is the clock's microsecond, and "@b" the count and us when it began. A creel of before adds nothing to logs,
+// which readers see as a count that is missing. Heartbeats
 // are also in the string t, 16 digits each, so that readers get them as one; s has where, as
 // "place epoch" by id, and the next place in field "@".
 //
@@ -254,10 +255,11 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv h qn t s hl, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
-	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf without the
-	// leaf, [11] the most bytes of hl, then rows. A member whose record is gone, be it the record
-	// alone, registers again.
+	// KEYS e b l x m v lv h qn t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
+	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf and [11] of a log, each without
+	// what tells it from others, then rows. A member whose record is gone, be it the record
+	// alone, registers again. A generation of logs ends after a minute too, so that logs of leaf names that nobody
+	// has any more may go after five: as long as anybody reads one that is there, the log of heads is.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
 local e = redis.call('HGET', KEYS[2], id)
@@ -275,6 +277,30 @@ if head ~= '' and ARGV[9] == '' then
   local was = redis.call('HGET', KEYS[9], id) or ''
   if string.sub(was, 1, #e + 1) ~= e .. ' ' then head = '' end
 end
+local log = function() end
+if redis.call('HGET', KEYS[4], id) ~= ARGV[7] then
+  redis.call('HSET', KEYS[4], id, ARGV[7])
+  local count = redis.call('HINCRBY', KEYS[7], '@l', 1)
+  redis.call('ZADD', KEYS[8], count, id)
+  local v = redis.call('HMGET', KEYS[7], '@g', '@b')
+  local generation = tonumber(v[1] or us - 1)
+  local first, began = string.match(v[2] or '', '^(%d+) (%d+)$')
+  local most = math.max(128, 2 * redis.call('HLEN', KEYS[6]))
+  if not first or count - first >= most or us - began > 60000000 or us < tonumber(began) then
+    generation = generation + 1
+    redis.call('HSET', KEYS[7], '@g', string.format('%d', generation), '@b', string.format('%d %d', count, us))
+  end
+  local now, before = string.format('%s%d:', ARGV[11], generation), string.format('%s%d:', ARGV[11], generation - 2)
+  local mark = string.format('\30%d %s %s ', count, id, e)
+  log = function(leaf, text)
+    local entry = mark .. text
+    if redis.call('APPEND', now .. leaf, entry) == #entry then
+      redis.call('PEXPIRE', now .. leaf, 300000)
+      redis.call('UNLINK', before .. leaf)
+    end
+  end
+end
+log('', head)
 if head == '' then
   redis.call('HDEL', KEYS[9], id)
 else
@@ -283,22 +309,18 @@ else
     local now = {}
     for leaf in string.gmatch(ARGV[9], '[^\n]+') do now[leaf] = true end
     for leaf in string.gmatch(names, '[^\n]+') do
-      if not now[leaf] then redis.call('HDEL', ARGV[10] .. leaf, id) end
+      if not now[leaf] then
+        redis.call('HDEL', ARGV[10] .. leaf, id)
+        log(leaf, '')
+      end
     end
     redis.call('HSET', KEYS[10], id, ARGV[9])
   end
-  for i = 14, #KEYS do redis.call('HSET', KEYS[i], id, ARGV[i - 2]) end
-  redis.call('HSET', KEYS[9], id, e .. ' ' .. head)
-end
-if redis.call('HGET', KEYS[4], id) ~= ARGV[7] then
-  redis.call('HSET', KEYS[4], id, ARGV[7])
-  local count = redis.call('HINCRBY', KEYS[7], '@l', 1)
-  redis.call('ZADD', KEYS[8], count, id)
-  local entry = '\30' .. string.format('%d', count) .. ' ' .. id .. ' ' .. e .. ' ' .. head
-  if redis.call('APPEND', KEYS[13], entry) > tonumber(ARGV[11]) then
-    redis.call('DEL', KEYS[13])
-    redis.call('HINCRBY', KEYS[7], '@g', 1)
+  for i = 13, #KEYS do
+    redis.call('HSET', KEYS[i], id, ARGV[i - 1])
+    log(string.sub(KEYS[i], #ARGV[10] + 1), ARGV[i - 1])
   end
+  redis.call('HSET', KEYS[9], id, e .. ' ' .. head)
 end
 return {'OK'}`)
 
@@ -339,52 +361,54 @@ redis.call('HDEL', KEYS[14], ARGV[5])
 `+changed("KEYS[9]", "KEYS[11]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS meta m e b r d x v lv p mv t s hl; ARGV[1] policy version and [2] identity that the
+	// KEYS meta m e b r d x v lv p mv s; ARGV[1] policy version and [2] identity that the
 	// caller has: policies are left out if they are the same. [3] and [4] the counts of v that
 	// it has: if it is known what has changed since the first, that comes, and whose loads have
 	// changed since the second, beside the members [5] and on; else, and if it is '', all. Behind
-	// the second may stand which log of heads the caller reads: while that goes on, no loads are told.
+	// the second may stand which generation of logs the caller reads: while it or the next goes on, no loads are told.
+	// Where nothing is to be told it ends early, as most looks do.
 	//
-	// Of members come columns: ids, then what hashes have. Loads are read after this by plain
+	// Of members come columns: ids, then what hashes have. Loads, and t, are read after this by plain
 	// commands, which cost a third of what a script costs that reads as much.
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
 local v = redis.call('HMGET', KEYS[8], '@m', '@l', '@k', '@g')
-local log = v[4] or '0'
-local place = (v[2] or '0') .. ' ' .. log .. ' ' .. redis.call('STRLEN', KEYS[14])
-local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', place, v[3] or '0'}
+local changes, generation = v[1] or '0', v[4] or '0'
+local out = {t[1], t[2], meta[1] or '', meta[2] or '0', changes, (v[2] or '0') .. ' ' .. generation, v[3] or '0'}
+local same = meta[1] == ARGV[2]
+local since, reads = string.match(ARGV[4], '^(%d+) ?(%d*)$')
+local behind = generation - (tonumber(reads) or generation + 2)
+local logged = behind == 0 or behind == 1 or since == v[2]
+if same and out[4] == ARGV[1] and changes == ARGV[3] and logged and #ARGV == 4 then return out end
 local function column(key, ids)
   if #ids == 0 then return {} end
   return redis.call('HMGET', key, unpack(ids))
 end
 local function members(ids)
   local columns = {ids}
-  for _, i in ipairs({2, 3, 5, 6, 7, 13}) do columns[#columns + 1] = column(KEYS[i], ids) end
+  for _, i in ipairs({2, 3, 5, 6, 7, 12}) do columns[#columns + 1] = column(KEYS[i], ids) end
   return columns
 end
 local changed
-if meta[1] == ARGV[2] and ARGV[3] ~= '' then
-  if (v[1] or '0') == ARGV[3] then
+if same and ARGV[3] ~= '' then
+  if changes == ARGV[3] then
     changed = {}
   else
     changed = redis.call('ZRANGEBYSCORE', KEYS[11], '(' .. ARGV[3], '+inf')
     if #changed == 0 then changed = nil end
   end
 end
-local times = redis.call('GET', KEYS[12]) or ''
 if changed then
-  local named = {}
+  local named, loads = {}, {}
   for i = 5, #ARGV do named[i - 4] = ARGV[i] end
-  local since, reads = string.match(ARGV[4], '^(%d+) ?(%d*)$')
-  local loads = {}
-  if reads ~= log then loads = redis.call('ZRANGEBYSCORE', KEYS[9], '(' .. since, '+inf') end
-  out[8] = {times, {named, column(KEYS[4], named)}, loads, members(changed)}
+  if not logged then loads = redis.call('ZRANGEBYSCORE', KEYS[9], '(' .. since, '+inf') end
+  out[8] = {{named, column(KEYS[4], named)}, loads, members(changed)}
 else
   local all = redis.call('HKEYS', KEYS[2])
-  out[8] = {times, {all, column(KEYS[4], all)}, all, members(all), 'all'}
+  out[8] = {{all, column(KEYS[4], all)}, all, members(all), 'all'}
 end
-if meta[1] == ARGV[2] and (meta[2] or '0') == ARGV[1] then return out end
+if same and out[4] == ARGV[1] then return out end
 out[9] = redis.call('HGETALL', KEYS[10])
 return out`)
 )

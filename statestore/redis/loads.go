@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// What a proxy reads of loads at each look (ADR 22), with the benchmark that pays for it:
+// BenchmarkWatchers, 5,000 of them.
+//
+// A heartbeat that changes a load appends what it changed to logs, its head to one and the rows of
+// each leaf name to one, and a reader gets from each, in the same round trip as the look, what came
+// since. Logs have generations: each begins anew when the changes of loads in it are twice as many as
+// there are members, or after a minute. The one before is kept for those who were not done with it.
+// Who was away for longer asks whose loads have changed and reads these.
+
+// cutLoad is a load that was read in part. It is never changed.
+type cutLoad struct {
+	epoch string
+	head  string
+	rows  []string // by queue of the set; "" for none
+}
+
+// with is the load after rows of a queue came.
+func (l cutLoad) with(queue int, rows string, queues int) cutLoad {
+	next := make([]string, queues)
+	copy(next, l.rows)
+	next[queue] = rows
+	return cutLoad{l.epoch, l.head, next}
+}
+
+// text is what the load is read from.
+func (l cutLoad) text() string {
+	texts := []string{l.head}
+	for _, rows := range l.rows {
+		if rows != "" {
+			texts = append(texts, rows)
+		}
+	}
+	return subcluster.JoinParts(texts)
+}
+
+// logPlace is how far a reader is with loads: the count of their changes, and where the logs go on from
+// there.
+type logPlace struct {
+	count      int64
+	generation string  // of the logs; "" where none are read
+	at         []int64 // bytes of the log of heads, then of those of rows by queue; none: it begins with them
+}
+
+// parsePlace reads what the script of a look says.
+func parsePlace(text string) logPlace {
+	count, generation, _ := strings.Cut(text, " ")
+	return logPlace{count: num(count), generation: generation}
+}
+
+// String is what that script is told.
+func (p logPlace) String() string {
+	return strings.TrimSuffix(strconv.FormatInt(p.count, 10)+" "+p.generation, " ")
+}
+
+// isNext reports whether the logs of b follow those of p.
+func (p logPlace) isNext(b logPlace) bool { return num(b.generation) == num(p.generation)+1 }
+
+// logged is an entry of a log: what a member of an epoch reported. The text of one whose rows are gone is
+// empty, as is a head when the load is to be read as a whole.
+type logged struct{ id, epoch, text string }
+
+// readLog reads the entries of a log that are later than a count of changes. They are not ok if it is not a log
+// from its beginning to its end; of the log of heads, which has every change, neither if one is missing.
+func readLog(text string, after int64, every bool) (entries []logged, last int64, ok bool) {
+	last = after
+	for text != "" {
+		entry, found := strings.CutPrefix(text, "\x1e")
+		if !found {
+			return nil, after, false
+		}
+		text = ""
+		if end := strings.IndexByte(entry, '\x1e'); end >= 0 {
+			entry, text = entry[:end], entry[end:]
+		}
+		number, rest, _ := strings.Cut(entry, " ")
+		count := num(number)
+		if count <= after {
+			continue // it was read with the whole
+		}
+		if every && count != last+1 {
+			return nil, after, false
+		}
+		last = count
+		id, rest, _ := strings.Cut(rest, " ")
+		epoch, part, _ := strings.Cut(rest, " ")
+		entries = append(entries, logged{id, epoch, part})
+	}
+	return entries, last, true
+}
+
+// look runs the script of a look, and reads beside it, if loads are wanted, what the logs have more than a set of
+// parts knows: of heads, then of rows by queue. Where the logs do not go on from what is known, as after a report
+// of a creel of before that added nothing to them, it looks once more without, and says so by the place.
+func (s *Store) look(
+	ctx context.Context,
+	policies *policySet,
+	members *memberSet,
+	wanted bool,
+) (is looked, reported [][]logged, loads logPlace, err error) {
+	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "s")
+	for from := members.loads; ; from.generation = "" {
+		args := []any{policies.version, policies.identity, members.changes, from.String()}
+		for _, id := range members.uncounted {
+			args = append(args, string(id))
+		}
+		// The script first: what it counts is in the logs then.
+		calls := []*call{reading(recordsScript, keys, args...), command("GET", s.control("t"))}
+		if from.generation != "" && wanted {
+			calls = append(calls, s.logs(from, members.queues)...)
+		}
+		answers, err := s.all(ctx, calls)
+		if err != nil {
+			return looked{}, nil, logPlace{}, err
+		}
+		if is, err = parseLook(answers[0], answers[1]); err != nil {
+			return looked{}, nil, logPlace{}, err
+		}
+		loads = is.place
+		switch {
+		case !members.inParts, from.generation == "" && !is.all: // without logs until all is read again
+			loads.generation = ""
+			return is, nil, loads, nil
+		case is.all, loads.generation != from.generation && !from.isNext(loads): // whose loads have changed was told
+			return is, nil, loads, nil
+		case !wanted: // the next look goes on from where this one began
+			return is, nil, from, nil
+		}
+		reported, loads, err = s.readLogs(ctx, from, is.place, members.queues, answers[2:])
+		if err != nil || reported != nil {
+			return is, reported, loads, err
+		}
+	}
+}
+
+// logs are calls for what logs have behind a place. The last byte that is known comes with it: nothing comes of
+// a log that was lost.
+func (s *Store) logs(from logPlace, queues []string) []*call {
+	calls := make([]*call, 1+len(queues))
+	for i := range calls {
+		name, at := "", int64(0)
+		if i > 0 {
+			name = queues[i-1]
+		}
+		if from.at != nil {
+			at = max(0, from.at[i]-1)
+		}
+		calls[i] = command("GETRANGE", s.control("log:"+from.generation+":"+name), at, -1)
+	}
+	return calls
+}
+
+// readLogs reads what logs said, and those of the next generation where the script of the look tells of it. It
+// returns nothing where they do not go on from the place.
+func (s *Store) readLogs(
+	ctx context.Context,
+	from, is logPlace,
+	queues []string,
+	answers []any,
+) (reported [][]logged, to logPlace, err error) {
+	texts := make([]string, len(answers))
+	to = logPlace{count: from.count, generation: from.generation, at: make([]int64, len(answers))}
+	for i, answer := range answers {
+		texts[i] = str(answer)
+		if from.at != nil && from.at[i] > 0 {
+			if texts[i] == "" {
+				return nil, logPlace{}, nil
+			}
+			texts[i], to.at[i] = texts[i][1:], from.at[i]
+		}
+		to.at[i] += int64(len(texts[i]))
+	}
+	if from.isNext(is) {
+		to.generation, to.at = is.generation, nil
+		next, err := s.all(ctx, s.logs(to, queues))
+		if err != nil {
+			return nil, logPlace{}, err
+		}
+		to.at = make([]int64, len(next))
+		for i, answer := range next {
+			texts[i] += str(answer)
+			to.at[i] = int64(len(str(answer)))
+		}
+	}
+	reported = make([][]logged, len(texts))
+	for i, text := range texts {
+		entries, last, ok := readLog(text, from.count, i == 0)
+		if i == 0 {
+			to.count = last
+			ok = ok && last >= is.count
+		}
+		if !ok {
+			return nil, logPlace{}, nil
+		}
+		reported[i] = entries
+	}
+	return reported, to, nil
+}
+
+// readLoads reads the loads that are due, in parts where a set is of parts and a member of
+// today cut its load in this epoch, else whole. They may be later than the rest of the set:
+// then they come again with the next look.
+// Those of which logs told are made of what is known and what was told.
+func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged) error {
+	whole := m.due
+	if m.inParts {
+		m.parts = maps.Clone(m.parts)
+		if m.parts == nil {
+			m.parts = map[creel.SubclusterID]cutLoad{}
+		}
+		whole = m.report(reported)
+		due, err := s.readParts(ctx, m)
+		if err != nil {
+			return err
+		}
+		whole = slices.Compact(slices.Sorted(slices.Values(slices.Concat(whole, due))))
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	answers, err := s.all(ctx, []*call{s.getAll("l", whole)})
+	if err != nil {
+		return err
+	}
+	loads := columns(answers)
+	for i, id := range whole {
+		if r := m.member(id); r != nil {
+			setLoad(r, loads.at(0, i))
+		}
+	}
+	return nil
+}
+
+// report takes what logs told, and returns the members whose loads are to be read whole. Of members that are due
+// it takes nothing.
+func (m *memberSet) report(reported [][]logged) (whole []string) {
+	told := map[string]bool{} // and their heads with it
+	for column, entries := range reported {
+		for _, e := range entries {
+			r := m.member(e.id)
+			if _, due := slices.BinarySearch(m.due, e.id); r == nil || due {
+				continue
+			}
+			l := m.parts[r.ID]
+			if l.epoch != e.epoch {
+				l = cutLoad{epoch: e.epoch}
+			}
+			if column == 0 {
+				told[e.id] = true
+				l.head = e.text
+			} else {
+				l = l.with(column-1, e.text, len(m.queues))
+				told[e.id] = told[e.id]
+			}
+			m.parts[r.ID] = l
+		}
+	}
+	for id, head := range told {
+		r := m.member(id)
+		switch l := m.parts[r.ID]; {
+		case m.cut(r, l):
+			setLoad(r, l.text())
+		case head:
+			whole = append(whole, id)
+		}
+	}
+	return whole
+}
+
+// cut reports whether a load that was read in part is the member's: of this epoch, by a process of today.
+func (m *memberSet) cut(r *subcluster.Record, l cutLoad) bool {
+	return l.head != "" && l.epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID)
+}
+
+// readParts reads the loads that are due in part, and returns the members whose loads are to be read whole.
+func (s *Store) readParts(ctx context.Context, m *memberSet) (whole []string, err error) {
+	if len(m.due) == 0 {
+		return nil, nil
+	}
+	var calls []*call
+	for _, leaf := range m.queues {
+		calls = append(calls, s.getAll("q:"+leaf, m.due))
+	}
+	answers, err := s.all(ctx, append(calls, s.getAll("h", m.due)))
+	if err != nil {
+		return nil, err
+	}
+	parts := columns(answers)
+	for i, id := range m.due {
+		r := m.member(id)
+		if r == nil {
+			delete(m.parts, creel.SubclusterID(id))
+			whole = append(whole, id)
+			continue
+		}
+		var l cutLoad
+		l.epoch, l.head, _ = strings.Cut(parts.at(len(m.queues), i), " ")
+		for column := range m.queues {
+			l.rows = append(l.rows, parts.at(column, i))
+		}
+		m.parts[r.ID] = l
+		if m.cut(r, l) {
+			setLoad(r, l.text())
+		} else {
+			whole = append(whole, id)
+		}
+	}
+	return whole, nil
+}
+
+// getAll is a call for what a hash has of members.
+func (s *Store) getAll(name string, ids []string) *call {
+	args := []any{"HMGET", s.control(name)}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	return command(args...)
+}
