@@ -227,6 +227,9 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		d.shares[i] += k
 		placed += k
 	}
+	if at < 0 && plan.queue.Contended() && n >= b.uamAt {
+		placed += b.leftovers(d, order, weights, n-placed, lot)
+	}
 	if placed == 0 {
 		return false
 	}
@@ -240,6 +243,29 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 	}
 	d.waiting = 0 // it is worth moving there, though it waits there too
 	return true
+}
+
+// leftovers places n that wait, too few for a UAM in each of the members where they should: in those where the
+// application is by then, else in one drawn by weight, and returns how many.
+func (b balancedSplit) leftovers(d *splitDecision, order []int, weights []float64, n int64, lot float64) (placed int64) {
+	order = slices.DeleteFunc(order, d.slow)
+	in, draw := make([]float64, len(weights)), 0.0
+	for _, i := range order {
+		if i == d.home || d.reach[i].UAM || d.shares[i] > 0 {
+			in[i] = weights[i]
+		}
+		draw += lot * weights[i]
+	}
+	for _, i := range order {
+		if draw -= weights[i]; draw < 0 && !slices.ContainsFunc(in, func(w float64) bool { return w > 0 }) {
+			in[i] = weights[i]
+		}
+	}
+	for i, more := range apportion(n, in, nil) {
+		d.shares[i] += more
+		placed += more
+	}
+	return placed
 }
 
 // leastMoved is the least part of what waits in a member that is worth moving: what is granted there
@@ -333,9 +359,10 @@ func (b balancedSplit) inside(d *splitDecision, rooms []int64) []int {
 }
 
 // span chooses the new members for n containers and tells how many there may be
-// at most. One that holds all of them is enough: it is drawn by weighted room, so
-// that many applications that decide on the same view do not all take the same.
-// Where none does, the largest is filled and the search goes on. The bound, the
+// at most. Each is drawn, by weighted room, from those that leave no more members to look for
+// than the largest would: all that hold n where one does, all that hold a seventh where the largest
+// holds a bit more. So few are enough, and many applications that decide on the same view do
+// not all take the same. The bound, the
 // root of n rounded up, keeps crumbs of room in a hundred members from making a
 // hundred UAMs in one decision; asks that still wait are decided again, and may
 // span further then.
@@ -349,22 +376,18 @@ func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.
 	}
 	worth := func(i int) float64 { return float64(rooms[i]) * b.weights.of(d.reach[i].Member) }
 	for n > 0 && len(chosen) < most && len(left) > 0 {
-		at, total := 0, 0.0
-		for j, i := range left {
-			if worth(i) > worth(left[at]) {
-				at = j
-			}
-			if rooms[i] >= n {
+		largest := rooms[slices.MaxFunc(left, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
+		few := (n + largest - 1) / largest
+		total := 0.0
+		for _, i := range left {
+			if rooms[i]*few >= n {
 				total += worth(i)
 			}
 		}
-		for j, draw := 0, rnd.Float64()*total; total > 0 && j < len(left); j++ {
-			if rooms[left[j]] < n {
-				continue
-			}
-			at = j
-			if draw -= worth(left[j]); draw < 0 {
-				break
+		at := -1
+		for j, draw := 0, rnd.Float64()*total; j < len(left) && draw >= 0; j++ {
+			if i := left[j]; rooms[i]*few >= n {
+				at, draw = j, draw-worth(i)
 			}
 		}
 		chosen, n = append(chosen, left[at]), n-rooms[left[at]]

@@ -170,6 +170,36 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	})
 }
 
+// Applications that decide on the same view, of a hundred members alike, each take as few as hold what is over, and not
+// the same few.
+func TestApplicationsThatSpanOnOneViewTakeDifferentMembers(t *testing.T) {
+	const room, over = 800, 5201
+	var members []subcluster.Status
+	var reach []Reach
+	for i := range 100 {
+		id := creel.SubclusterID(fmt.Sprintf("sc-%03d", i))
+		members = append(members, member(id, room*1024))
+		reach = append(reach, Reach{Member: id, Home: i == 0})
+	}
+	taken := map[creel.SubclusterID]int{}
+	for seed := range uint64(20) {
+		plan, err := Default().Split(view(members...), "root.a", Group{Count: room + over, Size: gig}, reach, seeded(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.Shares) != 1+7 || plan.Waiting != 0 {
+			t.Fatalf("%d wait, the others are at %v", plan.Waiting, plan.Shares)
+		}
+		for _, s := range plan.Shares {
+			taken[s.Member]++
+		}
+	}
+	delete(taken, "sc-000") // home
+	if len(taken) < 60 {    // of 140 draws from 99, 75 are expected
+		t.Fatalf("twenty applications of seven members each are in %d members: %v", len(taken), taken)
+	}
+}
+
 // An invariant of all splits: nothing is lost, nobody closed gets anything unless
 // all are, what fits the kept shares is not moved, and the same arguments give
 // the same plan.
