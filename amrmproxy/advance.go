@@ -121,10 +121,11 @@ func (s *Session) unstick() {
 			if c == nil || c.share == 0 || c.since.IsZero() {
 				continue
 			}
-			switch stuck := s.now.Sub(c.since) > s.patience(m, g); {
+			patience, full := s.patience(m, g, c.share)
+			switch stuck := s.now.Sub(c.since) > patience; {
 			case stuck, replace && m == anew && c.since.Before(s.now):
 				c.since = s.now
-				s.split(g, m, stuck)
+				s.split(g, m, stuck && full)
 			}
 		}
 	}
@@ -151,20 +152,24 @@ func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// patience is how long asks of a group may wait in a member. One that has said
-// that it has no room is left after a heartbeat or so, by a policy that knows where
-// there is some; after a while where the asks' places are (3 s by default, as Spark
-// waits for them).
-func (s *Session) patience(m *member, g *group) time.Duration {
-	if g.rooms && m.limit != nil && g.size.MemoryMB > 0 && m.limit.GetMemory() < g.size.MemoryMB {
-		for _, ln := range g.lines {
-			if ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id) {
-				return s.cfg.StuckAfter / 10
-			}
-		}
-		return s.cfg.StuckAfter / 100
+// patience is how long asks of a group, so many, may wait in a member without a grant. One that has said
+// that it has room for fewer is left after a heartbeat or so, by a policy that knows where
+// there is some: with what has no room there, or with all of them (full) where there is none. Where the asks'
+// places are they wait for longer (3 s by default, as Spark waits for them), and as long as there is some.
+func (s *Session) patience(m *member, g *group, asks int64) (patience time.Duration, full bool) {
+	if !g.rooms || m.limit == nil || g.size.MemoryMB <= 0 {
+		return s.cfg.StuckAfter, true
 	}
-	return s.cfg.StuckAfter
+	room := max(0, m.limit.GetMemory()/g.size.MemoryMB)
+	switch here := slices.ContainsFunc(g.lines, func(ln *line) bool {
+		return ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id)
+	}); {
+	case here && room == 0:
+		return s.cfg.StuckAfter / 10, true
+	case !here && room < asks:
+		return s.cfg.StuckAfter / 100, room == 0
+	}
+	return s.cfg.StuckAfter, true
 }
 
 func (s *Session) splitDirty() {
@@ -231,8 +236,12 @@ func (s *Session) split(g *group, from *member, full bool) {
 		}
 	}
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
-	if from != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[from].share {
-		return // there is no room elsewhere either: it keeps its place in the queue where it is
+	if from != nil {
+		share := g.star().at[from].share
+		stays := func(sh policies.Share) bool { return !full && sh.Member == from.id && sh.Count >= share }
+		if plan.Waiting > 0 && plan.Waiting >= share || slices.ContainsFunc(plan.Shares, stays) {
+			return // there is no room elsewhere either: it keeps its place in the queue where it is
+		}
 	}
 	if from != nil && len(ask.Places) > 0 {
 		if g.strict && slices.ContainsFunc(plan.Shares, func(sh policies.Share) bool {

@@ -34,7 +34,7 @@ type Config struct {
 	SlowAfter time.Duration
 	// StuckAfter is how long an ask may wait in a member without a grant
 	// before others are tried; a hundredth of it where the member says that it
-	// has no room and the policy looks for room. 30 s.
+	// has no room, or for fewer than wait there, and the policy looks for room. 30 s.
 	StuckAfter time.Duration
 	// AMExpiry is after how long home gives up a silent AM, YARN's
 	// yarn.am.liveness-monitor.expiry-interval-ms; its UAMs are kept for twice as long. 10 min.

@@ -239,7 +239,7 @@ var creelProxyKeys = []Setting{
 		Type:    Duration,
 		Default: "30s",
 		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere; " +
-			"a hundredth of it where the subcluster says that it has no room and the split is balanced.",
+			"a hundredth of it where the subcluster says that it has no room, or for fewer than wait there, and the split is balanced.",
 	},
 	{
 		Key:     "creel.proxy.idle-uam-after",
