@@ -280,8 +280,17 @@ var shell = []Case{
 		says(t, out, "Total number of application attempts :1", "RUNNING")
 		out = list(t, c, client, attempt, 3)
 		container := matches(t, out, containerID)
-		out = client.Run(t, hadoop.ApplicationCLI, "container", "-status", container).OK(t).Stdout
-		says(t, out, "Container-Id : "+container, "State : RUNNING")
+		status := func() bool {
+			r := client.Run(t, hadoop.ApplicationCLI, "container", "-status", container)
+			out = r.All
+			return r.Code == 0 && strings.Contains(r.Stdout, "State : RUNNING")
+		}
+		if c.Restarts { // a ResourceManager that is back knows of it when its node is, too
+			until(t, container+" to be running", status)
+		} else if !status() {
+			t.Fatal(out)
+		}
+		says(t, out, "Container-Id : "+container)
 		out = client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout
 		says(t, out, id)
 		says(
