@@ -1047,6 +1047,6 @@ var table = []mutation{
 		file:  "amrmproxy/answer.go",
 		old:   "	if _, o.released = s.returned[id]; o.released {\n",
 		wrong: "	if _, o.released = s.returned[id]; !MUTANT && o.released {\n",
-		seed:  24,
+		seed:  30,
 	},
 }
