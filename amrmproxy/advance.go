@@ -121,11 +121,13 @@ func (s *Session) unstick() {
 			if c == nil || c.share == 0 || c.since.IsZero() {
 				continue
 			}
-			patience, full := s.patience(m, g, c.share)
-			switch stuck := s.now.Sub(c.since) > patience; {
-			case stuck, replace && m == anew && c.since.Before(s.now):
+			switch patience, why := s.patience(m, g, c.share); {
+			case s.now.Sub(c.since) > patience:
 				c.since = s.now
-				s.split(g, m, stuck && full)
+				s.split(g, m, why)
+			case replace && m == anew && c.since.Before(s.now):
+				c.since = s.now
+				s.split(g, m, anotherPlan)
 			}
 		}
 	}
@@ -152,25 +154,36 @@ func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// patience is how long asks of a group, so many, may wait in a member without a grant. One that has said
-// that it has room for fewer is left after a heartbeat or so, by a policy that knows where
-// there is some: with what has no room there, or with all of them (full) where there is none. Where the asks'
-// places are they wait for longer (3 s by default, as Spark waits for them), and as long as there is some.
-func (s *Session) patience(m *member, g *group, asks int64) (patience time.Duration, full bool) {
+// patience is how long asks of a group, so many, may wait in a member without a grant. One that has said that it has room
+// for fewer is left after a heartbeat or so, by a policy that knows where there is some. Where the asks' places are they
+// wait for longer (3 s by default, as Spark waits for them), and as long as there is some room.
+func (s *Session) patience(m *member, g *group, asks int64) (patience time.Duration, then replacement) {
 	if !g.rooms || m.limit == nil || g.size.MemoryMB <= 0 {
-		return s.cfg.StuckAfter, true
+		return s.cfg.StuckAfter, stuck
 	}
 	room := max(0, m.limit.GetMemory()/g.size.MemoryMB)
 	switch here := slices.ContainsFunc(g.lines, func(ln *line) bool {
 		return ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id)
 	}); {
 	case here && room == 0:
-		return s.cfg.StuckAfter / 10, true
+		return s.cfg.StuckAfter / 10, stuck
+	case !here && room == 0:
+		return s.cfg.StuckAfter / 100, stuck
 	case !here && room < asks:
-		return s.cfg.StuckAfter / 100, room == 0
+		return s.cfg.StuckAfter / 100, beyondRoom
 	}
-	return s.cfg.StuckAfter, true
+	return s.cfg.StuckAfter, stuck
 }
+
+// replacement is why asks that wait in a member are placed anew.
+type replacement int
+
+const (
+	asked       replacement = iota // they are not: the AM has asked
+	anotherPlan                    // of the rebalancer
+	beyondRoom                     // the member has room for fewer
+	stuck                          // they have waited there too long, and it counts as full
+)
 
 func (s *Session) splitDirty() {
 	if !s.asks() {
@@ -178,14 +191,14 @@ func (s *Session) splitDirty() {
 	}
 	for _, g := range s.ledger.groups {
 		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
-			s.split(g, nil, false)
+			s.split(g, nil, asked)
 		}
 	}
 }
 
 // split has the policy share a group over the members. from, if not nil, is one whose asks
-// are placed anew, full whether as if it had no room: they have waited there too long.
-func (s *Session) split(g *group, from *member, full bool) {
+// are placed anew, and why.
+func (s *Session) split(g *group, from *member, why replacement) {
 	fresh := g.fresh
 	g.dirty, g.fresh = false, false
 	reach := make([]policies.Reach, 0, len(s.members))
@@ -198,7 +211,7 @@ func (s *Session) split(g *group, from *member, full bool) {
 			Home:   m.home,
 			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
-			Stuck:  m == from && full || slices.Contains(g.left, m),
+			Stuck:  m == from && why == stuck || slices.Contains(g.left, m),
 		}
 		if m.limit != nil {
 			r.Known, r.Headroom = true, resource(m.limit)
@@ -207,7 +220,7 @@ func (s *Session) split(g *group, from *member, full bool) {
 		if c := g.star().at[m]; c != nil {
 			r.Pending -= c.share // placed anew
 		}
-		if m == from && full {
+		if m == from && why == stuck {
 			r.Known, r.Headroom = true, creel.Resource{}
 		}
 		reach = append(reach, r)
@@ -238,8 +251,9 @@ func (s *Session) split(g *group, from *member, full bool) {
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
 	if from != nil {
 		share := g.star().at[from].share
-		stays := func(sh policies.Share) bool { return !full && sh.Member == from.id && sh.Count >= share }
-		if plan.Waiting > 0 && plan.Waiting >= share || slices.ContainsFunc(plan.Shares, stays) {
+		// What is granted here while it moves is given back, so little is not worth it.
+		most := func(sh policies.Share) bool { return sh.Member == from.id && 2*sh.Count > share }
+		if plan.Waiting > 0 && plan.Waiting >= share || why == beyondRoom && slices.ContainsFunc(plan.Shares, most) {
 			return // there is no room elsewhere either: it keeps its place in the queue where it is
 		}
 	}
