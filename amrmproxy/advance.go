@@ -121,13 +121,14 @@ func (s *Session) unstick() {
 			if c == nil || c.share == 0 || c.since.IsZero() {
 				continue
 			}
-			switch patience, why := s.patience(m, g, c.share); {
-			case s.now.Sub(c.since) > patience:
+			patience, why := s.patience(m, g, c.share)
+			left := s.now.Sub(c.since) > patience
+			if replace && m == anew && c.since.Before(s.now) && (!left || why == beyondRoom) {
+				left, why = true, anotherPlan
+			}
+			if left {
 				c.since = s.now
 				s.split(g, m, why)
-			case replace && m == anew && c.since.Before(s.now):
-				c.since = s.now
-				s.split(g, m, anotherPlan)
 			}
 		}
 	}
