@@ -121,15 +121,17 @@ func (s *Session) unstick() {
 			if c == nil || c.share == 0 || c.since.IsZero() {
 				continue
 			}
-			patience, why := s.patience(m, g, c.share)
-			left := s.now.Sub(c.since) > patience
-			if replace && m == anew && c.since.Before(s.now) && (!left || why == beyondRoom) {
-				left, why = true, anotherPlan
+			why, due := s.overdue(m, g, c)
+			if replace && m == anew && c.since.Before(s.now) && (!due || why == beyondRoom) {
+				why, due = anotherPlan, true
 			}
-			if left {
+			if !due {
+				continue
+			}
+			if c.tried = s.now; why != beyondRoom {
 				c.since = s.now
-				s.split(g, m, why)
 			}
+			s.split(g, m, why)
 		}
 	}
 }
@@ -155,25 +157,32 @@ func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// patience is how long asks of a group, so many, may wait in a member without a grant. One that has said that it has room
-// for fewer is left after a heartbeat or so, by a policy that knows where there is some. Where the asks' places are they
-// wait for longer (3 s by default, as Spark waits for them), and as long as there is some room.
-func (s *Session) patience(m *member, g *group, asks int64) (patience time.Duration, then replacement) {
-	if !g.rooms || m.limit == nil || g.size.MemoryMB <= 0 {
-		return s.cfg.StuckAfter, stuck
+// overdue reports whether asks of a group have waited in a member for so long that they are placed anew, and why. One
+// that has said that it has room for fewer is left after a heartbeat or so, by a policy that knows where there is some;
+// where the asks' places are they wait for longer (3 s by default, as Spark waits for them), and as long as there is some
+// room.
+func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bool) {
+	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
+	if waited > s.cfg.StuckAfter {
+		return stuck, true
+	}
+	if waited <= soon || !g.rooms || m.limit == nil || g.size.MemoryMB <= 0 {
+		return 0, false
 	}
 	room := max(0, m.limit.GetMemory()/g.size.MemoryMB)
-	switch here := slices.ContainsFunc(g.lines, func(ln *line) bool {
-		return ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id)
-	}); {
-	case here && room == 0:
-		return s.cfg.StuckAfter / 10, stuck
-	case !here && room == 0:
-		return s.cfg.StuckAfter / 100, stuck
-	case !here && room < asks:
-		return s.cfg.StuckAfter / 100, beyondRoom
+	if room >= c.share {
+		return 0, false
 	}
-	return s.cfg.StuckAfter, stuck
+	here := slices.ContainsFunc(g.lines, func(ln *line) bool {
+		return ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id)
+	})
+	switch {
+	case room == 0:
+		return stuck, !here || waited > s.cfg.StuckAfter/10
+	case here:
+		return 0, false
+	}
+	return beyondRoom, s.now.Sub(c.tried) > soon
 }
 
 // replacement is why asks that wait in a member are placed anew.
