@@ -157,10 +157,10 @@ func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// overdue reports whether asks of a group have waited in a member for so long that they are placed anew, and why. One
-// that has said that it has room for fewer is left after a heartbeat or so, by a policy that knows where there is some;
-// where the asks' places are they wait for longer (3 s by default, as Spark waits for them), and as long as there is some
-// room.
+// overdue reports whether asks of a group have waited in a member for so long that they are placed anew, and why.
+// One that has said that it has room for fewer is left after a heartbeat or so, by a policy that knows where there
+// is some; where the asks' places are they wait for longer (3 s by default, as Spark waits for them), and as long
+// as there is some room.
 func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bool) {
 	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
 	if waited > s.cfg.StuckAfter {

@@ -80,16 +80,17 @@ type line struct {
 
 // cell is one line at one member.
 type cell struct {
-	share, table int64     // table -1: not known
-	body         int       // the body that the member has
-	unconfirmed  bool      // the member's count may have moved: tell it when the AM speaks of the line again
-	carried      bool      // the request under way carries it
-	prior        int64     // what the member held before that: as many grants in the answer may have come before the ask
-	lazy         bool      // table exceeds share only by such grants: correcting at once would over-grant again
-	unsure       bool      // such grants may as well have come after the ask: the member may hold less than table
-	hold         bool      // the member refused it: not again until the AM speaks of the line
-	since        time.Time // it waits from then, or from its last grant, on
-	tried        time.Time // it was placed anew then, and may have stayed
+	share, table int64 // table -1: not known
+	body         int   // the body that the member has
+	unconfirmed  bool  // the member's count may have moved: tell it when the AM speaks of the line again
+	carried      bool  // the request under way carries it
+	prior        int64 // what the member held before that: as many grants in the answer may have come before the ask
+	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
+	unsure       bool  // such grants may as well have come after the ask: the member may hold less than table
+	hold         bool  // the member refused it: not again until the AM speaks of the line
+
+	since time.Time // it waits from then, or from its last grant, on
+	tried time.Time // it was placed anew then, and may have stayed
 }
 
 func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {

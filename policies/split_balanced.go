@@ -247,7 +247,13 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 
 // leftovers places n that wait, too few for a UAM in each of the members where they should: in those where the
 // application is by then, else in one drawn by weight, and returns how many.
-func (b balancedSplit) leftovers(d *splitDecision, order []int, weights []float64, n int64, lot float64) (placed int64) {
+func (b balancedSplit) leftovers(
+	d *splitDecision,
+	order []int,
+	weights []float64,
+	n int64,
+	lot float64,
+) (placed int64) {
 	order = slices.DeleteFunc(order, d.slow)
 	in, draw := make([]float64, len(weights)), 0.0
 	for _, i := range order {
