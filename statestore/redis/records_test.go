@@ -174,6 +174,9 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				reader.ReadAllNext() // else it would know so after wholeEvery
 			},
 			"": func(*rapid.T) {
+				if !rapid.Bool().Draw(t, "looks") {
+					return // several things happen between two looks
+				}
 				fresh := one()
 				defer fresh.Close()
 				whole := func(s *redis.Store) (subcluster.Records, error) { return s.Records(t.Context()) }
@@ -235,6 +238,48 @@ func TestLogsOfLoadsAreBounded(t *testing.T) {
 		if ms := server.Do("PTTL", name.(string)).(int64); ms <= 0 {
 			t.Fatalf("%s goes in %d ms", name, ms)
 		}
+	}
+}
+
+// A report by a creel of before is in no log. Who reads the one after it there sees that one is missing.
+func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
+	report := func(id creel.SubclusterID, mb int64) {
+		load := fmt.Appendf(nil, `{"clusterMetrics":{"totalMB":%d}}`, mb)
+		if err := writer.Heartbeat(t.Context(), (&subcluster.Reporter{ID: id, Epoch: 1}).Next(load)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
+		if err := writer.Register(t.Context(), subcluster.Member{ID: id, Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+		report(id, 1)
+	}
+	known := func() (mb []int64) {
+		r, err := reader.RecordsOf(t.Context(), nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range r.Members {
+			mb = append(mb, m.Parsed.Metrics.TotalMB)
+		}
+		return mb
+	}
+	known()
+	report("sc-1", 2)
+	if is := known(); !slices.Equal(is, []int64{2, 1}) {
+		t.Fatalf("%v are known", is)
+	}
+	server.Do("HSET", "{creel:c}:l", "sc-1", `{"clusterMetrics":{"totalMB":3}}`)
+	server.Do("HDEL", "{creel:c}:h", "sc-1")
+	count := fmt.Sprint(server.Do("HINCRBY", "{creel:c}:v", "@l", "1"))
+	server.Do("ZADD", "{creel:c}:lv", count, "sc-1")
+	report("sc-2", 3)
+	if is := known(); !slices.Equal(is, []int64{3, 3}) {
+		t.Fatalf("%v are known", is)
 	}
 }
 
