@@ -248,7 +248,7 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged
 // report takes what logs told, and returns the members whose loads are to be read whole. Of members that are due
 // it takes nothing.
 func (m *memberSet) report(reported [][]logged) (whole []string) {
-	told := map[string]bool{} // and their heads with it
+	told := map[string]bool{} // of members of which something came, whether a head did
 	for column, entries := range reported {
 		for _, e := range entries {
 			r := m.member(e.id)
@@ -260,12 +260,11 @@ func (m *memberSet) report(reported [][]logged) (whole []string) {
 				l = cutLoad{epoch: e.epoch}
 			}
 			if column == 0 {
-				told[e.id] = true
 				l.head = e.text
 			} else {
 				l = l.with(column-1, e.text, len(m.queues))
-				told[e.id] = told[e.id]
 			}
+			told[e.id] = told[e.id] || column == 0
 			m.parts[r.ID] = l
 		}
 	}
