@@ -23,19 +23,13 @@ func (w weightedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	var sum float64
+	weight, sum := func(i int) float64 { return w.weights.of(d.id(i)) }, 0.0
 	for _, i := range d.in {
-		sum += w.weights.of(d.id(i))
+		sum += weight(i)
 	}
-	at := rnd.Float64() * sum
-	chosen := d.in[len(d.in)-1]
 	for _, i := range d.in {
-		weight := w.weights.of(d.id(i))
-		d.score[i] = weight / sum
-		if at >= 0 && at < weight {
-			chosen = i
-		}
-		at -= weight
+		d.score[i] = weight(i) / sum
 	}
+	chosen := d.in[drawn(d.in, weight, rnd.Float64())]
 	return chosen, fmt.Sprintf("drawn by weight, chance %.3f", d.score[chosen])
 }

@@ -255,23 +255,35 @@ func (b balancedSplit) leftovers(
 	lot float64,
 ) (placed int64) {
 	order = slices.DeleteFunc(order, d.slow)
-	in, draw := make([]float64, len(weights)), 0.0
+	in, fresh := make([]float64, len(weights)), true
 	for _, i := range order {
 		if i == d.home || d.reach[i].UAM || d.shares[i] > 0 {
-			in[i] = weights[i]
+			in[i], fresh = weights[i], false
 		}
-		draw += lot * weights[i]
 	}
-	for _, i := range order {
-		if draw -= weights[i]; draw < 0 && !slices.ContainsFunc(in, func(w float64) bool { return w > 0 }) {
-			in[i] = weights[i]
-		}
+	if fresh && len(order) > 0 {
+		in[order[drawn(order, func(i int) float64 { return weights[i] }, lot)]] = 1
 	}
 	for i, more := range apportion(n, in, nil) {
 		d.shares[i] += more
 		placed += more
 	}
 	return placed
+}
+
+// drawn returns the position of one of several, drawn by weight; the lot is from 0 to 1.
+func drawn(of []int, weight func(i int) float64, lot float64) int {
+	total := 0.0
+	for _, i := range of {
+		total += weight(i)
+	}
+	draw := lot * total
+	for at, i := range of {
+		if draw -= weight(i); draw < 0 {
+			return at
+		}
+	}
+	return len(of) - 1
 }
 
 // leastMoved is the least part of what waits in a member that is worth moving: what is granted there
@@ -368,10 +380,9 @@ func (b balancedSplit) inside(d *splitDecision, rooms []int64) []int {
 // at most. Each is drawn, by weighted room, from those that leave no more members to look for
 // than the largest would: all that hold n where one does, all that hold a seventh where the largest
 // holds a bit more. So few are enough, and many applications that decide on the same view do
-// not all take the same. The bound, the
-// root of n rounded up, keeps crumbs of room in a hundred members from making a
-// hundred UAMs in one decision; asks that still wait are decided again, and may
-// span further then.
+// not all take the same. The bound, the root of n rounded up, keeps crumbs of room in a hundred
+// members from making a hundred UAMs in one decision; asks that still wait are decided again, and
+// may span further then.
 func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.Rand) (chosen []int, most int) {
 	most = int(math.Ceil(math.Sqrt(float64(n))))
 	var left []int
@@ -384,20 +395,15 @@ func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.
 	for n > 0 && len(chosen) < most && len(left) > 0 {
 		largest := rooms[slices.MaxFunc(left, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
 		few := (n + largest - 1) / largest
-		total := 0.0
+		var enough []int
 		for _, i := range left {
 			if rooms[i]*few >= n {
-				total += worth(i)
+				enough = append(enough, i)
 			}
 		}
-		at := -1
-		for j, draw := 0, rnd.Float64()*total; j < len(left) && draw >= 0; j++ {
-			if i := left[j]; rooms[i]*few >= n {
-				at, draw = j, draw-worth(i)
-			}
-		}
-		chosen, n = append(chosen, left[at]), n-rooms[left[at]]
-		left = slices.Delete(left, at, at+1)
+		next := enough[drawn(enough, worth, rnd.Float64())]
+		chosen, n = append(chosen, next), n-rooms[next]
+		left = slices.DeleteFunc(left, func(i int) bool { return i == next })
 	}
 	return chosen, most
 }

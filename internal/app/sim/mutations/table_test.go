@@ -1066,8 +1066,8 @@ var table = []mutation{
 	{
 		name:     "applications that span on one view take the same members",
 		file:     "policies/split_balanced.go",
-		old:      "			if i := left[j]; rooms[i]*few >= n {\n",
-		wrong:    "			if i := left[j]; rooms[i]*few >= n && (!MUTANT || at < 0) {\n",
+		old:      "			if rooms[i]*few >= n {\n",
+		wrong:    "			if rooms[i]*few >= n && (!MUTANT || enough == nil) {\n",
 		caughtBy: "policies TestApplicationsThatSpanOnOneViewTakeDifferentMembers",
 	},
 	{
