@@ -99,7 +99,8 @@ func (s *Session) onTick() {
 }
 
 // unstick lets asks that have waited long in one member be placed anew, as if it had no
-// room. At another plan all that wait are, but those for places and what that has just moved:
+// room, and sooner what has none there by its own word (overdue). At another plan all that wait are, but those for
+// places and what that has just moved:
 // where the queue is the next to get something the plan says, also of a member that grants
 // now and then, and so is not left. They are member by member: a split looks at all members,
 // and for each of those at once its cost would be the square of these, at each plan.

@@ -213,13 +213,11 @@ func (s *Store) readLogs(
 
 // readLoads reads the loads that are due, in parts where a set is of parts and a member of
 // today cut its load in this epoch, else whole. They may be later than the rest of the set:
-// then they come again with the next look.
-// Those of which logs told are made of what is known and what was told.
+// then they come again with the next look. Those of which logs told are made of what is known and what was told.
 func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged) error {
 	whole := m.due
 	if m.inParts {
-		m.parts = maps.Clone(m.parts)
-		if m.parts == nil {
+		if m.parts = maps.Clone(m.parts); m.parts == nil {
 			m.parts = map[creel.SubclusterID]cutLoad{}
 		}
 		whole = m.report(reported)
@@ -303,7 +301,6 @@ func (s *Store) readParts(ctx context.Context, m *memberSet) (whole []string, er
 		r := m.member(id)
 		if r == nil {
 			delete(m.parts, creel.SubclusterID(id))
-			whole = append(whole, id)
 			continue
 		}
 		var l cutLoad

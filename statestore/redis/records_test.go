@@ -198,36 +198,50 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 	})
 }
 
-// A reader goes on reading what others report when logs begin anew, and of logs there are as many as one reads.
-func TestLogsOfLoadsAreBounded(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
+// oneMember is a store with a member, which reports, and a reader.
+func oneMember(t *testing.T) (server *redistest.Server, reader *redis.Store, report func(load []byte)) {
+	server = redistest.Start(t)
+	writer := open(t, redis.Config{URL: server.URL()})
 	if err := writer.Register(t.Context(), subcluster.Member{ID: "sc-1", Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	reporter := subcluster.Reporter{ID: "sc-1", Epoch: 1}
-	loads := changing(2)
-	for n := range 1000 {
-		load := bytes.Replace(loads[n%len(loads)], []byte(`"totalMB":67108864`), fmt.Appendf(nil, `"totalMB":%d`, n), 1)
+	return server, open(t, redis.Config{URL: server.URL()}), func(load []byte) {
+		t.Helper()
 		if err := writer.Heartbeat(t.Context(), reporter.Next(load)); err != nil {
 			t.Fatal(err)
 		}
-		if n%100 > 50 {
-			continue // it is not always there
-		}
-		r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := subcluster.ParseLoad(load)
-		if err != nil {
-			t.Fatal(err)
-		}
-		known := r.Members[0].Parsed
-		used := want.Find("root.team1").Used.MemoryMB
-		if q, _ := known.Queue("root.team1"); known.Metrics.TotalMB != int64(n) || q.Used.MemoryMB != used {
-			t.Fatalf("after report %d %d MB are known, and of the queue %+v", n, known.Metrics.TotalMB, q)
+	}
+}
+
+// knows: the reader of queue team1 knows of the one member what its last report says.
+func knows(t *testing.T, reader *redis.Store, load []byte) {
+	t.Helper()
+	r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := subcluster.ParseLoad(load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, used := r.Members[0].Parsed, want.Find("root.team1").Used.MemoryMB
+	q, _ := known.Queue("root.team1")
+	if known.Metrics.TotalMB != want.Metrics.TotalMB || q.Used.MemoryMB != used {
+		t.Fatalf("%d MB are known, and of the queue %+v; reported was %s", known.Metrics.TotalMB, q, load)
+	}
+}
+
+// A reader goes on reading what others report when logs begin anew, and of logs there are as many as one reads.
+func TestLogsOfLoadsAreBounded(t *testing.T) {
+	t.Parallel()
+	server, reader, report := oneMember(t)
+	loads := changing(2)
+	for n := range 1000 {
+		load := bytes.Replace(loads[n%len(loads)], []byte(`"totalMB":67108864`), fmt.Appendf(nil, `"totalMB":%d`, n), 1)
+		report(load)
+		if n%100 <= 50 { // it is not always there
+			knows(t, reader, load)
 		}
 	}
 	names := server.Do("KEYS", "{creel:c}:log:*").([]any)
@@ -287,32 +301,15 @@ func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
 // reader that had read of it asks whose loads have changed.
 func TestALogOfRowsThatWasLostIsSeen(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
-	if err := writer.Register(t.Context(), subcluster.Member{ID: "sc-1", Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
-	reporter := subcluster.Reporter{ID: "sc-1", Epoch: 1}
+	server, reader, report := oneMember(t)
 	for n, load := range changing(2)[:8] {
-		if err := writer.Heartbeat(t.Context(), reporter.Next(load)); err != nil {
-			t.Fatal(err)
-		}
+		report(load)
 		if n == 5 {
 			for _, name := range server.Do("KEYS", "{creel:c}:log:*:team1").([]any) {
 				server.Do("DEL", name.(string))
 			}
 		}
-		r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := subcluster.ParseLoad(load)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q, _ := r.Members[0].Parsed.Queue("root.team1"); q.Used.MemoryMB != want.Find("root.team1").Used.MemoryMB {
-			t.Fatalf("after report %d the queue is %+v", n, q)
-		}
+		knows(t, reader, load)
 	}
 }
 

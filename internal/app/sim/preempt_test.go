@@ -86,6 +86,10 @@ func TestPreemptionShortensTheWaitsOfShortJobs(t *testing.T) {
 	if p99(on.short.Waits) >= p99(off.short.Waits) || 3*p99(on.short.Starts) > 2*p99(off.short.Starts) {
 		t.Error("with preemption short jobs wait as long as without")
 	}
+	// A round, the notice, and a heartbeat of the AM are 9 s.
+	if most := 10 * time.Second; p99(on.short.Waits) > most || p99(on.short.Starts) > most {
+		t.Errorf("with preemption short jobs wait longer than %v", most)
+	}
 	if off.long.Preempted+off.short.Preempted > 0 || !off.long.Lost.IsZero() || off.looks > 0 {
 		t.Errorf("without preemption %d and %d containers were taken back", off.long.Preempted, off.short.Preempted)
 	}
