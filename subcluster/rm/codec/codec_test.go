@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -81,6 +82,28 @@ func TestACompletionIsTheNodesOwnMessage(t *testing.T) {
 	c.ExitStatus = -100 // the ResourceManager knows better
 	if got := mintOf("ann").completed(&c); got == told || got.GetExitStatus() != -100 {
 		t.Errorf("told %v", got)
+	}
+}
+
+func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
+	for told, want := range map[float32]float32{
+		0.5:                             0.5,
+		0:                               0,
+		-1:                              0,
+		float32(math.NaN()):             0,
+		float32(math.Inf(1)):            0,
+		float32(math.Inf(-1)):           0,
+		math.MaxFloat32:                 math.MaxFloat32,
+		math.SmallestNonzeroFloat32 * 2: math.SmallestNonzeroFloat32 * 2,
+	} {
+		use := &pb.ResourceUtilizationProto{Cpu: &told}
+		var report rm.NodeReport
+		NodeHeartbeat(&pb.NodeHeartbeatRequestProto{
+			NodeStatus: &pb.NodeStatusProto{NodeUtilization: use, ContainersUtilization: use},
+		}, &report, &rm.NodeUse{})
+		if got := report.Utilization; got == nil || got.NodeCPU != want || got.ContainersCPU != want {
+			t.Errorf("a node that measured %v vcores: %+v in use, want %v", told, got, want)
+		}
 	}
 }
 

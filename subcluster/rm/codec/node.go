@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -81,13 +82,22 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	if u, all := s.GetContainersUtilization(), s.GetNodeUtilization(); u != nil || all != nil {
 		o := s.GetOpportunisticContainersStatus()
 		*use = rm.NodeUse{
-			NodePhysicalMB: all.GetPmem(), NodeVirtualMB: all.GetVmem(), NodeCPU: all.GetCpu(),
-			ContainersPhysicalMB: u.GetPmem(), ContainersVirtualMB: u.GetVmem(), ContainersCPU: u.GetCpu(),
+			NodePhysicalMB: all.GetPmem(), NodeVirtualMB: all.GetVmem(), NodeCPU: measured(all.GetCpu()),
+			ContainersPhysicalMB: u.GetPmem(), ContainersVirtualMB: u.GetVmem(), ContainersCPU: measured(u.GetCpu()),
 			OpportunisticRunning: o.GetRunningOpportContainers(), OpportunisticQueued: o.GetQueuedOpportContainers(),
 			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
 		}
 		out.Utilization = use
 	}
+}
+
+// measured returns how many vcores a node measured in use, and 0 for what cannot be
+// a measurement: one node's NaN would be the sum over all nodes, too.
+func measured(vcores float32) float32 {
+	if vcores >= 0 && vcores <= math.MaxFloat32 { // neither holds of a NaN
+		return vcores
+	}
+	return 0
 }
 
 // reported reads what a node says of its labels and attributes, if it does.

@@ -4,7 +4,9 @@ package rpc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -484,6 +486,9 @@ func FuzzHeartbeat(f *testing.F) {
 	f.Add(good, changed)
 	f.Add(changed, good)
 	f.Add(good, good[:len(good)-3])
+	f.Add(good, bytes.ReplaceAll(good, // 0.5 vcores in use are a NaN
+		binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.5)),
+		binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))))
 	f.Add(good, append(slices.Clone(good), good...)) // two statuses are one, merged
 	f.Add(good, protowire.AppendVarint(protowire.AppendTag(slices.Clone(good), 1, protowire.VarintType), 7))
 	f.Add(
