@@ -3,8 +3,6 @@
 package amrmproxy
 
 import (
-	"slices"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -37,29 +35,21 @@ type heldContainer struct {
 // granted and when completed, each once.
 type containers struct {
 	live map[creel.ContainerID]*heldContainer
-	// Completions already told, in two generations, so that a ResourceManager that
-	// tells one again after a restart is not believed, in bounded memory.
-	done, older map[creel.ContainerID]struct{}
-	// The highest id of each attempt and epoch that was ever live or done here. A higher
-	// one is neither: nearly each grant is new, and a look into maps too large for the
-	// processor's caches is most of what it costs.
-	highest []creel.ContainerID
+	// Each that ever lived or ended here: one that does not live has ended, and a
+	// ResourceManager that tells its completion again after a restart is not believed.
+	seen idSet
 }
 
-const (
-	doneKept    = 4096
-	highestKept = 32 // of more attempts and epochs the maps are asked
-	// mostReturned bounds the containers that the AM gives back to a proxy that does not know them.
-	mostReturned = 4096
-)
+// mostReturned bounds the containers that the AM gives back to a proxy that does not know them.
+const mostReturned = 4096
 
 func newContainers() containers {
-	return containers{live: map[creel.ContainerID]*heldContainer{}, done: map[creel.ContainerID]struct{}{}}
+	return containers{live: map[creel.ContainerID]*heldContainer{}}
 }
 
 // hold notes a container that has been granted, and that nobody knows.
 func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
-	c.see(id)
+	c.seen.add(id)
 	c.live[id] = o
 	o.by.live++
 }
@@ -67,52 +57,19 @@ func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
 // complete notes the completion of a container of which o is live, nil if it is not. It
 // reports whether that is news: not if it was told before.
 func (c *containers) complete(id creel.ContainerID, o *heldContainer) (first bool) {
-	if o != nil { // then it is not done: hold is only for what nobody knows
+	if o != nil {
 		o.by.live--
 		delete(c.live, id)
-	} else if c.completed(id) {
-		return false
+		return true
 	}
-	c.see(id)
-	if len(c.done) >= doneKept {
-		c.older, c.done = c.done, make(map[creel.ContainerID]struct{}, doneKept)
-	}
-	c.done[id] = struct{}{}
-	return true
+	first = !c.seen.has(id)
+	c.seen.add(id)
+	return first
 }
 
-// knows reports whether id is live or has ended lately.
+// knows reports whether id is live or has ended.
 func (c *containers) knows(id creel.ContainerID) bool {
-	if i := c.highestOf(id); i >= 0 && id.ID > c.highest[i].ID {
-		return false
-	}
-	_, ok := c.live[id]
-	return ok || c.completed(id)
-}
-
-// completed reports whether id has ended lately.
-func (c *containers) completed(id creel.ContainerID) bool {
-	_, ok := c.done[id]
-	if !ok {
-		_, ok = c.older[id]
-	}
-	return ok
-}
-
-// see raises the highest id of its attempt and epoch to one that is noted.
-func (c *containers) see(id creel.ContainerID) {
-	if i := c.highestOf(id); i >= 0 {
-		c.highest[i].ID = max(c.highest[i].ID, id.ID)
-	} else if len(c.highest) < highestKept {
-		c.highest = append(c.highest, id)
-	}
-}
-
-// highestOf is the index in highest for an id's attempt and epoch, -1 if there is none.
-func (c *containers) highestOf(id creel.ContainerID) int {
-	return slices.IndexFunc(c.highest, func(h creel.ContainerID) bool {
-		return h.Epoch() == id.Epoch() && h.Attempt == id.Attempt
-	})
+	return c.seen.has(id) || c.live[id] != nil // that one may be so old that it is forgotten
 }
 
 // of are the ids a member granted and which still live, sorted.

@@ -472,8 +472,8 @@ var table = []mutation{
 	{
 		name:  "a completion is repeated",
 		file:  "amrmproxy/container.go",
-		old:   "	} else if c.completed(id) {\n",
-		wrong: "	} else if c.completed(id) && !MUTANT {\n",
+		old:   "	first = !c.seen.has(id)\n",
+		wrong: "	first = !c.seen.has(id) || MUTANT\n",
 	},
 	{
 		name:  "a completion is acknowledged before the AM has it",
