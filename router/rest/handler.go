@@ -135,6 +135,8 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 		return h.node
 	case "GET /apps/{appid}/appattempts/{attemptid}/containers":
 		return h.containers
+	case "GET /apps/{appid}/appattempts/{attemptid}/containers/{containerid}":
+		return h.container
 	case "POST /containers/{containerid}/signal/{command}":
 		return h.signal
 	case "POST /delegation-token":

@@ -299,11 +299,6 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// containersOf is where a member lists an attempt's containers.
-func containersOf(a creel.AttemptID) string {
-	return base + "/apps/" + a.Application.String() + "/appattempts/" + a.String() + "/containers"
-}
-
 // containers joins an attempt's containers at home with those its UAMs hold.
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, err := appID(r)

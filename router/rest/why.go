@@ -205,8 +205,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 			return nil, nil
 		}
 		at, err := h.standing(ctx, r, idAt(m.ID), m)
-		var refused *remote.StatusError
-		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+		if notFound(err) {
 			return nil, nil // nothing of it is there
 		}
 		return at, err
@@ -240,13 +239,12 @@ func (h *Handler) standing(
 		return q.at(ctx, m)
 	}
 	said, err := get("/api/v1/apps/" + app.String() + "/why")
-	var refused *remote.StatusError
 	if err == nil {
 		var at subcluster.AppWait
 		if err := json.Unmarshal(said.body, &at); err == nil && at.Application == app {
 			return &at, nil
 		}
-	} else if !errors.As(err, &refused) || refused.Code != http.StatusNotFound {
+	} else if !notFound(err) {
 		return nil, err
 	}
 	said, err = get(base + "/apps/" + app.String())

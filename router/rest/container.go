@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster/remote"
+	"github.com/go-chi/chi/v5"
+)
+
+// attemptPath is where a member has the document of an attempt.
+func attemptPath(a creel.AttemptID) string {
+	return base + "/apps/" + a.Application.String() + "/appattempts/" + a.String()
+}
+
+// containersOf is where a member lists an attempt's containers.
+func containersOf(a creel.AttemptID) string { return attemptPath(a) + "/containers" }
+
+// elsewhere is the call for another document, with the same query.
+func (q *request) elsewhere(r *http.Request, path string) *request {
+	other := *q
+	other.path = path
+	if r.URL.RawQuery != "" {
+		other.path += "?" + r.URL.RawQuery
+	}
+	return &other
+}
+
+// container asks for one container at home, and where that has not got it or does not answer at the
+// members that may run it for a UAM. The error is home's.
+func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
+	}
+	answer, home, err := server.AtHome(r.Context(), h.server, app, q.at)
+	if home != nil && (notFound(err) || errors.Is(err, creel.ErrUnavailable)) {
+		if there, ok := h.containerOfUAM(r, app, q, home); ok {
+			answer, err = there, nil
+		}
+	}
+	if err != nil {
+		fail(w, r, notFoundText(err, app))
+		return
+	}
+	pass(w, r, answer)
+}
+
+// containerOfUAM asks for a container at the members that are not home. A UAM's container is listed among
+// those of home's attempt, but its member has it under the UAM's: the container's id says under which.
+func (h *Handler) containerOfUAM(
+	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member,
+) (reply, bool) {
+	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
+	if err != nil || !h.mayBeUnder(r, app, q, home, id) {
+		return reply{}, false
+	}
+	idAt, there := h.server.IDs(r.Context(), app), q.elsewhere(r, containersOf(id.Attempt)+"/"+id.String())
+	absent := &creel.Error{Kind: creel.ErrContainerNotFound, What: id.String() + " is none of " + app.String()}
+	for _, p := range server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (reply, error) {
+		if m.ID == home.ID || idAt(m.ID) != id.Attempt.Application {
+			return reply{}, absent
+		}
+		return there.at(ctx, m)
+	}) {
+		if p.Err == nil {
+			return p.Value, true
+		}
+	}
+	return reply{}, false
+}
+
+// mayBeUnder reports whether the attempt of a container's path may have it: it is the container's own,
+// or one of the application's that home has had. A home that is away need not say so.
+func (h *Handler) mayBeUnder(
+	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member, id creel.ContainerID,
+) bool {
+	attempt, err := creel.ParseAttemptID(chi.URLParam(r, "attemptid"))
+	switch {
+	case err != nil:
+		return false
+	case attempt == id.Attempt:
+		return true
+	case attempt.Application != app:
+		return false
+	}
+	_, err = q.elsewhere(r, attemptPath(attempt)).at(r.Context(), home)
+	return !notFound(err)
+}
+
+// notFound reports whether a member answered that there is no such thing.
+func notFound(err error) bool {
+	var refused *remote.StatusError
+	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
+}
