@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -25,6 +26,13 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 		if v.At(i) < 0 {
 			return invalid("invalid resource of "+id.String(), m.sizes.Names[i]+" is negative", "")
 		}
+	}
+	if name := m.impossible(&v); name != "" {
+		return invalid(
+			"invalid resource of "+id.String(),
+			r.String()+" is more "+name+" than a node can have",
+			fmt.Sprintf("give at most %d", int64(mostOfNode)),
+		)
 	}
 	m.sched.SetTotal(&n.Node, &v)
 	n.override, n.tellSize = true, true

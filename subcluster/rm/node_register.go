@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // RegisterNode is registerNodeManager: a new node, one that comes back, or one
@@ -29,18 +30,8 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	}
 	v := m.sizes.Vec(r.Resource)
 	n := m.nodes[r.ID]
-	for i := 0; i < m.sizes.N; i++ {
-		if v.At(i) < 0 || i < m.sizes.Check && v.At(i) < m.sizes.Least.At(i) {
-			return NodeRegistered{
-				Action: NodeStop,
-				Diagnostics: fmt.Sprintf(
-					"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
-					r.ID.Host,
-					r.Resource,
-					m.cfg.MinAllocation,
-				),
-			}, nil
-		}
+	if why := m.sizeRefused(r, &v); why != "" {
+		return NodeRegistered{Action: NodeStop, Diagnostics: why}, nil
 	}
 	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
 		return NodeRegistered{
@@ -97,6 +88,43 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	m.nodeAlive(n)
 	m.settle()
 	return out, nil
+}
+
+// sizeRefused says why a node of this size cannot serve, "" where it can.
+func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
+	if name := m.impossible(v); name != "" {
+		return fmt.Sprintf(
+			"NodeManager %s cannot serve: it offers %s, more %s than a node can have (%d);"+
+				" correct yarn.nodemanager.resource.* on that host and start it again",
+			r.ID, r.Resource, name, int64(mostOfNode),
+		)
+	}
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 || i < m.sizes.Check && v.At(i) < m.sizes.Least.At(i) {
+			return fmt.Sprintf(
+				"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
+				r.ID.Host,
+				r.Resource,
+				m.cfg.MinAllocation,
+			)
+		}
+	}
+	return ""
+}
+
+// mostOfNode is more of any type than a node has. Sums over millions of nodes of that size
+// fit an int64; one node of nearly MaxInt64 would turn the cluster's total negative, and
+// with it every share that the scheduler takes of it.
+const mostOfNode = 1 << 40
+
+// impossible names the first type of which v is more than a node can have, "" for none.
+func (m *Machine) impossible(v *amounts.Vec) string {
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) > mostOfNode {
+			return m.sizes.Names[i]
+		}
+	}
+	return ""
 }
 
 // sortContainers compares what a registering node runs with what is known:

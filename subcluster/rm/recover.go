@@ -4,6 +4,7 @@ package rm
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -225,6 +226,10 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 			return false
 		}
 	}
+	if name := m.impossible(&v); name != "" {
+		m.refuseRecovered(n, *k, name)
+		return false
+	}
 	c := m.newContainer()
 	size := m.sizes.Of(v)
 	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
@@ -259,6 +264,19 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		m.release(c)
 	}
 	return true
+}
+
+// refuseRecovered ends a container that its node reports with more of a type than a node can
+// have: charged, it would turn the sums of its queue and node negative. Its AM is told why, as
+// it cannot know.
+func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
+	k.ExitStatus = creel.ExitAborted
+	k.Diagnostics = fmt.Sprintf(
+		"%s is not taken over after the restart of the ResourceManager: node %s reports %s for it,"+
+			" more %s than a node can have; ask for another, and have that NodeManager looked at",
+		k.ID, n.ID(), k.Resource, name,
+	)
+	m.recoverEnd(n, &k)
 }
 
 // mayRun gives the attempt whose container of an earlier epoch this is, if a node may still

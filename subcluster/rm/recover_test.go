@@ -3,7 +3,9 @@
 package rm
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,4 +233,46 @@ func TestARestartKeepsTheApplicationsThatEndedLast(t *testing.T) {
 			t.Errorf("of three that ended, %d may come back: %v came, %d were deleted", most, have, deleted)
 		}
 	}
+}
+
+// A node that reports its containers after a restart says of one that it has nearly MaxInt64
+// MB: it is not charged, ends, and its AM is told why.
+func TestARecoveredContainerLargerThanAnyNodeEnds(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	first := creel.AttemptID{Application: id, Attempt: 1}
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: id, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  w.now,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: w.now, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.register(first)
+	node := creel.NodeID{Host: "n", Port: 1}
+	huge, kept := creel.ContainerID{Attempt: first, ID: 2}, creel.ContainerID{Attempt: first, ID: 3}
+	running := func(id creel.ContainerID, mb int64) NodeContainer {
+		return NodeContainer{ID: id, Resource: creel.NewResource(mb, 1), State: creel.ContainerRunning}
+	}
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+		ID: node, Resource: creel.NewResource(8192, 8),
+		Containers: []NodeContainer{running(huge, math.MaxInt64), running(kept, 1024)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.responses[node] = 0 // as registered
+	w.audit()
+	if used := w.m.Cluster().Used; used.MemoryMB != 1024 || used.VCores != 1 {
+		t.Errorf("in use are %v, want those of %s alone", used, kept)
+	}
+	if got := w.heartbeat(node).Cleanup; len(got) != 1 || got[0] != huge {
+		t.Errorf("its node is to kill %v, want %s", got, huge)
+	}
+	done := w.allocate(first, AllocateRequest{}).Completed
+	if len(done) != 1 || done[0].ID != huge || done[0].ExitStatus != creel.ExitAborted ||
+		!strings.Contains(done[0].Diagnostics, "more memory-mb than a node can have") {
+		t.Errorf("its AM is told of %v, want the end of %s and why", done, huge)
+	}
+	w.audit()
 }
