@@ -107,6 +107,14 @@ func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
 	}
 }
 
+// What is asked for is told as MaxInt32 at most; AMs in line come on top.
+func TestPendingContainersAndAMsInLineAddUp(t *testing.T) {
+	m := Metrics(&rm.ClusterView{PendingContainers: math.MaxInt32, InLineContainers: 2})
+	if want := int64(math.MaxInt32) + 2; m.ContainersPending != want {
+		t.Errorf("%d containers are pending, want %d", m.ContainersPending, want)
+	}
+}
+
 func TestANodeLearnsOnlyTheKeysItLacks(t *testing.T) {
 	container, nm := token.Key{ID: 3, Secret: []byte("c")}, token.Key{ID: 2, Secret: []byte("n")}
 	if k := KeysFor(container, nm, nil, nil); k.Container.GetKeyId() != 3 || k.NM.GetKeyId() != 2 {

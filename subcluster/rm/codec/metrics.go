@@ -40,7 +40,7 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 			v.Containers,
 		),
 		ContainersReserved:   int64(v.ReservedContainers),
-		ContainersPending:    int64(v.PendingContainers + v.InLineContainers),
+		ContainersPending:    int64(v.PendingContainers) + int64(v.InLineContainers),
 		TotalMB:              v.Total.MemoryMB,
 		TotalVirtualCores:    v.Total.VCores,
 		SchedulerBusyPercent: -1,

@@ -419,7 +419,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Texts("nodeLabels", q.Labels)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers+q.InLineContainers))
+	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
 	h.capacities(w, q, all, b)
 	w.Object("resources", func(w *writer) {
 		parts := usesOf(q)
@@ -578,7 +578,7 @@ func (h *Handler) fairQueue(
 	h.resource(w, "maxContainerAllocation", q.MaxAllocation)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers+q.InLineContainers))
+	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
 	w.Text("queueName", string(q.Path))
 	w.Text("schedulingPolicy", fairPolicy(q))
 	w.Bool("preemptable", !q.Spec.PreemptionDisabled)

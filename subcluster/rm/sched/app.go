@@ -4,6 +4,7 @@ package sched
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -13,20 +14,19 @@ import (
 // has, and whose it is. It is to be embedded in what its owner knows of it. What
 // every decision for it touches comes first.
 type App struct {
-	queue                    *Queue
-	user                     *user
-	asks                     []*Ask // by priority, allocation request id, execution type
-	ratio                    float64
-	accrued                  int64 // ms
-	containers, pendingCount int32
-	slot                     int32 // in user.apps
-	priority                 int32
-	waits                    bool // it is in the order of service, or set aside for the moment
-	activated                bool // its AM may run
-	open                     bool // it may be given containers, as far as its owner is concerned
-	inQueue                  bool
-	begun                    bool // it has had a container
-	changed                  bool // in Changes.Apps
+	queue        *Queue
+	user         *user
+	asks         []*Ask // by priority, allocation request id, execution type
+	ratio        float64
+	accrued      int64 // ms
+	pendingCount int64 // each ask may be for MaxInt32
+	containers   int32
+	slot         int32 // in user.apps
+	priority     int32
+	waits        bool // it is in the order of service, or set aside for the moment
+	activated    bool // its AM may run
+	open         bool // it may be given containers, as far as its owner is concerned
+	changed      bool // in Changes.Apps
 
 	used, pending, seconds amounts.Vec
 	least                  amounts.Vec // smallest of what it waits for
@@ -34,6 +34,8 @@ type App struct {
 	seq                    int64 // order of submission
 	heldContainers         int32
 	pendSlot               int32
+	inQueue                bool
+	begun                  bool          // it has had a container
 	amSize                 *amounts.Size // of its AM; nil when that has no container
 	am                     *AMAsk        // what its AM asks for as soon as it is activated
 	held, amUsed           amounts.Vec
@@ -319,15 +321,18 @@ func (a *App) Used() (amounts.Vec, int32) {
 	return used, count
 }
 
-// Pending is what it asks for and has not got, and in how many containers.
+// Pending is what it asks for and has not got, and in how many containers, MaxInt32 for more.
 func (a *App) Pending() (amounts.Vec, int32) {
 	pending, count := a.pending, a.pendingCount
 	for _, x := range a.parts {
 		pending.Add(&x.pending)
 		count += x.pendingCount
 	}
-	return pending, count
+	return pending, told(count)
 }
+
+// told is a count as there is room for it in what protocols tell.
+func told(count int64) int32 { return int32(min(count, math.MaxInt32)) }
 
 // Reserved is what is reserved for it, and on how many nodes.
 func (a *App) Reserved() (amounts.Vec, int32) {

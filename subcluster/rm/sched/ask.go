@@ -214,7 +214,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	if size != nil {
 		delta.AddTimes(&size.V, int64(count))
 	}
-	d := count - w.count
+	d := int64(count) - int64(w.count)
 	if count == 0 || w.size != size {
 		s.unblock(w)
 	}

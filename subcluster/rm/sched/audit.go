@@ -105,7 +105,8 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 // sums are what a queue or user should have.
 type sums struct {
 	used, held, pending, am    amounts.Vec
-	containers, pendingCount   int32
+	pendingCount               int64
+	containers                 int32
 	apps, running, waitingApps int
 	begun                      int32
 }
@@ -173,7 +174,7 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 		}
 		if w.size != nil {
 			s.pending.AddTimes(&w.size.V, int64(w.count))
-			s.pendingCount += w.count
+			s.pendingCount += int64(w.count)
 		}
 		if w.hold != nil {
 			s.held.Add(&w.hold.size.V)
@@ -391,7 +392,7 @@ func (c *Audit) leaf(q *Queue) {
 func (c *Audit) order() {
 	blockers := 0
 	for _, q := range c.s.tree.all {
-		parked := 0
+		parked := int32(0)
 		for _, k := range q.children {
 			in := k.slot != 0
 			if in && k.parked {

@@ -92,7 +92,7 @@ func (c *Audit) bound(q *Queue, k *Changes) {
 // users; and its place in the order.
 func (c *Audit) below(q *Queue) {
 	var used, held, pending amounts.Vec
-	containers, wanted, running := int32(0), int32(0), 0
+	containers, wanted, running := int32(0), int64(0), 0
 	for _, k := range q.children {
 		used.Add(&k.used)
 		held.Add(&k.held)

@@ -113,7 +113,7 @@ func (s *Scheduler) transfer(a *App, sign int64) {
 		q.used.AddTimes(&a.used, sign)
 		q.pending.AddTimes(&a.pending, sign)
 		q.containers += int32(sign) * a.containers
-		q.pendingCount += int32(sign) * a.pendingCount
+		q.pendingCount += sign * a.pendingCount
 		q.rerank()
 	}
 }

@@ -30,14 +30,15 @@ type tree struct {
 // Queue is one live queue. Amounts are of the whole cluster. What every decision
 // below it touches comes first.
 type Queue struct {
-	s                                        *Scheduler
-	parent                                   *Queue
-	leaf                                     *leafState
-	version                                  int64   // of guaranteed to weight; see sized
-	promised                                 float64 // dominant share of entitled
-	containers, heldContainers, pendingCount int32
-	slot                                     int32
-	parkedBelow                              int // children parked
+	s                          *Scheduler
+	parent                     *Queue
+	leaf                       *leafState
+	version                    int64   // of guaranteed to weight; see sized
+	promised                   float64 // dominant share of entitled
+	pendingCount               int64
+	containers, heldContainers int32
+	slot                       int32
+	parkedBelow                int32 // children parked
 	// out of its parent's heap, although something waits: only a limit of its own can help
 	parked bool
 	// something below was stopped by this queue's limits since they last loosened

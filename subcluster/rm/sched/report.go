@@ -152,7 +152,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
 		Containers:          q.containers,
 		ReservedContainers:  q.heldContainers,
-		PendingContainers:   q.pendingCount,
+		PendingContainers:   told(q.pendingCount),
 		MaxAllocation:       s.sizes.Resource(&q.largest),
 		MinUserPercent:      written(q.minUserPercent()),
 		UserFactor:          written(q.factor()),
@@ -277,7 +277,7 @@ func (s *Scheduler) Totals() Totals {
 		Pending:           root.pending,
 		InLine:            root.inLine,
 		InLineContainers:  root.inLineCount,
-		PendingContainers: root.pendingCount,
+		PendingContainers: told(root.pendingCount),
 		ReservedNodes:     s.reserved,
 		Activated:         root.running,
 	}

@@ -256,7 +256,7 @@ func (s *Scheduler) Place(a *App, r *Request, want *Want, v *amounts.Vec, more b
 	w := a.wanting(r, want)
 	count := r.Count
 	if w != nil && more {
-		count += w.count
+		count = told(int64(count) + int64(w.count))
 	}
 	if w == nil {
 		if count <= 0 {
