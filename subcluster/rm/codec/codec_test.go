@@ -93,7 +93,9 @@ func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
 		float32(math.NaN()):             0,
 		float32(math.Inf(1)):            0,
 		float32(math.Inf(-1)):           0,
-		math.MaxFloat32:                 math.MaxFloat32,
+		1 << 20:                         1 << 20,
+		1<<20 + 1:                       0,
+		math.MaxFloat32:                 0,
 		math.SmallestNonzeroFloat32 * 2: math.SmallestNonzeroFloat32 * 2,
 	} {
 		use := &pb.ResourceUtilizationProto{Cpu: &told}

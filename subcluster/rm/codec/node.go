@@ -3,7 +3,6 @@
 package codec
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -91,10 +90,14 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	}
 }
 
+// mostMeasured is more vcores than one host has.
+const mostMeasured = 1 << 20
+
 // measured returns how many vcores a node measured in use, and 0 for what cannot be
-// a measurement: one node's NaN would be the sum over all nodes, too.
+// a measurement: one node's NaN would be the sum over all nodes, too, and next to an
+// enormous number those of the others would not be seen in it.
 func measured(vcores float32) float32 {
-	if vcores >= 0 && vcores <= math.MaxFloat32 { // neither holds of a NaN
+	if vcores >= 0 && vcores <= mostMeasured { // neither holds of a NaN
 		return vcores
 	}
 	return 0

@@ -261,8 +261,12 @@ func (w *writer) Float(name string, v float64) {
 
 func appendFloat(b []byte, v float64) []byte { return appendNumber(b, v, 32) }
 
-// appendNumber writes a number of so many bits as Java does.
+// appendNumber writes a number of so many bits as Java does. JSON has no form for what is not
+// finite, or is not in so many bits: it is 0.
 func appendNumber(b []byte, v float64, bits int) []byte {
+	if bits == 32 {
+		v = float64(float32(v)) // beyond MaxFloat32 an infinity, which FormatFloat would write
+	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "0.0"...)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,22 @@ func TestFloats(t *testing.T) {
 		if got != want {
 			t.Errorf("%v is written %s, want %s", v, got, want)
 		}
+	}
+}
+
+// What 32 bits have no room for, or is no number, is 0: JSON has no infinities, and a reader
+// would refuse the whole document.
+func TestFloatsThatJSONHasNoFormForAreZero(t *testing.T) {
+	for v, want := range map[float64]string{
+		math.MaxFloat32: "3.4028235E38", 1e39: "0.0", -1e39: "0.0", math.MaxFloat64: "0.0", math.Inf(-1): "0.0", 1e-60: "0.0",
+	} {
+		got := made(natural, false, func(w *writer) { w.Float("f", v) })
+		if !json.Valid([]byte(got)) || got != `{"f":`+want+`}` {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+	if got := string(appendFloat(nil, math.NaN())); got != "0.0" {
+		t.Errorf("NaN is written %s", got)
 	}
 }
 

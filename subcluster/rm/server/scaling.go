@@ -43,8 +43,9 @@ func (p *processors) inUse(m *rm.Machine, now time.Time) float64 {
 	var used, all int64
 	for n := range m.Nodes {
 		if n.State.Usable() {
-			// Of what the node offers, in whole processors, as Hadoop counts.
-			used += int64(ofProcessors(&n) * float64(n.Total.VCores))
+			// Of what the node offers, in whole processors, as Hadoop counts. One whose
+			// measurement is absurd must not pass for a busy cluster.
+			used += int64(min(1, max(0, ofProcessors(&n))) * float64(n.Total.VCores))
 			all += n.Total.VCores
 		}
 	}

@@ -3,8 +3,12 @@
 package server
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 func TestBusyNodesSendHeartbeatsLessOften(t *testing.T) {
@@ -22,6 +26,34 @@ func TestBusyNodesSendHeartbeatsLessOften(t *testing.T) {
 	} {
 		if got := s.scaled(time.Second, tc.node, tc.cluster); got != tc.want {
 			t.Errorf("%v of a node in %v of the cluster: %v", tc.node, tc.cluster, got)
+		}
+	}
+}
+
+// Of a node that measures more vcores in use than it has, all are in use, and none of those of
+// others: they would be taken for idle in a busy cluster, and told to send heartbeats more often.
+func TestANodeUsesAtMostAllItsProcessors(t *testing.T) {
+	for _, tc := range []struct {
+		vcores float32 // in use on the third node
+		want   float64 // of the cluster
+	}{{4, 0.5}, {8, 2 / 3.}, {1 << 20, 2 / 3.}, {math.MaxFloat32, 2 / 3.}, {-math.MaxFloat32, 1 / 3.}} {
+		cfg := rm.Defaults()
+		cfg.Volatile, cfg.ClusterTimestamp = true, 1
+		m, err := rm.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(1_700_000_000, 0)
+		for i, vcores := range []float32{4, 4, tc.vcores} {
+			id, size := creel.NodeID{Host: "n", Port: int32(i)}, creel.NewResource(8192, 8)
+			if _, err := m.RegisterNode(now, &rm.RegisterNode{ID: id, Resource: size, Physical: size}); err != nil {
+				t.Fatal(err)
+			}
+			m.NodeHeartbeat(now, &rm.NodeReport{ID: id, Utilization: &rm.NodeUse{NodeCPU: vcores}})
+		}
+		var p processors
+		if got := p.inUse(m, now); math.Abs(got-tc.want) > 1e-9 {
+			t.Errorf("of three nodes two are half in use, one uses %g of 8 vcores: %g of all in use, want %g", tc.vcores, got, tc.want)
 		}
 	}
 }
