@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 
 	"github.com/creelrm/creel/internal/rawjson"
@@ -160,8 +161,12 @@ func (jsonForm) MakeNumber(like []byte, n router.Number) []byte {
 	return b
 }
 
-// float is a number that YARN writes with a point even when it is whole.
+// float is a number that YARN writes with a point even when it is whole. JSON has no form for
+// what is not finite in 32 bits, as a sum over members may be: it is 0.
 func float(v float64) []byte {
+	if narrow := float64(float32(v)); math.IsNaN(narrow) || math.IsInf(narrow, 0) {
+		v = 0
+	}
 	b := strconv.AppendFloat(make([]byte, 0, 24), v, 'f', -1, 32)
 	if !bytes.ContainsRune(b, '.') {
 		b = append(b, ".0"...)

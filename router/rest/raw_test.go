@@ -3,6 +3,8 @@
 package rest
 
 import (
+	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,4 +36,19 @@ func TestNumbersAreReadAsStrconvReadsThem(t *testing.T) {
 			t.Errorf("%q: got %+v %t, want %+v %t", text, got, ok, want, wantOK)
 		}
 	})
+}
+
+// A sum over members may have no form in JSON, or none in the 32 bits that YARN writes: the
+// document stays one that can be read.
+func TestNumbersThatJSONHasNoFormForAreZero(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0.0", 12: "12.0", 0.5: "0.5", 1e39: "0.0", -1e39: "0.0", math.MaxFloat64: "0.0", math.Inf(1): "0.0", math.NaN(): "0.0",
+	} {
+		for _, like := range []string{"1.0", `"1.0"`} {
+			got := string(jsonForm{}.MakeNumber([]byte(like), router.Number{Float: v, IsFloat: true}))
+			if strings.Trim(got, `"`) != want || !json.Valid([]byte(got)) {
+				t.Errorf("%v is written %s, want %s", v, got, want)
+			}
+		}
+	}
 }
