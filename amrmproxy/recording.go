@@ -22,12 +22,13 @@ type Entry struct {
 	Sealed   []byte // the Record, by Sealer
 }
 
-// EntryUAM says in the clear, for operators, how far a UAM is: launching,
-// running or ending.
+// EntryUAM says in the clear, for routers and operators, under which id and attempt a UAM
+// is and how far: launching, running or ending.
 type EntryUAM struct {
-	Member creel.SubclusterID
-	OwnID  creel.ApplicationID // zero: it has the application's
-	Phase  string
+	Member  creel.SubclusterID
+	OwnID   creel.ApplicationID // zero: it has the application's
+	Attempt int32               // of the UAM; 0 while it is not launched
+	Phase   string
 }
 
 // Store keeps the entries of attempts.
@@ -145,7 +146,7 @@ func (r *Recording) entry(rec *Record, sealed []byte) Entry {
 		case u.Token == nil:
 			phase = "launching"
 		}
-		e.UAMs = append(e.UAMs, EntryUAM{Member: u.Member, OwnID: u.OwnID, Phase: phase})
+		e.UAMs = append(e.UAMs, EntryUAM{Member: u.Member, OwnID: u.OwnID, Attempt: u.Attempt.Attempt, Phase: phase})
 	}
 	return e
 }

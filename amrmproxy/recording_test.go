@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -141,5 +142,30 @@ func TestAnEarlierAttemptIsRefusedOnceALaterOneHasCalled(t *testing.T) {
 		creel.ErrAttemptNotFound,
 	) {
 		t.Fatalf("the first attempt is told %v", err)
+	}
+}
+
+// Routers read of a record, in the clear, where they find a UAM: not by its home's numbers.
+func TestARecordNamesTheAttemptOfAUAM(t *testing.T) {
+	store, own := newLossyStore(), creel.ApplicationID{ClusterTimestamp: 8, ID: 3}
+	record := &amrmproxy.Record{Attempt: attempt(2), Home: "sc-a", UAMs: []amrmproxy.UAM{
+		{Member: "sc-b", Attempt: attempt(1)},
+		{Member: "sc-c", OwnID: own, Attempt: creel.AttemptID{Application: own, Attempt: 4}},
+		{Member: "sc-d"},
+	}}
+	if err := recording(store, 2).Save(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := store.UAMRecord(t.Context(), attempt(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []statestore.UAM{
+		{Member: "sc-b", Attempt: 1, Phase: "launching"},
+		{Member: "sc-c", OwnID: own, Attempt: 4, Phase: "launching"},
+		{Member: "sc-d", Phase: "launching"},
+	}
+	if got := fmt.Sprintf("%+v", saved.UAMs); got != fmt.Sprintf("%+v", want) {
+		t.Errorf("the record has %s, want %+v", got, want)
 	}
 }

@@ -41,7 +41,7 @@ var restDocuments = []Document{
 		"GET /apps/{appid}/appattempts/{attemptid}/containers",
 		Merged,
 		"containers document",
-		"an error of home's is the answer",
+		"an error of home's is the answer; UAMs' are of their own current attempts; an earlier attempt of home's: home alone",
 	},
 	{
 		"REST",
@@ -110,7 +110,13 @@ var rpcDocuments = []Document{
 	{"RPC", "getQueueInfo", Merged, "GetQueueInfoResponseProto", ""},
 	{"RPC", "getQueueUserAcls", Merged, "GetQueueUserAclsInfoResponseProto", ""},
 	{"RPC", "getResourceTypeInfo", Merged, "GetAllResourceTypeInfoResponseProto", ""},
-	{"RPC", "getContainers", Merged, "GetContainersResponseProto", "an error of home's is the answer"},
+	{
+		"RPC",
+		"getContainers",
+		Merged,
+		"GetContainersResponseProto",
+		"an error of home's is the answer; UAMs' are of their own current attempts; an earlier attempt of home's: home alone",
+	},
 	{"RPC", "getContainerReport", AtOwner, "", "home first, then whoever runs it"},
 	{"RPC", "signalToContainer", AtOwner, "", "home first, then whoever runs it; kept while that is away"},
 	{"RPC", "getNodeToLabels", Merged, "GetNodesToLabelsResponseProto", ""},

@@ -117,6 +117,9 @@ func CheckUAMRecord(s *UAMRecord) error {
 				return err
 			}
 		}
+		if m.Attempt < 0 {
+			return bad("invalid UAM record", "attempt %d in %s", m.Attempt, m.Member)
+		}
 		size += len(m.Token) + len(m.Phase)
 	}
 	if size > MaxUAMRecord {

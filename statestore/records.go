@@ -25,8 +25,8 @@ func (s *UAMRecord) equal(o *UAMRecord) bool {
 	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy &&
 		bytes.Equal(s.State, o.State) &&
 		slices.EqualFunc(s.UAMs, o.UAMs, func(a, b UAM) bool {
-			return a.Member == b.Member && a.OwnID == b.OwnID && a.Epoch == b.Epoch && a.Phase == b.Phase &&
-				bytes.Equal(a.Token, b.Token)
+			return a.Member == b.Member && a.OwnID == b.OwnID && a.Attempt == b.Attempt && a.Epoch == b.Epoch &&
+				a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)
 		})
 }
 

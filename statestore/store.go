@@ -207,9 +207,12 @@ type UAM struct {
 	// OwnID of the UAM, where its member takes no second one of the application's id; zero:
 	// it has the application's.
 	OwnID creel.ApplicationID `json:"own_id,omitzero"`
-	Epoch int64               `json:"epoch,omitempty"` // the member's epoch that it was launched in
-	Phase string              `json:"phase,omitempty"` // the proxy's word: launching, running, ending
-	Token []byte              `json:"token,omitempty"` // AMRM token, sealed
+	// Attempt is the number of its own attempt, which is another than home's when either was
+	// begun again; 0 while it is not launched, and in records of earlier versions.
+	Attempt int32  `json:"attempt,omitempty"`
+	Epoch   int64  `json:"epoch,omitempty"` // the member's epoch that it was launched in
+	Phase   string `json:"phase,omitempty"` // the proxy's word: launching, running, ending
+	Token   []byte `json:"token,omitempty"` // AMRM token, sealed
 }
 
 // Policies by queue path.

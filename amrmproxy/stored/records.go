@@ -81,7 +81,9 @@ func entry(s *statestore.UAMRecord) amrmproxy.Entry {
 		Attempt: s.Attempt, Revision: s.Revision, Home: s.Home, Proxy: s.Proxy, Sealed: s.State,
 	}
 	for _, m := range s.UAMs {
-		e.UAMs = append(e.UAMs, amrmproxy.EntryUAM{Member: m.Member, OwnID: m.OwnID, Phase: m.Phase})
+		e.UAMs = append(e.UAMs, amrmproxy.EntryUAM{
+			Member: m.Member, OwnID: m.OwnID, Attempt: m.Attempt, Phase: m.Phase,
+		})
 	}
 	return e
 }
@@ -91,7 +93,9 @@ func record(e amrmproxy.Entry) statestore.UAMRecord {
 		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, State: e.Sealed,
 	}
 	for _, u := range e.UAMs {
-		s.UAMs = append(s.UAMs, statestore.UAM{Member: u.Member, OwnID: u.OwnID, Phase: u.Phase})
+		s.UAMs = append(s.UAMs, statestore.UAM{
+			Member: u.Member, OwnID: u.OwnID, Attempt: u.Attempt, Phase: u.Phase,
+		})
 	}
 	return s
 }

@@ -298,35 +298,3 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 		)
 	}
 }
-
-// containers joins an attempt's containers at home with those its UAMs hold.
-func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
-	app, err := appID(r)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	home, err := h.server.Home(r.Context(), app)
-	if err != nil {
-		fail(w, r, notFoundText(err, app))
-		return
-	}
-	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
-	idAt := h.server.IDs(r.Context(), app)
-	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		path := path
-		if id := idAt(m.ID); id != app {
-			path = containersOf(creel.AttemptID{Application: id, Attempt: 1}) + "?" + r.URL.RawQuery
-		}
-		b, _, err := m.Web(ctx, remote.Read, http.MethodGet, path, user, head, nil)
-		return b, err
-	})
-	for _, p := range parts {
-		if p.Err != nil && p.Member == home.ID {
-			fail(w, r, p.Err)
-			return
-		}
-	}
-	const typ = "containers document"
-	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
-}

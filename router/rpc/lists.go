@@ -179,29 +179,31 @@ func (h *Handler) GetResourceTypeInfo(
 }
 
 // GetContainers lists an attempt's containers at its home and at every member
-// with a UAM of it.
+// with a UAM of it, which are of an attempt of the UAM's own. An attempt before that
+// of the UAMs has none of them.
 func (h *Handler) GetContainers(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
 ) (*yarnpb.GetContainersResponseProto, error) {
-	app := yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId())
-	if app.IsZero() {
+	attempt := yarnpb.ToAttemptID(req.GetApplicationAttemptId())
+	if attempt.Application.IsZero() {
 		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
 	}
-	home, err := h.server.Home(ctx, app)
+	attempts := h.server.Attempts(ctx, attempt)
+	if attempts.Earlier() {
+		return h.containersAtHome(ctx, req)
+	}
+	home, err := h.server.Home(ctx, attempt.Application)
 	if err != nil {
 		return nil, err
 	}
-	idAt := h.server.IDs(ctx, app)
 	parts, err := askEach[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers",
 		func(m creel.SubclusterID) proto.Message {
-			id := idAt(m)
-			if id == app {
+			at := attempts.At(m)
+			if at == attempt {
 				return req
 			}
-			return &yarnpb.GetContainersRequestProto{
-				ApplicationAttemptId: yarnpb.FromAttemptID(creel.AttemptID{Application: id, Attempt: 1}),
-			}
+			return &yarnpb.GetContainersRequestProto{ApplicationAttemptId: yarnpb.FromAttemptID(at)}
 		})
 	if err != nil {
 		return nil, err
@@ -213,6 +215,22 @@ func (h *Handler) GetContainers(
 	}
 	present, _ := router.Present(parts)
 	return merge(h.server, present), nil
+}
+
+// containersAtHome lists what home has of an attempt.
+func (h *Handler) containersAtHome(
+	ctx context.Context,
+	req *yarnpb.GetContainersRequestProto,
+) (*yarnpb.GetContainersResponseProto, error) {
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	app := yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId())
+	answer, _, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		return m.Client(ctx, remote.Read, user(ctx), "getContainers", body)
+	})
+	return parsed[yarnpb.GetContainersResponseProto](answer, err)
 }
 
 // GetContainerReport asks home first, then whoever may run a UAM.

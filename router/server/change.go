@@ -145,29 +145,6 @@ func (s *Server) elsewhere(
 	}
 }
 
-// IDs tells which id an application has in a member: its own, or that of a UAM which could
-// not have it there. While the store does not say, it is the application's everywhere.
-func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.SubclusterID) creel.ApplicationID {
-	var parts []intents.Part
-	if s.conf.Intents != nil {
-		ctx, cancel := context.WithTimeout(ctx, recordTime)
-		defer cancel()
-		var err error
-		if parts, err = intents.Parts(ctx, s.conf.Intents, app, ""); err != nil {
-			s.conf.Log.Warn("under which ids an application has UAMs is not known", "application", app.String(),
-				"error", err)
-		}
-	}
-	return func(m creel.SubclusterID) creel.ApplicationID {
-		for _, p := range parts {
-			if p.Member == m {
-				return p.ID
-			}
-		}
-		return app
-	}
-}
-
 // IntentsOf are what users asked of an application and waits, or was refused lately.
 func (s *Server) IntentsOf(ctx context.Context, app creel.ApplicationID) ([]intents.Intent, error) {
 	if s.conf.Intents == nil {

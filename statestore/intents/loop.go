@@ -212,8 +212,10 @@ func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (cre
 
 // Part is a UAM of an application.
 type Part struct {
-	Member creel.SubclusterID
-	ID     creel.ApplicationID // of the application there: its own, or the UAM's
+	Member  creel.SubclusterID
+	ID      creel.ApplicationID // of the application there: its own, or the UAM's
+	Attempt int32               // the number of the UAM's attempt; 0 if its record does not say
+	Of      creel.AttemptID     // the application's attempt at home that has it
 }
 
 // Parts are where an application has UAMs, besides its home.
@@ -222,11 +224,12 @@ func Parts(ctx context.Context, s Store, app creel.ApplicationID, home creel.Sub
 	if err != nil || len(records) == 0 {
 		return nil, err
 	}
-	for _, u := range records[len(records)-1].UAMs { // of the newest attempt
+	newest := &records[len(records)-1]
+	for _, u := range newest.UAMs {
 		if u.Member == home {
 			continue
 		}
-		p := Part{Member: u.Member, ID: app}
+		p := Part{Member: u.Member, ID: app, Attempt: u.Attempt, Of: newest.Attempt}
 		if !u.OwnID.IsZero() {
 			p.ID = u.OwnID
 		}

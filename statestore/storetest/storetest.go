@@ -798,7 +798,9 @@ func uamRecord(n, a int, revision int64, phase string) statestore.UAMRecord {
 		Home:     "sc-1",
 		Proxy:    "proxy-1",
 		State:    []byte{0, 1, 0xff},
-		UAMs:     []statestore.UAM{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}},
+		UAMs: []statestore.UAM{
+			{Member: "sc-2", Attempt: 2, Epoch: 3, Phase: phase, Token: []byte("sealed\x00")},
+		},
 	}
 }
 

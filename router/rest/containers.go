@@ -31,6 +31,47 @@ func (q *request) elsewhere(r *http.Request, path string) *request {
 	return &other
 }
 
+// containers joins an attempt's containers at home with those its UAMs hold, which are of attempts of their
+// own. An attempt before that of the UAMs has none of them.
+func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
+	}
+	attempt, err := creel.ParseAttemptID(chi.URLParam(r, "attemptid"))
+	if err != nil || attempt.Application != app { // it is for the home to refuse
+		h.atHome(w, r, app, q)
+		return
+	}
+	attempts := h.server.Attempts(r.Context(), attempt)
+	if attempts.Earlier() {
+		h.atHome(w, r, app, q)
+		return
+	}
+	home, err := h.server.Home(r.Context(), app)
+	if err != nil {
+		fail(w, r, notFoundText(err, app))
+		return
+	}
+	q.head.Set("Accept", "application/json")
+	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		ask := q
+		if at := attempts.At(m.ID); at != attempt {
+			ask = q.elsewhere(r, containersOf(at))
+		}
+		answer, err := ask.at(ctx, m)
+		return answer.body, err
+	})
+	for _, p := range parts {
+		if p.Err != nil && p.Member == home.ID {
+			fail(w, r, p.Err)
+			return
+		}
+	}
+	const typ = "containers document"
+	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
+}
+
 // container asks for one container at home, and where that has not got it or does not answer at the
 // members that may run it for a UAM. The error is home's.
 func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
