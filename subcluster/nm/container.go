@@ -86,7 +86,7 @@ func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) 
 	}
 	if window := r.GetFailuresValidityInterval(); window > 0 {
 		c.failures = slices.DeleteFunc(c.failures, func(t time.Time) bool {
-			return now.Sub(t) > time.Duration(window)*time.Millisecond
+			return now.Sub(t).Milliseconds() > window
 		})
 		c.failures = append(c.failures, now)
 		c.retries = int32(len(c.failures)) - 1

@@ -116,6 +116,10 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	}
 }
 
+// longestInterval bounds what a ResourceManager may tell: one of more ms than a time.Duration
+// holds would be negative, and the node would send one heartbeat after the other.
+const longestInterval = 24 * time.Hour
+
 func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	if !n.active {
 		return // the answer to a heartbeat from before a resync
@@ -130,7 +134,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 	n.response = a.GetResponseId()
 	if ms := a.GetNextHeartBeatInterval(); ms > 0 {
-		n.interval = time.Duration(ms) * time.Millisecond
+		n.interval = time.Duration(min(ms, longestInterval.Milliseconds())) * time.Millisecond
 	}
 	n.container.roll(a.GetContainerTokenMasterKey())
 	n.nm.roll(a.GetNmTokenMasterKey())
