@@ -31,7 +31,7 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 		return invalid(
 			"invalid resource of "+id.String(),
 			r.String()+" is more "+name+" than a node can have",
-			fmt.Sprintf("give at most %d", int64(mostOfNode)),
+			fmt.Sprintf("give at most %d", int64(MostOfNode)),
 		)
 	}
 	m.sched.SetTotal(&n.Node, &v)

@@ -96,7 +96,7 @@ func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 		return fmt.Sprintf(
 			"NodeManager %s cannot serve: it offers %s, more %s than a node can have (%d);"+
 				" correct yarn.nodemanager.resource.* on that host and start it again",
-			r.ID, r.Resource, name, int64(mostOfNode),
+			r.ID, r.Resource, name, int64(MostOfNode),
 		)
 	}
 	for i := 0; i < m.sizes.N; i++ {
@@ -112,15 +112,15 @@ func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 	return ""
 }
 
-// mostOfNode is more of any type than a node has. Sums over millions of nodes of that size
-// fit an int64; one node of nearly MaxInt64 would turn the cluster's total negative, and
-// with it every share that the scheduler takes of it.
-const mostOfNode = 1 << 40
+// MostOfNode is how much of any type a node may have. Sums over millions of nodes of that
+// size fit an int64; one node of nearly MaxInt64 would turn the cluster's total negative,
+// and with it every share that the scheduler takes of it.
+const MostOfNode = 1 << 40
 
 // impossible names the first type of which v is more than a node can have, "" for none.
 func (m *Machine) impossible(v *amounts.Vec) string {
 	for i := 0; i < m.sizes.N; i++ {
-		if v.At(i) > mostOfNode {
+		if v.At(i) > MostOfNode {
 			return m.sizes.Names[i]
 		}
 	}

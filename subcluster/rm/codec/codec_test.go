@@ -109,6 +109,25 @@ func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
 	}
 }
 
+// Memory in use and what a host has are 0 where they are less than that, or more than there can be.
+func TestWhatAHostCannotHaveIsNotCounted(t *testing.T) {
+	const most = rm.MostOfNode
+	for told, want := range map[int64]int64{0: 0, 4096: 4096, most: most, -1: 0, most + 1: 0, math.MaxInt64: 0, math.MinInt64: 0} {
+		node := RegisterNode(&pb.RegisterNodeManagerRequestProto{PhysicalResource: &pb.ResourceProto{Memory: &told, VirtualCores: new(int32(-5))}})
+		if node.Physical.MemoryMB != want || node.Physical.VCores != 0 {
+			t.Errorf("of %d MB and -5 vcores are counted %v, want %d MB", told, node.Physical, want)
+		}
+	}
+	var report rm.NodeReport
+	use := &pb.ResourceUtilizationProto{Pmem: new(int32(math.MinInt32)), Vmem: new(int32(-1))}
+	NodeHeartbeat(&pb.NodeHeartbeatRequestProto{
+		NodeStatus: &pb.NodeStatusProto{NodeUtilization: use, ContainersUtilization: use},
+	}, &report, &rm.NodeUse{})
+	if got := *report.Utilization; got != (rm.NodeUse{}) {
+		t.Errorf("of less than no memory in use are counted %+v", got)
+	}
+}
+
 // What is asked for is told as MaxInt32 at most; AMs in line come on top.
 func TestPendingContainersAndAMsInLineAddUp(t *testing.T) {
 	m := Metrics(&rm.ClusterView{PendingContainers: math.MaxInt32, InLineContainers: 2})

@@ -19,7 +19,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 		ID:           pb.ToNodeID(r.GetNodeId()),
 		HTTPPort:     r.GetHttpPort(),
 		Resource:     pb.ToResource(r.GetResource()),
-		Physical:     pb.ToResource(r.GetPhysicalResource()),
+		Physical:     physical(r.GetPhysicalResource()),
 		Version:      r.GetNmVersion(),
 		HealthReport: r.GetNodeStatus().GetNodeHealthStatus().GetHealthReport(),
 	}
@@ -81,13 +81,29 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	if u, all := s.GetContainersUtilization(), s.GetNodeUtilization(); u != nil || all != nil {
 		o := s.GetOpportunisticContainersStatus()
 		*use = rm.NodeUse{
-			NodePhysicalMB: all.GetPmem(), NodeVirtualMB: all.GetVmem(), NodeCPU: measured(all.GetCpu()),
-			ContainersPhysicalMB: u.GetPmem(), ContainersVirtualMB: u.GetVmem(), ContainersCPU: measured(u.GetCpu()),
+			NodePhysicalMB: max(all.GetPmem(), 0), NodeVirtualMB: max(all.GetVmem(), 0),
+			ContainersPhysicalMB: max(u.GetPmem(), 0), ContainersVirtualMB: max(u.GetVmem(), 0),
+			NodeCPU: measured(all.GetCpu()), ContainersCPU: measured(u.GetCpu()),
 			OpportunisticRunning: o.GetRunningOpportContainers(), OpportunisticQueued: o.GetQueuedOpportContainers(),
 			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
 		}
 		out.Utilization = use
 	}
+}
+
+// physical is what a node's host has, and 0 of what no host can have: the cluster's
+// utilization is a share of the sum over all nodes.
+func physical(p *pb.ResourceProto) creel.Resource {
+	r := pb.ToResource(p)
+	r.MemoryMB, r.VCores = possible(r.MemoryMB), possible(r.VCores)
+	return r
+}
+
+func possible(amount int64) int64 {
+	if amount < 0 || amount > rm.MostOfNode {
+		return 0
+	}
+	return amount
 }
 
 // mostMeasured is more vcores than one host has.
