@@ -4,6 +4,7 @@ package amrmproxy
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -117,7 +118,7 @@ func addResource(a, b *yarnpb.ResourceProto) {
 		a.Memory = proto.Int64(saturate(a.GetMemory(), b.GetMemory()))
 	}
 	if a.VirtualCores != nil || b.VirtualCores != nil {
-		a.VirtualCores = proto.Int32(int32(min(int64(a.GetVirtualCores())+int64(b.GetVirtualCores()), 1<<31-1)))
+		a.VirtualCores = proto.Int32(saturate32(a.GetVirtualCores(), b.GetVirtualCores()))
 	}
 	for _, v := range b.GetResourceValueMap() {
 		i := slices.IndexFunc(
@@ -141,6 +142,10 @@ func saturate(a, b int64) int64 {
 	return creel.Resource{MemoryMB: a}.Add(creel.Resource{MemoryMB: b}).MemoryMB
 }
 
+func saturate32(a, b int32) int32 {
+	return int32(max(math.MinInt32, min(math.MaxInt32, int64(a)+int64(b))))
+}
+
 // total fills in the numbers over all members that answer.
 func total(into *yarnpb.AllocateResponseProto, members []*member) {
 	into.Limit, into.NumClusterNodes, into.EnhancedHeadroom = nil, nil, nil
@@ -156,7 +161,7 @@ func total(into *yarnpb.AllocateResponseProto, members []*member) {
 			}
 		}
 		if m.nodes != nil {
-			into.NumClusterNodes = proto.Int32(into.GetNumClusterNodes() + *m.nodes)
+			into.NumClusterNodes = proto.Int32(saturate32(into.GetNumClusterNodes(), *m.nodes))
 		}
 		if h := m.enhanced; h != nil {
 			if into.EnhancedHeadroom == nil {
@@ -164,10 +169,10 @@ func total(into *yarnpb.AllocateResponseProto, members []*member) {
 				continue
 			}
 			into.EnhancedHeadroom.TotalPendingCount = proto.Int32(
-				into.EnhancedHeadroom.GetTotalPendingCount() + h.GetTotalPendingCount(),
+				saturate32(into.EnhancedHeadroom.GetTotalPendingCount(), h.GetTotalPendingCount()),
 			)
 			into.EnhancedHeadroom.TotalActiveCores = proto.Int32(
-				into.EnhancedHeadroom.GetTotalActiveCores() + h.GetTotalActiveCores(),
+				saturate32(into.EnhancedHeadroom.GetTotalActiveCores(), h.GetTotalActiveCores()),
 			)
 		}
 	}

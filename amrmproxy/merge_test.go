@@ -3,6 +3,7 @@
 package amrmproxy
 
 import (
+	"math"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -147,6 +148,27 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 	}
 	if a.limit.GetMemory() != 1024 || a.limit.ResourceValueMap[0].GetValue() != 1024 {
 		t.Errorf("the member's own number was changed: %v", a.limit)
+	}
+}
+
+// What members tell may be more in sum than the protocol has room for.
+func TestTotalsEndAtWhatTheProtocolHasRoomFor(t *testing.T) {
+	var members []*member
+	for range 2 {
+		members = append(members, &member{
+			state: memberUp, nodes: proto.Int32(math.MaxInt32),
+			limit:    &yarnpb.ResourceProto{Memory: proto.Int64(math.MaxInt64), VirtualCores: proto.Int32(math.MinInt32)},
+			enhanced: &yarnpb.EnhancedHeadroomProto{TotalPendingCount: proto.Int32(math.MaxInt32), TotalActiveCores: proto.Int32(math.MinInt32)},
+		})
+	}
+	out := &yarnpb.AllocateResponseProto{}
+	total(out, members)
+	if h := out.EnhancedHeadroom; out.GetNumClusterNodes() != math.MaxInt32 || h.GetTotalPendingCount() != math.MaxInt32 ||
+		h.GetTotalActiveCores() != math.MinInt32 {
+		t.Errorf("%d nodes, %v", out.GetNumClusterNodes(), h)
+	}
+	if l := out.Limit; l.GetMemory() != math.MaxInt64 || l.GetVirtualCores() != math.MinInt32 {
+		t.Errorf("headroom %v", l)
 	}
 }
 
