@@ -114,32 +114,38 @@ func names(ids []string) string {
 
 // addMetrics sums what can be summed of two members.
 func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcluster.ClusterMetrics {
-	a.AppsSubmitted += b.AppsSubmitted
-	a.AppsCompleted += b.AppsCompleted
-	a.AppsPending += b.AppsPending
-	a.AppsRunning += b.AppsRunning
-	a.AppsFailed += b.AppsFailed
-	a.AppsKilled += b.AppsKilled
-	a.ReservedMB += b.ReservedMB
-	a.AvailableMB += b.AvailableMB
-	a.AllocatedMB += b.AllocatedMB
-	a.PendingMB += b.PendingMB
-	a.AvailableVirtualCores += b.AvailableVirtualCores
-	a.AllocatedVirtualCores += b.AllocatedVirtualCores
-	a.PendingVirtualCores += b.PendingVirtualCores
-	a.ContainersAllocated += b.ContainersAllocated
-	a.ContainersReserved += b.ContainersReserved
-	a.ContainersPending += b.ContainersPending
-	a.TotalMB += b.TotalMB
-	a.TotalVirtualCores += b.TotalVirtualCores
-	a.TotalNodes += b.TotalNodes
-	a.LostNodes += b.LostNodes
-	a.UnhealthyNodes += b.UnhealthyNodes
-	a.DecommissioningNodes += b.DecommissioningNodes
-	a.DecommissionedNodes += b.DecommissionedNodes
-	a.ActiveNodes += b.ActiveNodes
-	a.ContainersPerSecond += b.ContainersPerSecond
+	add := func(sum *int64, n int64) { *sum = saturate(*sum, n) }
+	add(&a.AppsSubmitted, b.AppsSubmitted)
+	add(&a.AppsCompleted, b.AppsCompleted)
+	add(&a.AppsPending, b.AppsPending)
+	add(&a.AppsRunning, b.AppsRunning)
+	add(&a.AppsFailed, b.AppsFailed)
+	add(&a.AppsKilled, b.AppsKilled)
+	add(&a.ReservedMB, b.ReservedMB)
+	add(&a.AvailableMB, b.AvailableMB)
+	add(&a.AllocatedMB, b.AllocatedMB)
+	add(&a.PendingMB, b.PendingMB)
+	add(&a.AvailableVirtualCores, b.AvailableVirtualCores)
+	add(&a.AllocatedVirtualCores, b.AllocatedVirtualCores)
+	add(&a.PendingVirtualCores, b.PendingVirtualCores)
+	add(&a.ContainersAllocated, b.ContainersAllocated)
+	add(&a.ContainersReserved, b.ContainersReserved)
+	add(&a.ContainersPending, b.ContainersPending)
+	add(&a.TotalMB, b.TotalMB)
+	add(&a.TotalVirtualCores, b.TotalVirtualCores)
+	add(&a.TotalNodes, b.TotalNodes)
+	add(&a.LostNodes, b.LostNodes)
+	add(&a.UnhealthyNodes, b.UnhealthyNodes)
+	add(&a.DecommissioningNodes, b.DecommissioningNodes)
+	add(&a.DecommissionedNodes, b.DecommissionedNodes)
+	add(&a.ActiveNodes, b.ActiveNodes)
+	add(&a.ContainersPerSecond, b.ContainersPerSecond)
 	return a
+}
+
+// saturate is a + b, or what an int64 has nearest to it: a member tells its figures as it likes.
+func saturate(a, b int64) int64 {
+	return creel.Resource{MemoryMB: a}.Add(creel.Resource{MemoryMB: b}).MemoryMB
 }
 
 // Event is something that happened to the federation as this router saw it.

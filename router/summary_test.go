@@ -3,6 +3,7 @@
 package router_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,20 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 		if s := router.Summarize(c.view); s.State != c.state || !strings.Contains(s.Sentence, c.says) {
 			t.Errorf("%s: %s, %q", what, s.State, s.Sentence)
 		}
+	}
+}
+
+// Members' figures may be more in sum than an int64 holds, or less.
+func TestSumsOfMembersDoNotWrap(t *testing.T) {
+	view := viewOf(subcluster.StateActive, subcluster.StateActive, subcluster.StateActive)
+	for i := range view.Members {
+		m := &view.Members[i].Load.Metrics
+		m.TotalMB, m.AvailableMB, m.ActiveNodes = math.MaxInt64, math.MinInt64, int64(i)
+		m.AppsRunning = []int64{math.MaxInt64, 7, -3}[i]
+	}
+	s := router.Summarize(view).Sum
+	if s.TotalMB != math.MaxInt64 || s.AvailableMB != math.MinInt64 || s.ActiveNodes != 3 || s.AppsRunning != math.MaxInt64-3 {
+		t.Errorf("%+v", s)
 	}
 }
 
