@@ -233,7 +233,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	c := m.newContainer()
 	size := m.sizes.Of(v)
 	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
-	c.created, c.priority = k.Created.UnixMilli(), k.Priority
+	c.created, c.priority = m.createdAt(k), k.Priority
 	if c.execution = uint8(k.ExecutionType); c.execution == 0 {
 		c.execution = uint8(creel.Guaranteed)
 	}
@@ -264,6 +264,15 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		m.release(c)
 	}
 	return true
+}
+
+// createdAt is when a recovered container was created, in ms since the epoch: now, where its
+// node says no time of the past. Ages and what it has used over time are counted from it.
+func (m *Machine) createdAt(k *NodeContainer) int64 {
+	if ms := k.Created.UnixMilli(); ms > 0 && ms <= m.ms() {
+		return ms
+	}
+	return m.ms()
 }
 
 // refuseRecovered ends a container that its node reports with more of a type than a node can

@@ -276,3 +276,42 @@ func TestARecoveredContainerLargerThanAnyNodeEnds(t *testing.T) {
 	}
 	w.audit()
 }
+
+// A node says when a container was created that a ResourceManager takes over. One that is of no
+// time of the past is as old as this ResourceManager knows it.
+func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	first := creel.AttemptID{Application: id, Attempt: 1}
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: id, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  w.now,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: w.now, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.register(first)
+	past := w.now.Add(-time.Hour)
+	node := &RegisterNode{ID: creel.NodeID{Host: "n", Port: 1}, Resource: creel.NewResource(8192, 8)}
+	want := map[creel.ContainerID]time.Time{}
+	for i, said := range []time.Time{past, w.now, {}, time.UnixMilli(-5), w.now.Add(time.Hour), time.UnixMilli(math.MaxInt64)} {
+		c := NodeContainer{
+			ID: creel.ContainerID{Attempt: first, ID: int64(i) + 2}, Resource: creel.NewResource(1024, 1),
+			State: creel.ContainerRunning, Created: said,
+		}
+		node.Containers = append(node.Containers, c)
+		if want[c.ID] = w.now; i == 0 {
+			want[c.ID] = past
+		}
+	}
+	if _, err := w.m.RegisterNode(w.now, node); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range node.Containers {
+		if v, ok := w.m.Container(c.ID); !ok || !v.Created.Equal(want[c.ID]) {
+			t.Errorf("%d: a container of %v is of %v (%v), want %v", i, c.Created, v.Created, ok, want[c.ID])
+		}
+	}
+	w.audit()
+}
