@@ -2,7 +2,10 @@
 
 package creel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // uamTag stands before the application in the tag that UAMTag gives. Hadoop keeps tags in
 // lower case, as ids are.
@@ -21,4 +24,26 @@ func TaggedUAM(tag string) (ApplicationID, bool) {
 	}
 	app, err := ParseApplicationID(id)
 	return app, err == nil
+}
+
+// uamName stands before the home in the name that UAMName gives, which is Hadoop's.
+const uamName = "UnmanagedAM-"
+
+// UAMName is the name of the unmanaged AMs by which an application of this home has containers
+// in other subclusters. The proxies of Hadoop and of creel call them so.
+func UAMName(home SubclusterID) string { return uamName + string(home) }
+
+// IsUAM reports whether what a ResourceManager has is the unmanaged AM of a proxy, and so
+// a part of an application whose home is another. Unmanaged AMs of users are none.
+func IsUAM(unmanaged bool, name string, tags []string) bool {
+	if !unmanaged {
+		return false
+	}
+	if len(name) > len(uamName) && strings.HasPrefix(name, uamName) {
+		return true
+	}
+	return slices.ContainsFunc(tags, func(t string) bool {
+		_, tagged := TaggedUAM(t)
+		return tagged
+	})
 }

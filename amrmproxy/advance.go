@@ -445,7 +445,7 @@ func (s *Session) advance(m *member) {
 				Home:        s.home.id,
 				Application: s.attempt.Application,
 				OwnID:       m.ownID,
-				Name:        uamName(s.home.id),
+				Name:        creel.UAMName(s.home.id),
 				Queue:       s.record.Queue,
 				Label:       s.labelAt(m),
 				User:        s.user,
@@ -472,9 +472,6 @@ func (s *Session) advance(m *member) {
 		})
 	}
 }
-
-// uamName is the name of a UAM: by it people see where it belongs.
-func uamName(home creel.SubclusterID) string { return "UnmanagedAM-" + string(home) }
 
 func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 	if s.finish != nil {

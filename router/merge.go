@@ -58,6 +58,9 @@ type AppFields[T any] struct {
 	ID        func(T) creel.ApplicationID
 	Unmanaged func(T) bool
 	Start     func(T) int64 // ms
+	// Part reports whether a report is of a UAM (creel.IsUAM) and so no application's. One
+	// whose home reported nothing is left out; nil keeps those, too.
+	Part func(T) bool
 	// Join makes one report of the home's, which comes first, and its UAMs', of
 	// at least two.
 	Join func([]Part[T]) T
@@ -79,7 +82,8 @@ func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
 // MergeApps makes one list of the members' lists. An application that several
 // members report has its home and its UAMs: they become one entry. The home is
 // the one that home names; where it does not know, the managed report; and of
-// several unmanaged ones the one that started first. The list is ordered by id,
+// several unmanaged ones the one that started first. UAMs alone are no application: their
+// home is away, or its report is none of those that were asked for. The list is ordered by id,
 // newest first, as a ResourceManager's web page shows it; limit 0 keeps all.
 //
 // home may be nil. It is asked once for each application that more than one
@@ -111,18 +115,25 @@ func MergeApps[T any](
 		limit = total
 	}
 	merged = make([]T, 0, min(total, limit))
+	var same []Part[T] // the reports of one
 	for len(all) > 0 && len(merged) < limit {
 		n := 1
 		for n < len(all) && all[n].id == all[0].id {
 			n++
 		}
-		if n == 1 {
-			merged = append(merged, present[all[0].part].Value[all[0].item])
-		} else {
-			same := make([]Part[T], n)
-			for i, e := range all[:n] {
-				same[i] = Part[T]{Member: present[e.part].Member, Value: present[e.part].Value[e.item]}
+		same = same[:0]
+		parts := 0
+		for _, e := range all[:n] {
+			r := present[e.part].Value[e.item]
+			if same = append(same, Part[T]{Member: present[e.part].Member, Value: r}); f.Part != nil && f.Part(r) {
+				parts++
 			}
+		}
+		switch {
+		case parts == n:
+		case n == 1:
+			merged = append(merged, same[0].Value)
+		default:
 			HomeFirst(all[0].id, same, f, home)
 			merged = append(merged, f.Join(same))
 		}
@@ -149,7 +160,11 @@ func HomeFirst[T any](
 		best = 0
 		for i := 1; i < len(same); i++ {
 			kept, other := same[best].Value, same[i].Value
-			if f.Unmanaged(kept) != f.Unmanaged(other) {
+			if f.Part != nil && f.Part(kept) != f.Part(other) {
+				if f.Part(kept) {
+					best = i
+				}
+			} else if f.Unmanaged(kept) != f.Unmanaged(other) {
 				if f.Unmanaged(kept) {
 					best = i
 				}

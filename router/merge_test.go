@@ -32,6 +32,24 @@ var fields = router.AppFields[report]{
 	},
 }
 
+// UAMs alone are no application, unless they are wanted.
+func TestUAMsAloneAreLeftOut(t *testing.T) {
+	parts := []router.Part[[]report]{
+		{Member: "sc-a", Value: []report{{id: 1, unmanaged: true, start: 1, use: 4, from: "a"}, {id: 2, unmanaged: true, use: 1, from: "uam"}}},
+		{Member: "sc-b", Value: []report{{id: 1, unmanaged: true, use: 3, from: "uam"}, {id: 3, unmanaged: true, use: 1, from: "uam"}}},
+		{Member: "sc-c", Value: []report{{id: 3, unmanaged: true, start: 2, use: 2, from: "uam"}}},
+	}
+	apart := fields
+	apart.Part = func(r report) bool { return r.from == "uam" }
+	got, _ := router.MergeApps(parts, apart, nil, 0)
+	if want := []report{{id: 1, unmanaged: true, start: 1, use: 7, from: "a"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, _ = router.MergeApps(parts, fields, nil, 0); len(got) != 3 {
+		t.Errorf("with UAMs there are %d, want 3: %+v", len(got), got)
+	}
+}
+
 func TestAnApplicationAndItsUAMsAreOne(t *testing.T) {
 	parts := []router.Part[[]report]{
 		{

@@ -31,6 +31,8 @@ type Form[V any] interface {
 	MakeList(from []V, items []V) V
 	// MakeNumber writes a number in the way like is written.
 	MakeNumber(like V, n Number) V
+	// MakeText writes a text in the place of like.
+	MakeText(like V, text string) V
 }
 
 // Named is a field's name and value.
@@ -241,6 +243,8 @@ func (m *work[V]) one(rule *Field, values []Weighed[V], from []*object[V]) (v V,
 		return m.having(rule.Of, values)
 	case Merge:
 		return m.merge(rule.Type, values), true
+	case Words:
+		return m.words(values)
 	case Union, Join, Newest:
 		return m.list(rule, values), true
 	}
@@ -255,6 +259,26 @@ func (m *work[V]) having(text string, values []Weighed[V]) (v V, ok bool) {
 		}
 	}
 	return v, false
+}
+
+// words are the first value's, and on lines of their own what others say besides, each with its member;
+// false where they say nothing.
+func (m *work[V]) words(values []Weighed[V]) (v V, ok bool) {
+	said := m.Form.Text(values[0].Value)
+	for _, v := range values[1:] {
+		text := m.Form.Text(v.Value)
+		if text == "" || text == m.Form.Text(values[0].Value) {
+			continue
+		}
+		if ok = true; said != "" && !strings.HasSuffix(said, "\n") {
+			said += "\n"
+		}
+		said += "[" + string(v.Member) + "] " + text
+	}
+	if !ok {
+		return v, false
+	}
+	return m.Form.MakeText(values[0].Value, said), true
 }
 
 func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V {

@@ -14,6 +14,10 @@ import (
 // rule of its own: nothing is guessed from a field's name. docs/reference/merging.md
 // is generated from these tables.
 
+// partsNote is of lists of applications.
+const partsNote = "the home's entry comes first, its UAMs' are merged into it, and UAMs alone are no entry; limit holds for the " +
+	"joined list, newest first. Members of creel's give the UAMs that run whatever the filter; of Hadoop's those count that it lets pass"
+
 // Rule says how one field of several members becomes one.
 type Rule int
 
@@ -29,6 +33,7 @@ const (
 	Any                  // true if it is true of one member
 	All                  // true if it is true of all members
 	Prefer               // the text Of if one member has it, else the first member's
+	Words                // a text: the first member's, and what others say besides on lines with their names
 	Union                // a list of texts: each once
 	Merge                // an object: merged field by field, by the rules of Type
 	Join                 // a list of objects: those of the same Key are merged by Type, or the first stays
@@ -49,6 +54,7 @@ var ruleTexts = [...]string{
 	Any:      "any",
 	All:      "all",
 	Prefer:   "prefer",
+	Words:    "first member's, then what others say",
 	Union:    "union",
 	Merge:    "merged",
 	Join:     "joined",

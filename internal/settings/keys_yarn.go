@@ -1147,7 +1147,8 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.partial-result.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether reports of unmanaged AMs without their home's report are listed.",
+		Doc: "Whether lists have an application of which only unmanaged AMs were reported: its home does not answer, or its own report " +
+			"is none of those that were asked for. Of several such reports one is made.",
 	},
 	{
 		Key:     "yarn.router.webapp.proxy.enable",

@@ -173,7 +173,6 @@ var notInForce = []inactive{
 	}},
 	{NotYet, "logs stay where the nodes keep them", []string{"yarn.log-aggregation-enable", "yarn.log.server.url"}},
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
-	{NotYet, "a UAM without its home's report is listed", []string{"yarn.router.partial-result.enabled"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",
 		"yarn.router.subcluster.heartbeat.expiration.time",

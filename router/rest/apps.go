@@ -151,6 +151,7 @@ var appRowFields = router.AppFields[*AppRow]{
 	ID:        func(a *AppRow) creel.ApplicationID { return a.id },
 	Unmanaged: func(a *AppRow) bool { return a.Unmanaged },
 	Start:     func(a *AppRow) int64 { return a.Started },
+	Part:      func(a *AppRow) bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) },
 	Join: func(same []router.Part[*AppRow]) *AppRow {
 		a := *same[0].Value
 		for _, p := range same[1:] {
@@ -182,15 +183,6 @@ func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
 		}
 	}
 	rows, _ := router.MergeApps(lists, appRowFields, h.server.HomeSeen, 0)
-	for i, a := range rows {
-		home, ok := h.server.HomeSeen(a.id)
-		if !a.Unmanaged || !ok || home == a.from {
-			continue
-		}
-		part := *a // of an application whose home has not given its list
-		part.Home, part.Elsewhere = home, append([]creel.SubclusterID{a.from}, a.Elsewhere...)
-		rows[i] = &part
-	}
 	slices.SortStableFunc(rows, func(a, b *AppRow) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Started, a.Started), b.id.Compare(a.id))
 	})

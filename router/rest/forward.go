@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
@@ -123,7 +125,7 @@ func clientAddress(r *http.Request) string {
 
 // forwardHeaders are those that go on to a member.
 func forwardHeaders(r *http.Request, accept string) http.Header {
-	h := http.Header{}
+	h := http.Header{subcluster.RouterHeader: {"1"}}
 	for _, name := range []string{
 		"Accept", "Content-Type", "X-Xsrf-Header", "X-Hadoop-Delegation-Token", "Traceparent", "Tracestate",
 		"X-Request-Id", "User-Agent",
@@ -233,6 +235,11 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	answer, home, err := server.AtHome(r.Context(), h.server, app, q.at)
 	switch {
 	case err == nil:
+		if doc := h.withUAMs(w, r, app, home.ID, answer); doc != nil {
+			h.server.Saw(app, q.user, server.REST, doc)
+			write(w, r, http.StatusOK, doc)
+			return
+		}
 		answer.body = ofFederation(answer.body, h.server.Share(home.ID))
 		kind := answer.head.Get("Content-Type")
 		if strings.HasPrefix(kind, "application/json") && answer.status == http.StatusOK {
@@ -250,6 +257,53 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	}
 	fail(w, r, notFoundText(err, app))
 }
+
+// running is in the report of each application that runs, and so may have UAMs.
+var running = []byte("RUNNING")
+
+// withUAMs returns the report of an application with those of its UAMs, as lists have it; nil if it
+// has none, or runs no more. home's answer came first.
+func (h *Handler) withUAMs(
+	w http.ResponseWriter, r *http.Request, app creel.ApplicationID, home creel.SubclusterID, answer reply,
+) []byte {
+	if answer.status != http.StatusOK || !bytes.Contains(answer.body, running) {
+		return nil
+	}
+	user, head := caller(r), forwardHeaders(r, "application/json")
+	get := func(ctx context.Context, m *remote.Member, id creel.ApplicationID) ([]byte, error) {
+		doc, _, err := m.Web(ctx, remote.Read, http.MethodGet, appPath(id)+"?"+r.URL.RawQuery, user, head, nil)
+		return rawjson.Get(doc, "app"), err
+	}
+	uams := server.AskUAMs(r.Context(), h.server, app, home, get)
+	if len(uams) == 0 {
+		return nil
+	}
+	own := rawjson.Get(answer.body, "app")
+	if own == nil { // it was asked for as XML
+		m, err := h.server.Member(home)
+		if err != nil {
+			return nil
+		}
+		if own, err = get(r.Context(), m, app); err != nil {
+			return nil
+		}
+	}
+	parts := append([]router.Part[[]byte]{{Member: home, Value: own}}, uams...)
+	present := make([]router.Part[[]byte], 0, len(parts))
+	for _, p := range parts {
+		if p.Err == nil && p.Value != nil {
+			p.Value = underApplication(ofFederation(p.Value, h.server.Share(p.Member)))
+			present = append(present, p)
+		}
+	}
+	if len(present) == 0 || !partial(w, r, parts) {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(present))
+}
+
+// appPath is where a member has an application's report.
+func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
 
 // withDiagnostics puts words before the diagnostics of an application's document.
 func withDiagnostics(doc []byte, words string) ([]byte, bool) {

@@ -132,7 +132,12 @@ func itemsOf(parts []router.Part[items]) []router.Part[[][]byte] {
 // appFields reads what MergeApps needs from the bytes of an application.
 func (h *Handler) appFields() router.AppFields[[]byte] {
 	merger := h.merger()
+	part := isUAM
+	if h.server.ListsUAMs() {
+		part = nil
+	}
 	return router.AppFields[[]byte]{
+		Part: part,
 		ID: func(app []byte) creel.ApplicationID {
 			// A member that names no id gives the zero one.
 			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id")))
@@ -145,6 +150,20 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 		},
 	}
 }
+
+// isUAM reports whether an application is a UAM: see creel.IsUAM. Of all others that is known without
+// a walk over their fields.
+func isUAM(app []byte) bool {
+	if !bytes.Contains(app, named) && !bytes.Contains(app, tagged) {
+		return false
+	}
+	unmanaged := rawjson.Flag(rawjson.Get(app, "unmanagedApplication"))
+	tags := strings.Split(rawjson.Text(rawjson.Get(app, "applicationTags")), ",")
+	return creel.IsUAM(unmanaged, rawjson.Text(rawjson.Get(app, "name")), tags)
+}
+
+// named is in each application that is a UAM by its name.
+var named = []byte(`"` + creel.UAMName(""))
 
 // usage is the end of the names of an application's fields that are percentages of its member's
 // cluster: of its queue there, and of all of it.

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 
@@ -157,6 +158,15 @@ func (jsonForm) MakeNumber(like []byte, n router.Number) []byte {
 	}
 	if len(like) > 0 && like[0] == '"' {
 		return append(append([]byte{'"'}, b...), '"')
+	}
+	return b
+}
+
+// MakeText implements router.Form.
+func (jsonForm) MakeText(_ []byte, text string) []byte {
+	b, err := json.Marshal(text)
+	if err != nil {
+		return []byte(`""`)
 	}
 	return b
 }

@@ -52,3 +52,22 @@ func TestNumbersThatJSONHasNoFormForAreZero(t *testing.T) {
 		}
 	}
 }
+
+// What a UAM's member says of it, as that it waits, is behind what home says, under the member's name.
+func TestDiagnosticsAreOfAllMembers(t *testing.T) {
+	m := router.Merger[[]byte]{Form: jsonForm{}}
+	for _, c := range []struct{ home, uam, want string }{
+		{`{"diagnostics":"all is well"}`, `{"diagnostics":"waits \"here\""}`, `{"diagnostics":"all is well\n[sc-b] waits \"here\""}`},
+		{`{"diagnostics":""}`, `{"diagnostics":"waits"}`, `{"diagnostics":"[sc-b] waits"}`},
+		{`{"diagnostics":"well"}`, `{"diagnostics":""}`, `{"diagnostics":"well"}`},
+		{`{"diagnostics":"well"}`, `{"diagnostics":"well"}`, `{"diagnostics":"well"}`},
+		{`{"diagnostics":"well"}`, `{}`, `{"diagnostics":"well"}`},
+	} {
+		got := m.Merge("AppInfo", []router.Weighed[[]byte]{
+			{Member: "sc-a", Value: []byte(c.home)}, {Member: "sc-b", Value: []byte(c.uam)},
+		})
+		if string(got) != c.want {
+			t.Errorf("of %s and %s is made %s, want %s", c.home, c.uam, got, c.want)
+		}
+	}
+}

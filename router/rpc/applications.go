@@ -26,12 +26,15 @@ type appReport struct {
 	raw       []byte
 	id        creel.ApplicationID
 	unmanaged bool
+	uam       bool  // see creel.IsUAM
 	start     int64 // ms since the epoch
 }
 
 // Fields of ApplicationReportProto, of ApplicationIdProto, and the list's of its response.
 const (
 	fieldReportID        protowire.Number = 1
+	fieldReportName      protowire.Number = 4
+	fieldReportState     protowire.Number = 8
 	fieldReportStart     protowire.Number = 11
 	fieldReportTags      protowire.Number = 20
 	fieldReportUnmanaged protowire.Number = 22
@@ -108,9 +111,36 @@ func joinApplications(
 	return list
 }
 
+// joinReports makes one list of members' reports.
+func joinReports(
+	s *server.Server, parts []router.Part[[]*yarnpb.ApplicationReportProto],
+) []*yarnpb.ApplicationReportProto {
+	for _, p := range parts {
+		for _, r := range p.Value {
+			if of, ok := router.UAMOf(r.GetUnmanagedApplication(), r.GetApplicationTags()); ok {
+				r.ApplicationId = yarnpb.FromApplicationID(of)
+			}
+		}
+	}
+	fields := appFields()
+	fields.Join = func(same []router.Part[*yarnpb.ApplicationReportProto]) *yarnpb.ApplicationReportProto {
+		return merge(s, same)
+	}
+	if s.ListsUAMs() {
+		fields.Part = nil
+	}
+	apps, _ := router.MergeApps(parts, fields, s.HomeSeen, 0)
+	return apps
+}
+
 // rawFields reads application reports for the merge rule.
 func rawFields(s *server.Server) router.AppFields[appReport] {
+	part := func(a appReport) bool { return a.uam }
+	if s.ListsUAMs() {
+		part = nil
+	}
 	return router.AppFields[appReport]{
+		Part:      part,
 		ID:        func(a appReport) creel.ApplicationID { return a.id },
 		Unmanaged: func(a appReport) bool { return a.unmanaged },
 		Start:     func(a appReport) int64 { return a.start },
@@ -167,6 +197,7 @@ func readReport(raw []byte) (appReport, error) {
 	a := appReport{raw: raw}
 	var room [8][]byte
 	tags := room[:0]
+	var name []byte
 	for b := raw; len(b) > 0; {
 		num, typ, value, n := yarnpb.Cut(b)
 		if n < 0 {
@@ -179,6 +210,10 @@ func readReport(raw []byte) (appReport, error) {
 			if ok = typ == protowire.BytesType; ok {
 				id, _ := protowire.ConsumeBytes(value)
 				ok = readID(id, &a.id)
+			}
+		case fieldReportName:
+			if ok = typ == protowire.BytesType; ok {
+				name, _ = protowire.ConsumeBytes(value)
 			}
 		case fieldReportStart:
 			start, _ := protowire.ConsumeVarint(value)
@@ -203,6 +238,7 @@ func readReport(raw []byte) (appReport, error) {
 	for i, t := range tags {
 		texts[i] = string(t)
 	}
+	a.uam = creel.IsUAM(true, string(name), texts)
 	if of, ok := router.UAMOf(true, texts); ok {
 		r := &yarnpb.ApplicationReportProto{}
 		if err := r.UnmarshalVT(raw); err != nil {

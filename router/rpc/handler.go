@@ -325,10 +325,11 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+	answer, home, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		return m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request)
 	})
 	if err == nil {
+		answer = h.withUAMs(ctx, app, home.ID, answer)
 		h.server.Saw(app, user(ctx), server.RPC, answer)
 		return answer, nil
 	}
@@ -345,6 +346,48 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	}
 	r.ApplicationReport.Diagnostics = proto.String(server.AsOf(age, err) + r.ApplicationReport.GetDiagnostics())
 	return proto.Marshal(&r)
+}
+
+// withUAMs returns an application's report with those of its UAMs, as lists have it; home's as it came
+// where there is no UAM, or the application runs no more.
+func (h *Handler) withUAMs(
+	ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, answer []byte,
+) []byte {
+	if !runs(answer) {
+		return answer
+	}
+	type response = yarnpb.GetApplicationReportResponseProto
+	uams := server.AskUAMs(ctx, h.server, app, home,
+		func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (*response, error) {
+			request, err := proto.Marshal(&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(id)})
+			if err != nil {
+				return nil, err
+			}
+			return parsed[response](m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request))
+		})
+	own, err := parsed[response](answer, nil)
+	if len(uams) == 0 || err != nil {
+		return answer
+	}
+	same := []router.Part[*yarnpb.ApplicationReportProto]{{Member: home, Value: own.GetApplicationReport()}}
+	for _, p := range uams {
+		if r := p.Value.GetApplicationReport(); p.Err == nil && r != nil {
+			r.ApplicationId = yarnpb.FromApplicationID(app)
+			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
+		}
+	}
+	own.ApplicationReport = merge(h.server, same)
+	joined, err := proto.Marshal(own)
+	if err != nil {
+		return answer
+	}
+	return joined
+}
+
+// runs reports whether an encoded answer is the report of an application that runs.
+func runs(answer []byte) bool {
+	state := yarnpb.NumberIn(yarnpb.BytesIn(answer, 1), fieldReportState)
+	return state == int64(yarnpb.YarnApplicationStateProto_RUNNING)
 }
 
 // missingError is what a merged answer becomes when no member answered.

@@ -159,7 +159,24 @@ func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	return merged[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
+	parts, err := ask[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
+	if err != nil {
+		return nil, err
+	}
+	present, _ := router.Present(parts)
+	apps := make([]router.Part[[]*yarnpb.ApplicationReportProto], len(present))
+	for i, p := range present {
+		q := p.Value.GetQueueInfo()
+		apps[i] = router.Part[[]*yarnpb.ApplicationReportProto]{Member: p.Member, Value: q.GetApplications()}
+		if q != nil {
+			q.Applications = nil // they are one list, of whichever queue of that name
+		}
+	}
+	one := merge(h.server, present)
+	if one.QueueInfo != nil {
+		one.QueueInfo.Applications = joinReports(h.server, apps)
+	}
+	return one, nil
 }
 
 // GetQueueUserAcls joins what the caller may do, by queue.

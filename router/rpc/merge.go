@@ -160,6 +160,12 @@ func (form) MakeNumber(like value, n router.Number) value {
 	return like
 }
 
+// MakeText implements router.Form.
+func (form) MakeText(like value, text string) value {
+	like.v = protoreflect.ValueOfString(text)
+	return like
+}
+
 // merger merges messages by the rules of package router.
 func merger(s *server.Server) *router.Merger[value] {
 	return &router.Merger[value]{
@@ -222,5 +228,8 @@ func appFields() router.AppFields[*yarnpb.ApplicationReportProto] {
 		},
 		Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
 		Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
+		Part: func(r *yarnpb.ApplicationReportProto) bool {
+			return creel.IsUAM(r.GetUnmanagedApplication(), r.GetName(), r.GetApplicationTags())
+		},
 	}
 }

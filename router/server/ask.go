@@ -23,6 +23,9 @@ var ErrLost = errors.New("lost")
 // by RPC, where nothing says that it is a part.
 func (s *Server) GivesParts() bool { return s.conf.GivesParts }
 
+// ListsUAMs reports whether a list has what is only a UAM of an application that is not in it.
+func (s *Server) ListsUAMs() bool { return s.conf.ListsUAMs }
+
 // Ask puts a question to every member that may answer, all at once, and gives
 // an answer or an error for each, in order of id. Members that are lost are
 // answered for without being called: what they had is missing, and said so.

@@ -65,8 +65,10 @@ type Config struct {
 	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
-	Clock      *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
-	Log        *slog.Logger // slog.Default if nil
+	// ListsUAMs has applications of which only UAMs were reported listed, too.
+	ListsUAMs bool
+	Clock     *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Log       *slog.Logger // slog.Default if nil
 }
 
 // Homes is what a Server needs of the state store: see the promises of package
@@ -97,6 +99,7 @@ type Server struct {
 	given   given
 	seen    seen
 	history history
+	lately  lately
 }
 
 // Counts are running totals since the start.

@@ -6,9 +6,13 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // IDs tells which id an application has in a member: its own, or that of a UAM which could
@@ -37,6 +41,70 @@ func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Pa
 		s.conf.Log.Warn("which UAMs an application has is not known", "application", app.String(),
 			"error", err)
 	}
+	return parts
+}
+
+// Clients ask for the report of an application that runs each second, and most have no UAMs: what their record
+// says is kept for a moment.
+const (
+	uamsKept = 2 * time.Second
+	uamsMost = 16 << 10    // applications; beyond, all are read anew
+	uamsTime = time.Second // for which a report waits for the store
+)
+
+// lately is which UAMs applications had a moment ago.
+type lately struct {
+	mu    sync.Mutex
+	known map[creel.ApplicationID]uamsAt
+}
+
+type uamsAt struct {
+	uams []intents.Part
+	at   time.Time
+}
+
+// lateUAMs are the UAMs of an application as of two seconds ago at most.
+func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intents.Part {
+	s.lately.mu.Lock()
+	k, there := s.lately.known[app]
+	s.lately.mu.Unlock()
+	if there && time.Since(k.at) < uamsKept {
+		return k.uams
+	}
+	ctx, cancel := context.WithTimeout(ctx, uamsTime)
+	defer cancel()
+	k = uamsAt{s.uams(ctx, app), time.Now()}
+	s.lately.mu.Lock()
+	defer s.lately.mu.Unlock()
+	if s.lately.known == nil || len(s.lately.known) >= uamsMost {
+		s.lately.known = map[creel.ApplicationID]uamsAt{}
+	}
+	s.lately.known[app] = k
+	return k.uams
+}
+
+// AskUAMs calls the members in which an application has UAMs, besides its home, at the same time, each with
+// the id that the application has there.
+func AskUAMs[T any](
+	ctx context.Context,
+	s *Server,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	call func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (T, error),
+) []router.Part[T] {
+	uams := slices.DeleteFunc(slices.Clone(s.lateUAMs(ctx, app)), func(u intents.Part) bool { return u.Member == home })
+	parts := make([]router.Part[T], len(uams))
+	var wait sync.WaitGroup
+	for i, u := range uams {
+		parts[i].Member = u.Member
+		m, err := s.Member(u.Member)
+		if err != nil {
+			parts[i].Err = err
+			continue
+		}
+		wait.Go(func() { parts[i].Value, parts[i].Err = call(ctx, m, u.ID) })
+	}
+	wait.Wait()
 	return parts
 }
 

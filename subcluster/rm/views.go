@@ -67,6 +67,10 @@ type AppView struct {
 	Context                           any
 }
 
+// UAM reports whether it is the unmanaged AM of a proxy: a part of an application whose home
+// is another ResourceManager.
+func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
+
 // TypeAmount is an amount of one resource type.
 type TypeAmount struct {
 	Type  string

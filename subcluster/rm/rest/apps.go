@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
@@ -27,7 +28,11 @@ type appFilter struct {
 	limit                                                int
 	startedBegin, startedEnd, finishedBegin, finishedEnd *int64
 	deselect                                             map[string]bool
+	routed                                               bool // a router asks
 }
+
+// routed reports whether a router asks.
+func routed(r *http.Request) bool { return r.Header.Get(subcluster.RouterHeader) != "" }
 
 func set(r *http.Request, name string) (out []string) {
 	for _, list := range r.URL.Query()[name] {
@@ -42,6 +47,7 @@ func set(r *http.Request, name string) (out []string) {
 
 func parseFilter(r *http.Request) (f appFilter, err error) {
 	q := r.URL.Query()
+	f.routed = routed(r)
 	for _, s := range append(set(r, "states"), set(r, "state")...) {
 		state, err := parseState(s)
 		if err != nil {
@@ -119,7 +125,12 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	return f, nil
 }
 
-func (f *appFilter) keeps(a *rm.AppView) bool {
+// keeps reports whether the list has an application. One that is a part of another's
+// is given to a router whatever it is called, and in whichever state.
+func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
+	if part {
+		return f.user == "" || a.User == f.user
+	}
 	within := func(t time.Time, begin, end *int64) bool {
 		ms := millis(t)
 		return (begin == nil || ms >= *begin) && (end == nil || ms <= *end)
@@ -172,15 +183,24 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+		counted := 0
 		for a := range m.Apps {
-			if f.limit > 0 && len(found) == f.limit {
-				break
+			uam := f.routed && a.UAM()
+			part := uam && !a.State.Ended()
+			if !part && f.limit > 0 && counted == f.limit {
+				if !f.routed {
+					break
+				}
+				continue // parts of what is listed already may follow
 			}
-			if !f.keeps(a) {
+			if !f.keeps(a, part) {
 				continue
 			}
 			if listed, _ := h.s.Lists(m, who, a); listed {
 				found = append(found, h.show(m, who, *a, f.deselect))
+				if !uam {
+					counted++
+				}
 			}
 		}
 	})
@@ -192,7 +212,9 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.final != nil {
-		found = slices.DeleteFunc(found, func(s shown) bool { return s.app.Final != *f.final })
+		found = slices.DeleteFunc(found, func(s shown) bool {
+			return s.app.Final != *f.final && !(f.routed && s.app.UAM() && !s.app.State.Ended())
+		})
 	}
 	h.reply(w, r, http.StatusOK, "apps", rooted, func(w *writer) {
 		w.List("app", len(found), func(w *writer, i int) { h.appFields(w, &found[i], at, f.deselect) })
@@ -500,7 +522,7 @@ func (h *Handler) statistics(w http.ResponseWriter, r *http.Request) {
 	counts := map[creel.ApplicationState]int64{}
 	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		for a := range m.Apps {
-			if kind == "*" || strings.EqualFold(a.Type, kind) {
+			if (kind == "*" || strings.EqualFold(a.Type, kind)) && !(routed(r) && a.UAM()) {
 				counts[a.State]++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
@@ -29,6 +30,7 @@ func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
 				r.URL.RawQuery,
 				contentType(r)[0],
 				map[bool]string{true: "packed"}[packed],
+				r.Header.Get(subcluster.RouterHeader),
 			},
 			"\x00",
 		)

@@ -36,7 +36,7 @@ func (c *clientHandler) GetApplications(
 		}
 	}
 	has, routed := yarnrpc.ListKnown(req)
-	key := listKey(who, "applications", req)
+	key := listKey(who, map[bool]string{false: "applications", true: "applications and parts"}[routed], req)
 	give := func(doc server.Document) R {
 		switch {
 		case !routed || doc.Tag == "":
@@ -52,11 +52,17 @@ func (c *clientHandler) GetApplications(
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
 		var found []server.Listed
+		counted := 0
 		for a := range m.Apps {
-			if len(found) >= limit {
-				break
+			uam := routed && a.UAM()
+			part := uam && !a.State.Ended()
+			if !part && counted >= limit {
+				if !routed {
+					break
+				}
+				continue // parts of what is listed already may follow
 			}
-			if !keep(a) {
+			if !keep(a, part) {
 				continue
 			}
 			listed, viewable := s.Lists(m, who, a)
@@ -64,6 +70,9 @@ func (c *clientHandler) GetApplications(
 				continue
 			}
 			found = append(found, server.Listed{View: a, Viewable: viewable})
+			if !uam {
+				counted++
+			}
 		}
 		return func() (R, error) {
 			body, err := encodeApplications(s, found, now)
@@ -75,8 +84,11 @@ func (c *clientHandler) GetApplications(
 	}})
 }
 
-// appFilter returns the conditions of a list as a function.
-func appFilter(req *pb.GetApplicationsRequestProto, who server.Caller) (func(*rm.AppView) bool, error) {
+// appFilter returns the conditions of a list as a function. One that is a part of another
+// ResourceManager's application is given to a router whatever it is called, and in whichever state.
+func appFilter(
+	req *pb.GetApplicationsRequestProto, who server.Caller,
+) (func(a *rm.AppView, part bool) bool, error) {
 	for _, r := range [][2]*int64{{req.StartBegin, req.StartEnd}, {req.FinishBegin, req.FinishEnd}} {
 		if r[0] != nil && r[1] != nil && *r[0] > *r[1] {
 			return nil, codec.Invalid("begin > end in range (begin, end): (%d, %d)", *r[0], *r[1])
@@ -96,12 +108,15 @@ func appFilter(req *pb.GetApplicationsRequestProto, who server.Caller) (func(*rm
 		ms := codec.Millis(t)
 		return (begin == nil || ms >= *begin) && (end == nil || ms <= *end)
 	}
-	return func(a *rm.AppView) bool {
+	return func(a *rm.AppView, part bool) bool {
 		switch {
+		case len(req.GetUsers()) > 0 && !slices.Contains(req.GetUsers(), a.User),
+			req.GetScope() == pb.ApplicationsRequestScopeProto_OWN && a.User != who.User:
+			return false
+		case part:
+			return true
 		case len(states) > 0 && !states[a.State],
 			len(types) > 0 && !types[strings.ToLower(a.Type)],
-			len(req.GetUsers()) > 0 && !slices.Contains(req.GetUsers(), a.User),
-			req.GetScope() == pb.ApplicationsRequestScopeProto_OWN && a.User != who.User,
 			req.Name != nil && a.Name != req.GetName(),
 			!within(a.Submitted, req.StartBegin, req.StartEnd), !within(a.Finished, req.FinishBegin, req.FinishEnd):
 			return false

@@ -59,6 +59,7 @@ type RouterConfig struct {
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64              // bytes
 	GivesParts         bool               // lists by RPC without the members that did not answer
+	ListsUAMs          bool               // lists have UAMs without their home's report
 	MaxTries           int                // subclusters that one submission is offered to at most
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
@@ -129,6 +130,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Mend:          s.Bool("creel.rebalancer.mend"),
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
 		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
+		ListsUAMs:     s.Bool("yarn.router.partial-result.enabled"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
@@ -236,6 +238,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Intents:       store,
 		Elsewhere:     moving.elsewhere,
 		GivesParts:    c.GivesParts,
+		ListsUAMs:     c.ListsUAMs,
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,

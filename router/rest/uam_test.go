@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// overTwo is an application that has two containers at its home, and four by a UAM in another
+// subcluster.
+type overTwo struct {
+	*routertest.Federation
+	t           *testing.T
+	app         creel.ApplicationID
+	home, other *routertest.Member
+	uam         creel.ApplicationID // the id of the application there
+}
+
+// startOverTwo submits the application "spread" and runs it in both members, in the other one under
+// an id of its own or not.
+func startOverTwo(t *testing.T, ownID bool) *overTwo {
+	s := &overTwo{t: t, Federation: routertest.Start(t, routertest.Options{Members: 2, GivesParts: true})}
+	id, home := submit(t, s.Federation, s.Routers[0].Web, "spread", "default")
+	var err error
+	if s.app, err = creel.ParseApplicationID(id); err != nil {
+		t.Fatal(err)
+	}
+	s.home, s.other = home, s.Members[0]
+	if s.other == home {
+		s.other = s.Members[1]
+	}
+	c := routertest.Context(s.app, creel.UAMName(home.ID))
+	uam := statestore.UAM{Member: s.other.ID, Phase: "running"}
+	if s.uam = s.app; ownID {
+		uam.OwnID = s.other.NewApplicationID()
+		s.uam = uam.OwnID
+		c.ApplicationId, c.ApplicationTags = pb.FromApplicationID(s.uam), []string{creel.UAMTag(s.app)}
+	}
+	c.KeepContainersAcrossApplicationAttempts = proto.Bool(true)
+	if _, err := s.direct().SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{
+		ApplicationSubmissionContext: c,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Store.SaveUAMRecord(t.Context(), statestore.UAMRecord{
+		Attempt: s.attempt(s.app), Home: home.ID, UAMs: []statestore.UAM{uam},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.take(s.home, s.app, 2)
+	s.take(s.other, s.uam, 4)
+	return s
+}
+
+// direct is a client of the other member, past the routers.
+func (s *overTwo) direct() yarnrpc.ApplicationClientProtocolClient {
+	return yarnrpc.NewApplicationClientProtocolClient(s.RPC, s.other.Client.Address, hrpc.Login{User: "alice"})
+}
+
+func (s *overTwo) attempt(app creel.ApplicationID) creel.AttemptID {
+	return creel.AttemptID{Application: app, Attempt: 1}
+}
+
+// take registers the AM of an application at a member, and has it granted some containers.
+func (s *overTwo) take(m *routertest.Member, app creel.ApplicationID, n int32) {
+	s.t.Helper()
+	if err := m.D.Turn(s.t.Context(), func(machine *rm.Machine, now time.Time) {
+		_, err := machine.RegisterNode(now, &rm.RegisterNode{
+			ID: creel.NodeID{Host: "n-" + string(m.ID), Port: 1}, Resource: creel.NewResource(8192, 8), Version: "3.4.2",
+		})
+		_, begun := machine.RegisterAM(now, &rm.RegisterAM{Attempt: s.attempt(app), Host: "am"})
+		got, asked := machine.Allocate(now, s.attempt(app), &rm.AllocateRequest{Asks: []rm.Ask{
+			{Priority: 1, ResourceName: "*", Resource: creel.NewResource(256, 1), Count: n},
+		}})
+		if err = errors.Join(begun, asked, err); err != nil || int32(len(got.Granted)) != n {
+			s.t.Errorf("%d of %d containers at %s: %v", len(got.Granted), n, m.ID, err)
+		}
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// end has the UAM finish, as one that is given back does.
+func (s *overTwo) end() {
+	s.t.Helper()
+	if err := s.other.D.Turn(s.t.Context(), func(machine *rm.Machine, now time.Time) {
+		if _, err := machine.FinishAM(now, &rm.FinishAM{
+			Attempt: s.attempt(s.uam), Status: creel.FinalSucceeded,
+		}); err != nil {
+			s.t.Error(err)
+		}
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Until("the UAM has ended", func() bool {
+		v, _ := s.other.App(s.t.Context(), s.uam)
+		return v.State.Ended()
+	})
+}
+
+// listed returns an application's name and containers as the router's list by REST says, "" of none.
+func (s *overTwo) listed(query string) (name string, containers int) {
+	s.t.Helper()
+	list := call(s.t, s.Routers[0].Web, "GET", base+"/apps"+asAlice+query, "")
+	if list.status != 200 {
+		s.t.Fatalf("%s: %d %s", query, list.status, list.body)
+	}
+	apps, _ := at(s.t, list.body, "apps").(map[string]any)
+	rows, _ := apps["app"].([]any)
+	if len(rows) == 0 {
+		return "", 0
+	}
+	row := rows[0].(map[string]any)
+	if len(rows) > 1 || row["id"] != s.app.String() {
+		s.t.Errorf("%s: %s", query, list.body)
+	}
+	n, _ := row["runningContainers"].(float64)
+	return row["name"].(string), int(n)
+}
+
+// listedByRPC is listed by RPC.
+func (s *overTwo) listedByRPC(req *pb.GetApplicationsRequestProto) (name string, containers int) {
+	s.t.Helper()
+	list, err := s.As(s.Routers[0], "alice").GetApplications(s.t.Context(), req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(list.GetApplications()) == 0 {
+		return "", 0
+	}
+	a := list.GetApplications()[0]
+	if len(list.GetApplications()) > 1 || pb.ToApplicationID(a.GetApplicationId()) != s.app {
+		s.t.Errorf("%v: %v", req, list)
+	}
+	return a.GetName(), int(a.GetAppResource_Usage().GetNumUsedContainers())
+}
+
+type stateProto = pb.YarnApplicationStateProto
+
+// While an application and its UAM run, its report and the list of applications under every filter
+// say the same by both protocols; and nothing calls the UAM an application.
+func TestAnApplicationIsOneThing(t *testing.T) {
+	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
+		t.Run(name, func(t *testing.T) {
+			s := startOverTwo(t, ownID)
+			const all = 2 + 4
+			for _, query := range []string{
+				"", "&states=RUNNING", "&name=spread", "&limit=1", "&user=alice", "&finalStatus=UNDEFINED",
+				"&startedTimeBegin=1", "&queue=default", "&applicationTypes=TEST",
+			} {
+				if name, n := s.listed(query); name != "spread" || n != all {
+					t.Errorf("REST list %s: %q with %d containers", query, name, n)
+				}
+			}
+			for _, query := range []string{
+				"&name=" + creel.UAMName(s.home.ID), "&states=FINISHED", "&finalStatus=SUCCEEDED", "&user=bob",
+			} {
+				if name, n := s.listed(query); name != "" {
+					t.Errorf("REST list %s: %q with %d containers", query, name, n)
+				}
+			}
+			for _, req := range []*pb.GetApplicationsRequestProto{
+				{},
+				{ApplicationStates: []stateProto{pb.YarnApplicationStateProto_RUNNING}},
+				{Name: proto.String("spread")},
+				{Limit: proto.Int64(1)},
+				{Users: []string{"alice"}},
+				{StartBegin: proto.Int64(1)},
+			} {
+				if name, n := s.listedByRPC(req); name != "spread" || n != all {
+					t.Errorf("RPC list {%v}: %q with %d containers", req, name, n)
+				}
+			}
+			for _, req := range []*pb.GetApplicationsRequestProto{
+				{Name: proto.String(creel.UAMName(s.home.ID))},
+				{ApplicationStates: []stateProto{pb.YarnApplicationStateProto_FINISHED}},
+				{Users: []string{"bob"}},
+			} {
+				if name, n := s.listedByRPC(req); name != "" {
+					t.Errorf("RPC list {%v}: %q with %d containers", req, name, n)
+				}
+			}
+			s.reports(all)
+			s.counts(1, 0)
+		})
+	}
+}
+
+// reports expects so many containers in the application's report, by both protocols and as XML.
+func (s *overTwo) reports(want int) {
+	s.t.Helper()
+	path := base + "/apps/" + s.app.String() + asAlice
+	r := call(s.t, s.Routers[0].Web, "GET", path, "")
+	row, _ := at(s.t, r.body, "app").(map[string]any)
+	if n, _ := row["runningContainers"].(float64); int(n) != want || row["name"] != "spread" {
+		s.t.Errorf("the report by REST has not %d containers: %s", want, r.body)
+	}
+	xml := call(s.t, s.Routers[0].Web, "GET", path, "", "Accept", "application/xml")
+	if !strings.Contains(xml.body, fmt.Sprintf("<runningContainers>%d</runningContainers>", want)) {
+		s.t.Errorf("the report as XML has not %d containers: %s", want, xml.body)
+	}
+	got, err := s.As(s.Routers[0], "alice").GetApplicationReport(s.t.Context(),
+		&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(s.app)})
+	report := got.GetApplicationReport()
+	if n := report.GetAppResource_Usage().GetNumUsedContainers(); err != nil || int(n) != want || report.GetName() != "spread" {
+		s.t.Errorf("the report by RPC has not %d containers: %v, %v", want, report, err)
+	}
+}
+
+// counts expects of so many applications that they run, and have finished, in the statistics and in what the
+// queue is said to have.
+func (s *overTwo) counts(running, finished int) {
+	s.t.Helper()
+	stats := call(s.t, s.Routers[0].Web, "GET", base+"/appstatistics"+asAlice+"&states=RUNNING,FINISHED", "")
+	for i, want := range []int{running, finished} {
+		item, _ := at(s.t, stats.body, "appStatInfo", "statItem").([]any)[i].(map[string]any)
+		if n, _ := item["count"].(float64); int(n) != want {
+			s.t.Errorf("%v are %d: %s", item["state"], want, stats.body)
+		}
+	}
+	q, err := s.As(s.Routers[0], "alice").GetQueueInfo(s.t.Context(), &pb.GetQueueInfoRequestProto{
+		QueueName: proto.String("default"), IncludeApplications: proto.Bool(true),
+	})
+	if apps := q.GetQueueInfo().GetApplications(); err != nil || len(apps) != 1 ||
+		pb.ToApplicationID(apps[0].GetApplicationId()) != s.app || apps[0].GetName() != "spread" {
+		s.t.Errorf("the queue's applications: %v, %v", apps, err)
+	}
+}
+
+// An application whose UAM was given back runs: no list of those that have ended has it.
+func TestAnApplicationDoesNotEndWithItsUAM(t *testing.T) {
+	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
+		t.Run(name, func(t *testing.T) {
+			s := startOverTwo(t, ownID)
+			s.end()
+			for _, query := range []string{"&states=FINISHED", "&state=FINISHED", "&finalStatus=SUCCEEDED", "&finishedTimeBegin=1"} {
+				if name, _ := s.listed(query); name != "" {
+					t.Errorf("REST list %s has %q", query, name)
+				}
+			}
+			if name, _ := s.listedByRPC(&pb.GetApplicationsRequestProto{
+				ApplicationStates: []stateProto{pb.YarnApplicationStateProto_FINISHED},
+			}); name != "" {
+				t.Errorf("the RPC list of those that have finished has %q", name)
+			}
+			if name, n := s.listed("&states=RUNNING"); name != "spread" || n != 2 {
+				t.Errorf("the list of those that run has %q with %d containers", name, n)
+			}
+			s.counts(1, 0)
+		})
+	}
+}
+
+// While the home of an application is away, its UAM is no application either.
+func TestAUAMIsNoApplicationWhileItsHomeIsAway(t *testing.T) {
+	s := startOverTwo(t, false)
+	s.home.Cut()
+	s.Until("home is missed", func() bool {
+		list := call(t, s.Routers[0].Web, "GET", base+"/apps"+asAlice, "")
+		return list.head.Get("X-Partial-Result") == "true"
+	})
+	if name, n := s.listed(""); name != "" {
+		t.Errorf("the REST list has %q with %d containers", name, n)
+	}
+	if name, n := s.listedByRPC(&pb.GetApplicationsRequestProto{}); name != "" {
+		t.Errorf("the RPC list has %q with %d containers", name, n)
+	}
+}
