@@ -77,5 +77,13 @@ func (j *Joining) Done(s Step, epoch int64, err error) {
 	}
 }
 
+// Runs tells the software behind the addresses. Where that is another than was registered, the
+// member is to register again.
+func (j *Joining) Runs(version string) {
+	if j.Member.Version != version {
+		j.Member.Version, j.registered = version, false
+	}
+}
+
 // Forgotten tells that the store does not know the member: it is to register again.
 func (j *Joining) Forgotten() { j.registered = false }

@@ -42,8 +42,8 @@ type Member struct {
 	// Zero means DefaultLease.
 	Lease time.Duration `json:"lease,omitempty"`
 
-	// Version is the software behind the addresses, for people ("creel 1.0",
-	// "hadoop 3.4.2").
+	// Version is the software behind the addresses ("creel 1.0", "hadoop-3.4.2"). Of Hadoop's it
+	// says what a member has; see ByAgent and HadoopRelease.
 	Version string `json:"version,omitempty"`
 
 	// Signature is that of the fields above under the cluster's secret, see
@@ -176,10 +176,3 @@ func (s State) Hadoop() string {
 
 // Alive reports whether the member's lease holds.
 func (s State) Alive() bool { return s == StateActive || s == StateDraining }
-
-// HadoopVersion is what an agent that speaks for a Hadoop ResourceManager gives as the
-// Version of its member.
-const HadoopVersion = "hadoop"
-
-// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's.
-func (m *Member) ByAgent() bool { return strings.HasPrefix(m.Version, HadoopVersion) }

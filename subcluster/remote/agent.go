@@ -37,6 +37,9 @@ type Agent struct {
 	// Changed, if given, is asked between heartbeats whether what the last one said is so far
 	// from what is now that the next is not to wait for its time.
 	Changed func(ctx context.Context) bool
+	// Version, if given, is the software of the ResourceManager as the last Probe found it; the
+	// member registers again where that is another. It replaces the Member's.
+	Version func() string
 	Logger  *slog.Logger // nil: silent
 	// Previous is the epoch of the process whose successor this one is, 0 if it
 	// knows of none; Keep makes the new one durable before it is used (nil: it is
@@ -132,6 +135,9 @@ func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Joining, timeout t
 	load, err := a.Probe(ctx)
 	if err != nil {
 		return fmt.Errorf("its ResourceManager does not serve: %w", err)
+	}
+	if a.Version != nil {
+		is.Runs(a.Version())
 	}
 	for {
 		s := is.Next(load)

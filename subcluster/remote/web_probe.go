@@ -5,6 +5,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,8 +18,8 @@ import (
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
-// queuesEvery is how often a Hadoop ResourceManager is asked for its scheduler's
-// document, which costs it more than its metrics.
+// queuesEvery is how often a Hadoop ResourceManager is asked which release it is, and for its
+// scheduler's document, which costs it more than its metrics.
 const queuesEvery = 5 * time.Second
 
 // WebMember reads any ResourceManager by its REST server: what a ResourceManager of
@@ -36,7 +37,8 @@ type WebMember struct {
 
 	queues  []subcluster.QueueLoad
 	labels  subcluster.Labels
-	asked   time.Time // for the two
+	release string    // of Hadoop; "" while it is not known
+	asked   time.Time // for the three; zero: at the next Probe
 	trouble string
 }
 
@@ -90,12 +92,16 @@ func (w *WebPort) get(ctx context.Context, path string, most int) ([]byte, error
 	return body, nil
 }
 
-// Probe is a Probe: its cluster metrics, and the queues as they were a few seconds
-// ago at most. A scheduler whose document is not understood has no queues; that is
-// said once.
+// Version is the Version of its member, as the last Probe found it.
+func (w *WebMember) Version() string { return subcluster.VersionOfHadoop(w.release) }
+
+// Probe is a Probe: its cluster metrics, and its release and queues as they were a few
+// seconds ago at most; as they are where it was away. A scheduler whose document is not
+// understood has no queues; that is said once.
 func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	metrics, err := w.Web.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
 	if err != nil {
+		w.asked = time.Time{} // who answers next may be another
 		return nil, err
 	}
 	load, err := subcluster.ParseLoad(metrics)
@@ -104,7 +110,7 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	}
 	if now := time.Now(); now.Sub(w.asked) >= queuesEvery {
 		w.asked = now
-		w.tell(w.readScheduler(ctx))
+		w.tell(errors.Join(w.readRelease(ctx), w.readScheduler(ctx)))
 	}
 	load.Queues, load.Labels = slices.Clone(w.queues), w.labels
 	for i := range load.Queues {
@@ -151,9 +157,28 @@ func (w *WebMember) tell(err error) {
 		now = err.Error()
 	}
 	if now != "" && now != w.trouble && w.Log != nil {
-		w.Log.Warn("the ResourceManager's queues and labels are as they were", "error", now)
+		w.Log.Warn("the ResourceManager's release, queues or labels are as they were", "error", now)
 	}
 	w.trouble = now
+}
+
+// readRelease reads which release of Hadoop it is. A standby answers for itself here, and is
+// not heard: of a pair that is being upgraded it may be of another.
+func (w *WebMember) readRelease(ctx context.Context) error {
+	body, err := w.Web.get(ctx, "/ws/v1/cluster/info", 1<<20)
+	if err != nil {
+		return err
+	}
+	var doc struct {
+		ClusterInfo struct{ HAState, ResourceManagerVersion string }
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return unreadableDocument("description of itself", err)
+	}
+	if doc.ClusterInfo.HAState != "STANDBY" {
+		w.release = doc.ClusterInfo.ResourceManagerVersion
+	}
+	return nil
 }
 
 // readScheduler reads its queues and labels. What cannot be read stays as it was.

@@ -132,6 +132,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	agent := &remote.Agent{
 		Store:    store,
 		Probe:    member.Probe,
+		Version:  member.Version,
 		Every:    c.Heartbeat,
 		Logger:   c.Log,
 		Member:   c.Member,

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"regexp"
+	"strings"
+)
+
+// HadoopVersion is what the Version of a member begins with whose ResourceManager is Hadoop's: an
+// agent speaks for it. The release follows after a dash where the ResourceManager tells it
+// ("hadoop-3.3.6"). Agents of before gave no release.
+const HadoopVersion = "hadoop"
+
+// release is what a release is written as, those of vendors too ("3.3.6-amzn-3").
+var release = regexp.MustCompile(`^[0-9][0-9A-Za-z.+_-]{0,63}$`)
+
+// VersionOfHadoop is the Version of a member whose ResourceManager is of a release of Hadoop's.
+// What is no release is left out.
+func VersionOfHadoop(of string) string {
+	if !release.MatchString(of) {
+		return HadoopVersion
+	}
+	return HadoopVersion + "-" + of
+}
+
+// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's.
+func (m *Member) ByAgent() bool { return strings.HasPrefix(m.Version, HadoopVersion) }
+
+// HadoopRelease is the release of the member's Hadoop ResourceManager, "" where it is not known
+// or the ResourceManager is creel's.
+func (m *Member) HadoopRelease() string {
+	of, ok := strings.CutPrefix(m.Version, HadoopVersion+"-")
+	if !ok {
+		return ""
+	}
+	return of
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// An agent publishes the release that its ResourceManager tells: from the first registration
+// on, and again when a restart brought another.
+func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
+	var info atomic.Value
+	var away atomic.Bool
+	set := func(state, release string) {
+		info.Store(`{"clusterInfo":{"startedOn":1,"haState":"` + state + `","resourceManagerVersion":"` + release + `"}}`)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case away.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/ws/v1/cluster/metrics":
+			w.Write([]byte(`{"clusterMetrics":{"activeNodes":3}}`))
+		case r.URL.Path == "/ws/v1/cluster/info" && info.Load() != "":
+			w.Write([]byte(info.Load().(string)))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	w := &WebMember{Web: NewWebPort(s.Listener.Addr().String())}
+	store := &versions{}
+	agent := &Agent{Member: subcluster.Member{ID: "sc-1", Version: subcluster.HadoopVersion}, Store: store, Probe: w.Probe,
+		Version: w.Version}
+	is := &subcluster.Joining{Member: agent.Member}
+	heartbeat := func() {
+		t.Helper()
+		if err := agent.heartbeat(t.Context(), is, 0); (err != nil) != away.Load() {
+			t.Fatal(err)
+		}
+	}
+	restart := func(state, release string) {
+		away.Store(true)
+		heartbeat()
+		away.Store(false)
+		set(state, release)
+		heartbeat()
+	}
+	set("ACTIVE", "3.3.6")
+	heartbeat()
+	heartbeat()
+	restart("ACTIVE", "3.3.6")  // of the same release
+	restart("STANDBY", "3.4.0") // a standby's own word
+	restart("ACTIVE", "3.4.2")  // upgraded
+	set("ACTIVE", "3.4.3")      // so quickly that no probe failed
+	w.asked = w.asked.Add(-queuesEvery)
+	heartbeat()
+	restart("ACTIVE", "../../x") // no release
+	if want := []string{"hadoop-3.3.6", "hadoop-3.4.2", "hadoop-3.4.3", "hadoop"}; !slices.Equal(store.registered, want) {
+		t.Errorf("it registered as %q, want %q", store.registered, want)
+	}
+	if store.heartbeats != 7 {
+		t.Errorf("%d heartbeats", store.heartbeats)
+	}
+	// One that does not say it is Hadoop's all the same, as agents of before had it.
+	silent := &WebMember{Web: NewWebPort(s.Listener.Addr().String())}
+	info.Store("")
+	if _, err := silent.Probe(t.Context()); err != nil || silent.Version() != subcluster.HadoopVersion {
+		t.Errorf("%q, %v", silent.Version(), err)
+	}
+}
+
+// versions is a store that keeps as what a member registered.
+type versions struct {
+	registered []string
+	heartbeats int
+}
+
+func (*versions) NextEpoch(context.Context, creel.SubclusterID, int64, bool) (int64, error) {
+	return 7, nil
+}
+
+func (v *versions) Register(_ context.Context, m subcluster.Member) error {
+	v.registered = append(v.registered, m.Version)
+	return nil
+}
+
+func (v *versions) Heartbeat(context.Context, subcluster.Heartbeat) error { v.heartbeats++; return nil }
+
+func (*versions) Deregister(context.Context, creel.SubclusterID, int64) error { return nil }
