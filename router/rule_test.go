@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/merging.md")
@@ -69,7 +70,7 @@ func TestRulesReferToWhatExists(t *testing.T) {
 func TestMergingIsDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# How the answers of several subclusters become one\n\n" +
-		"<!-- Generated from router/documents.go and router/rule_*.go by `go test ./router -update`. -->\n\n" +
+		"<!-- Generated from router/documents.go, router/rule_*.go and subcluster/remote/releases.go by `go test ./router -update`. -->\n\n" +
 		"The router answers as one ResourceManager that has the nodes and applications of all members. " +
 		"Which members a call goes to stands in the first tables; how their answers become one stands field by field in the last.\n\n" +
 		"A field that no table lists is kept from the first member (by id), logged once and counted in " +
@@ -83,6 +84,13 @@ func TestMergingIsDocumented(t *testing.T) {
 			fmt.Fprintf(&b, "\n## %s\n\n| call | goes to | merged as | |\n| --- | --- | --- | --- |\n", protocol)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Route, d.Type, d.Note)
+	}
+	b.WriteString("\n## What older releases of Hadoop lack\n\nThe agent of a Hadoop ResourceManager publishes its release. " +
+		"What a release of Apache's before that in the table does not have is not asked of such a member: of a merged answer it is named in " +
+		"`X-Missing-SubClusters`, and where no member has it the answer is 404 (by RPC that the feature is not enabled), each with the release. " +
+		"All else is asked of every member.\n\n| protocol | call | since |\n| --- | --- | --- |\n")
+	for _, s := range remote.Releases {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", s.Protocol, s.Name, s.Release)
 	}
 	b.WriteString("\n## Fields\n\nA mean by member size is weighted by the members' memory. " +
 		"In a sum, the largest number of 32 or 64 bits is \"no limit\" and stays that. " +

@@ -123,6 +123,9 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 		"amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
 	return func(ctx context.Context, who string) []router.Part[[]*AppRow] {
 		return server.Ask(ctx, s, func(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
+			if m.ByAgent() {
+				return readList(ctx, m, yarns+"&"+who, "apps", "app", appRow)
+			}
 			head := http.Header{"Accept": {"application/json"}}
 			doc, _, err := m.Web(ctx, remote.List, http.MethodGet, "/api/v1/apps?"+who, "", head, nil)
 			var refused *remote.StatusError

@@ -26,8 +26,8 @@ import (
 // The applications of all members are one list for all who look at it. The router asks the
 // members for it in its own name: it is told all of each application, and who may view
 // it; and it is told what changed since it asked last. So a look costs members nothing,
-// whoever looks. A member that tells no changes (Hadoop's, or one to which this router is no
-// router) is told of viewer by viewer, and then so are all.
+// whoever looks. Beside a member that tells no changes (Hadoop's, which is not asked, or one to
+// which this router is no router) all are listed viewer by viewer.
 
 // feed is what is kept of each member between two rounds.
 type feed struct {
@@ -54,11 +54,15 @@ const unfed = time.Minute
 // errNoChanges: the member tells no changes.
 var errNoChanges = errors.New("it does not tell what changes of its applications")
 
-// usable reports whether all members told changes the last time.
+// usable reports whether all members tell changes: none is Hadoop's, and each told them the
+// last time.
 func (f *feed) usable() bool {
+	if f.user == "" || !f.allows || f.server.AsksHadoop() {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.user != "" && f.allows && time.Since(f.without) > unfed
+	return time.Since(f.without) > unfed
 }
 
 // ask brings what is kept of each member up to date.
@@ -81,6 +85,9 @@ func (f *feed) ask(ctx context.Context, _ string) []router.Part[[]*AppRow] {
 
 // member asks one. Its part is its own until the next round: rows are never written to.
 func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
+	if m.ByAgent() {
+		return nil, errNoChanges
+	}
 	f.mu.Lock()
 	if f.members == nil {
 		f.members = map[creel.SubclusterID]*fed{}

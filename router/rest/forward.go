@@ -528,7 +528,8 @@ func askEach[T any](
 }
 
 // partial tells in headers who is missing; false means that nobody answered
-// and an error has been written: the first refusal, if there is one.
+// and an error has been written: the first refusal, if there is one, or that no member's
+// release has the call.
 func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
 	present, missing := router.Present(parts)
 	if len(missing) > 0 {
@@ -544,6 +545,10 @@ func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[
 			fail(w, r, refused)
 			return false
 		}
+	}
+	if err, ok := server.InNoRelease(parts); ok {
+		fail(w, r, err)
+		return false
 	}
 	fail(
 		w,

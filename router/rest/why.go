@@ -222,9 +222,8 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	return out, nil
 }
 
-// standing asks one member. One that does not know our document (Hadoop's) is
-// asked for its report: what it says of an application that waits are its
-// diagnostics.
+// standing asks one member. One that does not have our document (Hadoop's is not asked for
+// it) is asked for its report: what it says of an application that waits are its diagnostics.
 func (h *Handler) standing(
 	ctx context.Context,
 	r *http.Request,
@@ -238,16 +237,12 @@ func (h *Handler) standing(
 		}
 		return q.at(ctx, m)
 	}
-	said, err := get("/api/v1/apps/" + app.String() + "/why")
-	if err == nil {
-		var at subcluster.AppWait
-		if err := json.Unmarshal(said.body, &at); err == nil && at.Application == app {
-			return &at, nil
+	if !m.ByAgent() {
+		if at, err := ownStanding(app, get); at != nil || err != nil {
+			return at, err
 		}
-	} else if !notFound(err) {
-		return nil, err
 	}
-	said, err = get(base + "/apps/" + app.String())
+	said, err := get(base + "/apps/" + app.String())
 	if err != nil {
 		return nil, err
 	}
@@ -270,6 +265,22 @@ func (h *Handler) standing(
 		at.Wait = &subcluster.Wait{Code: subcluster.CodeDiagnostics, Queue: at.Queue, Text: a.Diagnostics}
 	}
 	return at, nil
+}
+
+// ownStanding is what our document says; nil of a member that does not have it.
+func ownStanding(app creel.ApplicationID, get func(path string) (reply, error)) (*subcluster.AppWait, error) {
+	said, err := get("/api/v1/apps/" + app.String() + "/why")
+	switch {
+	case notFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var at subcluster.AppWait
+	if err := json.Unmarshal(said.body, &at); err != nil || at.Application != app {
+		return nil, nil
+	}
+	return &at, nil
 }
 
 func tries(out router.Outcome) []TryDoc {

@@ -96,6 +96,8 @@ func askAll[V any](
 	for _, p := range parts {
 		switch {
 		case p.Err == nil, errors.Is(p.Err, server.ErrLost):
+		case errors.Is(p.Err, remote.ErrNotInRelease):
+			// It was not asked. That is the answer where it holds for all.
 		case errors.Is(p.Err, creel.ErrUnavailable):
 			silent = append(silent, router.Missing{Member: p.Member, Reason: p.Err.Error()})
 		case refusal == nil:
@@ -115,6 +117,9 @@ func askAll[V any](
 		return parts, nil
 	case refusal != nil:
 		return nil, refusal
+	}
+	if err, ok := server.InNoRelease(parts); ok {
+		return nil, err
 	}
 	return nil, missingError(method, router.MissingText(missing))
 }

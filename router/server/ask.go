@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,36 @@ func Ask[T any](
 	return parts
 }
 
+// AsksHadoop reports whether a question to every member goes to one whose ResourceManager is
+// Hadoop's.
+func (s *Server) AsksHadoop() bool {
+	view := s.View()
+	for i := 0; view != nil && i < len(view.Members); i++ {
+		m := &view.Members[i]
+		if m.State != subcluster.StateDeregistered && m.State != subcluster.StateLost && m.ByAgent() {
+			return true
+		}
+	}
+	return false
+}
+
+// InNoRelease reports whether no member was asked since no release of theirs has the call, and
+// returns what to say of it.
+func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
+	for _, p := range parts {
+		if !errors.Is(p.Err, remote.ErrNotInRelease) {
+			return nil, false
+		}
+	}
+	if len(parts) == 0 {
+		return nil, false
+	}
+	return parts[0].Err, true
+}
+
 // Any asks members one after another, in random order, until one answers:
-// for questions that each can answer for all. A refusal is an answer.
+// for questions that each can answer for all. A refusal is an answer, but for that of a
+// member whose release does not have the call.
 func Any[T any](
 	ctx context.Context,
 	s *Server,
@@ -83,11 +112,15 @@ func Any[T any](
 	var err error
 	for _, id := range ids {
 		status, _ := view.Member(id)
-		var v T
-		v, err = call(ctx, s.conf.Pool.Member(status))
+		v, e := call(ctx, s.conf.Pool.Member(status))
 		var silent *remote.Unavailable
-		if err == nil || !errors.As(err, &silent) {
-			return v, err
+		switch {
+		case errors.Is(e, remote.ErrNotInRelease):
+			err = cmp.Or(err, e) // one that has it may be silent
+		case errors.As(e, &silent):
+			err = e
+		default:
+			return v, e
 		}
 	}
 	return none, err

@@ -110,21 +110,23 @@ func (p *Pool) Close() error {
 }
 
 // Member is the client of one subcluster at the addresses given. It is made
-// anew when those change; its breakers then start closed.
+// anew when those change, or the software behind them; its breakers then start closed.
 func (p *Pool) Member(m *subcluster.Status) *Member {
 	p.mu.RLock()
 	known := p.members[m.ID]
 	p.mu.RUnlock()
-	if known != nil && known.addresses == m.Addresses {
+	if known.is(m) {
 		return known
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known = p.members[m.ID]; known != nil && known.addresses == m.Addresses {
+	if known = p.members[m.ID]; known.is(m) {
 		return known
 	}
 	made := &Member{
 		ID: m.ID, pool: p, addresses: m.Addresses,
+		version: m.Version, byAgent: m.ByAgent(),
+		release: m.HadoopRelease(), lacks: lackedBy(m.HadoopRelease()),
 		client: port{"client", failover.Hosts(m.Addresses.Client)},
 		admin:  port{"admin", failover.Hosts(m.Addresses.Admin)},
 		web:    port{"web", failover.Hosts(m.Addresses.Web)},
@@ -185,6 +187,10 @@ type Member struct {
 	ID        creel.SubclusterID
 	pool      *Pool
 	addresses subcluster.Addresses
+	version   string
+	byAgent   bool
+	release   string  // of its Hadoop, "" if not known
+	lacks     []Since // what that release does not have
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
 
 	// the last call waited for its whole deadline: the member takes calls and stands still
@@ -196,6 +202,15 @@ type Member struct {
 	peers     sync.Map // peerKey to *hrpc.Peer: of those who called lately
 	peersKept atomic.Int32
 }
+
+// is reports whether a client, if there is one, is of a member as it is now.
+func (m *Member) is(now *subcluster.Status) bool {
+	return m != nil && m.addresses == now.Addresses && m.version == now.Version
+}
+
+// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's, and has
+// none of creel's own documents.
+func (m *Member) ByAgent() bool { return m.byAgent }
 
 // port is one of a member's, on one host or on those of an HA pair.
 type port struct {
@@ -309,18 +324,25 @@ func (p *Pool) Login(user string) hrpc.Login {
 }
 
 // Client calls the client port by RPC with encoded messages, so that fields
-// unknown here survive. user is whom the call is for.
+// unknown here survive. user is whom the call is for. What the member's release does not have
+// is not called: the error is of kind ErrNotInRelease.
 func (m *Member) Client(
 	ctx context.Context,
 	kind Kind,
 	user, method string,
 	request []byte,
 ) (response []byte, err error) {
+	if err := m.lacking("RPC", method); err != nil {
+		return nil, err
+	}
 	return m.call(ctx, kind, &m.client, clientProtocol, user, method, request)
 }
 
 // Admin calls the admin port by RPC with encoded messages.
 func (m *Member) Admin(ctx context.Context, user, method string, request []byte) (response []byte, err error) {
+	if err := m.lacking("RPC admin", method); err != nil {
+		return nil, err
+	}
 	return m.call(ctx, Write, &m.admin, adminProtocol, user, method, request)
 }
 

@@ -55,7 +55,8 @@ func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 
 // Web calls the member's REST server. path starts with a slash and holds the
 // query. The answer is read whole. Codes of 300 and above come as *StatusError, but for 304
-// (Not Modified), which answers an If-None-Match.
+// (Not Modified), which answers an If-None-Match. What the member's release does not have is
+// not called: the error is of kind ErrNotInRelease.
 func (m *Member) Web(
 	ctx context.Context,
 	kind Kind,
@@ -63,6 +64,9 @@ func (m *Member) Web(
 	header http.Header,
 	body []byte,
 ) (answer []byte, head http.Header, err error) {
+	if err := m.lackingPath(method, path); err != nil {
+		return nil, nil, err
+	}
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
 		if len(m.web.hosts) == 0 {
 			return m.without("web")

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Of members that each can answer for all, one whose release does not have the call is passed
+// over. It is the answer where all are so; where one is silent, that may have it.
+func TestAnyPassesOverWhoLacksTheCall(t *testing.T) {
+	members := make([]subcluster.Status, 3)
+	for i, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
+		members[i] = subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateActive}
+	}
+	view := subcluster.NewView(time.Now(), members, nil)
+	pool := remote.NewPool(remote.Config{User: "creel"})
+	t.Cleanup(func() { pool.Close() })
+	s := New(Config{View: func() *subcluster.View { return view }, Pool: pool})
+	lacks := &creel.Error{Kind: remote.ErrNotInRelease}
+	for name, c := range map[string]struct {
+		answers map[creel.SubclusterID]error
+		want    error
+	}{
+		"one has it":    {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks}, nil},
+		"nobody has it": {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks, "sc-c": lacks}, remote.ErrNotInRelease},
+		"one is silent": {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks,
+			"sc-c": &remote.Unavailable{Err: errors.New("silent")}}, creel.ErrUnavailable},
+	} {
+		for range 10 { // the order is random
+			_, err := Any(t.Context(), s, func(_ context.Context, m *remote.Member) (int, error) { return 0, c.answers[m.ID] })
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// ErrNotInRelease is the kind of the error in place of a call that the release of a member's
+// ResourceManager does not have.
+var ErrNotInRelease = fmt.Errorf("not in the member's release: %w", creel.ErrNotEnabled)
+
+// Since is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are
+// those of router.Documents: a REST path is below /ws/v1/cluster.
+type Since struct{ Protocol, Name, Release string }
+
+// Releases are the calls that a ResourceManager of Hadoop's may lack, as the classes of its
+// releases 3.1.4, 3.2.0, 3.2.4, 3.3.0, 3.3.6, 3.4.0 and 3.4.2 show. What is not here is asked of
+// every member: all of these have it, or it was given to older ones later (the version, format and
+// validation of scheduler-conf).
+var Releases = []Since{
+	{"REST", "GET /get-rm-node-labels", "3.4.0"},
+	{"REST", "GET /scheduler-overview", "3.4.0"},
+	{"REST", "GET /scheduler/bulk-activities", "3.4.0"},
+	{"REST", "GET /scheduler/app-activities/{appid}", "3.3.0"},
+	{"REST", "POST /nodes/{nodeId}/resource", "3.3.0"},
+	{"REST", "POST /containers/{containerid}/signal/{command}", "3.3.0"},
+	{"RPC", "getClusterNodeAttributes", "3.2.0"},
+	{"RPC", "getAttributesToNodes", "3.2.0"},
+	{"RPC", "getNodesToAttributes", "3.2.0"},
+	{"RPC admin", "mapAttributesToNodes", "3.2.0"},
+}
+
+// apaches are releases of Apache's. Vendors give theirs, whose numbers are longer, what Apache
+// has later: of those nobody knows what they lack.
+var apaches = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$`)
+
+// lackedBy is what a release lacks; nothing of one that is not Apache's.
+func lackedBy(release string) (lacks []Since) {
+	if !apaches.MatchString(release) {
+		return nil
+	}
+	for _, s := range Releases {
+		if slices.Compare(numbers(release), numbers(s.Release)) < 0 {
+			lacks = append(lacks, s)
+		}
+	}
+	return lacks
+}
+
+func numbers(release string) (all []int) {
+	for part := range strings.SplitSeq(release, ".") {
+		n, _ := strconv.Atoi(part) // a release of Apache's has numbers alone
+		all = append(all, n)
+	}
+	return all
+}
+
+// lacking is an error where the member's release does not have a call by RPC.
+func (m *Member) lacking(protocol, method string) error {
+	for i := range m.lacks {
+		if s := &m.lacks[i]; s.Protocol == protocol && s.Name == method {
+			return m.notInRelease(s)
+		}
+	}
+	return nil
+}
+
+// webBase is what the paths of REST calls are below.
+const webBase = "/ws/v1/cluster"
+
+// lackingPath is an error where the member's release does not have a call by REST.
+func (m *Member) lackingPath(method, path string) error {
+	if len(m.lacks) == 0 {
+		return nil
+	}
+	path, _, _ = strings.Cut(path, "?")
+	path, ok := strings.CutPrefix(path, webBase)
+	for i := range m.lacks {
+		if s := &m.lacks[i]; ok && s.Protocol == "REST" && isCall(s.Name, method+" "+path) {
+			return m.notInRelease(s)
+		}
+	}
+	return nil
+}
+
+// isCall reports whether a call is one of those that a name stands for, in which {x} is any
+// segment.
+func isCall(name, call string) bool {
+	segments := strings.Split(call, "/")
+	for part := range strings.SplitSeq(name, "/") {
+		if len(segments) == 0 || part != segments[0] && !strings.HasPrefix(part, "{") {
+			return false
+		}
+		segments = segments[1:]
+	}
+	return len(segments) == 0
+}
+
+func (m *Member) notInRelease(s *Since) error {
+	return &creel.Error{
+		Kind: ErrNotInRelease,
+		What: s.Name + " is not in Hadoop " + m.release,
+		Why:  fmt.Sprintf("subcluster %s runs that release, and it is there from %s on", m.ID, s.Release),
+		Try:  "ask another subcluster, or upgrade that one's ResourceManager",
+	}
+}
