@@ -269,8 +269,14 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 // for it; the node and its proxy are the caller's. It recovers from files when it is restarted.
 func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
 	t.Helper()
+	return f.startHadoopOf(t, hadoop.V342, number)
+}
+
+// startHadoopOf is StartHadoop of a release.
+func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int) *Subcluster {
+	t.Helper()
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
-	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Name: "rm-" + s.ID, Conf: hadoop.Conf{
+	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Version: v, Name: "rm-" + s.ID, Conf: hadoop.Conf{
 		// Container ids must differ over the federation, and Hadoop heeds the
 		// epoch only where it recovers.
 		"yarn.resourcemanager.epoch":                                       strconv.Itoa(number * 1000),

@@ -3,6 +3,7 @@
 package hadoop
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ type Daemon struct {
 	Conf    Conf
 	ConfDir string
 	command process.Command
+	args    func(Version) []string
 	ready   string
 }
 
@@ -50,12 +52,19 @@ func heap(mb, standard int) string {
 
 func launch(t testing.TB, name, dir string, conf Conf, flags []string, class, ready string) *Daemon {
 	t.Helper()
+	return launchOf(t, V342, name, dir, conf, flags, class, ready)
+}
+
+// launchOf is launch of a release.
+func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []string, class, ready string) *Daemon {
+	t.Helper()
 	d := &Daemon{Conf: conf, ConfDir: filepath.Join(dir, "conf"), ready: ready}
+	d.args = func(v Version) []string { return jvm(t, v, d.ConfDir, flags, class) }
 	conf.Write(t, d.ConfDir)
 	d.command = process.Command{
 		Name: name,
 		Dir:  dir,
-		Args: jvm(t, V342, d.ConfDir, flags, class),
+		Args: d.args(v),
 		Env:  []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir},
 		// A NodeManager's containers, which have sessions of their own.
 		Sweep: conf["yarn.nodemanager.local-dirs"],
@@ -88,12 +97,20 @@ func (d *Daemon) Restart(t testing.TB) {
 	d.WaitLine(t, d.ready)
 }
 
+// Upgrade starts the daemon again as that of another release.
+func (d *Daemon) Upgrade(t testing.TB, v Version) {
+	t.Helper()
+	d.command.Args = d.args(v)
+	d.Restart(t)
+}
+
 // RM is what a ResourceManager is started with; the zero value will do.
 type RM struct {
-	Name   string // default "rm"
-	HeapMB int    // default 384
-	Conf   Conf   // wins over the defaults
-	NoWait bool   // do not wait for it to become active (a standby, a bad configuration)
+	Version Version // default V342
+	Name    string  // default "rm"
+	HeapMB  int     // default 384
+	Conf    Conf    // wins over the defaults
+	NoWait  bool    // do not wait for it to become active (a standby, a bad configuration)
 }
 
 // ResourceManager is a real one.
@@ -117,7 +134,8 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 	if o.NoWait {
 		ready = ""
 	}
-	d := launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 384), AddOpens}, resourceManager, ready)
+	v, flags := cmp.Or(o.Version, V342), []string{heap(o.HeapMB, 384), AddOpens}
+	d := launchOf(t, v, o.Name, dir, conf, flags, resourceManager, ready)
 	return &ResourceManager{Daemon: d, Addresses: a}
 }
 

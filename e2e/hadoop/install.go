@@ -23,7 +23,7 @@ type Version string
 
 const (
 	V342 Version = "3.4.2" // daemons and clients
-	V336 Version = "3.3.6" // clients only
+	V336 Version = "3.3.6" // clients and the ResourceManager
 )
 
 //go:embed pom.xml pom-336.xml java/*.java python/*.txt

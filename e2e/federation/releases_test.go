@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// released is a document of a router, with what its head says of members that are not in it.
+func released(t *testing.T, web, path string) (code int, body, missing string) {
+	t.Helper()
+	r, err := httpClient.Get("http://" + web + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b), r.Header.Get("X-Missing-SubClusters")
+}
+
+// versionsOf are the versions that a router sees members publish.
+func versionsOf(t *testing.T, web string) map[string]string {
+	t.Helper()
+	var doc struct {
+		Subclusters []struct{ ID, Version string }
+	}
+	if _, err := Call(t, http.MethodGet, web, "/api/v1/subclusters", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, s := range doc.Subclusters {
+		versions[s.ID] = s.Version
+	}
+	return versions
+}
+
+// Members of two releases of Hadoop: each agent publishes its own, the documents that both have
+// are one, and the one that the older has not is the newer's, which the answer says. Upgraded, the
+// older is asked, too.
+func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
+	t.Parallel()
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1"})
+	older := f.startHadoopOf(t, hadoop.V336, 1)
+	newer := f.StartHadoop(t, 2)
+	f.Subclusters = []*Subcluster{older, newer}
+	f.StartRouter(t, 1, nil)
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 2)
+	if v := versionsOf(t, web); v[older.ID] != "hadoop-3.3.6" || v[newer.ID] != "hadoop-3.4.2" {
+		t.Errorf("their versions are %v", v)
+	}
+	id, err := NewApplication(t, web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Submit(t, web, id, "default"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"info", "metrics", "scheduler", "nodes", "apps", "apps/" + id, "get-node-labels"} {
+		code, body, missing := released(t, web, "/ws/v1/cluster/"+path)
+		if code != http.StatusOK || missing != "" || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %d, missing %q: %s", path, code, missing, body)
+		}
+	}
+	for _, path := range []string{"/api/v1/apps", "/api/v1/apps/" + id + "/why"} {
+		if code, body, _ := released(t, web, path); code != http.StatusOK || !strings.Contains(body, id) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	const overview = "/ws/v1/cluster/scheduler-overview"
+	code, body, missing := released(t, web, overview)
+	if code != http.StatusOK || !strings.Contains(body, "Capacity Scheduler") ||
+		!strings.Contains(missing, older.ID+" (GET /scheduler-overview is not in Hadoop 3.3.6") {
+		t.Errorf("%d, missing %q: %s", code, missing, body)
+	}
+	// That the table is right: it answers nothing there when it is asked directly.
+	if code, body, _ := released(t, older.Addresses.Web, overview); code != http.StatusNotFound {
+		t.Errorf("of 3.3.6 itself: %d %s", code, body)
+	}
+	older.Hadoop.Kill()
+	older.Hadoop.Upgrade(t, hadoop.V342)
+	if process.Poll(nil, func() bool {
+		code, body, missing = released(t, web, overview)
+		return versionsOf(t, web)[older.ID] == "hadoop-3.4.2" && code == http.StatusOK && missing == ""
+	}) != nil {
+		t.Errorf("upgraded: %v, %d, missing %q: %s", versionsOf(t, web), code, missing, body)
+	}
+}
