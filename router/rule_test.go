@@ -74,7 +74,7 @@ func TestMergingIsDocumented(t *testing.T) {
 		"The router answers as one ResourceManager that has the nodes and applications of all members. " +
 		"Which members a call goes to stands in the first tables; how their answers become one stands field by field in the last.\n\n" +
 		"A field that no table lists is kept from the first member (by id), logged once and counted in " +
-		"`creel_router_unlisted_fields_total`. A member that did not answer is named in `X-Missing-SubClusters`.\n\n" +
+		"`creel_router_unlisted_fields_total`. A member that did not answer, or refused, is named in `X-Missing-SubClusters`.\n\n" +
 		"Requests of one user for the same REST document that come from one address while the router makes it share the next, which begins when " +
 		"that one is done or after 20 ms: none is answered with what was read before it came.\n")
 	protocol := ""

@@ -1140,7 +1140,7 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.interceptor.allow-partial-result.enable",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether a list by RPC is given without a subcluster that does not answer; false: it is an error that names it. " +
+		Doc: "Whether a list by RPC is given without a subcluster that does not answer, or refuses; false: it is an error that names it. " +
 			"A lost subcluster is left out either way. By REST the list is given, and headers name who is missing.",
 	},
 	{

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
@@ -68,6 +70,10 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	_, missing := router.Present(slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
+		return notHere(p.Err)
+	}))
+	tellMissing(w, missing)
 	const typ = "containers document"
 	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 }

@@ -458,8 +458,7 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
 		_, err := look.at(ctx, m)
-		var refused *remote.StatusError
-		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+		if notHere(err) {
 			return false, nil
 		}
 		return err == nil, err
@@ -527,24 +526,26 @@ func askEach[T any](
 	})
 }
 
-// partial tells in headers who is missing; false means that nobody answered
-// and an error has been written: the first refusal, if there is one, or that no member's
-// release has the call.
-func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
-	present, missing := router.Present(parts)
+// tellMissing names in headers those whose part is missing of an answer.
+func tellMissing(w http.ResponseWriter, missing []router.Missing) {
 	if len(missing) > 0 {
 		w.Header().Set("X-Partial-Result", "true")
 		w.Header().Set("X-Missing-SubClusters", oneLine(router.MissingText(missing)))
 	}
+}
+
+// partial tells in headers who is missing; false means that nobody answered
+// and an error has been written: a refusal, if there is one, or that no member's
+// release has the call.
+func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
+	present, missing := router.Present(parts)
+	tellMissing(w, missing)
 	if len(present) > 0 {
 		return true
 	}
-	for _, p := range parts {
-		var refused *remote.StatusError
-		if errors.As(p.Err, &refused) {
-			fail(w, r, refused)
-			return false
-		}
+	if refused := refusedBy(parts); refused != nil {
+		fail(w, r, refused)
+		return false
 	}
 	if err, ok := server.InNoRelease(parts); ok {
 		fail(w, r, err)
@@ -562,6 +563,24 @@ func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[
 		},
 	)
 	return false
+}
+
+// refusedBy is the first refusal among parts; one that only says that something is not there is
+// the answer where there is no other.
+func refusedBy[T any](parts []router.Part[T]) (first *remote.StatusError) {
+	for _, p := range parts {
+		var refused *remote.StatusError
+		if errors.As(p.Err, &refused) && (first == nil || first.Code == http.StatusNotFound) {
+			first = refused
+		}
+	}
+	return first
+}
+
+// notHere reports whether a member refuses because it has nothing of what is asked about.
+func notHere(err error) bool {
+	var refused *remote.StatusError
+	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
 }
 
 func oneLine(s string) string {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/routertest"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // After a body that it refuses to read, net/http lingers for half a second so
@@ -431,6 +432,49 @@ func TestPartialAnswersSaySo(t *testing.T) {
 	}
 	if got := at(t, call(t, web, "GET", "/api/v1/counts", "").body, "partial").(float64); got < 6 {
 		t.Errorf("%v partial answers counted", got)
+	}
+}
+
+// A member that refuses is named as one that does not answer is, in its own words; one that has
+// nothing of what is asked about is not missing.
+func TestAMemberThatRefusesIsNamed(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
+		if i == 0 {
+			c.Proxies["oozie"] = rmserver.ProxyRule{Hosts: []string{"*"}, Users: []string{"*"}}
+		}
+	}})
+	web := f.Routers[0].Web
+	apps := submitEverywhere(t, f, web)
+	containers := func(home creel.SubclusterID) string {
+		app, err := creel.ParseApplicationID(apps[home])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "/apps/" + apps[home] + "/appattempts/" + creel.AttemptID{Application: app, Attempt: 1}.String() + "/containers"
+	}
+	const missing = "sc-b (subcluster sc-b answered 403: User: oozie is not allowed to impersonate alice"
+	for _, path := range []string{
+		"/apps", "/nodes", "/metrics", "/scheduler", "/info", "/appstatistics", containers("sc-a"),
+	} {
+		r := call(t, web, "GET", base+path+"?user.name=oozie&doAs=alice", "")
+		if got := r.head.Get("X-Missing-SubClusters"); r.status != 200 || r.head.Get("X-Partial-Result") != "true" ||
+			!strings.HasPrefix(got, missing) || strings.Contains(got, "Exception") {
+			t.Errorf("%s: %d, missing %q", path, r.status, got)
+		}
+		r = call(t, web, "GET", base+path+"?user.name=alice", "")
+		if got := r.head.Get("X-Missing-SubClusters"); r.status != 200 || got != "" {
+			t.Errorf("%s where nobody refuses: %d, missing %q", path, r.status, got)
+		}
+	}
+	for _, path := range []string{containers("sc-b"), "/nodes/nowhere:1"} {
+		if r := call(t, web, "GET", base+path+"?user.name=oozie&doAs=alice", ""); r.status != 403 {
+			t.Errorf("%s, which only sc-b can answer: %d %s", path, r.status, r.body)
+		}
+	}
+	f.Member("sc-b").Cut()
+	r := call(t, web, "GET", base+containers("sc-a")+"?user.name=alice", "")
+	if got := r.head.Get("X-Missing-SubClusters"); r.status != 200 || !strings.HasPrefix(got, "sc-b (subcluster sc-b ") {
+		t.Errorf("containers without sc-b: %d, missing %q", r.status, got)
 	}
 }
 

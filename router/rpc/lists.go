@@ -24,12 +24,12 @@ func parse(b []byte, m proto.Message) error {
 	return proto.Unmarshal(b, m)
 }
 
-// ask puts one request to all members and parses their answers. When none
-// answers, the first refusal is the error: an exception every member agrees on
-// is the caller's. A message has no place for who is missing, so an answer without
-// a member that should have given its part is an error of kind
-// creel.ErrIncomplete, unless the router's settings allow it; a member that is
-// lost is not expected to answer (Hadoop's router leaves it out too).
+// ask puts one request to all members and parses their answers. A message has no place for
+// who is missing, so an answer without a member that should have given its part is an error of
+// kind creel.ErrIncomplete that names it, unless the router's settings allow it. A member that
+// refuses gave no part either, unless it says that what is asked about is not there. Where
+// none answers and those that refuse agree, their refusal is the error: it is the caller's. A
+// member that is lost is not expected to answer (Hadoop's router leaves it out too).
 func ask[T any, M interface {
 	*T
 	proto.Message
@@ -78,7 +78,8 @@ func parsed[T any, M interface {
 // sender sends a request to a member and returns its answer.
 type sender func(request []byte) (answer []byte, err error)
 
-// askAll gets from each member what of makes of the answers to what it sends it.
+// askAll gets from each member what of makes of the answers to what it sends it. It returns the
+// parts also with an error.
 func askAll[V any](
 	ctx context.Context,
 	h *Handler,
@@ -91,37 +92,7 @@ func askAll[V any](
 			return m.Client(ctx, kind, user(ctx), method, request)
 		})
 	})
-	var silent []router.Missing
-	var refusal error
-	for _, p := range parts {
-		switch {
-		case p.Err == nil, errors.Is(p.Err, server.ErrLost):
-		case errors.Is(p.Err, remote.ErrNotInRelease):
-			// It was not asked. That is the answer where it holds for all.
-		case errors.Is(p.Err, creel.ErrUnavailable):
-			silent = append(silent, router.Missing{Member: p.Member, Reason: p.Err.Error()})
-		case refusal == nil:
-			refusal = p.Err
-		}
-	}
-	present, missing := router.Present(parts)
-	switch {
-	case len(present) > 0 && len(silent) > 0 && !h.server.GivesParts():
-		return nil, &creel.Error{
-			Kind: creel.ErrIncomplete,
-			What: method + " has no answer of every subcluster",
-			Why:  "missing: " + router.MissingText(silent),
-			Try:  "try again later; yarn.router.interceptor.allow-partial-result.enable=true gives what there is",
-		}
-	case len(present) > 0:
-		return parts, nil
-	case refusal != nil:
-		return nil, refusal
-	}
-	if err, ok := server.InNoRelease(parts); ok {
-		return nil, err
-	}
-	return nil, missingError(method, router.MissingText(missing))
+	return parts, without(h, method, parts)
 }
 
 // pick turns parts of an answer into parts of one of its fields.
@@ -227,13 +198,13 @@ func (h *Handler) GetContainers(
 			}
 			return &yarnpb.GetContainersRequestProto{ApplicationAttemptId: yarnpb.FromAttemptID(at)}
 		})
-	if err != nil {
-		return nil, err
-	}
 	for _, p := range parts {
 		if p.Member == home.ID && p.Err != nil {
 			return nil, p.Err // the home's answer is the one that counts
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	present, _ := router.Present(parts)
 	return merge(h.server, present), nil

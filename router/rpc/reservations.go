@@ -98,7 +98,15 @@ func (h *Handler) ListReservations(
 		list := &yarnpb.ReservationListResponseProto{}
 		return list, parse(answer, list)
 	}
-	parts, err := ask[yarnpb.ReservationListResponseProto](ctx, h, remote.List, "listReservations", req)
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := askAll(ctx, h, remote.List, "listReservations",
+		func(_ creel.SubclusterID, send sender) (*yarnpb.ReservationListResponseProto, error) {
+			list, err := parsed[yarnpb.ReservationListResponseProto](send(body))
+			return list, ofNoPlan(err)
+		})
 	if err != nil {
 		return nil, err
 	}

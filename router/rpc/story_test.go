@@ -315,6 +315,62 @@ func TestAListWithoutAMemberIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
+// noProxies has a member let nobody act for another, as a cluster whose hadoop.proxyuser settings
+// do not name the router's user.
+func noProxies(c *rmserver.Config) { c.Proxies, c.ReloadProxies = map[string]rmserver.ProxyRule{}, nil }
+
+// A member that refuses gives no part of a list either: the error names it, in its own words.
+// Where parts are allowed there are the others'.
+func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
+	start := func(parts bool) (*routertest.Federation, yarnrpc.ApplicationClientProtocolClient) {
+		f := routertest.Start(t, routertest.Options{Routers: 1, GivesParts: parts,
+			Change: func(i int, c *rmserver.Config) {
+				if i == 1 {
+					noProxies(c)
+				}
+			}})
+		return f, f.As(f.Routers[0], "alice")
+	}
+	ctx := t.Context()
+	_, c := start(false)
+	for name, err := range map[string]error{
+		"applications": second(c.GetApplications(ctx, &pb.GetApplicationsRequestProto{})),
+		"nodes":        second(c.GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{})),
+		"metrics":      second(c.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{})),
+		"a queue": second(c.GetQueueInfo(ctx,
+			&pb.GetQueueInfoRequestProto{QueueName: new("root.default")})),
+	} {
+		var answered *hrpc.RemoteError
+		if !errors.As(err, &answered) || answered.Class != yarnrpc.ClassYarn ||
+			!strings.Contains(answered.Message, "missing: sc-b (it refuses: ") ||
+			!strings.Contains(answered.Message, "is not allowed to impersonate alice") ||
+			strings.Contains(answered.Message, "sc-a") || strings.Contains(answered.Message, "Exception") {
+			t.Errorf("%s without sc-b, which refuses: %v", name, err)
+		}
+	}
+	f, c := start(true)
+	before := f.Routers[0].Server.Counts().Partial.Load()
+	nodes := must(c.GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{}))(t).GetNodeReports()
+	if counted := f.Routers[0].Server.Counts().Partial.Load() - before; len(nodes) != 2 || counted != 1 {
+		t.Errorf("%d nodes where parts are allowed, %d partial answers counted", len(nodes), counted)
+	}
+}
+
+// What all members refuse in one way is refused as one ResourceManager refuses it.
+func TestWhatAllMembersRefuseIsTheirRefusal(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	ctx := t.Context()
+	request := &pb.GetApplicationsRequestProto{Limit: new(int64(-1))}
+	_, one := yarnrpc.NewApplicationClientProtocolClient(f.RPC, f.Members[0].Client.Address, hrpc.Login{User: "alice"}).
+		GetApplications(ctx, request)
+	_, all := f.As(f.Routers[0], "alice").GetApplications(ctx, request)
+	var own, answered *hrpc.RemoteError
+	if !errors.As(one, &own) || !errors.As(all, &answered) || answered.Class != own.Class ||
+		!strings.HasSuffix(answered.Message, own.Message) {
+		t.Errorf("one refuses with %v, the router with %v", one, all)
+	}
+}
+
 // While a member is away the rest goes on; what only it can answer is an error
 // that clients retry, never "not found".
 func TestWhileAMemberIsAway(t *testing.T) {

@@ -5,6 +5,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/failover"
@@ -33,11 +35,30 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	body := e.Body
-	if len(body) > 300 {
-		body = body[:300]
+	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.words())
+}
+
+// words are the message of a RemoteException, or the beginning of what else the member wrote.
+func (e *StatusError) words() string {
+	var doc struct {
+		Exception struct{ Message string } `json:"RemoteException"`
 	}
-	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, bytes.TrimSpace(body))
+	if json.Unmarshal(e.Body, &doc) == nil && doc.Exception.Message != "" {
+		return Sentence(doc.Exception.Message)
+	}
+	return string(bytes.TrimSpace(e.Body[:min(len(e.Body), 300)]))
+}
+
+// Sentence is the first line of what a member says, without the classes that Java puts before it.
+func Sentence(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	for {
+		class, rest, ok := strings.Cut(line, ": ")
+		if !ok || !strings.HasSuffix(class, "Exception") || strings.Contains(class, " ") {
+			return strings.TrimSpace(line)
+		}
+		line = rest
+	}
 }
 
 // ActiveWeb is the host:port of the member's web pages, of an HA pair the active one's,

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// lacking is what members said that gave no part of an answer.
+type lacking struct {
+	answered int
+	silent   []router.Missing // those whose parts are missing, the ones that refuse included
+	others   []router.Missing // those that are lost, or have nothing of it
+	refused  []error          // by those that refuse
+	nothing  error            // by the first that has nothing of what is asked about
+}
+
+func lackingOf[V any](parts []router.Part[V]) (l lacking) {
+	for _, p := range parts {
+		switch {
+		case p.Err == nil:
+			l.answered++
+		case errors.Is(p.Err, server.ErrLost):
+			l.others = append(l.others, router.Missing{Member: p.Member, Reason: p.Err.Error()})
+		case notHere(p.Err):
+			l.others = append(l.others, router.Missing{Member: p.Member, Reason: said(p.Err)})
+			if l.nothing == nil {
+				l.nothing = p.Err
+			}
+		default:
+			l.silent = append(l.silent, router.Missing{Member: p.Member, Reason: said(p.Err)})
+			if errors.As(p.Err, new(*hrpc.RemoteError)) && !errors.Is(p.Err, creel.ErrUnavailable) {
+				l.refused = append(l.refused, p.Err)
+			}
+		}
+	}
+	return l
+}
+
+// without returns the error that parts of an answer are, nil where they may be given.
+func without[V any](h *Handler, method string, parts []router.Part[V]) error {
+	l := lackingOf(parts)
+	whole := len(l.silent) == 0 || h.server.GivesParts()
+	switch {
+	case l.answered > 0 && whole:
+		return nil
+	case l.answered == 0 && len(l.refused) > 0 && alike(l.refused) && (l.nothing == nil || whole):
+		return l.refused[0]
+	case l.answered == 0 && l.nothing != nil && len(l.silent) == 0:
+		return l.nothing
+	case l.answered > 0 || len(l.refused) > 0:
+		return &creel.Error{
+			Kind: creel.ErrIncomplete,
+			What: method + " has no answer of every subcluster",
+			Why:  "missing: " + router.MissingText(l.silent),
+			Try:  "try again later, or allow it there where it refuses; yarn.router.interceptor.allow-partial-result.enable=true gives what there is",
+		}
+	}
+	return missingError(method, router.MissingText(append(l.silent, l.others...)))
+}
+
+// notHere reports whether a refusal says that a member has nothing of what is asked about: its
+// part is there, and empty.
+func notHere(err error) bool {
+	for _, kind := range [...]error{
+		creel.ErrQueueNotFound, creel.ErrApplicationNotFound, creel.ErrAttemptNotFound, creel.ErrContainerNotFound,
+		remote.ErrNotInRelease, // it was not asked
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	var refused *hrpc.RemoteError
+	return errors.As(err, &refused) && refused.Class == hrpc.ClassNoSuchMethod
+}
+
+// alike reports whether refusals are of one class: then one ResourceManager would refuse so too.
+func alike(refused []error) bool {
+	class := func(err error) string {
+		var answered *hrpc.RemoteError
+		if errors.As(err, &answered) {
+			return answered.Class
+		}
+		return ""
+	}
+	for _, err := range refused[1:] {
+		if class(err) != class(refused[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// said is why a member gave no part, in its own words if it refuses.
+func said(err error) string {
+	var refused *hrpc.RemoteError
+	switch {
+	case errors.As(err, &refused):
+		return "it refuses: " + remote.Sentence(refused.Message)
+	case errors.Is(err, creel.ErrUnavailable), errors.As(err, new(*creel.Error)):
+		return err.Error()
+	}
+	return "its answer cannot be read"
+}
+
+// noPlan is the refusal of a member where a queue has no reservations: of a class that many
+// refusals have.
+type noPlan struct{ error }
+
+// Unwrap gives the refusal, and what it means, to errors.Is.
+func (e noPlan) Unwrap() []error { return []error{e.error, creel.ErrQueueNotFound} }
+
+// ofNoPlan finds out by its words whether a refusal to list reservations is one.
+func ofNoPlan(err error) error {
+	var refused *hrpc.RemoteError
+	if errors.As(err, &refused) && (strings.Contains(refused.Message, "Reservation is not enabled") ||
+		strings.Contains(refused.Message, "is not managed by reservation system")) {
+		return noPlan{err}
+	}
+	return err
+}
