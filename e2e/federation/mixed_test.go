@@ -280,6 +280,15 @@ func TestMixed(t *testing.T) {
 			!strings.Contains(out, id) {
 			t.Errorf("yarn application -list shows the UAM %s, or not %s:\n%s", own[1], id, out)
 		}
+		// The UAM that was killed is not the application; what the one of now has is the application's.
+		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "KILLED").OK(t).Stdout; strings.Contains(out, id) {
+			t.Errorf("%s runs, and yarn application -list has it among those that were killed:\n%s", id, out)
+		}
+		var one struct{ App App }
+		if _, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/apps/"+id, nil, &one); err != nil ||
+			one.App.ID != id || one.App.Containers != 7 {
+			t.Errorf("the report of %s does not say that it has 7 containers: %+v, %v", id, one.App, err)
+		}
 		attempt := strings.Replace(id, "application", "appattempt", 1) + "_000001"
 		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
 		// The epoch is not named: the ResourceManager was restarted before.
