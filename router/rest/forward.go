@@ -94,7 +94,8 @@ func (q *request) under(app, id creel.ApplicationID) *request {
 	return &other
 }
 
-// caller is who asks: user.name, or the static user of an open cluster.
+// caller is who asks: user.name, which is the owner of a token that let it in, or the static user of
+// an open cluster.
 func caller(r *http.Request) string {
 	q := r.URL.Query()
 	for name, values := range q {
@@ -127,8 +128,7 @@ func clientAddress(r *http.Request) string {
 func forwardHeaders(r *http.Request, accept string) http.Header {
 	h := http.Header{subcluster.RouterHeader: {"1"}}
 	for _, name := range []string{
-		"Accept", "Content-Type", "X-Xsrf-Header", "X-Hadoop-Delegation-Token", "Traceparent", "Tracestate",
-		"X-Request-Id", "User-Agent",
+		"Accept", "Content-Type", "X-Xsrf-Header", "Traceparent", "Tracestate", "X-Request-Id", "User-Agent",
 	} {
 		if v := r.Header.Values(name); v != nil {
 			h[name] = v

@@ -94,7 +94,7 @@ func New(s *server.Server, conf Config) *Handler {
 // /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
-		r.Use(middleware.StripSlashes, secure, h.audit, typed, allow.Options(r), middleware.GetHead)
+		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed, allow.Options(r), middleware.GetHead)
 		for _, doc := range router.Documents {
 			if doc.Protocol != "REST" {
 				continue
@@ -115,10 +115,11 @@ func (h *Handler) Mount(r chi.Router) {
 	h.native(r)
 	pages := h.conf.Pages
 	pages.Service, pages.Started, pages.Beans = service, h.conf.Started, h.beans
-	servlets.Mount(r, pages)
+	known := r.With(h.login(failLogin))
+	servlets.Mount(known, pages)
 	if h.conf.Proxy {
-		r.HandleFunc("/proxy/{appid}", h.proxy)
-		r.HandleFunc("/proxy/{appid}/*", h.proxy)
+		known.HandleFunc("/proxy/{appid}", h.proxy)
+		known.HandleFunc("/proxy/{appid}/*", h.proxy)
 	}
 }
 

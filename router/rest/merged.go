@@ -114,11 +114,9 @@ func (h *Handler) lists(
 // notModified is the status of an answer that holds.
 var notModified = strconv.Itoa(http.StatusNotModified)
 
-// listQuestion is the same of requests whose answers a member may give by the same tags. Who
-// asks may be told by more; then members' tags are others.
-func listQuestion(r *http.Request) string {
-	return r.URL.RequestURI() + "\n" + r.Header.Get("X-Hadoop-Delegation-Token")
-}
+// listQuestion is the same of requests whose answers a member may give by the same tags. The query
+// says who asks.
+func listQuestion(r *http.Request) string { return r.URL.RequestURI() }
 
 // itemsOf are the lists of members' parts.
 func itemsOf(parts []router.Part[items]) []router.Part[[][]byte] {

@@ -84,10 +84,14 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		if real := r.URL.Query().Get("user.name"); real != l.User {
 			l.RealUser = real
 		}
+		auth := "simple"
+		if id, ok := holder(r); ok {
+			auth, l.RealUser = "token", id.RealUser
+		}
 		if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
 			l.Trace = sc.TraceID().String()
 		}
-		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.String("auth", "simple"),
+		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.String("auth", auth),
 			slog.Duration("took", time.Since(began)))
 	})
 }

@@ -29,7 +29,7 @@ var openapi []byte
 // native mounts creel's own API.
 func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(secure, h.audit, middleware.GetHead)
+		r.Use(secure, h.login(problemLogin), h.audit, middleware.GetHead)
 		r.Get("/subclusters", h.subclusters)
 		r.Get("/overview", h.overview)
 		r.Get("/system", h.system)

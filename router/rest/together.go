@@ -180,7 +180,7 @@ func pageKey(r *http.Request) string {
 	b.WriteByte('\n')
 	b.WriteString(clientAddress(r))
 	for _, name := range [...]string{
-		"Accept", "Content-Type", "X-Xsrf-Header", "X-Hadoop-Delegation-Token", "User-Agent", "Authorization", "Cookie",
+		"Accept", "Content-Type", "X-Xsrf-Header", "User-Agent", "Authorization", "Cookie",
 	} {
 		b.WriteByte('\n')
 		for i, v := range r.Header[name] {

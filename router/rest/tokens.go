@@ -55,6 +55,12 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 // been answered.
 func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
 	q, err := read(w, r)
+	if _, ok := holder(r); ok && err == nil {
+		err = &creel.Error{
+			Kind: creel.ErrNotPermitted, What: "delegation tokens are not given, renewed or cancelled by a delegation token",
+			Why: "the call shows one as its login", Try: "say who you are by ?user.name=",
+		}
+	}
 	if err == nil && q.user == "" {
 		err = &creel.Error{
 			Kind: creel.ErrNotPermitted, What: "a delegation token is somebody's",

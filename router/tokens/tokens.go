@@ -213,6 +213,48 @@ func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 	return t.store.DropToken(ctx, id.Sequence)
 }
 
+// Login returns whose a token is that somebody shows, in the form of Token.URLString, to be let in as its
+// owner. Errors: creel.ErrInvalidToken for one that is damaged, unknown, expired or cancelled, or of
+// another kind; creel.ErrUnavailable while the store cannot be read.
+func (t *Tokens) Login(ctx context.Context, text string) (token.Delegation, error) {
+	k, err := token.ParseURLString(text)
+	if err != nil {
+		return token.Delegation{}, notAccepted("it is damaged: it is not as it was given out")
+	}
+	if k.Kind != token.KindDelegation {
+		return token.Delegation{}, notAccepted("it is a " + k.Kind + ", and not a " + token.KindDelegation)
+	}
+	id, err := t.prove(ctx, k)
+	switch {
+	case errors.Is(err, creel.ErrInvalidToken), errors.Is(err, creel.ErrNotPermitted):
+		return token.Delegation{}, notAccepted(reason(err))
+	case err != nil:
+		return token.Delegation{}, err
+	}
+	return id, nil
+}
+
+func notAccepted(why string) error {
+	return &creel.Error{
+		Kind: creel.ErrInvalidToken,
+		What: "the delegation token is not accepted",
+		Why:  why,
+		Try:  "get a new one from a router of this federation",
+	}
+}
+
+// reason is why a token was refused, without what else was said.
+func reason(err error) string {
+	var full *creel.Error
+	switch {
+	case !errors.As(err, &full):
+		return "it cannot be proven"
+	case full.Why != "":
+		return full.Why
+	}
+	return full.What
+}
+
 // Password is what SASL needs for the identifier of a token, and who it is. The error is of
 // kind creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
 func (t *Tokens) Password(ctx context.Context, identifier []byte) ([]byte, token.Delegation, error) {

@@ -55,12 +55,18 @@ func (r *routers) taken(at *tokens.Tokens, t token.Token, owner string) {
 	if err != nil || string(p) != string(t.Password) || id.Owner != owner {
 		r.Errorf("a token of %s: %x of %q, %v", owner, p, id.Owner, err)
 	}
+	if id, err := at.Login(r.Context(), t.URLString()); err != nil || id.Owner != owner {
+		r.Errorf("shown whole, a token of %s is of %q, %v", owner, id.Owner, err)
+	}
 }
 
 func (r *routers) refused(at *tokens.Tokens, t token.Token, kind error) {
 	r.Helper()
 	if _, _, err := at.Password(r.Context(), t.Identifier); !errors.Is(err, kind) {
 		r.Errorf("let in, or refused with another word than %v: %v", kind, err)
+	}
+	if id, err := at.Login(r.Context(), t.URLString()); !errors.Is(err, kind) || id.Owner != "" {
+		r.Errorf("shown whole, it is let in as %q, or refused with another word than %v: %v", id.Owner, kind, err)
 	}
 }
 
@@ -114,6 +120,9 @@ func TestACancelledTokenIsWorthNothingAnywhere(t *testing.T) {
 	a := r.issue(r.one, "alice", "yarn")
 	forged := a
 	forged.Password = []byte("01234567890123456789")
+	if id, err := r.two.Login(t.Context(), forged.URLString()); !errors.Is(err, creel.ErrInvalidToken) || id.Owner != "" {
+		t.Errorf("let in with a wrong password as %q: %v", id.Owner, err)
+	}
 	for who, k := range map[string]token.Token{"mallory": a, "": a, "alice": forged, "yarn": forged} {
 		if err := r.two.Cancel(t.Context(), k, who); !errors.Is(err, creel.ErrNotPermitted) {
 			t.Errorf("cancelled by %q: %v", who, err)

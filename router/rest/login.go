@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+)
+
+// A caller says who it is by user.name, or shows a delegation token of the routers': in a header, or
+// in the query, as Hadoop's clients send it. Whoever shows one is its owner, whatever else the query
+// says, doAs included, as by RPC. Members do not have the key that signs it: the call goes on to them
+// as that of the token's owner, and without the token.
+const (
+	loginHeader    = "X-Hadoop-Delegation-Token"
+	loginParameter = "delegation"
+)
+
+// loginTime bounds the look for a token in the store while its holder waits.
+const loginTime = 5 * time.Second
+
+// refuser writes an error of a login in the form of the paths below which it happened.
+type refuser func(w http.ResponseWriter, r *http.Request, err error)
+
+// login lets callers in by token.
+func (h *Handler) login(refused refuser) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, shown := shownToken(r)
+			if !shown {
+				next.ServeHTTP(w, r)
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), loginTime)
+			id, err := h.conf.Tokens.Login(ctx, text)
+			cancel()
+			r = ofHolder(r, id)
+			serve := next
+			if err != nil {
+				refuse := func(w http.ResponseWriter, r *http.Request) { refused(w, r, err) }
+				serve = h.audit(http.HandlerFunc(refuse))
+			}
+			serve.ServeHTTP(w, r)
+		})
+	}
+}
+
+// shownToken is the token by which a caller wants to be let in.
+func shownToken(r *http.Request) (text string, shown bool) {
+	values := r.Header[loginHeader]
+	if len(values) == 0 {
+		values = r.URL.Query()[loginParameter]
+	}
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[0], true
+}
+
+// holderKey is of a context, for the token.Delegation by which its caller was let in.
+type holderKey struct{}
+
+// holder is by which token the caller was let in, if it was by one.
+func holder(r *http.Request) (token.Delegation, bool) {
+	id, ok := r.Context().Value(holderKey{}).(token.Delegation)
+	return id, ok
+}
+
+// ofHolder is a call as one of the token's owner, without the token. It is nobody's where the token
+// has no owner: it was refused.
+func ofHolder(r *http.Request, id token.Delegation) *http.Request {
+	out := r.Clone(context.WithValue(r.Context(), holderKey{}, id))
+	out.Header.Del(loginHeader)
+	out.URL.RawQuery = anonymous(r.URL.RawQuery)
+	if id.Owner != "" {
+		who := url.Values{"user.name": {id.Owner}}.Encode()
+		out.URL.RawQuery = strings.TrimPrefix(out.URL.RawQuery+"&"+who, "&")
+	}
+	out.RequestURI = out.URL.RequestURI()
+	return out
+}
+
+// anonymous is a query without what says who asks.
+func anonymous(query string) string {
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		if pair != "" && name != loginParameter && name != "user.name" && !strings.EqualFold(name, "doAs") {
+			kept = append(kept, pair)
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+// failLogin refuses a token as Hadoop's web servers do.
+func failLogin(w http.ResponseWriter, r *http.Request, err error) {
+	if !errors.Is(err, creel.ErrInvalidToken) {
+		fail(w, r, err)
+		return
+	}
+	refuse(w, r, http.StatusForbidden,
+		"org.apache.hadoop.security.authentication.client.AuthenticationException", err.Error())
+}
+
+// problemLogin refuses a token in the form of the native API.
+func problemLogin(w http.ResponseWriter, _ *http.Request, err error) {
+	if errors.Is(err, creel.ErrInvalidToken) {
+		problem(w, http.StatusForbidden, "not permitted", err.Error())
+		return
+	}
+	problemOf(w, err)
+}
