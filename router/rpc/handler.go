@@ -359,7 +359,9 @@ func (h *Handler) withUAMs(
 	type response = yarnpb.GetApplicationReportResponseProto
 	uams := server.AskUAMs(ctx, h.server, app, home,
 		func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (*response, error) {
-			request, err := proto.Marshal(&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(id)})
+			request, err := proto.Marshal(
+				&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(id)},
+			)
 			if err != nil {
 				return nil, err
 			}
