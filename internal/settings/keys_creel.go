@@ -178,6 +178,14 @@ var creelRouterKeys = []Setting{
 		Doc:     "How long a list waits for its slowest subcluster.",
 	},
 	{
+		Key:     "creel.router.last-parts",
+		Type:    Duration,
+		Default: "0s",
+		Doc: "For how long a list has the last applications or nodes of a subcluster that does not answer, while the same user asks for the " +
+			"same list. How old they are is told: by REST in the header X-Last-Known-SubClusters, by RPC in each application's diagnostics. " +
+			"Nodes by RPC, and all other lists, are without it.",
+	},
+	{
 		Key:     "creel.router.breaker.failures",
 		Type:    Int,
 		Default: "5",

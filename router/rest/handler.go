@@ -79,6 +79,7 @@ func New(s *server.Server, conf Config) *Handler {
 		conf.LoginUser = cmp.Or(conf.LoginUser, u.Username)
 	}
 	h := &Handler{server: s, conf: conf}
+	h.long.Last = s.LastParts()
 	h.shownApps.ask = listApplications(s)
 	h.feed.server, h.feed.user, h.feed.allows = s, conf.User, conf.Allows != nil
 	h.fedApps.changed = func() int64 { return s.Counts().Accepted.Load() + s.Counts().Killed.Load() }

@@ -81,12 +81,16 @@ type items = server.ListPart[[][]byte]
 
 // lists gets the list at root.name of each member's document, each item as each makes it of
 // what its member sent (nil: as it came). Members' lists are cut apart beside each other; those
-// that still hold are neither sent nor cut again.
+// that still hold are neither sent nor cut again. A header says how old the last list is that is
+// given of a member which does not answer.
 func (h *Handler) lists(
-	r *http.Request, root, name string, each func(member creel.SubclusterID) func(item []byte) []byte,
+	w http.ResponseWriter,
+	r *http.Request,
+	root, name string,
+	each func(member creel.SubclusterID) func(item []byte) []byte,
 ) []router.Part[items] {
 	path, user, question := r.URL.RequestURI(), caller(r), listQuestion(r)
-	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (items, error) {
+	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (items, error) {
 		return h.long.Part(question, m.ID, func(tag string) (items, error) {
 			head := forwardHeaders(r, "application/json")
 			if tag != "" {
@@ -109,6 +113,11 @@ func (h *Handler) lists(
 			return items{Value: list, Tag: got.Get("ETag"), Bytes: len(doc)}, err
 		})
 	})
+	h.long.Lately(question, parts)
+	if old := server.Old(parts); len(old) > 0 {
+		w.Header().Set("X-Last-Known-SubClusters", oneLine(router.MissingText(old)))
+	}
+	return parts
 }
 
 // notModified is the status of an answer that holds.
@@ -231,7 +240,7 @@ func underApplication(app []byte) []byte {
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
-	parts := h.lists(r, "apps", "app", func(member creel.SubclusterID) func([]byte) []byte {
+	parts := h.lists(w, r, "apps", "app", func(member creel.SubclusterID) func([]byte) []byte {
 		share := h.server.Share(member)
 		return func(app []byte) []byte { return underApplication(ofFederation(app, share)) }
 	})
@@ -254,7 +263,7 @@ type node struct {
 
 // nodes lists the nodes of all members, each with its subcluster.
 func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
-	answers := h.lists(r, "nodes", "node", nil)
+	answers := h.lists(w, r, "nodes", "node", nil)
 	if !partial(w, r, answers) {
 		return
 	}

@@ -47,6 +47,8 @@ type Options struct {
 	OpenFor time.Duration
 	// GivesParts allows lists by RPC without a member that does not answer.
 	GivesParts bool
+	// LastParts is for how long lists have the last part of a member that does not answer.
+	LastParts time.Duration
 	// Log is the routers'; nil drops it.
 	Log *slog.Logger
 	// Breaker is told of a breaker's new state; may be nil.
@@ -200,7 +202,7 @@ func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.Wrap = func(h server.Homes) server.Homes { return homes{h, f.Routers[i]} }
 	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
-	c.Seed, c.Log, c.GivesParts = 1, o.Log, o.GivesParts
+	c.Seed, c.Log, c.GivesParts, c.LastParts = 1, o.Log, o.GivesParts, o.LastParts
 	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
 	c.Remote.Deadlines = [3]time.Duration{time.Minute, time.Minute, time.Minute}
 }

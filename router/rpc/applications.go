@@ -56,6 +56,9 @@ func (h *Handler) GetApplications(
 	question := user(ctx) + "\x00" + string(body)
 	parts, err := askAll(ctx, h, remote.List, "getApplications",
 		func(m creel.SubclusterID, send sender) (appReports, error) { return h.reports(question, m, body, send) })
+	if h.long.Lately(question, parts); len(server.Old(parts)) > 0 {
+		err = without(h, "getApplications", parts)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (h *Handler) GetApplications(
 		limit = int(req.GetLimit())
 	}
 	made := func() []byte {
-		reports := pick(parts, func(p appReports) []appReport { return p.Value })
+		reports := pick(parts, ofNow)
 		return joinApplications(h.server, reports, limit)
 	}
 	whole := h.long.Whole(question, parts, made)
@@ -72,6 +75,27 @@ func (h *Handler) GetApplications(
 		whole = made()
 	}
 	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, whole), nil
+}
+
+// ofNow are a part's reports; where it is the member's last one, they say so.
+func ofNow(p appReports) []appReport {
+	if p.Late == nil {
+		return p.Value
+	}
+	said := server.AsOf(p.Age, p.Late)
+	old := make([]appReport, len(p.Value))
+	for i, a := range p.Value {
+		old[i] = a
+		var r yarnpb.ApplicationReportProto
+		if r.UnmarshalVT(a.raw) != nil {
+			continue
+		}
+		r.Diagnostics = proto.String(said + r.GetDiagnostics())
+		if raw, err := r.MarshalVT(); err == nil {
+			old[i].raw = raw
+		}
+	}
+	return old
 }
 
 // appReports is a member's part of a list.

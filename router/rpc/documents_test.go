@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
 )
 
 // Every method of the protocols is documented with its route, and what the
@@ -21,7 +22,7 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 	for _, c := range changes {
 		changed[c.method] = true
 	}
-	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil, nil), "RPC admin": AdminService(nil, nil, nil)} {
+	for protocol, service := range map[string]hrpc.Service{"RPC": Service(new(server.Server), nil), "RPC admin": AdminService(nil, nil, nil)} {
 		documented := map[string]router.Route{}
 		for _, d := range router.Documents {
 			if d.Protocol != protocol {

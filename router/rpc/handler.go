@@ -34,6 +34,7 @@ type Handler struct {
 // Service is the protocol's table for an hrpc server.
 func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	h := &Handler{server: s, tokens: t}
+	h.long.Last = s.LastParts()
 	h.ids = ids{
 		users: map[string]*userIDs{},
 		gave:  func(first creel.ApplicationID, n int) { s.Gave(first, n, "") },

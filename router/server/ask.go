@@ -24,6 +24,9 @@ var ErrLost = errors.New("lost")
 // by RPC, where nothing says that it is a part.
 func (s *Server) GivesParts() bool { return s.conf.GivesParts }
 
+// LastParts is for how long lists have the last part of a member that does not answer.
+func (s *Server) LastParts() time.Duration { return s.conf.LastParts }
+
 // ListsUAMs reports whether a list has what is only a UAM of an application that is not in it.
 func (s *Server) ListsUAMs() bool { return s.conf.ListsUAMs }
 

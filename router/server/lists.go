@@ -3,6 +3,7 @@
 package server
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,10 @@ const (
 // Lists are members' answers to questions for long lists, cut into values of type T, and
 // the whole lists made of them.
 type Lists[T any] struct {
+	// Last is for how long a member's last part is given in its place while it does not answer; 0: such a
+	// list is without it. It is set before use.
+	Last time.Duration
+
 	mu    sync.Mutex
 	lists map[string]*keptList[T]
 	bytes int
@@ -41,6 +46,11 @@ type ListPart[T any] struct {
 	Tag   string // the member's; empty: it gave none
 	Bytes int    // about what keeping it takes
 	Held  bool   // it came before, and the member said that it holds
+	// Late is why the member did not answer, where this is its last part, and Age how old that is.
+	Late error
+	Age  time.Duration
+
+	at time.Time // when the member sent it, or said that it holds
 }
 
 // keptList is what is kept of one question.
@@ -61,14 +71,41 @@ func (l *Lists[T]) Part(
 	known := l.known(question, member) // it may be gone when the member has answered
 	p, err := ask(known.Tag)
 	switch {
-	case err != nil, p.Tag == "":
+	case err != nil, p.Tag == "" && l.Last == 0:
 		return p, err
-	case p.Tag == known.Tag:
+	case p.Tag != "" && p.Tag == known.Tag:
+		l.confirm(question, member, p.Tag)
 		known.Held = true
 		return known, nil
 	}
 	l.keep(question, member, p)
 	return p, nil
+}
+
+// Lately puts the last parts of members that did not answer in their place. A refusal is an answer.
+func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
+	for i := range parts {
+		p := &parts[i]
+		if l.Last == 0 || !errors.Is(p.Err, creel.ErrUnavailable) && !errors.Is(p.Err, ErrLost) {
+			continue
+		}
+		last := l.known(question, p.Member)
+		if age := time.Since(last.at); !last.at.IsZero() && age < l.Last {
+			last.Late, last.Age = p.Err, age
+			p.Value, p.Err = last, nil
+		}
+	}
+}
+
+// Old names the members whose parts are their last ones, and how old these are.
+func Old[T any](parts []router.Part[ListPart[T]]) (old []router.Missing) {
+	for i := range parts {
+		if p := &parts[i]; p.Value.Late != nil {
+			ago := p.Value.Age.Round(time.Second).String() + " ago"
+			old = append(old, router.Missing{Member: p.Member, Reason: ago})
+		}
+	}
+	return old
 }
 
 func (l *Lists[T]) known(question string, member creel.SubclusterID) (p ListPart[T]) {
@@ -85,8 +122,23 @@ func (l *Lists[T]) keep(question string, member creel.SubclusterID, p ListPart[T
 	defer l.mu.Unlock()
 	if k := l.room(question, p.Bytes); k != nil {
 		l.grow(k, p.Bytes-k.parts[member].Bytes)
-		k.parts[member] = p
 		k.last = time.Now()
+		p.at = k.last
+		k.parts[member] = p
+	}
+}
+
+// confirm notes that a part is still what the member has, where its last part may be asked for.
+func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag string) {
+	if l.Last == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.lists[question]; k != nil && k.parts[member].Tag == tag {
+		p := k.parts[member]
+		p.at, k.last = time.Now(), time.Now()
+		k.parts[member] = p
 	}
 }
 
@@ -139,10 +191,12 @@ func (l *Lists[T]) room(question string, bytes int) *keptList[T] {
 			l.lists = map[string]*keptList[T]{}
 		}
 		l.lists[question] = k
-		time.AfterFunc(listKept, func() { l.drop(question, k) })
+		time.AfterFunc(l.keeps(), func() { l.drop(question, k) })
 	}
 	return k
 }
+
+func (l *Lists[T]) keeps() time.Duration { return max(listKept, l.Last) }
 
 func (l *Lists[T]) grow(k *keptList[T], bytes int) {
 	k.bytes += bytes
@@ -156,7 +210,7 @@ func (l *Lists[T]) drop(question string, k *keptList[T]) {
 	if l.lists[question] != k {
 		return
 	}
-	if left := time.Until(k.last.Add(listKept)); left > 0 {
+	if left := time.Until(k.last.Add(l.keeps())); left > 0 {
 		time.AfterFunc(left, func() { l.drop(question, k) })
 		return
 	}

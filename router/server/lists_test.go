@@ -128,3 +128,41 @@ func TestListsThatNobodyAsksForGo(t *testing.T) {
 		}
 	})
 }
+
+// The last part of a member that does not answer is given for as long as it may be, counted from when
+// the member said that it held; a refusal is an answer.
+func TestTheLastPartIsGivenForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Lists[string]{Last: time.Minute}
+		away := &creel.Error{Kind: creel.ErrUnavailable, What: "it is away"}
+		part := func(err error) textPart {
+			parts := []router.Part[textPart]{{Member: "sc-a", Err: err}}
+			l.Lately("q", parts)
+			return parts[0].Value
+		}
+		if p := part(away); p.Value != "" {
+			t.Errorf("of what was never sent there is %+v", p)
+		}
+		ask(&l, "q", "a1", "b1")
+		time.Sleep(40 * time.Second)
+		ask(&l, "q", "a1", "b1") // it holds
+		time.Sleep(50 * time.Second)
+		if p := part(away); p.Value != "a1" || p.Age != 50*time.Second || p.Late == nil || p.Held {
+			t.Errorf("a member that is away for 50 s: %+v", p)
+		}
+		if p := part(fmt.Errorf("%w: for an hour", ErrLost)); p.Value != "a1" {
+			t.Errorf("a lost member: %+v", p)
+		}
+		if p := part(&creel.Error{Kind: creel.ErrNotPermitted, What: "no"}); p.Value != "" {
+			t.Errorf("a member that refuses: %+v", p)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if p := part(away); p.Value != "" {
+			t.Errorf("after a minute there is %+v", p)
+		}
+		if len(l.lists) != 0 || l.bytes != 0 {
+			t.Errorf("%d lists of %d bytes are kept", len(l.lists), l.bytes)
+		}
+	})
+}

@@ -65,6 +65,8 @@ type Config struct {
 	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
+	// LastParts is Last of the Lists of applications and nodes.
+	LastParts time.Duration
 	// ListsUAMs has applications of which only UAMs were reported listed, too.
 	ListsUAMs bool
 	Clock     *awake.Clock // in which it is counted; its owner runs it; nil: time.Now

@@ -59,6 +59,7 @@ type RouterConfig struct {
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64              // bytes
 	GivesParts         bool               // lists by RPC without the members that did not answer
+	LastParts          time.Duration      // for which lists have them of members that do not answer
 	ListsUAMs          bool               // lists have UAMs without their home's report
 	MaxTries           int                // subclusters that one submission is offered to at most
 	Homes, Decisions   int                // remembered
@@ -131,6 +132,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
 		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
 		ListsUAMs:     s.Bool("yarn.router.partial-result.enabled"),
+		LastParts:     s.Duration("creel.router.last-parts"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
@@ -239,6 +241,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Elsewhere:     moving.elsewhere,
 		GivesParts:    c.GivesParts,
 		ListsUAMs:     c.ListsUAMs,
+		LastParts:     c.LastParts,
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
