@@ -83,8 +83,9 @@ var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
 
 // LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
 // submit, wait until the attempt is launched, read its token from the report. The
-// UAM has the type, tags and priority that home reports of the application, so that
-// queues of its member order it as home's do, and operators find it by them.
+// UAM has the type, tags and priority that home reports of the application, and what is
+// left of its lifetime: queues of its member order it as home's do, operators find it
+// by them, and it ends in time while home is away.
 // It may be repeated: a ResourceManager takes the same id twice without change. One
 // that has ended is begun again, which Hadoop's ResourceManagers do not: the error is
 // of kind ErrSpent.
@@ -174,7 +175,21 @@ func submissionContext(
 		Priority:                                yarnpb.FromPriority(origin.GetPriority().GetPriority()),
 		KeepContainersAcrossApplicationAttempts: proto.Bool(true),
 		MaxAppAttempts:                          proto.Int32(1),
+		ApplicationTimeouts:                     timeLeft(origin),
 	}
+}
+
+// timeLeft are the timeouts of an application that begins now what origin, which is to end then, began before:
+// a UAM ends in time, too, while its home and its proxy are away.
+func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationTimeoutMapProto) {
+	for _, t := range origin.GetAppTimeouts() {
+		if left := t.GetApplicationTimeout().GetRemainingTime(); left > 0 { // -1: it has none
+			out = append(out, &yarnpb.ApplicationTimeoutMapProto{
+				ApplicationTimeoutType: t.ApplicationTimeoutType, Timeout: proto.Int64(left),
+			})
+		}
+	}
+	return out
 }
 
 // mostTags is how many tags a ResourceManager of Hadoop's takes of an application

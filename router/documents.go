@@ -41,7 +41,7 @@ var restDocuments = []Document{
 	{"REST", "PUT /apps/{appid}/state", AtHomeAll, "", "the UAMs end too; kept while its home is away"},
 	{"REST", "PUT /apps/{appid}/queue", AtHomeAll, "", "its UAMs move too; kept while its home is away"},
 	{"REST", "PUT /apps/{appid}/priority", AtHomeAll, "", "its UAMs' too; kept while its home is away"},
-	{"REST", "PUT /apps/{appid}/timeout", AtHomeAll, "", "home alone, whose end is the UAMs'; kept while it is away"},
+	{"REST", "PUT /apps/{appid}/timeout", AtHomeAll, "", "its UAMs' too; kept while its home is away"},
 	{
 		"REST",
 		"GET /apps/{appid}/appattempts/{attemptid}/containers",
@@ -109,7 +109,7 @@ var rpcDocuments = []Document{
 	{"RPC", "getApplicationAttemptReport", AtHome, "", ""},
 	{"RPC", "getApplicationAttempts", AtHome, "", ""},
 	{"RPC", "updateApplicationPriority", AtHomeAll, "", "its UAMs' too; kept while its home is away"},
-	{"RPC", "updateApplicationTimeouts", AtHomeAll, "", "home alone, whose end is the UAMs'; kept while it is away"},
+	{"RPC", "updateApplicationTimeouts", AtHomeAll, "", "its UAMs' too; kept while its home is away"},
 	{"RPC", "getApplications", Merged, "GetApplicationsResponseProto", ""},
 	{"RPC", "getClusterNodes", Merged, "GetClusterNodesResponseProto", ""},
 	{"RPC", "getClusterMetrics", Merged, "GetClusterMetricsResponseProto", ""},

@@ -76,7 +76,7 @@ const (
 
 // everywhere reports whether a verb is for every member that has a part of the
 // application. A kill is not: UAMs end when their home says that the attempt is over.
-func (v Verb) everywhere() bool { return v == Move || v == Priority }
+func (v Verb) everywhere() bool { return v == Move || v == Priority || v == Timeouts }
 
 // Intent is one thing that waits for a member.
 type Intent struct {

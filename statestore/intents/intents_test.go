@@ -394,6 +394,7 @@ func TestAMoveReachesTheUAMs(t *testing.T) {
 		for _, i := range []intents.Intent{
 			{Application: app, User: "ann", Verb: intents.Move, Queue: "root.x"},
 			{Application: app, User: "ann", Verb: intents.Fail, Attempt: 1},
+			{Application: app, User: "ann", Verb: intents.Timeouts, Expiry: map[string]string{"LIFETIME": "then"}},
 		} {
 			if err := intents.Record(ctx, f.store, i); err != nil {
 				t.Fatal(err)
@@ -404,7 +405,10 @@ func TestAMoveReachesTheUAMs(t *testing.T) {
 		for k, i := range f.calls() {
 			told = append(told, string(f.at[k])+": "+i.String())
 		}
-		want := []string{"a: move to queue root.x", "a: fail attempt 1", "b: move to queue root.x"}
+		want := []string{
+			"a: move to queue root.x", "a: fail attempt 1", "a: change the timeout LIFETIME to then",
+			"b: move to queue root.x", "b: change the timeout LIFETIME to then",
+		}
 		if n := waiting(t, f); n != 0 || !slices.Equal(told, want) {
 			t.Errorf("%d wait; told %q, want %q", n, told, want)
 		}
