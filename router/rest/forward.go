@@ -288,18 +288,21 @@ func (h *Handler) withUAMs(
 			return nil
 		}
 	}
-	parts := append([]router.Part[[]byte]{{Member: home, Value: own}}, uams...)
-	present := make([]router.Part[[]byte], 0, len(parts))
-	for _, p := range parts {
-		if p.Err == nil && p.Value != nil {
-			p.Value = underApplication(ofFederation(p.Value, h.server.Share(p.Member)))
-			present = append(present, p)
+	same := []router.Part[[]byte]{{Member: home, Value: own}}
+	var missing []router.Missing
+	for _, p := range uams {
+		switch {
+		case p.Err == nil && p.Value != nil:
+			same = append(same, p)
+		case !notHere(p.Err): // else it is on record, and not there yet
+			missing = append(missing, router.Missing{Member: p.Member, Reason: fmt.Sprint(p.Err)})
 		}
 	}
-	if len(present) == 0 || !partial(w, r, parts) {
-		return nil
+	for i, p := range same {
+		same[i].Value = underApplication(ofFederation(p.Value, h.server.Share(p.Member)))
 	}
-	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(present))
+	tellMissing(w, missing)
+	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(same))
 }
 
 // appPath is where a member has an application's report.

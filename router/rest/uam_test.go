@@ -241,6 +241,40 @@ func (s *overTwo) counts(running, finished int) {
 	}
 }
 
+// A UAM that is on record and not there yet is no part that is missing; one whose member does not answer is.
+func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	id, home := submit(t, f, f.Routers[0].Web, "alone", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &overTwo{t: t, Federation: f, app: app, home: home, other: f.Members[0]}
+	if s.other == home {
+		s.other = f.Members[1]
+	}
+	s.take(home, app, 2)
+	if _, err := f.Store.SaveUAMRecord(t.Context(), statestore.UAMRecord{
+		Attempt: s.attempt(app), Home: home.ID, UAMs: []statestore.UAM{{Member: s.other.ID, Phase: "launching"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	report := func() string {
+		r := call(t, f.Routers[0].Web, "GET", base+"/apps/"+id+asAlice, "")
+		if n, _ := at(t, r.body, "app").(map[string]any)["runningContainers"].(float64); r.status != 200 || n != 2 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+		return r.head.Get("X-Missing-SubClusters")
+	}
+	if missing := report(); missing != "" {
+		t.Errorf("a UAM that is not there yet: missing is %q", missing)
+	}
+	s.other.Cut()
+	if missing := report(); !strings.Contains(missing, string(s.other.ID)) {
+		t.Errorf("a UAM whose member does not answer: missing is %q", missing)
+	}
+}
+
 // An application whose UAM was given back runs: no list of those that have ended has it.
 func TestAnApplicationDoesNotEndWithItsUAM(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
