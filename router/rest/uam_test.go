@@ -273,6 +273,12 @@ func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
 	if missing := report(); !strings.Contains(missing, string(s.other.ID)) {
 		t.Errorf("a UAM whose member does not answer: missing is %q", missing)
 	}
+	told, err := f.As(f.Routers[0], "alice").GetApplicationReport(t.Context(),
+		&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+	if said := told.GetApplicationReport().GetDiagnostics(); err != nil ||
+		!strings.HasPrefix(said, "This is without what it has in "+string(s.other.ID)+" (") {
+		t.Errorf("by RPC %q, %v", said, err)
+	}
 }
 
 // An application whose UAM was given back runs: no list of those that have ended has it.

@@ -373,13 +373,22 @@ func (h *Handler) withUAMs(
 		return answer
 	}
 	same := []router.Part[*yarnpb.ApplicationReportProto]{{Member: home, Value: own.GetApplicationReport()}}
+	var missing []router.Missing
 	for _, p := range uams {
-		if r := p.Value.GetApplicationReport(); p.Err == nil && r != nil {
+		r := p.Value.GetApplicationReport()
+		switch {
+		case p.Err == nil && r != nil:
 			r.ApplicationId = yarnpb.FromApplicationID(app)
 			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
+		case p.Err != nil && !notHere(p.Err): // else it is on record, and not there yet
+			missing = append(missing, router.Missing{Member: p.Member, Reason: said(p.Err)})
 		}
 	}
 	own.ApplicationReport = merge(h.server, same)
+	if len(missing) > 0 { // nothing else of a report can say so
+		without := "This is without what it has in " + router.MissingText(missing) + ". "
+		own.ApplicationReport.Diagnostics = proto.String(without + own.ApplicationReport.GetDiagnostics())
+	}
 	joined, err := proto.Marshal(own)
 	if err != nil {
 		return answer

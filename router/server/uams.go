@@ -5,6 +5,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -31,12 +33,9 @@ func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.Su
 
 // uams are those of an application by its record; none while the store does not say.
 func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Part {
-	if s.conf.Intents == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
-	parts, err := intents.Parts(ctx, s.conf.Intents, app, "")
+	parts, err := s.readUAMs(ctx, app)
 	if err != nil {
 		s.conf.Log.Warn("which UAMs an application has is not known", "application", app.String(),
 			"error", err)
@@ -44,12 +43,19 @@ func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Pa
 	return parts
 }
 
+func (s *Server) readUAMs(ctx context.Context, app creel.ApplicationID) ([]intents.Part, error) {
+	if s.conf.Intents == nil {
+		return nil, nil
+	}
+	return intents.Parts(ctx, s.conf.Intents, app, "")
+}
+
 // Clients ask for the report of an application that runs each second, and most have no UAMs: what their record
 // says is kept for a moment.
 const (
 	uamsKept = 2 * time.Second
 	uamsMost = 16 << 10    // applications; beyond, all are read anew
-	uamsTime = time.Second // for which a report waits for the store
+	uamsTime = time.Second // for which a report waits for the store, and then for the UAMs' members
 )
 
 // lately is which UAMs applications had a moment ago.
@@ -73,7 +79,10 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 	}
 	ctx, cancel := context.WithTimeout(ctx, uamsTime)
 	defer cancel()
-	k = uamsAt{s.uams(ctx, app), time.Now()}
+	if uams, err := s.readUAMs(ctx, app); err == nil {
+		k.uams = uams
+	}
+	k.at = time.Now() // also without an answer: the next report does not wait for the store again
 	s.lately.mu.Lock()
 	defer s.lately.mu.Unlock()
 	if s.lately.known == nil || len(s.lately.known) >= uamsMost {
@@ -84,7 +93,7 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 }
 
 // AskUAMs calls the members in which an application has UAMs, besides its home, at the same time, each with
-// the id that the application has there.
+// the id that the application has there. They have a second; one whose lease ran out is not called.
 func AskUAMs[T any](
 	ctx context.Context,
 	s *Server,
@@ -94,14 +103,17 @@ func AskUAMs[T any](
 ) []router.Part[T] {
 	uams := slices.DeleteFunc(slices.Clone(s.lateUAMs(ctx, app)), func(u intents.Part) bool { return u.Member == home })
 	parts := make([]router.Part[T], len(uams))
+	ctx, cancel := context.WithTimeout(ctx, uamsTime)
+	defer cancel()
 	var wait sync.WaitGroup
 	for i, u := range uams {
 		parts[i].Member = u.Member
-		m, err := s.Member(u.Member)
-		if err != nil {
-			parts[i].Err = err
+		status, there := s.View().Member(u.Member)
+		if !there || status.State == subcluster.StateSuspect || status.State == subcluster.StateLost {
+			parts[i].Err = fmt.Errorf("%w: %s", ErrLost, "it does not send heartbeats")
 			continue
 		}
+		m := s.conf.Pool.Member(status)
 		wait.Go(func() { parts[i].Value, parts[i].Err = call(ctx, m, u.ID) })
 	}
 	wait.Wait()

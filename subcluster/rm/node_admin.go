@@ -27,11 +27,11 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 			return invalid("invalid resource of "+id.String(), m.sizes.Names[i]+" is negative", "")
 		}
 	}
-	if name := m.impossible(&v); name != "" {
+	if name, most := m.impossible(&v); name != "" {
 		return invalid(
 			"invalid resource of "+id.String(),
 			r.String()+" is more "+name+" than a node can have",
-			fmt.Sprintf("give at most %d", int64(MostOfNode)),
+			fmt.Sprintf("give at most %d", most),
 		)
 	}
 	m.sched.SetTotal(&n.Node, &v)

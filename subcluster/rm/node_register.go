@@ -92,11 +92,11 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 
 // sizeRefused says why a node of this size cannot serve, "" where it can.
 func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
-	if name := m.impossible(v); name != "" {
+	if name, most := m.impossible(v); name != "" {
 		return fmt.Sprintf(
 			"NodeManager %s cannot serve: it offers %s, more %s than a node can have (%d);"+
 				" correct yarn.nodemanager.resource.* on that host and start it again",
-			r.ID, r.Resource, name, int64(MostOfNode),
+			r.ID, r.Resource, name, most,
 		)
 	}
 	for i := 0; i < m.sizes.N; i++ {
@@ -112,19 +112,27 @@ func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 	return ""
 }
 
-// MostOfNode is how much of any type a node may have. Sums over millions of nodes of that
-// size fit an int64; one node of nearly MaxInt64 would turn the cluster's total negative,
-// and with it every share that the scheduler takes of it.
+// MostOfNode is how much memory, in MiB, and how many vcores a node may have. Sums over millions
+// of nodes of that size fit an int64; one node of nearly MaxInt64 would turn the cluster's
+// total negative, and with it every share that the scheduler takes of it.
 const MostOfNode = 1 << 40
 
-// impossible names the first type of which v is more than a node can have, "" for none.
-func (m *Machine) impossible(v *amounts.Vec) string {
+// mostOfType is how much of a further type a node may have: with a unit, as 2 T of disk, it is
+// counted without one, in bytes. Sums over eight thousand nodes of that size fit an int64.
+const mostOfType = 1 << 50
+
+// impossible names the first type of which v is more than a node can have, "" for none, and
+// says how much that is.
+func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	for i := 0; i < m.sizes.N; i++ {
-		if v.At(i) > MostOfNode {
-			return m.sizes.Names[i]
+		if most = MostOfNode; i > 1 { // behind memory and vcores
+			most = mostOfType
+		}
+		if v.At(i) > most {
+			return m.sizes.Names[i], most
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // sortContainers compares what a registering node runs with what is known:

@@ -226,7 +226,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 			return false
 		}
 	}
-	if name := m.impossible(&v); name != "" {
+	if name, _ := m.impossible(&v); name != "" {
 		m.refuseRecovered(n, *k, name)
 		return false
 	}

@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -201,6 +202,20 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 
 // A further resource type is counted on nodes, applications, users and queues as
 // memory and vcores are, and comes back with its container.
+// A type with a unit is counted without: a node may have terabytes of disk, and not more than there can be.
+func TestANodeMayHaveMuchOfAFurtherType(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.ResourceTypes = []creel.ResourceType{{Name: "disk", Unit: "G"}} })
+	node := creel.NodeID{Host: "h", Port: 1}
+	for bytes, want := range map[int64]NodeAction{
+		2e12: NodeNormal, 1 << 50: NodeNormal, 1<<50 + 1: NodeStop, math.MaxInt64: NodeStop,
+	} {
+		r := creel.NewResource(8192, 8, creel.Amount{Name: "disk", Value: bytes})
+		if out, err := w.m.RegisterNode(w.now, &RegisterNode{ID: node, Resource: r}); err != nil || out.Action != want {
+			t.Errorf("a node with %d of disk: %v %q, %v; want %v", bytes, out.Action, out.Diagnostics, err, want)
+		}
+	}
+}
+
 func TestFurtherResourceTypesAreCounted(t *testing.T) {
 	gpus := func(mb, n int64) creel.Resource {
 		return creel.NewResource(mb, 1, creel.Amount{Name: "yarn.io/gpu", Value: n})
