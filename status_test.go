@@ -123,6 +123,7 @@ var features = []feature{
 		[]string{"e2e/rm.TestServiceAuthorizationIsThatOfARealResourceManager",
 			"router/rpc.TestServiceACLsHoldAtRoutersAndMembers", "e2e/rest.TestListsHideWhatOneMayNotView"}},
 	{"ResourceManager", "an HA pair, Kerberos, TLS: asked for, they stop the start", absent, "", nil},
+	{"ResourceManager", "how far nodes are with the logs of an application: `logAggregationStatus` is always `DISABLED`", absent, "", nil},
 	{"ResourceManager", "delegation tokens by REST: refused, as by Hadoop's without Kerberos; routers have their own", absent, "", nil},
 	{"ResourceManager", "a full disk makes it read-only, not ended", works, "",
 		[]string{"e2e/faults.TestAFullDiskMakesAResourceManagerReadOnly"}},
