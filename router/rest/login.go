@@ -52,6 +52,13 @@ func (h *Handler) login(refused refuser) func(http.Handler) http.Handler {
 	}
 }
 
+// ShowsToken reports whether a call shows a delegation token, by which every path of Mount lets it
+// in or refuses it.
+func ShowsToken(r *http.Request) bool {
+	_, shown := shownToken(r)
+	return shown
+}
+
 // shownToken is the token by which a caller wants to be let in.
 func shownToken(r *http.Request) (text string, shown bool) {
 	values := r.Header[loginHeader]

@@ -143,6 +143,55 @@ func TestATokenThatIsNotAcceptedIsToldWhy(t *testing.T) {
 	}
 }
 
+// Where anonymous requests are refused a token is a login all the same, at the paths that check it. One that
+// is not accepted lets nobody in, and at other paths no token does.
+func TestATokenIsALoginWhereAnonymousRequestsAreRefused(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{
+		Members: 1, Routers: 1, Settings: []string{"hadoop.http.authentication.simple.anonymous.allowed=false"},
+	})
+	web := f.Routers[0].Web
+	text := at(t, call(t, web, "POST", base+"/delegation-token"+asAlice, `{"renewer":"yarn"}`).body, "token").(string)
+	for _, path := range []string{base + "/userinfo", base + "/nodes/", "/api/v1/subclusters", "/isActive"} {
+		if r := call(t, web, "GET", path, ""); r.status != 403 || !strings.Contains(r.body, "Anonymous requests") {
+			t.Errorf("%s without a name: %d %s", path, r.status, r.body)
+		}
+		for _, r := range []reply{
+			call(t, web, "GET", path, "", loginHeader, text), call(t, web, "GET", path+"?delegation="+text, ""),
+		} {
+			if r.status != 200 {
+				t.Errorf("%s by token: %d %s", path, r.status, r.body)
+			}
+		}
+	}
+	r := call(t, web, "GET", base+"/userinfo", "", loginHeader, text)
+	if r.status != 200 || at(t, r.body, "requestedUser") != "alice" {
+		t.Errorf("the holder is not its owner: %d %s", r.status, r.body)
+	}
+	for _, path := range []string{
+		"", base, base + "/userinfo", base + "/nodes/", base + "/nowhere", "/api/v1", "/api/v1/subclusters", "/api/v1/nowhere",
+		"/conf", "/jmx", "/stacks", "/isActive", "/proxy/application_1_0001", "/proxy/application_1_0001/x", "/metrics", "/cluster",
+		"/nowhere", "/%77s/v1/cluster/userinfo", "/ws%2Fv1/cluster/userinfo", "//conf", "/api/v1/../../metrics", "/livez/x",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
+			for _, r := range []reply{
+				call(t, web, method, path, "", loginHeader, "rubbish"), call(t, web, method, path+"?delegation=", ""),
+			} {
+				if r.status != 403 {
+					t.Errorf("%s %s by rubbish: %d %s", method, path, r.status, r.body)
+				}
+			}
+		}
+	}
+	for _, path := range []string{"/metrics", "/readyz/x", "/nowhere"} {
+		if r := call(t, web, "GET", path, "", loginHeader, text); r.status != 403 {
+			t.Errorf("%s, where nothing checks tokens: %d", path, r.status)
+		}
+	}
+	if r := call(t, web, "GET", "/livez", "", loginHeader, "rubbish"); r.status != 200 {
+		t.Errorf("health is for everybody: %d", r.status)
+	}
+}
+
 // A token gives no other one, nor a longer life to itself: as at Hadoop's, whoever is let in by one is
 // refused what is about tokens.
 func TestATokenIsNoLoginForWhatIsAboutTokens(t *testing.T) {

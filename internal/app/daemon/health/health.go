@@ -26,6 +26,7 @@ type Health struct {
 	checks   []check
 	depends  []dependency
 	registry *prometheus.Registry
+	requests requestFigures
 }
 
 // State is how a dependency is.

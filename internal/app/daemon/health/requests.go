@@ -5,6 +5,7 @@ package health
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -18,29 +19,39 @@ var requestBuckets = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.
 // otherRoute is the label of requests that no route took.
 const otherRoute = "none"
 
+// requestFigures are those of Requests, one for all routers of a daemon.
+type requestFigures struct {
+	once     sync.Once
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
 // Requests measures the requests of a router: use it before the router has routes.
 // They are counted by route, never by path, so that no client can add to the series.
 func (h *Health) Requests(next http.Handler) http.Handler {
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "creel_http_request_duration_seconds", Buckets: requestBuckets,
-		Help: "Time from a request's headers to the end of its answer.",
-	}, []string{"method", "route", "code"})
-	inFlight := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "creel_http_requests_in_flight", Help: "Requests that wait for the end of their answer.",
+	f := &h.requests
+	f.once.Do(func() {
+		f.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "creel_http_request_duration_seconds", Buckets: requestBuckets,
+			Help: "Time from a request's headers to the end of its answer.",
+		}, []string{"method", "route", "code"})
+		f.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "creel_http_requests_in_flight", Help: "Requests that wait for the end of their answer.",
+		})
+		h.Register(f.seconds)
+		h.Register(f.inFlight)
 	})
-	h.Register(seconds)
-	h.Register(inFlight)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		inFlight.Inc()
+		f.inFlight.Inc()
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		defer func() {
-			inFlight.Dec()
+			f.inFlight.Dec()
 			route := otherRoute
 			if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
 				route = c.RoutePattern()
 			}
-			seconds.WithLabelValues(methodOf(r.Method), route, class(answer.Status())).
+			f.seconds.WithLabelValues(methodOf(r.Method), route, class(answer.Status())).
 				Observe(time.Since(began).Seconds())
 		}()
 		next.ServeHTTP(answer, r)

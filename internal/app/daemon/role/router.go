@@ -306,8 +306,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := chi.NewRouter()
-	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
+	mux, byToken := chi.NewRouter(), chi.NewRouter()
+	for _, m := range []*chi.Mux{mux, byToken} {
+		m.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
+	}
 	r.Health.Mount(mux)
 	documents := rest.New(r.Server, rest.Config{
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
@@ -315,6 +317,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation, Daemons: store,
 	})
 	documents.Mount(mux)
+	// The documents alone check tokens: health, figures and pages are not to be had by showing one.
+	byToken.NotFound(webserver.DisallowAnonymous)
+	documents.Mount(byToken)
+	c.WebServer.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
 	r.Add("applications", documents.Run)
 	var site *pages.Site
 	if c.Dashboard {

@@ -69,6 +69,9 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	}
 	if c.Wrap != nil {
 		h = c.Wrap(h)
+		if c.Login.Handler != nil {
+			c.Login.Handler = c.Wrap(c.Login.Handler)
+		}
 	}
 	d.Add("web server", webserver.Task(l, h, c))
 	return l.Addr().String(), nil

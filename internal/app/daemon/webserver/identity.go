@@ -24,9 +24,9 @@ const cookieAge = 10 * time.Hour
 // identify is simple authentication around a handler. A user.name in the query
 // sets the cookie; a request with only the cookie is as if it had the user.name,
 // so that members see it too, through any router. The cookie proves no more
-// than user.name does, which is why it carries no signature. Where anonymous
-// requests are refused, whoever asks for health is let in all the same.
-func identify(next http.Handler, refuseAnonymous bool) http.Handler {
+// than user.name does, which is why it carries no signature. Requests with neither,
+// other than for health, go to anonymous.
+func identify(next, anonymous http.Handler) http.Handler {
 	var last atomic.Pointer[setCookie]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, cookie := query.First(r.URL.RawQuery, "user.name"), ""
@@ -40,9 +40,8 @@ func identify(next http.Handler, refuseAnonymous bool) http.Handler {
 			return
 		}
 		switch {
-		case name == "" && refuseAnonymous && r.URL.Path != "/livez" && r.URL.Path != "/readyz":
-			w.Header().Set("WWW-Authenticate", "PseudoAuth")
-			http.Error(w, "Anonymous requests are disallowed: say who you are by ?user.name=", http.StatusForbidden)
+		case name == "" && r.URL.Path != "/livez" && r.URL.Path != "/readyz":
+			anonymous.ServeHTTP(w, r)
 			return
 		case cookie != "":
 			r = r.Clone(r.Context())
@@ -61,6 +60,30 @@ func identify(next http.Handler, refuseAnonymous bool) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// anonymous serves requests that name nobody. Where they are refused, those that show
+// another login go to its handler, which lets none in without.
+func anonymous(next http.Handler, c Config) http.Handler {
+	switch {
+	case !c.RefuseAnonymous:
+		return next
+	case c.Login.Handler == nil:
+		return http.HandlerFunc(DisallowAnonymous)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.Login.Shown(r) {
+			c.Login.Handler.ServeHTTP(w, r)
+			return
+		}
+		DisallowAnonymous(w, r)
+	})
+}
+
+// DisallowAnonymous refuses a request that names nobody, as Hadoop's web servers do.
+func DisallowAnonymous(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("WWW-Authenticate", "PseudoAuth")
+	http.Error(w, "Anonymous requests are disallowed: say who you are by ?user.name=", http.StatusForbidden)
 }
 
 // setCookie is the header that makes a client remember its name. Those who ask

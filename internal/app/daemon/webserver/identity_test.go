@@ -13,9 +13,10 @@ import (
 
 // A client that named itself once is known by its cookie afterwards.
 func TestCookieOfSimpleAuthentication(t *testing.T) {
-	server := httptest.NewServer(identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s", r.URL.Query().Get("user.name"), r.URL.Query().Get("states"))
-	}), false))
+	})
+	server := httptest.NewServer(identify(named, named))
 	defer server.Close()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -74,7 +75,8 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 // Where anonymous requests are refused, whoever does not say who they are gets
 // nothing but health.
 func TestAnonymousRequestsAreRefusedWhereSaid(t *testing.T) {
-	handler := identify(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") }), true)
+	in := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
+	handler := identify(in, anonymous(in, Config{RefuseAnonymous: true}))
 	for path, want := range map[string]int{
 		"/ws/v1/cluster":               http.StatusForbidden,
 		"/conf":                        http.StatusForbidden,

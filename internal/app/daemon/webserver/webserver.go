@@ -19,11 +19,21 @@ type Config struct {
 	ReadHeaderTimeout time.Duration                   // for a client to send its headers [10 s]
 	IdleTimeout       time.Duration                   // of a connection between two requests [2 min]
 	DrainTime         time.Duration                   // for answers on their way at the end [5 s]
-	RefuseAnonymous   bool                            // 403 to who gives no user.name and no cookie
+	RefuseAnonymous   bool                            // 403 to who gives no user.name and no cookie, and no other login
+	Login             Login                           // beside user.name, where RefuseAnonymous is set [none]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
 	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
 	Figures           *Figures                        // of the port [of its own]
+}
+
+// Login is another way to say who asks than user.name, such as a delegation token.
+type Login struct {
+	// Shown reports whether a request has one, good or bad.
+	Shown func(*http.Request) bool
+	// Handler serves the requests that have one and no user.name. It checks the login at
+	// every path that it serves, and refuses all others by DisallowAnonymous.
+	Handler http.Handler
 }
 
 // Task serves handler on a listener until its context ends; then answers on
@@ -31,7 +41,7 @@ type Config struct {
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
 	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
 	server := &http.Server{
-		Handler:           boundBodies(identify(handler, c.RefuseAnonymous), first),
+		Handler:           boundBodies(identify(handler, anonymous(handler, c)), first),
 		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
