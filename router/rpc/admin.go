@@ -134,8 +134,8 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 			return nil, err
 		}
 		// Whatever the members answer: the router's lists are its own.
-		if own := h.own[method]; own != nil && member == "" && h.operator.Permits(user(ctx)) {
-			if err := own(); err != nil {
+		if member == "" && h.operator.Permits(user(ctx)) {
+			if err := h.refresh(method); err != nil {
 				return nil, err
 			}
 		}
@@ -143,13 +143,19 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 		if err != nil {
 			return nil, err
 		}
-		if method == "refreshAdminAcls" && member == "" {
-			if err := h.operator.Refresh(); err != nil {
-				return nil, err
-			}
-		}
 		return parts[0].Value, nil
 	}
+}
+
+// refresh reads anew what the router itself has of what a refresh is about.
+func (h *AdminHandler) refresh(method string) error {
+	if method == "refreshAdminAcls" {
+		return h.operator.Refresh()
+	}
+	if own := h.own[method]; own != nil {
+		return own()
+	}
+	return nil
 }
 
 // GetGroupsForUser joins the groups that the members see a user in.

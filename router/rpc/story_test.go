@@ -602,6 +602,53 @@ func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
 	refused("bob")
 }
 
+// Who administers a router is read anew though a member is away, by an administrator's word alone: whoever was
+// taken off the list may do nothing any more.
+func TestARouterReadsItsAdministratorsAnewWhileAMemberIsAway(t *testing.T) {
+	dir := t.TempDir()
+	administer := func(users string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte("<configuration><property><name>admins</name>"+
+			"<value>"+users+"</value></property></configuration>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	administer("root,bob")
+	f := routertest.Start(t, routertest.Options{ConfDir: dir, Routers: 1, Settings: []string{"yarn.admin.acl=${admins}"}})
+	ctx := t.Context()
+	away := f.Members[1]
+	away.Cut()
+	refresh := func(user, only string) error {
+		r := &pb.RefreshAdminAclsRequestProto{}
+		if only != "" {
+			r.SubClusterId = &only
+		}
+		return second(f.AdminOf(f.Routers[0], user).RefreshAdminAcls(ctx, r))
+	}
+	administers := func(user string) bool {
+		t.Helper()
+		_, err := f.AdminOf(f.Routers[0], user).DeleteFederationPoliciesByQueues(ctx,
+			&pb.DeleteFederationQueuePoliciesRequestProto{Queues: []string{"root.other"}})
+		return err == nil || !strings.Contains(err.Error(), "yarn.admin.acl")
+	}
+	if !administers("bob") || administers("carol") {
+		t.Fatal("at the start not root and bob administer the router")
+	}
+	administer("root,carol")
+	if err := refresh("carol", ""); err == nil || administers("carol") {
+		t.Errorf("who does not administer the router has its list read anew: %v", err)
+	}
+	if err := refresh("root", string(f.Members[0].ID)); err != nil || administers("carol") {
+		t.Errorf("a refresh of one member's list is of the router's, too: %v", err)
+	}
+	if err := refresh("root", ""); err == nil || !strings.Contains(err.Error(), string(away.ID)) {
+		t.Errorf("while %s is away: %v", away.ID, err)
+	}
+	if administers("bob") || !administers("carol") {
+		t.Error("the router's list is as it was while a member is away")
+	}
+}
+
 // A verb of another version's is no refusal of the member's, which is not asked.
 func TestAnIntentWithAnUnknownVerbIsNotRefused(t *testing.T) {
 	if _, err := rpc.CarryOut(t.Context(), nil, intents.Intent{Verb: "suspend"}); !errors.Is(err, intents.ErrUnknownVerb) {
