@@ -120,7 +120,8 @@ func rebalancerRollback() *cobra.Command {
 		Use:   "rollback [APPLICATION...]",
 		Short: "undo moves of waiting applications: of those named, or of all within the last hour",
 		Long: `A move under way is given up. An application that has moved goes back, if it still
-waits: what has been granted a container is not moved.`,
+waits: what has been granted a container is not moved. What was undone already is
+moved again only if it is named; a move that undoes one goes on.`,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

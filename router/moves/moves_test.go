@@ -86,6 +86,35 @@ func TestAMoveIsOnRecordUntilItIsOver(t *testing.T) {
 	})
 }
 
+// A move that is an undo is one on record, when it is changed, and when it is over.
+func TestAnUndoIsMarked(t *testing.T) {
+	backends(t, func(t *testing.T, s statestore.Store) {
+		ctx := t.Context()
+		undo := record(2)
+		undo.Undo = true
+		for _, r := range []Record{record(1), undo} {
+			if err := Begin(ctx, s, r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := GiveUp(ctx, s, r.Application, "given up"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, now, err := All(ctx, s)
+		if err != nil || len(all) != 2 || all[0].Undo || !all[1].Undo {
+			t.Fatalf("%+v %v", all, err)
+		}
+		for _, r := range all {
+			if _, _, err := end(ctx, s, r, false, r.GiveUp, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last, err := Last(ctx, s); err != nil || len(last) != 2 || !last[0].Undo || last[1].Undo {
+			t.Errorf("%+v %v", last, err)
+		}
+	})
+}
+
 // members plays the part of two ResourceManagers and of the homes in the store.
 type members struct {
 	router.Homes

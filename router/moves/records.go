@@ -44,6 +44,7 @@ type Record struct {
 	By    string        // who asked for it: an administrator who drains, or "rebalancer"
 	Asked time.Time     // or last changed, by the store's clock
 	Age   time.Duration // since then, by the store's clock
+	Undo  bool          // it undoes a move
 
 	version int64
 }
@@ -56,6 +57,7 @@ type document struct {
 	Why     string             `json:"why"`
 	Arrived int64              `json:"arrived,omitempty"`
 	GiveUp  string             `json:"give_up,omitempty"`
+	Undo    bool               `json:"undo,omitempty"`
 }
 
 // Done is a move that is over.
@@ -69,6 +71,7 @@ type Done struct {
 	Moved       bool                `json:"moved"`             // false: it stays at From
 	Because     string              `json:"because,omitempty"` // why it stays
 	At          time.Time           `json:"at"`                // store's clock
+	Undo        bool                `json:"undo,omitempty"`    // it undid a move; older versions write none
 }
 
 // All are the moves on record, oldest first, with the store's time.
@@ -93,6 +96,7 @@ func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
 				Application: app, From: v.From, To: v.To, Why: v.Why, Arrived: v.Arrived, GiveUp: v.GiveUp,
 			},
 			Queue: v.Queue, By: d.Author, Asked: d.Time, Age: max(0, set.Now.Sub(d.Time)), version: d.Version,
+			Undo: v.Undo,
 		})
 	}
 	slices.SortStableFunc(out, func(a, b Record) int { return int(a.version - b.version) })
@@ -128,7 +132,7 @@ func Begin(ctx context.Context, s Store, r Record) error {
 }
 
 func put(ctx context.Context, s Store, r Record) error {
-	data, err := json.Marshal(document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp})
+	data, err := json.Marshal(document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp, r.Undo})
 	if err == nil {
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By,
@@ -188,7 +192,7 @@ func end(ctx context.Context, s Store, r Record, moved bool, because string, now
 	err error) {
 	over = Done{
 		Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, By: r.By, Why: r.Why,
-		Moved: moved, Because: because, At: now,
+		Moved: moved, Because: because, At: now, Undo: r.Undo,
 	}
 	for range tries {
 		var is Record

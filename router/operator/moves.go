@@ -4,6 +4,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ type MoveUnder struct {
 	AgeS    float64 `json:"age_s"` // since it was asked for, or last changed
 	Arrived bool    `json:"arrived"`
 	GiveUp  string  `json:"give_up,omitempty"`
+	Undo    bool    `json:"undo,omitempty"` // it undoes a move
 }
 
 // Moves reads them. What would be begun is given as if a member were drained by moving,
@@ -93,7 +95,7 @@ func moveUnder(r *moves.Record) MoveUnder {
 		ChosenMove: rebalancer.ChosenMove{
 			Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, Why: r.Why,
 		},
-		By: r.By, AgeS: r.Age.Seconds(), Arrived: r.Arrived > 0, GiveUp: r.GiveUp,
+		By: r.By, AgeS: r.Age.Seconds(), Arrived: r.Arrived > 0, GiveUp: r.GiveUp, Undo: r.Undo,
 	}
 }
 
@@ -106,9 +108,15 @@ type Undone struct {
 // undoFor is how far back moves are undone that are not named.
 const undoFor = time.Hour
 
+// movedByOthers is said of an application whose record others write at the same time.
+const movedByOthers = "its move is not undone: another was begun or changed at the same time;" +
+	" see `creel rebalancer moves`, then try again"
+
 // UndoMoves has applications go back to where they were: a move under way is given up, and
 // one that is over is made the other way, if the application still waits. Without any
-// named it is all under way, and all that moved within the last hour.
+// named it is all under way, and all that moved within the last hour, but for what was
+// undone already: that goes the other way again only if it is named. An undo under way
+// goes on. One that others change at the same time is left to them.
 func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]Undone, error) {
 	if err := o.allow(user, "undo moves of applications"); err != nil {
 		return nil, err
@@ -134,20 +142,40 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 		if len(apps) > 0 && !wanted[r.Application] {
 			continue
 		}
-		if r.Arrived > 0 {
+		switch {
+		case r.Undo && (r.GiveUp == "" || r.Arrived > 0):
+			say(r.Application, "it goes back to %s already, if it still waits", r.To)
+			continue
+		case r.Undo:
+			say(r.Application, "it does not go back to %s: %s", r.To, r.GiveUp)
+			continue
+		case r.Arrived > 0:
 			say(r.Application, "it has just come to %s: again in a moment", r.To)
 			continue
 		}
-		if _, err := moves.GiveUp(ctx, o.conf.Store, r.Application, "undone by "+user); err != nil {
+		_, err := moves.GiveUp(ctx, o.conf.Store, r.Application, "undone by "+user)
+		if errors.Is(err, creel.ErrConflict) {
+			say(r.Application, movedByOthers)
+			continue
+		}
+		if err != nil {
 			return out, err
 		}
 		say(r.Application, "it stays in %s", r.From)
 	}
 	for _, d := range last {
 		switch {
-		case seen[d.Application], !d.Moved, len(apps) > 0 && !wanted[d.Application]:
+		case seen[d.Application], len(apps) > 0 && !wanted[d.Application]:
 			continue
 		case len(apps) == 0 && now.Sub(d.At) > undoFor:
+			continue
+		case len(apps) == 0 && d.Undo && d.Moved:
+			say(d.Application, "it went back to %s already; name it to move it to %s again", d.To, d.From)
+			continue
+		case len(apps) == 0 && d.Undo:
+			say(d.Application, "it did not go back to %s: %s; name it to try again", d.To, d.Because)
+			continue
+		case !d.Moved:
 			continue
 		}
 		home, ok := o.conf.View().Member(d.From)
@@ -159,8 +187,12 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			Moving: router.Moving{
 				Application: d.Application, From: d.To, To: d.From, Why: "its move is undone by " + user,
 			},
-			Queue: d.Queue, By: user,
+			Queue: d.Queue, By: user, Undo: true,
 		})
+		if errors.Is(err, creel.ErrConflict) {
+			say(d.Application, movedByOthers)
+			continue
+		}
 		if err != nil {
 			return out, err
 		}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/moves"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// homes say where applications are, and are the store of their moves.
+type homes struct {
+	*statestore.Memory
+	at       map[creel.ApplicationID]creel.SubclusterID
+	conflict string // the document of this name is written by others at the same time
+}
+
+func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+	return h.at[app], nil
+}
+
+func (h *homes) Claim(_ context.Context, app creel.ApplicationID, _ creel.SubclusterID, _ []byte) (
+	creel.SubclusterID, int64, error) {
+	return h.at[app], 1, nil
+}
+
+func (h *homes) Move(_ context.Context, app creel.ApplicationID, _, to creel.SubclusterID, _ int64, _ []byte) (
+	creel.SubclusterID, error) {
+	h.at[app] = to
+	return to, nil
+}
+
+func (h *homes) PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error) {
+	if w.Name == h.conflict {
+		return statestore.Document{}, creel.ErrConflict
+	}
+	return h.Memory.PutDocument(ctx, w)
+}
+
+// round carries out the moves on record.
+func (h *homes) round(t *testing.T, view func() *subcluster.View) {
+	t.Helper()
+	loop := moves.New(moves.Config[string]{Store: h, View: view, Mover: router.Mover[string]{
+		Homes: h, Now: time.Now,
+		Disown: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) (router.Standing, error) {
+			return router.Disowned, nil
+		},
+		Hold: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64, string) (string, error) {
+			return "message", nil
+		},
+		Release: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error { return nil },
+		Drop:    func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error { return nil },
+		Submit: func(context.Context, creel.SubclusterID, creel.ApplicationID, string, int64) (router.Verdict, error) {
+			return router.Accepted, nil
+		},
+	}})
+	if err := loop.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was undone is not undone again but by name, and one that others move does not keep
+// the rest from being undone.
+func TestMovesAreUndoneOnce(t *testing.T) {
+	ctx := t.Context()
+	app := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+	}, nil)
+	now := func() *subcluster.View { return view }
+	h := &homes{
+		Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		at:     map[creel.ApplicationID]creel.SubclusterID{app(1): "a", app(2): "a"},
+	}
+	o := operator.New(operator.Config{View: now, Store: h})
+	undo := func(step, one, two string, apps ...creel.ApplicationID) {
+		t.Helper()
+		out, err := o.UndoMoves(ctx, "ann", apps)
+		got := map[creel.ApplicationID]string{}
+		for _, u := range out {
+			got[u.Application] += u.Result
+		}
+		for n, want := range []string{one, two} {
+			if is, ok := got[app(int32(n+1))]; err != nil || ok != (want != "") || !strings.Contains(is, want) {
+				t.Errorf("%s: %v: %v, want of the %d. %q", step, got, err, n+1, want)
+			}
+		}
+	}
+	at := func(step string, one, two creel.SubclusterID) {
+		t.Helper()
+		h.round(t, now)
+		if want := map[creel.ApplicationID]creel.SubclusterID{app(1): one, app(2): two}; !maps.Equal(h.at, want) {
+			t.Errorf("%s: at %v, want %v", step, h.at, want)
+		}
+	}
+
+	for n := range int32(2) {
+		if err := moves.Begin(ctx, h, moves.Record{
+			Moving: router.Moving{Application: app(n + 1), From: "a", To: "b", Why: "a is drained"}, By: "rebalancer",
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at("moved", "b", "b")
+	h.conflict = app(2).String()
+	undo("one of them moves again", "it goes back to a", "`creel rebalancer moves`")
+	h.conflict = ""
+	undo("one is under way", "it goes back to a already", "it goes back to a, if")
+	undo("both are, and one is named", "", "it goes back to a already", app(2))
+	at("undone", "a", "a")
+	undo("again", "it went back to a", "it went back to a")
+	at("not undone again", "a", "a")
+	undo("again by name", "", "it goes back to b", app(2))
+	at("undone again by name", "a", "b")
+	undo("once more", "it went back to a", "it went back to b")
+
+	// As older versions write it there is no mark.
+	set, err := h.Documents(ctx, "moves-done")
+	if err != nil || len(set.Documents) != 1 {
+		t.Fatal(set, err)
+	}
+	old := set.Documents[0]
+	_, err = h.Memory.PutDocument(ctx, statestore.DocumentWrite{
+		Class: old.Class, Name: old.Name, Expect: old.Version,
+		Data: []byte(strings.ReplaceAll(string(old.Data), `,"undo":true`, "")),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo("an older version's", "it goes back to b", "it goes back to a")
+}
