@@ -112,7 +112,7 @@ var rules = map[string]rule{
 	"internal/hrpc":           {imports: []string{"internal/readable", "internal/seldom", "internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
-	"internal/yarnrpc":        {imports: []string{".", "internal/hrpc", data}},
+	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
 	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
 	// The federation's queues: escrow of their maxima, the plan, and who runs both.
 	"policies/rebalancer": {
@@ -241,6 +241,7 @@ var rules = map[string]rule{
 			"router/operator",
 			"router/tokens",
 			"statestore",
+			"internal/audit",
 			"internal/hrpc",
 			data,
 			"internal/yarnrpc",

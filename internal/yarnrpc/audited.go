@@ -5,6 +5,7 @@ package yarnrpc
 import (
 	"google.golang.org/protobuf/proto"
 
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -78,8 +79,9 @@ func set(names ...string) map[string]bool {
 }
 
 // Audited tells whether a call changes something a person answers for, and what
-// it is about: the id of an application, attempt, container or node, a queue, or
-// "". AMs' calls are about the attempt that their connection's user is.
+// it is about: the id of an application, attempt, container, reservation or node,
+// queues, nodes or hosts, the subcluster that an administrator's order names, or "".
+// AMs' calls are about the attempt that their connection's user is.
 func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool) {
 	if !changing[call.Protocol][call.Method] {
 		return "", false
@@ -105,10 +107,41 @@ func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool)
 		what = yarnpb.ToNodeID(r.GetNodeId()).String()
 	case interface{ GetQueue() string }:
 		what = r.GetQueue()
+	case interface {
+		GetReservationId() *yarnpb.ReservationIdProto
+	}:
+		what = yarnpb.ToReservationID(r.GetReservationId()).String()
+	case interface{ GetApplication() string }:
+		what = r.GetApplication()
+	case interface{ GetQueues() []string }:
+		what = audit.Targets(r.GetQueues())
+	case *yarnpb.BatchSaveFederationQueuePoliciesRequestProto:
+		what = targets(r.GetFederationQueueWeights(), (*yarnpb.FederationQueueWeightProto).GetQueue)
+	case *yarnpb.UpdateNodeResourceRequestProto:
+		what = targets(r.GetNodeResourceMap(), func(n *yarnpb.NodeResourceMapProto) string {
+			return yarnpb.ToNodeID(n.GetNodeId()).String()
+		})
+	case *yarnpb.ReplaceLabelsOnNodeRequestProto:
+		what = targets(r.GetNodeToLabels(), func(n *yarnpb.NodeIdToLabelsProto) string {
+			return yarnpb.ToNodeID(n.GetNodeId()).String()
+		})
+	case *yarnpb.NodesToAttributesMappingRequestProto:
+		what = targets(r.GetNodeToAttributes(), (*yarnpb.NodeToAttributesProto).GetNode)
+	case interface{ GetSubClusterId() string }:
+		what = r.GetSubClusterId()
 	default:
 		if call.Protocol == ApplicationMasterProtocolName || call.Protocol == DistributedSchedulingAMProtocolName {
 			what = call.Identity.User
 		}
 	}
 	return what, true
+}
+
+// targets names what the parts of a request are about.
+func targets[T any](parts []T, name func(T) string) string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = name(p)
+	}
+	return audit.Targets(names)
 }

@@ -51,6 +51,20 @@ func TestWhatAnAuditedCallIsAbout(t *testing.T) {
 		{ResourceTrackerName, "registerNodeManager", &yarnpb.RegisterNodeManagerRequestProto{NodeId: yarnpb.FromNodeID(creel.NodeID{Host: "n1", Port: 7})}, "n1:7", true},
 		{ResourceTrackerName, "nodeHeartbeat", &yarnpb.NodeHeartbeatRequestProto{}, "", false},
 		{ResourceManagerAdministrationProtocolName, "refreshQueues", &yarnpb.RefreshQueuesRequestProto{}, "", true},
+		{ResourceManagerAdministrationProtocolName, "refreshQueues", &yarnpb.RefreshQueuesRequestProto{SubClusterId: proto.String("sc-a")}, "sc-a", true},
+		{ResourceManagerAdministrationProtocolName, "deregisterSubCluster", &yarnpb.DeregisterSubClusterRequestProto{SubClusterId: proto.String("sc-a")}, "sc-a", true},
+		{ResourceManagerAdministrationProtocolName, "saveFederationQueuePolicy", &yarnpb.SaveFederationQueuePolicyRequestProto{Queue: proto.String("root.a")}, "root.a", true},
+		{ResourceManagerAdministrationProtocolName, "batchSaveFederationQueuePolicies", &yarnpb.BatchSaveFederationQueuePoliciesRequestProto{FederationQueueWeights: []*yarnpb.FederationQueueWeightProto{
+			{Queue: proto.String("root.a")}, {Queue: proto.String("root.b")}}}, "root.a,root.b", true},
+		{ResourceManagerAdministrationProtocolName, "deleteFederationPoliciesByQueues", &yarnpb.DeleteFederationQueuePoliciesRequestProto{Queues: []string{"root.a", "root.b", "root.a"}}, "root.a,root.b", true},
+		{ResourceManagerAdministrationProtocolName, "deleteFederationApplication", &yarnpb.DeleteFederationApplicationRequestProto{Application: proto.String(app.String())}, "application_1410901177871_0001", true},
+		{ResourceManagerAdministrationProtocolName, "updateNodeResource", &yarnpb.UpdateNodeResourceRequestProto{SubClusterId: proto.String("sc-a"), NodeResourceMap: []*yarnpb.NodeResourceMapProto{
+			{NodeId: yarnpb.FromNodeID(creel.NodeID{Host: "n1", Port: 7})}}}, "n1:7", true},
+		{ResourceManagerAdministrationProtocolName, "replaceLabelsOnNodes", &yarnpb.ReplaceLabelsOnNodeRequestProto{NodeToLabels: []*yarnpb.NodeIdToLabelsProto{
+			{NodeId: yarnpb.FromNodeID(creel.NodeID{Host: "n1"})}}}, creel.NodeID{Host: "n1"}.String(), true},
+		{ResourceManagerAdministrationProtocolName, "mapAttributesToNodes", &yarnpb.NodesToAttributesMappingRequestProto{NodeToAttributes: []*yarnpb.NodeToAttributesProto{
+			{Node: proto.String("n1")}}}, "n1", true},
+		{ApplicationClientProtocolName, "deleteReservation", &yarnpb.ReservationDeleteRequestProto{ReservationId: &yarnpb.ReservationIdProto{Id: proto.Int64(3), ClusterTimestamp: proto.Int64(5)}}, "reservation_5_0003", true},
 		{ApplicationClientProtocolName, "submitApplication", nil, "", true}, // served raw
 	} {
 		call := &hrpc.Call{Protocol: c.protocol, Method: c.method, Identity: &hrpc.Identity{User: "appattempt_x"}}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -133,6 +134,7 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 		if err != nil {
 			return nil, err
 		}
+		audit.NoteOf(ctx).Target = member
 		// Whatever the members answer: the router's lists are its own.
 		if member == "" && h.operator.Permits(user(ctx)) {
 			if err := h.refresh(method); err != nil {

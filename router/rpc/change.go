@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/server"
@@ -153,6 +154,11 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 				What: "the request names no application",
 				Try:  "set its application id",
 			}
+		}
+		note := audit.NoteOf(ctx)
+		note.Target = i.Application.String()
+		if i.Attempt != 0 {
+			note.Target = creel.AttemptID{Application: i.Application, Attempt: i.Attempt}.String()
 		}
 		i.Verb, i.User = verb, user(ctx)
 		answer, kept, err := server.Change(

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
@@ -62,8 +63,11 @@ func (h *AdminHandler) DeregisterSubCluster(
 	if strings.TrimSpace(req.GetSubClusterId()) == "" {
 		ids = h.operator.Silent()
 	}
-	out := &yarnpb.DeregisterSubClusterResponseProto{}
+	out, note := &yarnpb.DeregisterSubClusterResponseProto{}, audit.NoteOf(ctx)
+	var names []string
 	for _, id := range ids {
+		names = append(names, string(id))
+		note.Target = audit.Targets(names)
 		view := h.server.View()
 		result, info := "SUCCESS", "it sends no heartbeats, and was taken out"
 		state, at := subcluster.StateDeregistered, ""
@@ -76,6 +80,10 @@ func (h *AdminHandler) DeregisterSubCluster(
 				return nil, err
 			}
 			result, info, state = "FAILED", err.Error(), m.State
+			if note.Err != nil {
+				err = fmt.Errorf("%w; %w", note.Err, err)
+			}
+			note.Err = err
 		}
 		out.DeregisterSubClusters = append(out.DeregisterSubClusters, &yarnpb.DeregisterSubClustersProto{
 			SubClusterId:      proto.String(string(id)),

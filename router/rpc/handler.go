@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -228,6 +229,7 @@ func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	if err := readContext(request, &c); err != nil {
 		return nil, badMessage(err)
 	}
+	audit.NoteOf(ctx).Target = yarnpb.ToApplicationID(c.GetApplicationId()).String()
 	sub, err := Submission(&c, user(ctx))
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -21,10 +22,11 @@ type Subject func(call *hrpc.Call, request proto.Message) (what string, changes 
 
 // Audit writes one line for each call that changes something, when it is
 // answered: who, from where, what, the result, and the call's id by which a
-// client's log can be found.
+// client's log can be found. What the handler notes (audit.NoteOf) holds before
+// what subject tells and what the answer is.
 func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 	return func(
-		_ context.Context,
+		ctx context.Context,
 		call *hrpc.Call,
 		request proto.Message,
 	) (context.Context, func(proto.Message, error), error) {
@@ -33,10 +35,13 @@ func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 			return nil, nil, nil
 		}
 		began := time.Now()
-		return nil, func(_ proto.Message, err error) {
+		ctx, note := audit.WithNote(ctx)
+		return ctx, func(_ proto.Message, err error) {
+			err = cmp.Or(err, note.Err)
 			l := audit.Line{
 				User: call.Identity.User, RealUser: call.Identity.RealUser, From: call.Remote.String(),
-				Operation: call.Method, Target: what, Result: result(err), Context: call.CallerContext.Context,
+				Operation: call.Method, Target: cmp.Or(note.Target, what),
+				Result: result(err), Context: call.CallerContext.Context,
 			}
 			if err != nil {
 				l.Error = err.Error()

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// auditor keeps the last line of audit.
+type auditor struct {
+	mu   sync.Mutex
+	last map[string]string
+}
+
+func (a *auditor) Enabled(context.Context, slog.Level) bool { return true }
+func (a *auditor) WithAttrs([]slog.Attr) slog.Handler       { return a }
+func (a *auditor) WithGroup(string) slog.Handler            { return a }
+
+func (a *auditor) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "audit" {
+		return nil
+	}
+	line := map[string]string{}
+	r.Attrs(func(at slog.Attr) bool {
+		line[at.Key] = at.Value.String()
+		return true
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = line
+	return nil
+}
+
+// take gives the last line, once.
+func (a *auditor) take() map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	line := a.last
+	a.last = nil
+	return line
+}
+
+// Each change through a router leaves a line that says what was changed and, where it was refused, why: also
+// where the router reads of the message only what it needs, and where the answer is a document of refusals.
+func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
+	log := &auditor{}
+	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(log)})
+	ctx := t.Context()
+	root, alice := f.AdminOf(f.Routers[0], "root"), f.As(f.Routers[0], "alice")
+	id, home := submit(t, f, f.Routers[0], "audited")
+	if line := log.take(); line["operation"] != "submitApplication" || line["target"] != id.String() {
+		t.Errorf("of the submission: %v", line)
+	}
+	app := pb.FromApplicationID(id)
+	member, nowhere, weights := "sc-a", "nowhere", "sc-a:1"
+	weighted := func(queue string) *pb.FederationQueueWeightProto {
+		manager := weightedLocality
+		return &pb.FederationQueueWeightProto{
+			Queue: &queue, RouterWeight: &weights, AmrmWeight: &weights, HeadRoomAlpha: proto.String("1.0"),
+			PolicyManagerClassName: &manager,
+		}
+	}
+	for _, c := range []struct {
+		operation, target, result, why string
+		call                           func() error
+	}{
+		{"deregisterSubCluster", "sc-a", "failure", "last heartbeat", func() error {
+			return second(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{SubClusterId: &member}))
+		}},
+		{"deregisterSubCluster", "nowhere", "failure", "no subcluster", func() error {
+			return second(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{SubClusterId: &nowhere}))
+		}},
+		{"deregisterSubCluster", "", "success", "", func() error { // nobody is silent
+			return second(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{}))
+		}},
+		{"saveFederationQueuePolicy", "root.other", "success", "", func() error {
+			return second(root.SaveFederationQueuePolicy(ctx, &pb.SaveFederationQueuePolicyRequestProto{
+				Queue: proto.String("root.other"), FederationQueueWeight: weighted("root.other"),
+			}))
+		}},
+		{"batchSaveFederationQueuePolicies", "root.default,root.other", "success", "", func() error {
+			return second(root.BatchSaveFederationQueuePolicies(ctx, &pb.BatchSaveFederationQueuePoliciesRequestProto{
+				FederationQueueWeights: []*pb.FederationQueueWeightProto{weighted("root.default"), weighted("root.other")},
+			}))
+		}},
+		{"deleteFederationPoliciesByQueues", "root.default,root.other", "success", "", func() error {
+			return second(root.DeleteFederationPoliciesByQueues(ctx,
+				&pb.DeleteFederationQueuePoliciesRequestProto{Queues: []string{"root.default", "root.other"}}))
+		}},
+		{"deleteFederationApplication", id.String(), "failure", string(home.ID), func() error {
+			return second(root.DeleteFederationApplication(ctx,
+				&pb.DeleteFederationApplicationRequestProto{Application: proto.String(id.String())}))
+		}},
+		{"refreshQueues", "sc-a", "success", "", func() error {
+			return second(root.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: &member}))
+		}},
+		{"refreshQueues", "nowhere", "failure", "no subcluster", func() error {
+			return second(root.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: &nowhere}))
+		}},
+		{"refreshAdminAcls", "", "success", "", func() error { // at all
+			return second(root.RefreshAdminAcls(ctx, &pb.RefreshAdminAclsRequestProto{}))
+		}},
+		{"failApplicationAttempt", creel.AttemptID{Application: id, Attempt: 7}.String(), "failure", "", func() error {
+			return second(alice.FailApplicationAttempt(ctx, &pb.FailApplicationAttemptRequestProto{
+				ApplicationAttemptId: pb.FromAttemptID(creel.AttemptID{Application: id, Attempt: 7}),
+			}))
+		}},
+		{"moveApplicationAcrossQueues", id.String(), "failure", "nope", func() error {
+			return second(alice.MoveApplicationAcrossQueues(ctx,
+				&pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: proto.String("nope")}))
+		}},
+		{"forceKillApplication", id.String(), "success", "", func() error {
+			return second(alice.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app}))
+		}},
+	} {
+		err := c.call()
+		line := log.take()
+		if line["operation"] != c.operation || line["target"] != c.target || line["result"] != c.result ||
+			!strings.Contains(line["error"], c.why) || (line["error"] == "") != (c.result == "success") {
+			t.Errorf("%s of %q was answered %v and left %v", c.operation, c.target, err, line)
+		}
+	}
+}
