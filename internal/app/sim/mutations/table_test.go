@@ -1047,7 +1047,7 @@ var table = []mutation{
 		file:  "amrmproxy/answer.go",
 		old:   "	if _, o.released = s.returned[id]; o.released {\n",
 		wrong: "	if _, o.released = s.returned[id]; !MUTANT && o.released {\n",
-		seed:  41,
+		seed:  30,
 	},
 	{
 		name:     "what has no room where it waits is left there for half a minute",
