@@ -71,7 +71,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_, missing := router.Present(slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
-		return notHere(p.Err)
+		return notFound(p.Err)
 	}))
 	tellMissing(w, missing)
 	const typ = "containers document"

@@ -294,7 +294,7 @@ func (h *Handler) withUAMs(
 		switch {
 		case p.Err == nil && p.Value != nil:
 			same = append(same, p)
-		case !notHere(p.Err): // else it is on record, and not there yet
+		case !notFound(p.Err): // else it is on record, and not there yet
 			missing = append(missing, router.Missing{Member: p.Member, Reason: fmt.Sprint(p.Err)})
 		}
 	}
@@ -461,7 +461,7 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
 		_, err := look.at(ctx, m)
-		if notHere(err) {
+		if notFound(err) {
 			return false, nil
 		}
 		return err == nil, err
@@ -578,12 +578,6 @@ func refusedBy[T any](parts []router.Part[T]) (first *remote.StatusError) {
 		}
 	}
 	return first
-}
-
-// notHere reports whether a member refuses because it has nothing of what is asked about.
-func notHere(err error) bool {
-	var refused *remote.StatusError
-	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
 }
 
 func oneLine(s string) string {

@@ -370,8 +370,11 @@ func (h *Handler) withUAMs(
 			}
 			return parsed[response](m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request))
 		})
+	if len(uams) == 0 {
+		return answer
+	}
 	own, err := parsed[response](answer, nil)
-	if len(uams) == 0 || err != nil {
+	if err != nil {
 		return answer
 	}
 	same := []router.Part[*yarnpb.ApplicationReportProto]{{Member: home, Value: own.GetApplicationReport()}}
