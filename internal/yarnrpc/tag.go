@@ -26,6 +26,24 @@ func ListKnown(r *pb.GetApplicationsRequestProto) (tag string, routed bool) {
 	return string(known), true
 }
 
+// WithParts returns an encoded GetApplicationsRequestProto of a router that joins unmanaged AMs of
+// proxies with their applications: it is to be given those that run whatever the filter. A router
+// of an earlier version would list them. The request itself is not changed.
+func WithParts(request []byte) []byte {
+	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldParts, 1)
+}
+
+// Parts takes what WithParts appended off a request, and reports whether it was there.
+func Parts(r *pb.GetApplicationsRequestProto) bool {
+	m := r.ProtoReflect()
+	fields := m.GetUnknown()
+	if pb.NumberIn(fields, pb.FieldParts) == 0 {
+		return false
+	}
+	m.SetUnknown(pb.Without(fields, pb.FieldParts))
+	return true
+}
+
 // TaggedList returns an encoded list with its tag. The list itself is not changed.
 func TaggedList(list []byte, tag string) *pb.GetApplicationsResponseProto {
 	whole := append(make([]byte, 0, len(list)+len(tag)+8), list...)

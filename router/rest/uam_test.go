@@ -196,6 +196,14 @@ func TestAnApplicationIsOneThing(t *testing.T) {
 			}
 			s.reports(all)
 			s.counts(1, 0)
+			// A router of an earlier version asks for tags and joins nothing under filters.
+			earlier := &pb.GetApplicationsRequestProto{
+				ApplicationStates: []stateProto{pb.YarnApplicationStateProto_FINISHED},
+			}
+			earlier.ProtoReflect().SetUnknown(pb.AppendText(nil, pb.FieldTag, ""))
+			if list, err := s.direct().GetApplications(t.Context(), earlier); err != nil || len(list.GetApplications()) > 0 {
+				t.Errorf("a router of an earlier version is given %v, %v", list, err)
+			}
 		})
 	}
 }

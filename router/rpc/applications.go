@@ -49,6 +49,7 @@ func (h *Handler) GetApplications(
 	req *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
 	yarnrpc.ListKnown(req) // what a client puts there is not the router's
+	yarnrpc.Parts(req)
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ type appReports = server.ListPart[[]appReport]
 // gave before still holds.
 func (h *Handler) reports(question string, member creel.SubclusterID, body []byte, send sender) (appReports, error) {
 	return h.long.Part(question, member, func(tag string) (appReports, error) {
-		answer, err := send(yarnrpc.WithListKnown(body, tag))
+		answer, err := send(yarnrpc.WithListKnown(yarnrpc.WithParts(body), tag))
 		if err != nil {
 			return appReports{}, err
 		}

@@ -71,6 +71,25 @@ type AppView struct {
 // is another ResourceManager.
 func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
 
+// EachListed calls take with the applications that a list may have, at most so many of which it
+// reports that it took them. With parts, UAMs that run are given beside them, which is what part says, and no
+// UAM counts: a router joins them with the applications that they belong to.
+func (m *Machine) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
+	listed := 0
+	for a := range m.Apps {
+		uam := parts && a.UAM()
+		part := uam && !a.State.Ended()
+		switch {
+		case part || listed < most:
+			if take(a, part) && !uam {
+				listed++
+			}
+		case !parts:
+			return
+		}
+	}
+}
+
 // TypeAmount is an amount of one resource type.
 type TypeAmount struct {
 	Type  string

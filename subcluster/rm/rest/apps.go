@@ -4,6 +4,7 @@ package rest
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -125,6 +126,14 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	return f, nil
 }
 
+// most is how many applications the list may have.
+func (f *appFilter) most() int {
+	if f.limit > 0 {
+		return f.limit
+	}
+	return math.MaxInt
+}
+
 // keeps reports whether the list has an application. One that is a part of another's
 // is given to a router whatever it is called, and in whichever state.
 func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
@@ -183,26 +192,16 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		counted := 0
-		for a := range m.Apps {
-			uam := f.routed && a.UAM()
-			part := uam && !a.State.Ended()
-			if !part && f.limit > 0 && counted == f.limit {
-				if !f.routed {
-					break
-				}
-				continue // parts of what is listed already may follow
-			}
+		m.EachListed(f.most(), f.routed, func(a *rm.AppView, part bool) bool {
 			if !f.keeps(a, part) {
-				continue
+				return false
 			}
-			if listed, _ := h.s.Lists(m, who, a); listed {
+			listed, _ := h.s.Lists(m, who, a)
+			if listed {
 				found = append(found, h.show(m, who, *a, f.deselect))
-				if !uam {
-					counted++
-				}
 			}
-		}
+			return listed
+		})
 	})
 	if err == nil && unknownQueue {
 		err = badRequest(cause + "Unknown queue: " + f.queue)

@@ -36,7 +36,8 @@ func (c *clientHandler) GetApplications(
 		}
 	}
 	has, routed := yarnrpc.ListKnown(req)
-	key := listKey(who, map[bool]string{false: "applications", true: "applications and parts"}[routed], req)
+	parts := yarnrpc.Parts(req)
+	key := listKey(who, map[bool]string{false: "applications", true: "applications and parts"}[parts], req)
 	give := func(doc server.Document) R {
 		switch {
 		case !routed || doc.Tag == "":
@@ -52,28 +53,17 @@ func (c *clientHandler) GetApplications(
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
 		var found []server.Listed
-		counted := 0
-		for a := range m.Apps {
-			uam := routed && a.UAM()
-			part := uam && !a.State.Ended()
-			if !part && counted >= limit {
-				if !routed {
-					break
-				}
-				continue // parts of what is listed already may follow
-			}
+		m.EachListed(limit, parts, func(a *rm.AppView, part bool) bool {
 			if !keep(a, part) {
-				continue
+				return false
 			}
 			listed, viewable := s.Lists(m, who, a)
 			if !listed || !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
-				continue
+				return false
 			}
 			found = append(found, server.Listed{View: a, Viewable: viewable})
-			if !uam {
-				counted++
-			}
-		}
+			return true
+		})
 		return func() (R, error) {
 			body, err := encodeApplications(s, found, now)
 			if err != nil {
