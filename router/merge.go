@@ -134,7 +134,7 @@ func MergeApps[T any](
 		case n == 1:
 			merged = append(merged, same[0].Value)
 		default:
-			HomeFirst(all[0].id, same, f, home)
+			homeFirst(all[0].id, same, f, home)
 			merged = append(merged, f.Join(same))
 		}
 		all = all[n:]
@@ -142,9 +142,9 @@ func MergeApps[T any](
 	return merged, missing
 }
 
-// HomeFirst puts the report that counts of one application's before the others:
+// homeFirst puts the report that counts of one application's before the others:
 // see MergeApps.
-func HomeFirst[T any](
+func homeFirst[T any](
 	id creel.ApplicationID,
 	same []Part[T],
 	f AppFields[T],

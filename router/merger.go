@@ -62,9 +62,6 @@ type Merger[V any] struct {
 	// Unlisted is told of a field that has no rule, for which First holds; may
 	// be nil.
 	Unlisted func(typ, field string)
-	// Order may change the order of what is about to be merged into one, so that
-	// the one that counts is first; may be nil.
-	Order func(typ string, same []Weighed[V])
 	// PartitionSize is how large a member is in nodes of a label, in the unit of
 	// Weighed.Size; false where nobody knows, and for no label: the member's size holds.
 	// May be nil.
@@ -356,9 +353,6 @@ func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 				}
 			}
 		case rule.Type != "":
-			if m.Order != nil {
-				m.Order(rule.Type, it.same)
-			}
 			out[i] = m.merge(rule.Type, it.same)
 		}
 	}

@@ -173,26 +173,6 @@ func merger(s *server.Server) *router.Merger[value] {
 		Unlisted: s.Unlisted,
 
 		PartitionSize: s.PartitionSize,
-		Order: func(typ string, same []router.Weighed[value]) {
-			if typ != "ApplicationReportProto" {
-				return
-			}
-			reports := make([]router.Part[*yarnpb.ApplicationReportProto], len(same))
-			for i, s := range same {
-				report, ok := s.Value.v.Message().Interface().(*yarnpb.ApplicationReportProto)
-				if !ok {
-					return
-				}
-				reports[i] = router.Part[*yarnpb.ApplicationReportProto]{Member: s.Member, Value: report}
-			}
-			fields := appFields()
-			router.HomeFirst(fields.ID(reports[0].Value), reports, fields, s.HomeSeen)
-			for i, s := range same {
-				if s.Member == reports[0].Member {
-					same[0], same[i] = same[i], same[0]
-				}
-			}
-		},
 	}
 }
 
