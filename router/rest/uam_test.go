@@ -3,11 +3,9 @@
 package rest_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // overTwo is an application that has two containers at its home, and four by a UAM in another
@@ -27,7 +24,7 @@ type overTwo struct {
 	t           *testing.T
 	app         creel.ApplicationID
 	home, other *routertest.Member
-	uam         creel.ApplicationID // the id of the application there
+	uam         routertest.UAM
 }
 
 // startOverTwo submits the application "spread" and runs it in both members, in the other one under
@@ -43,26 +40,18 @@ func startOverTwo(t *testing.T, ownID bool) *overTwo {
 	if s.other == home {
 		s.other = s.Members[1]
 	}
-	c := routertest.Context(s.app, creel.UAMName(home.ID))
-	uam := statestore.UAM{Member: s.other.ID, Phase: "running"}
-	if s.uam = s.app; ownID {
-		uam.OwnID = s.other.NewApplicationID()
-		s.uam = uam.OwnID
-		c.ApplicationId, c.ApplicationTags = pb.FromApplicationID(s.uam), []string{creel.UAMTag(s.app)}
-	}
-	c.KeepContainersAcrossApplicationAttempts = proto.Bool(true)
-	if _, err := s.direct().SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{
-		ApplicationSubmissionContext: c,
-	}); err != nil {
-		t.Fatal(err)
+	s.uam = routertest.UAM{Member: s.other, Of: s.app}
+	if ownID {
+		s.uam.OwnID = s.other.NewApplicationID()
 	}
 	if _, err := s.Store.SaveUAMRecord(t.Context(), statestore.UAMRecord{
-		Attempt: s.attempt(s.app), Home: home.ID, UAMs: []statestore.UAM{uam},
+		Attempt: s.attempt(), Home: home.ID,
+		UAMs: []statestore.UAM{{Member: s.other.ID, OwnID: s.uam.OwnID, Phase: "running"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s.take(s.home, s.app, 2)
-	s.take(s.other, s.uam, 4)
+	s.Take(s.home, s.attempt(), 2)
+	s.Launch(s.uam, 4)
 	return s
 }
 
@@ -71,46 +60,7 @@ func (s *overTwo) direct() yarnrpc.ApplicationClientProtocolClient {
 	return yarnrpc.NewApplicationClientProtocolClient(s.RPC, s.other.Client.Address, hrpc.Login{User: "alice"})
 }
 
-func (s *overTwo) attempt(app creel.ApplicationID) creel.AttemptID {
-	return creel.AttemptID{Application: app, Attempt: 1}
-}
-
-// take registers the AM of an application at a member, and has it granted some containers.
-func (s *overTwo) take(m *routertest.Member, app creel.ApplicationID, n int32) {
-	s.t.Helper()
-	if err := m.D.Turn(s.t.Context(), func(machine *rm.Machine, now time.Time) {
-		_, err := machine.RegisterNode(now, &rm.RegisterNode{
-			ID: creel.NodeID{Host: "n-" + string(m.ID), Port: 1}, Resource: creel.NewResource(8192, 8), Version: "3.4.2",
-		})
-		_, begun := machine.RegisterAM(now, &rm.RegisterAM{Attempt: s.attempt(app), Host: "am"})
-		got, asked := machine.Allocate(now, s.attempt(app), &rm.AllocateRequest{Asks: []rm.Ask{
-			{Priority: 1, ResourceName: "*", Resource: creel.NewResource(256, 1), Count: n},
-		}})
-		if err = errors.Join(begun, asked, err); err != nil || int32(len(got.Granted)) != n {
-			s.t.Errorf("%d of %d containers at %s: %v", len(got.Granted), n, m.ID, err)
-		}
-	}); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// end has the UAM finish, as one that is given back does.
-func (s *overTwo) end() {
-	s.t.Helper()
-	if err := s.other.D.Turn(s.t.Context(), func(machine *rm.Machine, now time.Time) {
-		if _, err := machine.FinishAM(now, &rm.FinishAM{
-			Attempt: s.attempt(s.uam), Status: creel.FinalSucceeded,
-		}); err != nil {
-			s.t.Error(err)
-		}
-	}); err != nil {
-		s.t.Fatal(err)
-	}
-	s.Until("the UAM has ended", func() bool {
-		v, _ := s.other.App(s.t.Context(), s.uam)
-		return v.State.Ended()
-	})
-}
+func (s *overTwo) attempt() creel.AttemptID { return creel.AttemptID{Application: s.app, Attempt: 1} }
 
 // listed returns an application's name and containers as the router's list by REST says, "" of none.
 func (s *overTwo) listed(query string) (name string, containers int) {
@@ -167,7 +117,7 @@ func TestAnApplicationIsOneThing(t *testing.T) {
 				}
 			}
 			for _, query := range []string{
-				"&name=" + creel.UAMName(s.home.ID), "&states=FINISHED", "&finalStatus=SUCCEEDED", "&user=bob",
+				"&name=" + s.uam.Name(), "&states=FINISHED", "&finalStatus=SUCCEEDED", "&user=bob",
 			} {
 				if name, n := s.listed(query); name != "" {
 					t.Errorf("REST list %s: %q with %d containers", query, name, n)
@@ -186,7 +136,7 @@ func TestAnApplicationIsOneThing(t *testing.T) {
 				}
 			}
 			for _, req := range []*pb.GetApplicationsRequestProto{
-				{Name: proto.String(creel.UAMName(s.home.ID))},
+				{Name: proto.String(s.uam.Name())},
 				{ApplicationStates: []stateProto{pb.YarnApplicationStateProto_FINISHED}},
 				{Users: []string{"bob"}},
 			} {
@@ -261,9 +211,9 @@ func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
 	if s.other == home {
 		s.other = f.Members[1]
 	}
-	s.take(home, app, 2)
+	s.Take(home, s.attempt(), 2)
 	if _, err := f.Store.SaveUAMRecord(t.Context(), statestore.UAMRecord{
-		Attempt: s.attempt(app), Home: home.ID, UAMs: []statestore.UAM{{Member: s.other.ID, Phase: "launching"}},
+		Attempt: s.attempt(), Home: home.ID, UAMs: []statestore.UAM{{Member: s.other.ID, Phase: "launching"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +244,7 @@ func TestAnApplicationDoesNotEndWithItsUAM(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
 		t.Run(name, func(t *testing.T) {
 			s := startOverTwo(t, ownID)
-			s.end()
+			s.End(s.other, s.uam.Attempt())
 			for _, query := range []string{"&states=FINISHED", "&state=FINISHED", "&finalStatus=SUCCEEDED", "&finishedTimeBegin=1"} {
 				if name, _ := s.listed(query); name != "" {
 					t.Errorf("REST list %s has %q", query, name)

@@ -30,10 +30,13 @@ func (u UAM) Attempt() creel.AttemptID {
 	return creel.AttemptID{Application: id, Attempt: u.After + 1}
 }
 
+// Name is what proxies call a UAM.
+func (u UAM) Name() string { return creel.UAMName("its-home") }
+
 // Launch submits a UAM and has it take containers there.
 func (f *Federation) Launch(u UAM, containers int32) []creel.ContainerID {
 	f.t.Helper()
-	c := Context(u.Attempt().Application, "its UAM")
+	c := Context(u.Attempt().Application, u.Name())
 	keep := true
 	c.KeepContainersAcrossApplicationAttempts = &keep
 	if !u.OwnID.IsZero() {
