@@ -166,6 +166,38 @@ func ParseFinalStatus(s string) (FinalStatus, error) {
 	return FinalStatus(v), err
 }
 
+// LogAggregationStatus is how far nodes are with the logs of an application, a node's or that of all
+// nodes together (LogAggregationStatusProto, prefix LOG_).
+type LogAggregationStatus int32
+
+// Log aggregation statuses.
+const (
+	LogDisabled LogAggregationStatus = iota + 1
+	LogNotStart
+	LogRunning
+	LogSucceeded
+	LogFailed
+	LogTimeOut
+	LogRunningWithFailure
+)
+
+var logAggregationStatuses = names{
+	1: "DISABLED",
+	2: "NOT_START",
+	3: "RUNNING",
+	4: "SUCCEEDED",
+	5: "FAILED",
+	6: "TIME_OUT",
+	7: "RUNNING_WITH_FAILURE",
+}
+
+func (s LogAggregationStatus) String() string { return logAggregationStatuses.of(int32(s)) }
+
+// Over reports whether nothing more is to come of the logs.
+func (s LogAggregationStatus) Over() bool {
+	return s == LogSucceeded || s == LogFailed || s == LogTimeOut
+}
+
 // QueueState says whether a queue takes applications (QueueStateProto, prefix Q_).
 type QueueState int32
 

@@ -799,7 +799,19 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.log-aggregation-enable",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether nodes gather the logs of ended applications.",
+		Doc:     "Whether nodes gather the logs of ended applications; they say how far they are, and applications show it. Nodes need it as well.",
+	},
+	{
+		Key:     "yarn.log-aggregation-status.time-out.ms",
+		Type:    Duration,
+		Default: "10m",
+		Doc:     "How long after its end an application waits for nodes to say that its logs are gathered; then their status is TIME_OUT. 0 or less is 10 minutes.",
+	},
+	{
+		Key:     "yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory",
+		Type:    Int,
+		Default: "10",
+		Doc:     "How many of a node's messages of the logs of an application are kept, and as many of failures; of each up to 1,024 bytes.",
 	},
 	{Key: "yarn.log.server.url", Type: URL, Doc: "Where gathered logs are shown."},
 }

@@ -171,7 +171,7 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
 		"creel.rm.recovery-wait",
 	}},
-	{NotYet, "logs stay where the nodes keep them", []string{"yarn.log-aggregation-enable", "yarn.log.server.url"}},
+	{NotYet, "no page leads to gathered logs", []string{"yarn.log.server.url"}},
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",

@@ -212,6 +212,9 @@ type AppEnded struct {
 	Final creel.FinalStatus
 }
 
+// LogsChanged tells that an application has another log aggregation status.
+type LogsChanged struct{ App creel.ApplicationID }
+
 // AttemptEnded tells that an attempt's tokens are void.
 type AttemptEnded struct {
 	Attempt  creel.AttemptID
@@ -231,5 +234,6 @@ func (SaveAttributes) action() {}
 func (LaunchAM) action()       {}
 func (StopAM) action()         {}
 func (AppEnded) action()       {}
+func (LogsChanged) action()    {}
 func (AttemptEnded) action()   {}
 func (News) action()           {}

@@ -80,6 +80,7 @@ type app struct {
 	failures                      []int64  // times of failures that count
 	lost                          losses   // to preemption
 	lastLoss                      string   // who took it, in one sentence
+	logs                          *appLogs // of its nodes; nil before one is to gather them
 	last                          *AppView // once it is over and somebody looked
 }
 

@@ -99,6 +99,7 @@ func (m *Machine) appOver(a *app, s appState) {
 	default:
 		m.count.killed++
 	}
+	m.logsEnd(a)
 	// Nodes that ran something of it clean up.
 	for _, t := range a.attempts {
 		for serial := range t.nodeSets.All(nodeset.Ran) {
@@ -123,6 +124,7 @@ func (m *Machine) keepEnded(most int) {
 
 func (m *Machine) forgetApp(a *app) {
 	delete(m.apps, a.id)
+	m.forgetLogs(a)
 	m.forgotten++
 	if m.forgotten > len(m.appList)/2+16 {
 		kept := m.appList[:0]

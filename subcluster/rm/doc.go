@@ -36,7 +36,7 @@
 //
 // The files, in reading order: events.go and answers.go (what goes in and out),
 // machine.go, app*.go, attempt*.go, am.go, allocate*.go, container.go, update.go,
-// node*.go, labels.go, label_asks.go, attributes.go, placing.go, timers.go, recover.go, queues.go,
+// node*.go, logs.go, labels.go, label_asks.go, attributes.go, placing.go, timers.go, recover.go, queues.go,
 // report.go, audit.go. Reading ahead is in prefetch.go.
 //
 // The queue specification is package queues; queueconf and placement read it from

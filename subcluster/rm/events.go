@@ -145,6 +145,7 @@ type RegisterNode struct {
 	HealthReport string
 	Containers   []NodeContainer       // live and lately finished ones
 	Applications []creel.ApplicationID // with state on the node
+	Logs         []LogReport           // of applications that ended lately, too
 	Reported     Reported
 }
 
@@ -182,9 +183,17 @@ type NodeReport struct {
 	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
 	KeepAlive    []creel.ApplicationID
 	Increased    []creel.ContainerID // acknowledged increases
+	Logs         []LogReport         // that the node has not sent before
 	Reported     Reported
 	// Utilization as the node measures it; nil = not reported this time.
 	Utilization *NodeUse
+}
+
+// LogReport is how far a node is with the logs of an application.
+type LogReport struct {
+	App     creel.ApplicationID
+	Status  creel.LogAggregationStatus
+	Message string
 }
 
 // ContainerStatus is one container in a node's heartbeat. What follows the state

@@ -318,6 +318,10 @@ func (r *run) step() {
 				rep.Containers = append(rep.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
 			}
 		}
+		if app, ok := r.pick(); ok && rapid.IntRange(0, 3).Draw(t, "logs") == 0 {
+			status := creel.LogAggregationStatus(rapid.Int32Range(0, 8).Draw(t, "log status"))
+			rep.Logs = []LogReport{{App: app.Application, Status: status, Message: "said"}}
+		}
 		r.do("node heartbeat", func(m *Machine, now time.Time) { w.responses[id] = m.NodeHeartbeat(now, rep).ResponseID })
 	case "gone":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
@@ -520,6 +524,7 @@ func newRunOf(t *rapid.T, tb testing.TB, spec queues.Spec) *run {
 		Draw(t, "types")
 	w := newWorld(tb, func(c *Config) {
 		c.Queues, c.ResourceTypes, c.Labels = spec, types, LabelsByCall
+		c.LogAggregation, c.LogTimeOut = true, 10*time.Second
 		first = *c
 	})
 	return &run{

@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/pagemap"
 	"github.com/creelrm/creel/internal/slab"
 	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/subcluster/rm/logaggregation"
 	"github.com/creelrm/creel/subcluster/rm/nodecommands"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -67,6 +68,7 @@ type Machine struct {
 	launchSerial  int64
 
 	signals   map[creel.ApplicationID][]Signal // that nodes do not have yet
+	logRoom   logaggregation.Messages          // for what nodes say of logs
 	recovered int64                            // when, ns; 0 if it was not
 
 	// Deadlines.
@@ -111,6 +113,10 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.MaxCompletedApps <= 0 {
 		m.cfg.MaxCompletedApps = 1000
 	}
+	if cfg.LogTimeOut <= 0 { // as Hadoop's
+		m.cfg.LogTimeOut = Defaults().LogTimeOut
+	}
+	m.logRoom.PerNode = cfg.LogMessages
 	if cfg.RecoveredCompleted == 0 {
 		m.cfg.RecoveredCompleted = m.cfg.MaxCompletedApps
 	}

@@ -54,6 +54,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 			m.increased(c)
 		}
 	}
+	m.logsReported(n, r.Logs)
 	if n.state == nodeDraining && n.count == 0 {
 		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
 		m.settle()
@@ -138,6 +139,7 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 			m.commands.Forget(n.Serial(), s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
+		m.ranOn(c.origin.app, n)
 		over := c.owner().over() || c.am
 		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if over {
@@ -168,5 +170,6 @@ func (m *Machine) seenRunning(c *container) {
 	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.am {
 		c.state = cRunning
 		m.dropUnlaunched(c)
+		m.ranOn(c.origin.app, c.node)
 	}
 }

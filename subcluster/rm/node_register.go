@@ -75,8 +75,10 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 			n.appEnded(id)
 		case a.current != nil:
 			a.current.nodeSets.Add(nodeset.Ran, n.Serial())
+			m.ranOn(a, n)
 		}
 	}
+	m.logsReported(n, r.Logs)
 	state := nodeRunning
 	if wasDraining {
 		state = nodeDraining

@@ -51,6 +51,14 @@ type Config struct {
 	// [MaxCompletedApps]; negative = none.
 	RecoveredCompleted int
 
+	// LogAggregation has applications say how far nodes are with their logs
+	// (yarn.log-aggregation-enable). LogTimeOut is what nodes have for it from the end of an application
+	// [600 s] (yarn.log-aggregation-status.time-out.ms), and LogMessages how many messages of a node are kept
+	// (yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory).
+	LogAggregation bool
+	LogTimeOut     time.Duration
+	LogMessages    int
+
 	PortInNames bool // yarn.scheduler.include-port-in-node-name: asks name a node by host:port
 
 	Labels  LabelSource // yarn.node-labels.enabled and .configuration-type [off]
@@ -74,6 +82,8 @@ func Defaults() Config {
 		DiagnosticsLimit:  64 << 10,
 		MaxCompletedApps:  1000,
 		PlacementTries:    3,
+		LogTimeOut:        600 * time.Second,
+		LogMessages:       10,
 		ReservedNodes:     0.25,
 		AdminACL:          queues.ACL{All: true},
 		Queues:            queues.Default(),

@@ -254,6 +254,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	m.sched.Tag(&a.App, &n.Node, k.Tags, 1)
 	m.attach(c, n)
 	owner.nodeSets.Add(nodeset.Ran, n.Serial())
+	m.ranOn(a, n)
 	if !c.am {
 		owner.previous = append(owner.previous, c.id())
 	} else {

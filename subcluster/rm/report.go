@@ -83,6 +83,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		Pending:      m.sizes.Resource(&pending),
 		PendingCount: pendingCount,
 		AMUsed:       m.sizes.Resource(&amUsed),
+		Logs:         m.logStatus(a),
 	}
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
 		v.Waits = m.sched.Why(&a.App).Sentence()

@@ -200,6 +200,22 @@ func (s *scene) line(line string) {
 		}
 	case "heartbeat":
 		s.heartbeat(args[0], args[1:])
+	case "logs": // of an application, as a node reports them
+		status := creel.LogDisabled
+		for status.String() != args[2] {
+			status++
+		}
+		id := creel.NodeID{Host: args[0], Port: 1}
+		out := m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: w.responses[id], Logs: []LogReport{
+			{App: s.names[args[1]], Status: status, Message: strings.Join(args[3:], " ")},
+		}})
+		w.responses[id] = out.ResponseID
+	case "gathered":
+		v, _ := m.App(s.names[args[0]])
+		s.say("%s", v.Logs)
+		for _, n := range m.NodeLogs(s.names[args[0]]) {
+			s.say("%s: %s; said %q, failed %q", n.Node.Host, n.Status, n.Messages, n.Failures)
+		}
 	case "gone":
 		m.UnregisterNode(w.now, creel.NodeID{Host: args[0], Port: 1})
 	case "resize":
@@ -489,6 +505,9 @@ func (s *scene) actions() {
 			s.say("AM of %s is stopped", s.rename(a.Attempt.String()))
 		case AppEnded:
 			s.say("%s ended: %s, %s", s.apps[a.App], a.State, a.Final)
+		case LogsChanged:
+			v, _ := s.w.m.App(a.App)
+			s.say("logs of %s: %s", s.apps[a.App], v.Logs)
 		case AttemptEnded:
 			s.say("attempt %s is over", s.rename(a.Attempt.String()))
 		case Preempted:
@@ -528,6 +547,10 @@ func (s *scene) set(o map[string]string) {
 			s.cfg.MaxAttempts = int(number(v))
 		case "labels":
 			s.cfg.Labels = LabelsByCall
+		case "logs":
+			s.cfg.LogAggregation = v == "on"
+		case "messages":
+			s.cfg.LogMessages = int(number(v))
 		case "increment":
 			s.cfg.Increment = amount(v)
 		case "placement":

@@ -39,6 +39,12 @@ func (m *Machine) AppendState(b []byte) []byte {
 		if a.hold.Claim > 0 || a.released > 0 {
 			b = fmt.Appendf(b, "  held claim=%d released=%d\n", a.hold.Claim, a.released)
 		}
+		if a.logs != nil {
+			b = fmt.Appendf(b, "  logs %s\n", a.logs.Status())
+			for n := range a.logs.Nodes() {
+				b = fmt.Appendf(b, "    %d %s %d %d\n", n.Node, n.Status, len(n.Messages), len(n.Failures))
+			}
+		}
 		for _, t := range a.attempts {
 			b = fmt.Appendf(
 				b,

@@ -44,7 +44,7 @@ type AppView struct {
 	TrackingURL string
 	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be shown
 	KillDone    bool // a kill has reached the final state
-	Over        bool // nothing of it will change any more
+	Over        bool // nothing of it will change any more, but Logs
 	Ending      bool // it is on its way to its end, or there: a kill changes nothing
 
 	InScheduler      bool // the current attempt holds or may get resources
@@ -65,6 +65,8 @@ type AppView struct {
 	// Containers taken back from it, without and with an AM.
 	PreemptedContainers, PreemptedAMs int32
 	Context                           any
+
+	Logs creel.LogAggregationStatus
 }
 
 // UAM reports whether it is the unmanaged AM of a proxy: a part of an application whose home

@@ -43,6 +43,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 		})
 	}
 	out.Reported = reported(r.GetNodeLabels(), r.GetNodeAttributes())
+	out.Logs = logReports(r.GetLogAggregationReportsForApps())
 	for _, a := range r.GetRunningApplications() {
 		out.Applications = append(out.Applications, pb.ToApplicationID(a))
 	}
@@ -72,6 +73,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		out.Containers = append(out.Containers, told)
 	}
 	out.Reported = reported(r.GetNodeLabels(), r.GetNodeAttributes())
+	out.Logs = logReports(r.GetLogAggregationReportsForApps())
 	for _, a := range s.GetKeepAliveApplications() {
 		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
 	}
@@ -89,6 +91,25 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Utilization = use
 	}
+}
+
+// logReports reads how far a node is with logs.
+func logReports(list []*pb.LogAggregationReportProto) []rm.LogReport {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]rm.LogReport, 0, len(list))
+	for _, r := range list {
+		report := rm.LogReport{
+			App:    pb.ToApplicationID(r.GetApplicationId()),
+			Status: creel.LogAggregationStatus(r.GetLogAggregationStatus()),
+		}
+		if r.Diagnostics != nil { // else it is Hadoop's "N/A"
+			report.Message = r.GetDiagnostics()
+		}
+		out = append(out, report)
+	}
+	return out
 }
 
 // physical is what a node's host has, and 0 of what no host can have: the cluster's

@@ -44,7 +44,7 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		FinishTime:             new(Millis(a.Finished)),
 		ApplicationType:        &a.Type,
 		ApplicationTags:        a.Tags,
-		LogAggregationStatus:   pb.LogAggregationStatusProto_LOG_DISABLED.Enum(),
+		LogAggregationStatus:   new(pb.LogAggregationStatusProto(a.Logs)),
 		UnmanagedApplication:   &a.Unmanaged,
 		Priority:               pb.FromPriority(a.Priority),
 		AppTimeouts: []*pb.AppTimeoutsMapProto{

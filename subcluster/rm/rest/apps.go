@@ -322,7 +322,7 @@ func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[str
 		})
 	}
 	if s.viewable {
-		w.Text("logAggregationStatus", "DISABLED")
+		w.Text("logAggregationStatus", a.Logs.String())
 	}
 	w.Bool("unmanagedApplication", a.Unmanaged)
 	w.OptText("appNodeLabelExpression", a.Label)

@@ -178,6 +178,9 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	if m.RecoveredCompleted == 0 {
 		m.RecoveredCompleted = -1
 	}
+	m.LogAggregation = s.Bool("yarn.log-aggregation-enable")
+	m.LogTimeOut = s.Duration("yarn.log-aggregation-status.time-out.ms")
+	m.LogMessages = s.Int("yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory")
 	m.PortInNames = s.Bool("yarn.scheduler.include-port-in-node-name")
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
 	m.Constraints = map[string]rm.ConstraintHandler{

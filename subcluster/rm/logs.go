@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/logaggregation"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+)
+
+// appLogs is how far nodes are with the logs of an application. As Hadoop's, a ResourceManager keeps it
+// in memory alone: nodes that register after its restart report again what they reported lately.
+type appLogs struct {
+	logaggregation.Logs
+	timeOut *timer // while the application has ended and a node is not done
+}
+
+// logStatus is what reports show.
+func (m *Machine) logStatus(a *app) creel.LogAggregationStatus {
+	switch {
+	case !m.cfg.LogAggregation:
+		return creel.LogDisabled
+	case a.logs == nil:
+		return creel.LogNotStart
+	}
+	return a.logs.Status()
+}
+
+// logsOf gives an application's logs, to be changed.
+func (a *app) logsOf() *appLogs {
+	if a.logs == nil {
+		a.logs = &appLogs{}
+	}
+	return a.logs
+}
+
+// ranOn tells that an application was seen on a node, which so has logs of it.
+func (m *Machine) ranOn(a *app, n *node) {
+	if m.cfg.LogAggregation && !a.state.ended() {
+		a.logsOf().Ran(n.Serial()) // a living one has the same status as before
+	}
+}
+
+// logsReported takes what a node reports of logs.
+func (m *Machine) logsReported(n *node, reports []LogReport) {
+	if !m.cfg.LogAggregation {
+		return
+	}
+	for i := range reports {
+		r := &reports[i]
+		if a := m.apps[r.App]; a != nil && m.hasLogs(a, n) {
+			m.changeLogs(a, func(l *appLogs) { l.Report(n.Serial(), r.Status, r.Message, &m.logRoom) })
+		}
+	}
+}
+
+// hasLogs reports whether a node can have logs of an application: no other's reports count. Of an
+// application that had ended before a restart, nobody knows its nodes.
+func (m *Machine) hasLogs(a *app, n *node) bool {
+	if a.logs != nil && a.logs.Has(n.Serial()) || m.endedBefore(a) {
+		return true
+	}
+	for _, t := range a.attempts {
+		if t.nodeSets.Has(nodeset.Ran, n.Serial()) {
+			return true
+		}
+	}
+	return false
+}
+
+// endedBefore reports whether an application had ended before the last restart.
+func (m *Machine) endedBefore(a *app) bool { return a.state.ended() && a.finished <= m.recovered }
+
+// logsEnd is the end of an application: from now on nodes have LogTimeOut.
+func (m *Machine) logsEnd(a *app) {
+	if a.logs != nil {
+		m.changeLogs(a, func(*appLogs) {})
+	}
+}
+
+// changeLogs changes an application's logs, and tells if that is to be seen.
+func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
+	was, l := m.logStatus(a), a.logsOf()
+	change(l)
+	if a.state.ended() {
+		l.End(&m.logRoom)
+	}
+	switch waits := a.state.ended() && l.Waits(); {
+	case !waits:
+		m.stop(&l.timeOut)
+	case l.timeOut == nil && m.endedBefore(a):
+		m.awaitLogs(a, m.recovered)
+	case l.timeOut == nil:
+		m.awaitLogs(a, m.now)
+	}
+	if m.logStatus(a) != was {
+		a.last = nil
+		m.act(LogsChanged{App: a.id})
+	}
+}
+
+// awaitLogs gives the nodes of an ended application their time from a moment on: all of it again after a
+// pause of our own, in which we heard none.
+func (m *Machine) awaitLogs(a *app, from int64) {
+	l := a.logs
+	l.timeOut = m.timer(from+int64(m.cfg.LogTimeOut), func() {
+		if l.timeOut = nil; m.resumed > from {
+			m.awaitLogs(a, m.resumed)
+			return
+		}
+		m.changeLogs(a, func(l *appLogs) { l.TimeOut(&m.logRoom) })
+	})
+}
+
+// forgetLogs forgets an application's logs with it.
+func (m *Machine) forgetLogs(a *app) {
+	if l := a.logs; l != nil {
+		m.stop(&l.timeOut)
+		l.Forget(&m.logRoom)
+		a.logs = nil
+	}
+}
+
+// NodeLogs is how far a node is with the logs of an application.
+type NodeLogs struct {
+	Node               creel.NodeID
+	Status             creel.LogAggregationStatus
+	Messages, Failures []string // the last ones, the oldest first
+}
+
+// NodeLogs gives the nodes of an application whose logs are not done or were not, in order of their first
+// registration.
+func (m *Machine) NodeLogs(id creel.ApplicationID) (list []NodeLogs) {
+	a := m.apps[id]
+	if a == nil || a.logs == nil {
+		return nil
+	}
+	for n := range a.logs.Nodes() {
+		list = append(list, NodeLogs{m.nodeList[n.Node].ID(), n.Status, n.Messages, n.Failures})
+	}
+	return list
+}
