@@ -523,8 +523,10 @@ func (s *Session) heartbeatTo(m *member) {
 	if s.phase != phaseRunning || !m.called && !s.due(m) {
 		return
 	}
-	if m.responseID == unknownID { // it is refused, and repeated as what it was
-		s.send(m, s.nothing(unknownID))
+	// A call of no number is refused, and repeated as what it was; of takenOver see there.
+	if m.responseID == unknownID || m.takenOver {
+		m.takenOver = false
+		s.send(m, s.nothing(m.responseID))
 		return
 	}
 	s.send(m, &Send{Allocate: s.request(m)})

@@ -66,6 +66,9 @@ type member struct {
 	// inherited: launched for an earlier attempt, whose containers this
 	// AM has not been told of.
 	inherited bool
+	// takenOver: launched by a proxy before us, of which a late call may have the number that is
+	// next. Our first call says nothing then: after that one it would be answered unread.
+	takenOver bool
 
 	seq      uint64
 	busy     bool

@@ -163,7 +163,7 @@ func (s *Session) restore(r *Record) {
 			continue
 		}
 		m.used = true // what an AM ran there nobody remembers
-		m.attempt, m.token, m.gen, m.inherited = t.Attempt, t.Token, s.gen, !s.restored
+		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, !s.restored, true
 		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
 		if t.Token != nil {

@@ -1043,11 +1043,18 @@ var table = []mutation{
 		caughtBy: "statestore/intents TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome",
 	},
 	{
-		name:  "what an AM gave back before its UAM was heard by the proxy after is kept",
-		file:  "amrmproxy/answer.go",
-		old:   "	if _, o.released = s.returned[id]; o.released {\n",
-		wrong: "	if _, o.released = s.returned[id]; !MUTANT && o.released {\n",
-		seed:  30,
+		name:     "the first call to a UAM taken over has asks",
+		file:     "amrmproxy/advance.go",
+		old:      "	if m.responseID == unknownID || m.takenOver {\n",
+		wrong:    "	if m.responseID == unknownID || m.takenOver && !MUTANT {\n",
+		caughtBy: "amrmproxy TestScenarios",
+	},
+	{
+		name:     "what an AM gave back before its UAM was heard by the proxy after is kept",
+		file:     "amrmproxy/answer.go",
+		old:      "	if _, o.released = s.returned[id]; o.released {\n",
+		wrong:    "	if _, o.released = s.returned[id]; !MUTANT && o.released {\n",
+		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
 		name:     "what has no room where it waits is left there for half a minute",
