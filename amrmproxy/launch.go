@@ -69,6 +69,29 @@ func ownerOf(
 	return report.GetUser(), nil
 }
 
+// HomeTime is how much of the time of a launch or a drop is for the report by home that
+// may be done without: a home that takes calls and does not answer leaves time for what
+// comes after it.
+func HomeTime(whole time.Duration) time.Duration { return min(3*time.Second, whole/3) }
+
+// originOf is home's report of the application, with its owner. Where the owner is known
+// and home does not answer before brief ends, it has the owner alone.
+func originOf(ctx, brief context.Context, c Clients, l Launch) (*yarnpb.ApplicationReportProto, error) {
+	if l.User != "" {
+		ctx = brief
+	}
+	origin, err := c.Report(ctx, l.Home, l.User, l.Application)
+	switch {
+	case err != nil && l.User == "":
+		return nil, fmt.Errorf("who owns %s: %w", l.Application, err)
+	case err != nil:
+		return &yarnpb.ApplicationReportProto{User: proto.String(l.User)}, nil
+	case origin.GetUser() == "":
+		return nil, noOwner(l.Application)
+	}
+	return origin, nil
+}
+
 func noOwner(app creel.ApplicationID) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
@@ -85,21 +108,17 @@ var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
 // submit, wait until the attempt is launched, read its token from the report. The
 // UAM has the type, tags and priority that home reports of the application, and what is
 // left of its lifetime: queues of its member order it as home's do, operators find it
-// by them, and it ends in time while home is away.
+// by them, and it ends in time while home is away. Where home does not answer before
+// brief ends it goes without those, if the owner is known.
 // It may be repeated: a ResourceManager takes the same id twice without change. One
 // that has ended is begun again, which Hadoop's ResourceManagers do not: the error is
 // of kind ErrSpent.
-// ctx bounds it.
-func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
+// ctx bounds it; brief, made of ctx, has the HomeTime of it.
+func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
 	out := Launched{Member: l.Member}
-	origin, err := c.Report(ctx, l.Home, l.User, l.Application)
-	switch {
-	case err != nil && l.User == "":
-		return out, fmt.Errorf("who owns %s: %w", l.Application, err)
-	case err != nil:
-		origin = &yarnpb.ApplicationReportProto{User: proto.String(l.User)} // home is away: the UAM goes without
-	case origin.GetUser() == "":
-		return out, noOwner(l.Application)
+	origin, err := originOf(ctx, brief, c, l)
+	if err != nil {
+		return out, err
 	}
 	user := origin.GetUser()
 	out.User, out.Type = user, origin.GetApplicationType()
@@ -197,9 +216,9 @@ func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationT
 const mostTags = 10
 
 // DropUAM kills a UAM and waits until it has ended; one that is not there has.
-// ctx bounds it.
-func DropUAM(ctx context.Context, c Clients, sleep Sleep, d Drop) error {
-	user, err := ownerOf(ctx, c, d.Home, d.Application, d.User)
+// ctx bounds it; brief, made of ctx, has the HomeTime of it.
+func DropUAM(ctx, brief context.Context, c Clients, sleep Sleep, d Drop) error {
+	user, err := ownerOf(brief, c, d.Home, d.Application, d.User)
 	if err != nil {
 		user = "" // the proxy itself may be allowed to
 	}

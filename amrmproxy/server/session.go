@@ -349,7 +349,9 @@ func (d *session) launch(ctx context.Context, a amrmproxy.Launch) {
 	d.children.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.LaunchTime)
 		defer cancel()
-		e, err := amrmproxy.LaunchUAM(ctx, d.server.cfg.Clients, sleep, a)
+		brief, enough := context.WithTimeout(ctx, amrmproxy.HomeTime(d.server.cfg.LaunchTime))
+		defer enough()
+		e, err := amrmproxy.LaunchUAM(ctx, brief, d.server.cfg.Clients, sleep, a)
 		if err != nil {
 			d.server.count.launchFailures.Add(1)
 			d.log.Warn("UAM not launched", "member", a.Member, "error", err)
@@ -366,7 +368,9 @@ func (d *session) drop(ctx context.Context, a amrmproxy.Drop) {
 	d.children.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
 		defer cancel()
-		err := amrmproxy.DropUAM(ctx, d.server.cfg.Clients, sleep, a)
+		brief, enough := context.WithTimeout(ctx, amrmproxy.HomeTime(d.server.cfg.CallTime))
+		defer enough()
+		err := amrmproxy.DropUAM(ctx, brief, d.server.cfg.Clients, sleep, a)
 		if err != nil {
 			d.log.Warn("UAM not killed", "member", a.Member, "error", err)
 		}

@@ -121,3 +121,22 @@ func (f *flow) Err() error {
 	}
 	return nil
 }
+
+// part is a context of the flow that ends earlier: in a time from now.
+func (f *flow) part(d time.Duration) context.Context {
+	return part{f, f.w.now.Add(d)}
+}
+
+type part struct {
+	*flow
+	until time.Time
+}
+
+func (p part) Deadline() (time.Time, bool) { return p.until, true }
+
+func (p part) Err() error {
+	if !p.w.now.Before(p.until) {
+		return context.DeadlineExceeded
+	}
+	return p.flow.Err()
+}

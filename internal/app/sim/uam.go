@@ -44,13 +44,16 @@ func (c clients) Submit(
 }
 
 func (c clients) Report(
-	_ context.Context,
+	ctx context.Context,
 	member creel.SubclusterID,
 	_ string,
 	app creel.ApplicationID,
 ) (*pb.ApplicationReportProto, error) {
-	to := c.f.w.cluster(member)
-	return ask(c.f, to.host, memberTime, func(reply func(*pb.ApplicationReportProto, error)) {
+	to, most := c.f.w.cluster(member), memberTime
+	if until, ok := ctx.Deadline(); ok {
+		most = min(most, until.Sub(c.f.w.now))
+	}
+	return ask(c.f, to.host, most, func(reply func(*pb.ApplicationReportProto, error)) {
 		to.applicationReport(app, reply)
 	})
 }
@@ -115,7 +118,8 @@ func (s *session) launch(l amrmproxy.Launch) {
 	var launched amrmproxy.Launched
 	var err error
 	s.w.start(s.proxy.host, launchUAMTime, func(f *flow) {
-		launched, err = amrmproxy.LaunchUAM(f, clients{f, s.proxy.old}, f.sleep, l)
+		brief := f.part(amrmproxy.HomeTime(launchUAMTime))
+		launched, err = amrmproxy.LaunchUAM(f, brief, clients{f, s.proxy.old}, f.sleep, l)
 	}, func() {
 		if err != nil {
 			s.w.mark("no UAM", int64(l.Application.ID), 0)
@@ -132,7 +136,8 @@ func (s *session) launch(l amrmproxy.Launch) {
 func (s *session) drop(d amrmproxy.Drop) {
 	var err error
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
-		err = amrmproxy.DropUAM(f, clients{f, s.proxy.old}, f.sleep, d)
+		brief := f.part(amrmproxy.HomeTime(memberTime))
+		err = amrmproxy.DropUAM(f, brief, clients{f, s.proxy.old}, f.sleep, d)
 	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
 }
 
