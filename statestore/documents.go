@@ -22,10 +22,11 @@ import (
 type Documents interface {
 	// PutDocument writes a document if its version is w.Expect (0: there is
 	// none) and makes a version that is higher than any before in its class.
-	// Empty data removes the document. creel.ErrConflict if the version is
+	// Empty data removes the document, and leaves nothing of it but what w.Keep keeps in the
+	// history; to remove what is not there is success. creel.ErrConflict if the version is
 	// another, with the document that is; also if w.Source is given and the
 	// store is no longer that one. The same write again is success, as long as
-	// nobody wrote after it.
+	// nobody wrote after it. creel.ErrBusy if it would make a document too many (w.Most).
 	PutDocument(ctx context.Context, w DocumentWrite) (Document, error)
 	// Documents reads all of a class at one moment of the store.
 	Documents(ctx context.Context, class string) (DocumentSet, error)
@@ -66,6 +67,7 @@ type DocumentWrite struct {
 	Data            []byte
 	Author, Comment string
 	Keep            int    // versions kept in the history, 0 to KeptVersions
+	Most            int    // documents of the class, of which this would be a new one; 0: any number
 	Source          string // DocumentSet.Source the write was decided on, or ""
 	Quiet           bool   // nobody is told (Watch): for what many read in their own time
 	// Parts, if given, are kept beside the data, in its place for who reads in part: the head first, then
@@ -121,6 +123,8 @@ func CheckDocument(w *DocumentWrite) error {
 		return bad("document refused", "author is longer than 256 bytes or comment longer than 4096")
 	case w.Expect < 0:
 		return bad("document refused", "expected version %d is negative", w.Expect)
+	case w.Most < 0:
+		return bad("document refused", "the bound of %d documents is negative", w.Most)
 	case w.Keep < 0 || w.Keep > KeptVersions:
 		return bad("document refused", "%d versions to keep are not between 0 and %d", w.Keep, KeptVersions)
 	}
@@ -149,6 +153,12 @@ func OtherSource(class, name string) error {
 		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or started anew meanwhile")
 }
 
+// TooManyDocuments says that a class has as many documents as a write allows.
+func TooManyDocuments(class, name string, are int64) error {
+	return failf(creel.ErrBusy, "again when some are gone",
+		fmt.Sprintf("%s document %q not written", class, name), "there are %d of them already", are)
+}
+
 // documentClass holds the documents of one class in memory.
 type documentClass struct {
 	version int64 // newest of any
@@ -156,7 +166,7 @@ type documentClass struct {
 }
 
 // keptDocument is a document with its history, which has the current version
-// too, oldest first. A removed document is kept without data.
+// too, oldest first. A removed document is kept without data, as long as its history is.
 type keptDocument struct {
 	Document
 	Parts   []subcluster.Part `json:"parts,omitempty"` // of the current version
@@ -184,14 +194,17 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	if len(k.Data) == 0 {
 		current = 0 // removed
 	}
+	if current == 0 && len(w.Data) == 0 {
+		return k.clone(), nil // nothing to remove, or the repeat of a lost answer
+	}
 	switch {
 	case current != w.Expect && k.Version != 0 && k.Replaced == w.Expect &&
 		bytes.Equal(k.Data, w.Data) && k.Author == w.Author && k.Comment == w.Comment:
 		return k.clone(), nil // the repeat of a lost answer
 	case current != w.Expect:
 		return k.clone(), OtherDocument(w.Class, w.Name, current, w.Expect)
-	case current == 0 && len(w.Data) == 0:
-		return k.clone(), nil // nothing to remove
+	case current == 0 && w.Most > 0 && c.size() >= w.Most:
+		return k.clone(), TooManyDocuments(w.Class, w.Name, int64(c.size()))
 	}
 	c.version = max(c.version+1, now.UnixMilli())
 	k.Version, k.Replaced, k.Time, k.Data = c.version, w.Expect, now, slices.Clone(w.Data)
@@ -199,7 +212,20 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	h := append(slices.Clip(k.History), k.clone())
 	k.History = slices.Clone(h[max(0, len(h)-w.Keep):])
 	c.of[w.Name] = k
+	if len(k.Data) == 0 && len(k.History) == 0 {
+		delete(c.of, w.Name)
+	}
 	return k.clone(), nil
+}
+
+// size is how many documents there are.
+func (c *documentClass) size() (n int) {
+	for _, k := range c.of {
+		if len(k.Data) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *Document) clone() Document {

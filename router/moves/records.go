@@ -136,7 +136,7 @@ func put(ctx context.Context, s Store, r Record) error {
 	if err == nil {
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By,
-			Quiet: true, Keep: 1,
+			Quiet: true,
 		})
 	}
 	return err
@@ -200,7 +200,7 @@ func end(ctx context.Context, s Store, r Record, moved bool, because string, now
 			return over, there, err
 		}
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
-			Class: class, Name: r.Application.String(), Expect: is.version, Author: r.By, Quiet: true, Keep: 1,
+			Class: class, Name: r.Application.String(), Expect: is.version, Author: r.By, Quiet: true,
 		})
 		if !errors.Is(err, creel.ErrConflict) {
 			break
@@ -220,7 +220,7 @@ func end(ctx context.Context, s Store, r Record, moved bool, because string, now
 			return over, there, e
 		}
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
-			Class: doneClass, Name: doneName, Expect: version, Data: data, Quiet: true, Keep: 1,
+			Class: doneClass, Name: doneName, Expect: version, Data: data, Quiet: true,
 		})
 		if !errors.Is(err, creel.ErrConflict) {
 			break

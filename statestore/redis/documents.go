@@ -16,7 +16,8 @@ import (
 )
 
 // Documents. Hash doc:<class> by name: "version replaced us record"; field ""
-// is the newest version of the class. List dh:<class>:<name> is the history. Hash
+// is the newest version of the class. List dh:<class>:<name> is the history. A document that was
+// removed stays without a record for as long as it has one; a creel of before left it always. Hash
 // dp:<class>:<name> has the parts of the newest version, where its writer cut it: in field ""
 // "version replaced us head", by leaf name rows. What was written after it by a creel that cuts nothing
 // has a higher version, which the class tells.
@@ -33,30 +34,42 @@ end
 
 var (
 	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or
-	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message, then, where
-	// it is cut, the head, and leaf names with their rows.
+	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message, [12] most documents of
+	// the class or 0, then, where it is cut, the head, and leaf names with their rows.
 	putDocumentScript = newScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local version, replaced, rec = '0', '', ''
 if cur then version, replaced, rec = string.match(cur, '^(%d+) (%d+) %d+ (.*)$') end
 local is = rec ~= '' and version or '0'
+if is == '0' and ARGV[7] == '' then touch() return {'OK', cur or ''} end
 if is ~= ARGV[6] then
   touch()
   if cur and replaced == ARGV[6] and rec == ARGV[7] then return {'OK', cur} end
   return {'OTHER', cur or '', is}
 end
-if is == '0' and ARGV[7] == '' then touch() return {'OK', cur or ''} end
+local most = tonumber(ARGV[12])
+if is == '0' and most > 0 and redis.call('HLEN', KEYS[2]) > most then
+  local n, all = 0, redis.call('HGETALL', KEYS[2])
+  for i = 1, #all, 2 do
+    if string.sub(all[i + 1], -1) == ' ' then redis.call('HDEL', KEYS[2], all[i])
+    elseif all[i] ~= '' then n = n + 1 end
+  end
+  if n >= most then touch() return {'FULL', string.format('%d', n)} end
+end
 local v = string.format('%d', math.max(tonumber(redis.call('HGET', KEYS[2], '') or '0') + 1, ms))
 local new = v .. ' ' .. is .. ' ' .. string.format('%d', us) .. ' ' .. ARGV[7]
 redis.call('HSET', KEYS[2], ARGV[5], new, '', v)
 if ARGV[8] ~= '0' then redis.call('LPUSH', KEYS[3], new) redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[8]) - 1)
-else redis.call('DEL', KEYS[3]) end
-redis.call('UNLINK', KEYS[4])
-if ARGV[12] then
-  redis.call('HSET', KEYS[4], '', string.format('%s %s %d ', v, is, us) .. ARGV[12])
+else
+  redis.call('UNLINK', KEYS[3])
+  if ARGV[7] == '' then redis.call('HDEL', KEYS[2], ARGV[5]) end
 end
-for i = 13, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
+redis.call('UNLINK', KEYS[4])
+if ARGV[13] then
+  redis.call('HSET', KEYS[4], '', string.format('%s %s %d ', v, is, us) .. ARGV[13])
+end
+for i = 14, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
 if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
 return {'OK', new}`)
 
@@ -93,6 +106,7 @@ func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	}
 	args := []any{
 		w.Name, strconv.FormatInt(w.Expect, 10), record, strconv.Itoa(w.Keep), w.Source, channel, "d " + w.Class + " ",
+		strconv.Itoa(w.Most),
 	}
 	for i, p := range w.Parts {
 		if i > 0 {
@@ -109,6 +123,8 @@ func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	switch list[0] {
 	case "SOURCE":
 		return none, statestore.OtherSource(w.Class, w.Name)
+	case "FULL":
+		return none, statestore.TooManyDocuments(w.Class, w.Name, num(at(list, 1)))
 	case "OK", "OTHER":
 		d := none
 		if text := str(at(list, 1)); text != "" {
@@ -205,13 +221,7 @@ func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []str
 	parts, _ := answers[1].([]any)
 	head := strings.SplitN(str(at(parts, 0)), " ", 4)
 	if len(head) < 4 || num(head[0]) < num(answers[0]) {
-		set, err := s.Documents(ctx, class)
-		d, ok := set.Find(name)
-		if err != nil || !ok {
-			return statestore.Document{Class: class, Name: name}, err
-		}
-		d.Author, d.Comment = "", ""
-		return d, nil
+		return s.wholeDocument(ctx, class, name)
 	}
 	texts := []string{head[3]}
 	for i, leaf := range queues {
@@ -223,6 +233,18 @@ func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []str
 		Class: class, Name: name, Version: num(head[0]), Replaced: num(head[1]), Time: time.UnixMicro(num(head[2])),
 		Data: []byte(subcluster.JoinParts(texts)),
 	}, nil
+}
+
+func (s *Store) wholeDocument(ctx context.Context, class, name string) (statestore.Document, error) {
+	none := statestore.Document{Class: class, Name: name}
+	v, err := s.do(ctx, command("HGET", s.control("doc:"+class), name))
+	text := str(v)
+	if err != nil || text == "" || strings.HasSuffix(text, " ") { // a removed document
+		return none, err
+	}
+	d, err := parseDocument(class, name, text)
+	d.Author, d.Comment = "", ""
+	return d, err
 }
 
 // DocumentHistory implements statestore.Documents.

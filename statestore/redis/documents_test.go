@@ -43,3 +43,46 @@ func TestPartsThatAnOlderWriterLeftAreNotRead(t *testing.T) {
 	}
 	read(subcluster.JoinParts([]string{"head", "rows"}), cut.Version)
 }
+
+// What users want and what moves is put on record and taken off it again, all day: of the many that are over
+// the store keeps nothing.
+func TestOfRemovedDocumentsNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Config{URL: server.URL()})
+	for i := range 100 {
+		w := statestore.DocumentWrite{
+			Class: "moves", Name: fmt.Sprint("application", i), Data: []byte("x"), Keep: 1,
+			Parts: []subcluster.Part{{Text: []byte("head")}},
+		}
+		d, err := s.PutDocument(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Expect, w.Data, w.Keep, w.Parts = d.Version, nil, 0, nil
+		if _, err = s.PutDocument(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := server.Do("KEYS", "*:d*moves*").([]any)
+	if n := server.Do("HLEN", "{creel:c}:doc:moves"); len(keys) != 1 || n != int64(1) {
+		t.Errorf("left are the keys %v, and %v fields in the class; want the version of the class alone", keys, n)
+	}
+}
+
+// A creel of before left a field for each document that it removed: they do not count, and go.
+func TestWhatAnOlderCreelRemovedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Config{URL: server.URL()})
+	for i := range 10 {
+		server.Do("HSET", "{creel:c}:doc:intents", fmt.Sprint("a", i), fmt.Sprintf("%d %d 17 ", i+2, i+1), "", fmt.Sprint(i+2))
+	}
+	w := statestore.DocumentWrite{Class: "intents", Name: "b", Data: []byte("x"), Most: 1}
+	if _, err := s.PutDocument(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if n := server.Do("HLEN", "{creel:c}:doc:intents"); n != int64(2) {
+		t.Errorf("%v fields are left, want the document's and the version of the class", n)
+	}
+}

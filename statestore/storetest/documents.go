@@ -118,6 +118,70 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "version heard", c.Version, p.Version)
 }
 
+// documentRemoved: what is removed without a history is as if it had never been, but for the versions of
+// its class, which do not go back.
+func documentRemoved(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote, read := must[statestore.Document](t), must[statestore.DocumentSet](t)
+	w := document("moves", "a", 0, "one")
+	w.Keep = 0
+	one := wrote(s.PutDocument(ctx, w))
+	before := read(s.Documents(ctx, "moves"))
+	w.Expect, w.Data = one.Version, nil
+	gone := wrote(s.PutDocument(ctx, w))
+	if gone.Version <= one.Version || len(gone.Data) > 0 {
+		t.Fatalf("the removal of version %d is %+v", one.Version, gone)
+	}
+	since := read(s.DocumentsSince(ctx, "moves", before))
+	same(t, "documents for who read the class before", len(since.Documents), 0)
+	same(t, "version of the class", since.Version, gone.Version)
+	for _, w.Expect = range []int64{one.Version, 0, gone.Version} {
+		same(t, "version of what is not there", wrote(s.PutDocument(ctx, w)).Version, 0)
+	}
+	same(t, "version of the class", read(s.Documents(ctx, "moves")).Version, gone.Version)
+	h := must[[]statestore.Document](t)(s.DocumentHistory(ctx, "moves", "a", 0, 10))
+	same(t, "versions kept", len(h), 0)
+
+	late := w
+	late.Expect, late.Data = one.Version, []byte("late")
+	_, err := s.PutDocument(ctx, late)
+	refused(t, err, creel.ErrConflict)
+	late.Expect, late.Data = 0, []byte("one")
+	again := wrote(s.PutDocument(ctx, late))
+	if again.Version <= gone.Version {
+		t.Fatalf("version %d after a removal is not above %d", again.Version, gone.Version)
+	}
+	w.Expect = one.Version
+	_, err = s.PutDocument(ctx, w) // the removal of what was there before
+	refused(t, err, creel.ErrConflict)
+}
+
+// documentBound: a write may say how many documents there may be.
+func documentBound(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote := must[statestore.Document](t)
+	bounded := func(name string, expect int64, data string) statestore.DocumentWrite {
+		w := document("intents", name, expect, data)
+		w.Most = 2
+		return w
+	}
+	a := wrote(s.PutDocument(ctx, bounded("a", 0, "one")))
+	b := wrote(s.PutDocument(ctx, bounded("b", 0, "one")))
+	_, err := s.PutDocument(ctx, bounded("c", 0, "one"))
+	refused(t, err, creel.ErrBusy)
+	same(t, "one that is there, written again", string(wrote(s.PutDocument(ctx, bounded("b", b.Version, "two"))).Data), "two")
+	unbounded := wrote(s.PutDocument(ctx, document("intents", "d", 0, "one")))
+	wrote(s.PutDocument(ctx, document("intents", "a", a.Version, ""))) // its history is kept
+	_, err = s.PutDocument(ctx, bounded("c", 0, "one"))
+	refused(t, err, creel.ErrBusy)
+	wrote(s.PutDocument(ctx, document("intents", "d", unbounded.Version, "")))
+	wrote(s.PutDocument(ctx, bounded("c", 0, "one")))
+	w := bounded("e", 0, "one")
+	w.Most = -1
+	_, err = s.PutDocument(ctx, w)
+	refused(t, err, creel.ErrInvalidRequest)
+}
+
 // documentParts: a document that was cut is read in part, of one version, and what was not is read whole.
 func documentParts(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
@@ -206,6 +270,7 @@ func (m *model) putDocument(t *rapid.T) {
 	w := document("queues", name, rapid.SampledFrom(known).Draw(t, "expect"), "")
 	w.Data = []byte(rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "data"))
 	w.Keep = rapid.IntRange(0, 3).Draw(t, "keep")
+	w.Most = rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "most")
 	if len(w.Data) > 0 && rapid.Bool().Draw(t, "cut") {
 		w.Parts = []subcluster.Part{
 			{Text: []byte("head of " + string(w.Data))}, {Leaf: string(w.Data), Text: []byte("rows")},

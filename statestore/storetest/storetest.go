@@ -81,6 +81,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
 		{"documents have versions, history and removal", documents},
+		{"a removed document leaves nothing", documentRemoved},
+		{"a class of documents is bounded by who writes", documentBound},
 		{"a document that was cut is read in part", documentParts},
 		{"a document decided on another source is refused", documentSource},
 		{"a lease has one holder and rising tokens", leases},
