@@ -280,3 +280,36 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 		t.Errorf("to a container that does not exist: %d %s", r.status, r.body)
 	}
 }
+
+// What a user sets while its home is away is on record, and the home is back before it is carried out there. What
+// users set then counts: it was said later.
+func TestWhatIsSetNowIsNotUndoneByWhatWaits(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	one, two := f.Routers[0].Web, f.Routers[1].Web
+	id, home := submit(t, f, one, "to be moved about", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := base + "/apps/" + id
+	home.Cut()
+	for verb, body := range map[string]string{"/queue": `{"queue":"other"}`, "/priority": `{"priority":3}`} {
+		if r := call(t, one, "PUT", path+verb+asAlice, body); r.status != 202 {
+			t.Fatalf("%s while home is away: %d %s", verb, r.status, r.body)
+		}
+	}
+	home.Mend()
+	f.Until("its home takes alice's newer queue", func() bool {
+		return call(t, one, "PUT", path+"/queue"+asAlice, `{"queue":"default"}`).status == 200
+	})
+	f.Until("and another's newer priority", func() bool {
+		return call(t, two, "PUT", path+"/priority?user.name=root", `{"priority":9}`).status == 200
+	})
+	if why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body; strings.Contains(why, "asked") {
+		t.Errorf("there waits still what was said before: %s", why)
+	}
+	time.Sleep(6 * time.Second) // a round over what is on record
+	if v, _ := home.App(t.Context(), app); v.Queue != "root.default" || v.Priority != 9 {
+		t.Errorf("in the end its queue is %s and its priority %d; the last words were default and 9", v.Queue, v.Priority)
+	}
+}

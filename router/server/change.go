@@ -13,8 +13,12 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// recordTime bounds the writing down of an intent whose member did not answer.
-const recordTime = 5 * time.Second
+// recordTime bounds the writing down of an intent whose member did not answer, and earlierTime the reading
+// of what is on record before a member is asked: a store that is away is no reason to wait.
+const (
+	recordTime  = 5 * time.Second
+	earlierTime = time.Second
+)
 
 // Kept is a change that waits: it is on record, and routers carry it out later.
 type Kept struct {
@@ -31,12 +35,16 @@ type Kept struct {
 // the other members have is killed at once; each of them asks whether the user may. Another
 // member that does not take a move or a priority now has it on record too; a UAM that a kill
 // misses ends all the same: its proxy drops it when home says that the attempt is over.
+//
+// What is on record from before of a queue, a priority or a lifetime is not carried out any more where
+// this is.
 func Change[T any](
 	ctx context.Context,
 	s *Server,
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (T, error),
 ) (answer T, kept *Kept, err error) {
+	earlier := s.earlier(ctx, i)
 	answer, home, err := AtHome(ctx, s, i.Application, func(ctx context.Context, m *remote.Member) (T, error) {
 		return call(ctx, m, i.Application)
 	})
@@ -69,7 +77,7 @@ func Change[T any](
 		})
 		s.counts.Killed.Add(1)
 	} else if kept == nil && s.conf.Intents != nil {
-		s.elsewhere(ctx, i, home.ID, func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
+		s.elsewhere(ctx, i, home.ID, earlier, func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
 			_, err := call(ctx, m, app)
 			return err
 		})
@@ -125,11 +133,12 @@ func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
 	home creel.SubclusterID,
+	earlier intents.Words,
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error,
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	err := intents.AtOthers(ctx, s.conf.Intents, i, home, func(ctx context.Context, p intents.Part) error {
+	err := intents.AtOthers(ctx, s.conf.Intents, i, home, earlier, func(ctx context.Context, p intents.Part) error {
 		m, err := s.Member(p.Member)
 		if err == nil {
 			err = call(ctx, m, p.ID)
@@ -140,9 +149,25 @@ func (s *Server) elsewhere(
 		return err
 	})
 	if err != nil {
-		s.conf.Log.Warn("parts of an application stay as they were", "application", i.Application.String(),
+		s.conf.Log.Warn("a change of an application is not made of all its parts, or may be undone by one from before",
+			"application", i.Application.String(),
 			"user", i.User, "intent", i.String(), "error", err)
 	}
+}
+
+// earlier is what is on record of what a user changes now.
+func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Words {
+	if s.conf.Intents == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, earlierTime)
+	defer cancel()
+	words, err := intents.Earlier(ctx, s.conf.Intents, i)
+	if err != nil {
+		s.conf.Log.Warn("what is on record from before a change is not known, and may undo it", "application",
+			i.Application.String(), "user", i.User, "intent", i.String(), "error", err)
+	}
+	return words
 }
 
 // IntentsOf are what users asked of an application and waits, or was refused lately.

@@ -40,20 +40,25 @@ func KeepSignal(
 }
 
 // AtOthers has call carry out what the home has, at every other member in which the application has a part, if
-// the verb is for those too. One that does not answer (creel.ErrUnavailable) has it on record. The errors
-// are of parts that stay as they were: what their members or the store said.
+// the verb is for those too. One that does not answer (creel.ErrUnavailable) has it on record. Words from before
+// home was asked (Earlier) go where this one is carried out. The errors are of parts that stay as they were, and
+// of words that stay on record: what their members or the store said.
 func AtOthers(
-	ctx context.Context, s Store, i Intent, home creel.SubclusterID, call func(context.Context, Part) error,
+	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Words,
+	call func(context.Context, Part) error,
 ) error {
-	others, failed := Others(ctx, s, i, home)
-	if failed != nil {
-		failed = fmt.Errorf("where else the application has parts is not known: %w", failed)
+	failed := earlier.drop(ctx, s, "")
+	others, err := Others(ctx, s, i, home)
+	if err != nil {
+		failed = errors.Join(failed, fmt.Errorf("where else the application has parts is not known: %w", err))
 	}
 	for _, p := range others {
 		err := call(ctx, p)
 		if errors.Is(err, creel.ErrUnavailable) {
 			i.Member = p.Member
 			err = Record(ctx, s, i)
+		} else if err == nil {
+			err = earlier.drop(ctx, s, p.Member)
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("subcluster %s: %w", p.Member, err))

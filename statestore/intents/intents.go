@@ -6,7 +6,9 @@
 //
 // An intent is one document of the state store for each application, user, verb (and
 // container) and member, so that the answer "it will be done" holds whatever happens to the router
-// that gave it; a later word of the same user takes the place of the earlier one.
+// that gave it; a later word of the same user takes the place of the earlier one. Of what is set (a queue,
+// a priority, a lifetime) a word that a member has carried out takes the place of all that are on record
+// for that member and were said before it, by whatever user (Earlier).
 // Every router carries intents out: it makes the call at the member in the user's
 // name, until the member says that it is done, or that it does not know the
 // application, or refuses. A signal to a container that it does not know is refused when it
@@ -26,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,6 +61,7 @@ type Store interface {
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
+	DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
@@ -74,9 +78,9 @@ const (
 	Signal   Verb = "signal"   // Command to Container
 )
 
-// everywhere reports whether a verb is for every member that has a part of the
-// application. A kill is not: UAMs end when their home says that the attempt is over.
-func (v Verb) everywhere() bool { return v == Move || v == Priority || v == Timeouts }
+// sets reports whether a verb sets what an application has in each member with a part of it, so that the last
+// word counts. A kill does not: UAMs end when their home says that the attempt is over.
+func (v Verb) sets() bool { return v == Move || v == Priority || v == Timeouts }
 
 // Intent is one thing that waits for a member.
 type Intent struct {
@@ -178,31 +182,78 @@ func Record(ctx context.Context, s Store, i Intent) error {
 	if _, err := s.Home(ctx, i.Application); err != nil {
 		return err
 	}
+	if err := write(ctx, s, i, most, math.MaxInt64); !errors.Is(err, creel.ErrBusy) {
+		return err
+	}
+	return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already", most),
+		"again when the member answers", 30*time.Second)
+}
+
+// write puts an intent on record, as one of at most so many (0: any number), unless the user's word there is
+// younger than a version.
+func write(ctx context.Context, s Store, i Intent, most int, version int64) error {
 	data, err := i.encode()
 	if err != nil {
 		return err
 	}
 	for range tries {
-		var set statestore.DocumentSet
-		if set, err = s.Documents(ctx, class); err != nil {
+		var before statestore.Document
+		if before, err = s.DocumentOf(ctx, class, i.name(), nil); err != nil {
 			return err
 		}
-		before, _ := set.Find(i.name())
-		if before.Version == 0 && len(set.Documents) >= most {
-			return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already", len(set.Documents)),
-				"again when the member answers", 30*time.Second)
-		}
-		if string(data) == string(before.Data) {
+		if string(data) == string(before.Data) || before.Version > version {
 			return nil
 		}
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
-			Class: class, Name: i.name(), Expect: before.Version, Data: data, Author: i.User, Quiet: true,
+			Class: class, Name: i.name(), Expect: before.Version, Data: data, Author: i.User, Quiet: true, Most: most,
 		})
 		if !errors.Is(err, creel.ErrConflict) {
 			break
 		}
 	}
 	return err
+}
+
+// Words are intents as they are on record.
+type Words []statestore.Document
+
+// Earlier are the words on record that an intent takes the place of where it is carried out: what it sets is
+// set otherwise by them, for whatever user. It is read before that, for what is recorded meanwhile is no earlier
+// word. What was refused is not carried out, and can be read on.
+func Earlier(ctx context.Context, s Store, i Intent) (Words, error) {
+	if !i.Verb.sets() {
+		return nil, nil
+	}
+	set, err := s.Documents(ctx, class)
+	return i.earlier(set), err
+}
+
+func (i *Intent) earlier(set statestore.DocumentSet) (out Words) {
+	for k := range set.Documents {
+		d := &set.Documents[k]
+		of, err := Read(d, set.Now)
+		if err == nil && of.Application == i.Application && of.Verb == i.Verb && of.Refused == "" {
+			out = append(out, *d)
+		}
+	}
+	return out
+}
+
+// drop takes words off the record, where they are as they were: all for a member, the home for "", which has
+// carried out a newer one.
+func (w Words) drop(ctx context.Context, s Store, at creel.SubclusterID) (failed error) {
+	for k := range w {
+		if i, err := Read(&w[k], w[k].Time); err != nil || i.Member != at {
+			continue
+		}
+		_, err := s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: class, Name: w[k].Name, Expect: w[k].Version, Author: w[k].Author, Quiet: true,
+		})
+		if err != nil && !errors.Is(err, creel.ErrConflict) {
+			failed = errors.Join(failed, fmt.Errorf("an earlier word is still on record: %w", err))
+		}
+	}
+	return failed
 }
 
 // Waiting are the intents on record of one application, oldest first; of all for a

@@ -520,3 +520,119 @@ func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
 		}
 	})
 }
+
+// Of what is set the last word counts, whoever said it: where a member carries it out, what was said before is
+// on record for that member no more. What is said meanwhile is no earlier word, and is carried out after it.
+func TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes(t *testing.T) {
+	ctx := t.Context()
+	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	record := statestore.UAMRecord{
+		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "a",
+		UAMs: []statestore.UAM{{Member: "b", Phase: "running"}, {Member: "c", Phase: "running"}},
+	}
+	if _, _, err := s.Claim(ctx, app, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveUAMRecord(ctx, record); err != nil {
+		t.Fatal(err)
+	}
+	move := func(user, queue string, member creel.SubclusterID) intents.Intent {
+		return intents.Intent{Application: app, User: user, Verb: intents.Move, Queue: queue, Member: member}
+	}
+	say := func(words ...intents.Intent) {
+		t.Helper()
+		for _, i := range words {
+			if err := intents.Record(ctx, s, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	say(move("ann", "root.a", ""), move("bob", "root.b", ""), move("bob", "root.b", "b"), move("bob", "root.b", "c"),
+		intents.Intent{Application: app, User: "ann", Verb: intents.Priority, Level: 3})
+	now := move("cleo", "root.c", "")
+	earlier, err := intents.Earlier(ctx, s, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(move("ann", "root.d", "")) // while home carries out cleo's
+	err = intents.AtOthers(ctx, s, now, "a", earlier, func(_ context.Context, p intents.Part) error {
+		if p.Member == "c" {
+			return &creel.Error{Kind: creel.ErrUnavailable, What: "silent"}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := intents.Waiting(ctx, s, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, i := range left {
+		told = append(told, fmt.Sprintf("%s at %q: %s", i.User, i.Member, &i))
+	}
+	want := []string{
+		`bob at "c": move to queue root.b`, `ann at "": change the priority to 3`, `ann at "": move to queue root.d`,
+		`cleo at "c": move to queue root.c`,
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("on record are\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The home is busy when it is asked for bob's word, and does ann's, which is newer: bob's is over.
+func TestAWordThatWasPassedOverIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateActive, func() (bool, error) {
+			if len(f.asked) == 1 {
+				return false, &creel.Error{Kind: creel.ErrBusy, What: "later"}
+			}
+			return true, nil
+		})
+		for _, i := range []intents.Intent{
+			{Application: app, User: "bob", Verb: intents.Priority, Level: 3},
+			{Application: app, User: "ann", Verb: intents.Priority, Level: 9},
+		} {
+			if err := intents.Record(ctx, f.store, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		asked := f.calls()
+		if n := waiting(t, f); n != 0 || len(asked) != 2 || asked[1].Level != 9 {
+			t.Errorf("%d wait; asked for %+v", n, asked)
+		}
+	})
+}
+
+// A round over many takes long. What was taken off the record meanwhile, since a newer word was carried out, is
+// not carried out by it.
+func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		later := intents.Intent{Application: app, User: "ann", Verb: intents.Priority, Level: 3}
+		f.is(subcluster.StateActive, func() (bool, error) {
+			if f.asked[len(f.asked)-1].Verb == intents.Kill { // meanwhile
+				words, err := intents.Earlier(ctx, f.store, later)
+				if err == nil {
+					err = intents.AtOthers(ctx, f.store, later, "a", words, nil)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			return true, nil
+		})
+		for _, i := range []intents.Intent{kill("bob", ""), later} {
+			if err := intents.Record(ctx, f.store, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if asked := f.calls(); len(asked) != 1 {
+			t.Errorf("carried out were %+v", asked)
+		}
+	})
+}

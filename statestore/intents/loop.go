@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -95,7 +96,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := l.carryOut(ctx, view, d, i); err != nil {
+		if err := l.carryOut(ctx, view, set, d, i); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,9 @@ func (l *Loop) Round(ctx context.Context) error {
 }
 
 // carryOut makes the call at the member, if that is alive. The error is the store's.
-func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestore.Document, i Intent) error {
+func (l *Loop) carryOut(
+	ctx context.Context, view *subcluster.View, set statestore.DocumentSet, d *statestore.Document, i Intent,
+) error {
 	attrs := []any{
 		"application", i.Application.String(), "user", i.User, "intent", i.String(),
 		"asked_before", i.Age.Round(time.Second).String(),
@@ -132,6 +135,10 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 		if there.Application, err = l.idAt(ctx, i, home); err != nil {
 			return err
 		}
+	}
+	// A round over many takes its time, in which a newer word may have been carried out.
+	if now, err := l.store.DocumentOf(ctx, class, d.Name, nil); err != nil || now.Version != d.Version {
+		return err
 	}
 	done, err := l.cfg.Do(ctx, m, there)
 	switch {
@@ -171,9 +178,12 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 		l.hear(ctx, d, i, now)
 	case done:
 		if i.Member == "" {
-			if err := Elsewhere(ctx, l.store, i, home); err != nil {
+			if err := elsewhere(ctx, l.store, i, home, d.Version); err != nil {
 				return err // before the record of it goes
 			}
+		}
+		if err := l.dropEarlier(ctx, set, d, i); err != nil {
+			return err
 		}
 		l.cfg.Log.Info("a recorded intent is carried out", attrs...)
 		l.write(ctx, d, nil)
@@ -188,15 +198,26 @@ func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent)
 	}
 }
 
-// Elsewhere records an intent that its home has carried out for every other member
-// in which the application has a part, if its verb is for those too.
-func Elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID) error {
+// elsewhere records an intent that its home has carried out, and that is on record with a version, for every
+// other member in which the application has a part, if its verb is for those too.
+func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, version int64) error {
 	others, err := Others(ctx, s, i, home)
 	for _, p := range others {
 		i.Member = p.Member
-		err = errors.Join(err, Record(ctx, s, i))
+		err = errors.Join(err, write(ctx, s, i, most, version))
 	}
 	return err
+}
+
+// dropEarlier takes words from before one that its member has carried out off the record: that
+// member was busy, say, when it was asked for them.
+func (l *Loop) dropEarlier(ctx context.Context, set statestore.DocumentSet, d *statestore.Document, i Intent) error {
+	if !i.Verb.sets() {
+		return nil
+	}
+	earlier := i.earlier(set)
+	return slices.DeleteFunc(earlier, func(e statestore.Document) bool { return e.Version >= d.Version }).
+		drop(ctx, l.store, i.Member)
 }
 
 // idAt is the application's id in the member that an intent is for.
@@ -241,7 +262,7 @@ func Parts(ctx context.Context, s Store, app creel.ApplicationID, home creel.Sub
 // Others are the parts besides the home that an intent is for: none for verbs that the
 // home alone carries out.
 func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) ([]Part, error) {
-	if !i.Verb.everywhere() {
+	if !i.Verb.sets() {
 		return nil, nil
 	}
 	return Parts(ctx, s, i.Application, home)

@@ -43,6 +43,7 @@ type auditor struct {
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
 	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	did      map[wanted]time.Time           // when a member did last what a user wanted
+	set      map[matter]time.Time           // when a member was last set something of an application
 	wants    map[string]time.Time           // when what is kept for later was written last, by its record's name
 	epochs   map[creel.SubclusterID]int64   // the highest that the store gave
 	used     map[claimed]int64              // by which process an epoch was
@@ -110,6 +111,7 @@ func (a *auditor) init(w *World) {
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
 		did:        map[wanted]time.Time{},
+		set:        map[matter]time.Time{},
 		epochs:     map[creel.SubclusterID]int64{},
 		used:       map[claimed]int64{},
 		wants:      map[string]time.Time{},

@@ -110,6 +110,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	earlier, _ := intents.Earlier(t.flow, store, i) // a store that is away is no reason to wait
 	_, err = t.carryOut(t.flow, home, i)
 	if errors.Is(err, creel.ErrApplicationNotFound) {
 		t.r.memory.Forget(i.Application)
@@ -131,7 +132,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 		err = intents.Record(t.flow, store, i)
 		return err == nil, err
 	}
-	_ = intents.AtOthers(t.flow, store, i, home, func(ctx context.Context, p intents.Part) error {
+	_ = intents.AtOthers(t.flow, store, i, home, earlier, func(ctx context.Context, p intents.Part) error {
 		there := i
 		there.Application = p.ID
 		if _, err := t.carryOut(ctx, p.Member, there); !errors.Is(err, creel.ErrApplicationNotFound) {
@@ -290,6 +291,13 @@ type wanted struct {
 	command signalled
 }
 
+// matter is what a user sets of an application's part in one member: the last word counts.
+type matter struct {
+	member int
+	app    creel.ApplicationID
+	verb   intents.Verb
+}
+
 // signalled is one command for one container.
 type signalled struct {
 	container creel.ContainerID
@@ -313,6 +321,9 @@ const mostHeartbeats = 3
 // carriedOut: a member has done what is wanted, and that is durable.
 func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	a.did[wantedOf(c, &i)] = a.w.now
+	if i.Verb == intents.Priority || i.Verb == intents.Move {
+		a.set[matter{c.index, i.Application, i.Verb}] = a.w.now
+	}
 	switch i.Verb {
 	case intents.Kill:
 		r, kept := c.kept.app(i.Application)
@@ -328,8 +339,8 @@ func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 // keeps: what is wanted is on record from now on.
 func (a *auditor) keeps(name string) { a.wants[name] = a.w.now }
 
-// keepsNoMore: what was on record is done, was refused, or there is nothing any more that it could be
-// done to.
+// keepsNoMore: what was on record is done, was refused, a later word on the same matter is done, or there is
+// nothing any more that it could be done to.
 func (a *auditor) keepsNoMore(d *statestore.Document) {
 	i, err := intents.Read(d, d.Time)
 	if err != nil {
@@ -346,6 +357,9 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 			continue
 		}
 		done, did := a.did[wantedOf(c, &i)]
+		if set, later := a.set[matter{c.index, i.Application, i.Verb}]; later && (!did || set.After(done)) {
+			done, did = set, true
+		}
 		v, there := c.m.App(i.Application)
 		if did && !done.Before(since) || i.Member != "" && (!there || v.State.Ended()) {
 			return

@@ -122,6 +122,15 @@ func (d storeDocuments) PutDocument(_ context.Context, x statestore.DocumentWrit
 	})
 }
 
+func (d storeDocuments) DocumentOf(
+	_ context.Context, class, name string, queues []string,
+) (statestore.Document, error) {
+	w := d.t.r.w
+	return step(d.t, w.storeAt, func(reply func(statestore.Document, error)) {
+		reply(atStore(w, false, func() (statestore.Document, error) { return w.store.DocumentOf(class, name, queues) }))
+	})
+}
+
 func (d storeDocuments) Documents(_ context.Context, class string) (statestore.DocumentSet, error) {
 	w := d.t.r.w
 	return step(d.t, w.storeAt, func(reply func(statestore.DocumentSet, error)) {
