@@ -42,8 +42,12 @@ import (
 // APPLICATION/USER/VERB/MEMBER for another member. VERB is signal:CONTAINER for a signal.
 const class = "intents"
 
-// most bounds the intents that are recorded at a time.
-const most = 10_000
+// most bounds the intents that are recorded at a time. Once there are half as many, one who has a share on record
+// gets no more, so that there is room for others.
+const (
+	most  = 10_000
+	share = 500
+)
 
 // tries bounds how often a record that others write at the same time is written.
 const tries = 5
@@ -182,11 +186,26 @@ func Record(ctx context.Context, s Store, i Intent) error {
 	if _, err := s.Home(ctx, i.Application); err != nil {
 		return err
 	}
-	if err := write(ctx, s, i, most, math.MaxInt64); !errors.Is(err, creel.ErrBusy) {
+	if err := write(ctx, s, i, most/2, math.MaxInt64); !errors.Is(err, creel.ErrBusy) {
 		return err
 	}
-	return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already", most),
-		"again when the member answers", 30*time.Second)
+	set, err := s.Documents(ctx, class)
+	if err != nil {
+		return err
+	}
+	own := 0
+	for k := range set.Documents {
+		if of, err := Read(&set.Documents[k], set.Now); err == nil && of.User == i.User {
+			own++
+		}
+	}
+	if own < share {
+		if err := write(ctx, s, i, most, math.MaxInt64); !errors.Is(err, creel.ErrBusy) {
+			return err
+		}
+	}
+	return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already, %d of them of %s",
+		len(set.Documents), own, i.User), "again when the member answers", 30*time.Second)
 }
 
 // write puts an intent on record, as one of at most so many (0: any number), unless the user's word there is

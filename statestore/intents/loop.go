@@ -5,6 +5,7 @@ package intents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -67,8 +68,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// Round tries each intent once, oldest first. The error is the store's.
-func (l *Loop) Round(ctx context.Context) error {
+// Round tries each intent once, oldest first. The error is the store's: where it is away the round ends, what
+// it says else of one intent, the first of which is returned, keeps none of the others.
+func (l *Loop) Round(ctx context.Context) (failed error) {
 	view := l.cfg.View()
 	if view == nil {
 		return nil
@@ -96,11 +98,15 @@ func (l *Loop) Round(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := l.carryOut(ctx, view, set, d, i); err != nil {
+		err = l.carryOut(ctx, view, set, d, i)
+		if errors.Is(err, creel.ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%s: %w", d.Name, err)
+		}
 	}
-	return nil
+	return failed
 }
 
 // carryOut makes the call at the member, if that is alive. The error is the store's.
@@ -204,7 +210,7 @@ func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, 
 	others, err := Others(ctx, s, i, home)
 	for _, p := range others {
 		i.Member = p.Member
-		err = errors.Join(err, write(ctx, s, i, most, version))
+		err = errors.Join(err, write(ctx, s, i, 0, version)) // in place of one that goes: there is room
 	}
 	return err
 }
