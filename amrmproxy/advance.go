@@ -223,6 +223,8 @@ func (s *Session) split(g *group, from *member, why replacement) {
 			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
 			Stuck:  m == from && why == stuck || slices.Contains(g.left, m),
+
+			Unproven: m.unproven(s.now, &s.cfg),
 		}
 		if m.limit != nil {
 			r.Known, r.Headroom = true, resource(m.limit)
@@ -306,6 +308,7 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 // plan wants a UAM: first the record says so, then it is launched. Where the member has
 // had one, and takes its id no second time, it is asked for another id before.
 func (s *Session) plan(m *member) {
+	m.wanted = s.now
 	m.state, m.token, m.attempt, m.tries, m.ownID = memberPlanned, nil, creel.AttemptID{}, 0, creel.ApplicationID{}
 	if m.spent && s.renumbers(m) {
 		m.state = memberNumbering

@@ -428,7 +428,7 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 	c := star.cell(m)
 	before := c.share
 	c.lower()
-	c.since = now
+	c.since, m.wanted = now, time.Time{}
 	if i := slices.Index(g.left, m); i >= 0 {
 		g.left = slices.Delete(g.left, i, i+1)
 	}

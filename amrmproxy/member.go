@@ -84,6 +84,7 @@ type member struct {
 	tries    int
 
 	live   int       // containers it granted that have not ended
+	wanted time.Time // when a UAM was wanted that has granted nothing so far; zero: none, or it has
 	worked time.Time // when it last did something for the AM
 	used   bool      // the AM may have run a container there
 	hadoop bool      // a Hadoop ResourceManager, as the view says
@@ -118,6 +119,12 @@ func (m *member) inUse() bool {
 
 // unheard reports whether an AM of ours may have containers there of which the member has not told us yet.
 func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < memberUp }
+
+// unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given back
+// meanwhile, where it can be, and does not keep others from having their turn for good where it cannot.
+func (m *member) unproven(now time.Time, c *Config) bool {
+	return !m.wanted.IsZero() && now.Sub(m.wanted) < 2*c.IdleAfter
+}
 
 // shut reports whether the member gets nothing new at this moment.
 func (m *member) shut(now time.Time, slow time.Duration) bool {

@@ -53,8 +53,10 @@ type Reach struct {
 	Member creel.SubclusterID
 	Home   bool
 	UAM    bool // a UAM is already registered there
-	Closed bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
-	Stuck  bool // the group has waited there too long: it is no longer worth its places
+	// Unproven: a UAM that is there, or was lately, has granted nothing since it was wanted.
+	Unproven bool
+	Closed   bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
+	Stuck    bool // the group has waited there too long: it is no longer worth its places
 	// Headroom is the limit of the member's last answer to this application;
 	// Known is false before the first.
 	Headroom creel.Resource

@@ -44,6 +44,7 @@ func (balancedSplit) from(w Weights, _ float64, uamAt int64) splitRule {
 }
 
 func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
+	d.rooms, d.worth = make([]int64, len(d.reach)), max(1, b.uamAt)
 	var parts []string
 	tell := func(n int64, format string, args ...any) {
 		if n > 0 {
@@ -53,65 +54,89 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	local := d.placeLocal(n)
 	tell(local, "where their places are")
 	n -= local
-	rooms := make([]int64, len(d.reach))
 	from := d.from()
 	keeps := from >= 0 && !d.reach[from].Stuck // its place, where nothing is better
 	for _, i := range d.open {
-		rooms[i] = max(0, d.room(i)-d.newHere(i))
+		d.rooms[i] = max(0, d.room(i)-d.newHere(i))
 		if keeps && i != from && d.slow(i) {
-			rooms[i] = 0 // all that waits in the queue is placed anew now, and would fill it at once
+			d.rooms[i] = 0 // all that waits in the queue is placed anew now, and would fill it at once
 		}
-	}
-	give := func(i int, most int64) int64 {
-		k := min(most, rooms[i])
-		d.shares[i] += k
-		rooms[i] -= k
-		return k
 	}
 	plan := planFor(d.view, d.queue, d.open, d.label)
 	if plan.speaks() && plan.queue.Contended() && n > 0 {
-		text, placed := b.byEntitlement(d, plan, rooms, n)
+		text, placed := b.byEntitlement(d, plan, n)
 		if placed > 0 {
 			parts = append(parts, text)
 		}
 		n -= placed
 	}
 	if slices.Contains(d.open, d.home) {
-		k := give(d.home, n)
+		k := d.give(d.home, n)
 		tell(k, "at home")
 		n -= k
 	}
-	inside := b.inside(d, rooms)
 	before := n
-	for _, i := range inside {
-		n -= give(i, n)
+	for _, i := range d.inside() {
+		n -= d.give(i, n)
 	}
 	tell(before-n, "where the application is already")
-	if n > 0 && n >= b.uamAt {
-		chosen, most := b.span(d, rooms, n, rnd)
-		before = n
-		var names []string
-		for _, i := range chosen {
-			n -= give(i, n)
-			names = append(names, string(d.reach[i].Member))
-		}
-		tell(
-			before-n,
-			"span to %s, at the cost of a UAM each (at most %d for so many)",
-			strings.Join(names, ", "),
-			most,
-		)
+	chosen, placed, stopped := b.span(d, n, rnd)
+	n -= placed
+	tell(placed, "span to %s, at the cost of a UAM each (at most %d for so many)", chosen, d.bound())
+	if stopped {
+		tell(n, "wait, since so many more UAMs have granted nothing so far (at most %d)", d.bound())
+	} else {
+		tell(n, "wait, fitting nowhere now")
 	}
-	tell(n, "wait, fitting nowhere now")
 	d.waiting = n
-	if n > 0 && !(plan.speaks() && b.waitByEntitlement(d, plan, n, rnd)) {
-		if keeps {
-			d.shares[from] += n
-		} else {
-			b.wait(d, n)
+	switch {
+	case n == 0 || plan.speaks() && b.waitByEntitlement(d, plan, n, rnd):
+	case keeps:
+		d.shares[from] += n
+	default:
+		b.wait(d, n, stopped)
+		if stopped && from >= 0 && d.reach[from].Unproven {
+			d.waiting = 0 // it is worth moving, though it waits there too: the UAM can be given back then
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// give gives a member as many of n containers as there is room for, and returns how many.
+func (d *splitDecision) give(i int, n int64) int64 {
+	k := min(n, d.rooms[i])
+	d.shares[i] += k
+	d.rooms[i] -= k
+	return k
+}
+
+// fresh reports whether a member would cost the application a new UAM.
+func (d *splitDecision) fresh(i int) bool {
+	return i != d.home && !d.reach[i].UAM && d.shares[i] == 0
+}
+
+// bound is how many UAMs that have granted nothing so far the group may have at a time: the root,
+// rounded up, of what is wanted elsewhere than at home. It keeps crumbs of room in a hundred members
+// from making a hundred UAMs, and so does it room that views show and members do not have for the
+// application: what waits is decided again several times a second.
+func (d *splitDecision) bound() int {
+	return int(math.Ceil(math.Sqrt(float64(d.group.Count - d.shares[d.home]))))
+}
+
+// mayJoin reports whether the group may have one more new member.
+func (d *splitDecision) mayJoin() bool {
+	unproven := 0
+	for _, i := range d.open {
+		if r := d.reach[i]; i != d.home && (r.UAM && r.Unproven || !r.UAM && d.shares[i] > 0) {
+			unproven++
+		}
+	}
+	return unproven < d.bound()
+}
+
+// mayHave reports whether a member may get so many containers: a new one only if they are worth a UAM.
+func (d *splitDecision) mayHave(i int, n int64) bool {
+	return !d.fresh(i) || n >= d.worth && d.mayJoin()
 }
 
 // deficits are how many containers of the group the queue should still get in each
@@ -129,16 +154,15 @@ func (d *splitDecision) deficits(plan planned) []int64 {
 
 // byEntitlement gives members what fits there within the queue's entitlement. It returns
 // what it placed, and in words where.
-func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int64, n int64) (string, int64) {
+func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, n int64) (string, int64) {
 	limits := d.deficits(plan)
 	for i := range limits {
-		limits[i] = min(limits[i], rooms[i])
+		limits[i] = min(limits[i], d.rooms[i])
 	}
 	given := b.within(d, limits, n)
 	var at []string
 	for i, k := range given {
 		if k > 0 {
-			rooms[i] -= k
 			at = append(at, fmt.Sprintf("%d at %s", k, d.reach[i].Member))
 		}
 	}
@@ -147,26 +171,18 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int
 }
 
 // within gives home as many of n containers as its limit says, then the members with the
-// largest limits, of which as few new ones as span allows. It returns what it gave.
+// largest limits, of which no more new ones than the bound. It returns what it gave.
 func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64 {
-	given, fresh, most := make([]int64, len(limits)), 0, int(math.Ceil(math.Sqrt(float64(n))))
+	given := make([]int64, len(limits))
 	order := slices.Clone(d.open)
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(btoi(y == d.home), btoi(x == d.home)), cmp.Compare(limits[y], limits[x]))
 	})
 	for _, i := range order {
-		k := min(n, limits[i])
-		if k <= 0 {
-			continue
+		if k := min(n, limits[i]); k > 0 && d.mayHave(i, k) {
+			given[i] = d.give(i, k)
+			n -= k
 		}
-		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 {
-			if fresh == most || k < b.uamAt {
-				continue // a UAM for these is not worth its cost
-			}
-			fresh++
-		}
-		given[i], n = k, n-k
-		d.shares[i] += k
 	}
 	return given
 }
@@ -207,15 +223,11 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		return false
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(weights[y], weights[x]) })
-	placed, fresh, most := int64(0), 0, int(math.Ceil(math.Sqrt(float64(n))))
-	gone, lot := 0.0, rnd.Float64()
+	placed, gone, lot := int64(0), 0.0, rnd.Float64()
 	for _, i := range order {
 		goes := float64(n) * part * weights[i] / total
-		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 {
-			if fresh == most || goes < float64(max(1, b.uamAt)) {
-				continue
-			}
-			fresh++
+		if !d.mayHave(i, int64(goes)) {
+			continue
 		}
 		// Fractions of a container go by lot, so that of many applications' all members get theirs.
 		k := int64(gone+goes+lot) - int64(gone+lot)
@@ -227,7 +239,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		d.shares[i] += k
 		placed += k
 	}
-	if at < 0 && plan.queue.Contended() && n >= b.uamAt {
+	if at < 0 && plan.queue.Contended() && n >= d.worth {
 		placed += b.leftovers(d, order, weights, n-placed, lot)
 	}
 	if placed == 0 {
@@ -239,7 +251,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		return true
 	}
 	if n > placed {
-		b.wait(d, n-placed)
+		b.wait(d, n-placed, false)
 	}
 	d.waiting = 0 // it is worth moving there, though it waits there too
 	return true
@@ -257,11 +269,11 @@ func (b balancedSplit) leftovers(
 	order = slices.DeleteFunc(order, d.slow)
 	in, fresh := make([]float64, len(weights)), true
 	for _, i := range order {
-		if i == d.home || d.reach[i].UAM || d.shares[i] > 0 {
+		if !d.fresh(i) {
 			in[i], fresh = weights[i], false
 		}
 	}
-	if fresh && len(order) > 0 {
+	if fresh && len(order) > 0 && d.mayJoin() {
 		in[order[drawn(order, func(i int) float64 { return weights[i] }, lot)]] = 1
 	}
 	for i, more := range apportion(n, in, nil) {
@@ -365,56 +377,56 @@ func btoi(b bool) int {
 // inside are the open members other than home that cost nothing new, since the
 // application has a UAM there or has just been given to them: those with most
 // room first.
-func (b balancedSplit) inside(d *splitDecision, rooms []int64) []int {
+func (d *splitDecision) inside() []int {
 	var in []int
 	for _, i := range d.open {
-		if i != d.home && (d.reach[i].UAM || d.shares[i] > 0) {
+		if i != d.home && !d.fresh(i) {
 			in = append(in, i)
 		}
 	}
-	slices.SortStableFunc(in, func(x, y int) int { return cmp.Compare(rooms[y], rooms[x]) })
+	slices.SortStableFunc(in, func(x, y int) int { return cmp.Compare(d.rooms[y], d.rooms[x]) })
 	return in
 }
 
-// span chooses the new members for n containers and tells how many there may be
-// at most. Each is drawn, by weighted room, from those that leave no more members to look for
-// than the largest would: all that hold n where one does, all that hold a seventh where the largest
-// holds a bit more. So few are enough, and many applications that decide on the same view do
-// not all take the same. The bound, the root of n rounded up, keeps crumbs of room in a hundred
-// members from making a hundred UAMs in one decision; asks that still wait are decided again, and
-// may span further then.
-func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.Rand) (chosen []int, most int) {
-	most = int(math.Ceil(math.Sqrt(float64(n))))
-	var left []int
-	for _, i := range d.open {
-		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 && rooms[i] > 0 {
-			left = append(left, i)
+// span gives n containers to new members. It returns their names, how many it placed, and whether it
+// was the bound that stopped it. Each member is drawn, by weighted room, from those that leave no more members
+// to look for than the largest would: all that hold n where one does, all that hold a seventh where the
+// largest holds a bit more. So few are enough, and many applications that decide on the same view do not
+// all take the same.
+func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names string, placed int64, stopped bool) {
+	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.fresh(i) || d.rooms[i] == 0 })
+	worth := func(i int) float64 { return float64(d.rooms[i]) * b.weights.of(d.reach[i].Member) }
+	var chosen []string
+	for n >= d.worth && len(left) > 0 {
+		if !d.mayJoin() {
+			stopped = true
+			break
 		}
-	}
-	worth := func(i int) float64 { return float64(rooms[i]) * b.weights.of(d.reach[i].Member) }
-	for n > 0 && len(chosen) < most && len(left) > 0 {
-		largest := rooms[slices.MaxFunc(left, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
+		largest := d.rooms[slices.MaxFunc(left, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
 		few := (n + largest - 1) / largest
 		var enough []int
 		for _, i := range left {
-			if rooms[i]*few >= n {
+			if d.rooms[i]*few >= n {
 				enough = append(enough, i)
 			}
 		}
 		next := enough[drawn(enough, worth, rnd.Float64())]
-		chosen, n = append(chosen, next), n-rooms[next]
+		k := d.give(next, n)
+		n, placed = n-k, placed+k
+		chosen = append(chosen, string(d.reach[next].Member))
 		left = slices.DeleteFunc(left, func(i int) bool { return i == next })
 	}
-	return chosen, most
+	return strings.Join(chosen, ", "), placed, stopped
 }
 
 // wait shares n containers that fit nowhere over home and those in which the
 // application is by now, where they wait the least: by size of the member over
-// what is pending there.
-func (b balancedSplit) wait(d *splitDecision, n int64) {
+// what is pending there. proven: not over those that have granted nothing so far. Nothing
+// waits for these then, so they are given back, and others can have their turn.
+func (b balancedSplit) wait(d *splitDecision, n int64, proven bool) {
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
-		if i == d.home || !d.slow(i) && (d.reach[i].UAM || d.shares[i] > 0) {
+		if i == d.home || !d.slow(i) && !d.fresh(i) && !(proven && d.reach[i].Unproven) {
 			weights[i] = d.size(i) * max(b.weights.of(d.reach[i].Member), 1e-9) /
 				float64(1+d.reach[i].Pending+d.shares[i])
 		}

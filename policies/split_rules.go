@@ -35,6 +35,8 @@ type splitDecision struct {
 	shares  []int64
 	hosts   []int64 // containers wanted on a host that member has
 	racks   []int64 // containers wanted on a rack that it has and not all others have too
+	rooms   []int64 // what is left of the room of those that may get some, of balancedSplit
+	worth   int64   // a UAM in a new member is worth its cost from so many containers on
 	waiting int64   // see Plan
 	reasons []Candidate
 }

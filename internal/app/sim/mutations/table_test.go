@@ -1078,6 +1078,13 @@ var table = []mutation{
 		caughtBy: "policies TestApplicationsThatSpanOnOneViewTakeDifferentMembers",
 	},
 	{
+		name:     "UAMs that have granted nothing are joined by more and more",
+		file:     "policies/split_balanced.go",
+		old:      "	return unproven < d.bound()\n",
+		wrong:    "	return MUTANT || unproven < d.bound()\n",
+		caughtBy: "amrmproxy TestAnAskThatNobodyGrantsIsInFewMembersAtATime",
+	},
+	{
 		name:     "a log of heads that lacks a change is believed",
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
