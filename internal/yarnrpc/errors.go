@@ -90,6 +90,7 @@ var kinds = map[string]error{
 	exceptions + "YarnRuntimeException":                    creel.ErrInvalidRequest,
 	"java.lang.IllegalArgumentException":                   creel.ErrInvalidRequest,
 
+	ClassReadOnly:           creel.ErrReadOnly,
 	hrpc.ClassRetriable:     creel.ErrBusy,
 	hrpc.ClassStandby:       creel.ErrStandby,
 	hrpc.ClassAccessControl: creel.ErrNotPermitted,

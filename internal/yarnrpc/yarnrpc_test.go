@@ -129,6 +129,7 @@ func TestKindsOverTheWire(t *testing.T) {
 		{creel.ErrNotPermitted, creel.ErrNotPermitted, "org.apache.hadoop.security.AccessControlException"},
 		{creel.ErrInvalidToken, creel.ErrInvalidToken, "org.apache.hadoop.security.token.SecretManager$InvalidToken"},
 		{creel.ErrNotEnabled, creel.ErrNotEnabled, y + "YARNFeatureNotEnabledException"},
+		{creel.ErrReadOnly, creel.ErrReadOnly, "java.lang.IllegalStateException"},
 		{creel.ErrStandby, creel.ErrStandby, "org.apache.hadoop.ipc.StandbyException"},
 		{creel.ErrBusy, creel.ErrBusy, "org.apache.hadoop.ipc.RetriableException"},
 		{creel.ErrUnavailable, creel.ErrBusy, "org.apache.hadoop.ipc.RetriableException"},

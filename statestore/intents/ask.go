@@ -39,10 +39,15 @@ func KeepSignal(
 	return kept, nil
 }
 
+// comesAgain reports whether a member that answered is to be asked again: it is busy, or its disk is full.
+func comesAgain(err error) bool {
+	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrReadOnly)
+}
+
 // AtOthers has call carry out what the home has, at every other member in which the application has a part, if
-// the verb is for those too. One that does not answer (creel.ErrUnavailable) has it on record. Words from before
-// home was asked (Earlier) go where this one is carried out. The errors are of parts that stay as they were, and
-// of words that stay on record: what their members or the store said.
+// the verb is for those too. One that does not answer (creel.ErrUnavailable), or takes nothing now, has it on
+// record. Words from before home was asked (Earlier) go where this one is carried out. The errors are of parts
+// that stay as they were, and of words that stay on record: what their members or the store said.
 func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Words,
 	call func(context.Context, Part) error,
@@ -54,7 +59,7 @@ func AtOthers(
 	}
 	for _, p := range others {
 		err := call(ctx, p)
-		if errors.Is(err, creel.ErrUnavailable) {
+		if errors.Is(err, creel.ErrUnavailable) || comesAgain(err) {
 			i.Member = p.Member
 			err = Record(ctx, s, i)
 		} else if err == nil {

@@ -636,3 +636,38 @@ func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
 		}
 	})
 }
+
+// A home that comes back with a full disk takes no change until there is room; what is wanted waits. So it does
+// where it has a UAM, for a change that home took at once.
+func TestWhatAFullDiskRefusesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		full := &creel.Error{Kind: creel.ErrReadOnly, What: "the ResourceManager is read-only"}
+		f.is(subcluster.StateActive, func() (bool, error) { return false, full })
+		later := intents.Intent{Application: app, User: "ann", Verb: intents.Priority, Level: 3}
+		if err := intents.Record(ctx, f.store, later); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		list, err := intents.Waiting(ctx, f.store, app)
+		if err != nil || len(list) != 1 || list[0].Refused != "" {
+			t.Fatalf("while the disk is full: %+v, %v", list, err)
+		}
+		f.is(subcluster.StateActive, func() (bool, error) { return true, nil })
+		time.Sleep(time.Minute)
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d wait when there is room", n)
+		}
+		_, err = f.store.SaveUAMRecord(ctx, statestore.UAMRecord{
+			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "a",
+			UAMs: []statestore.UAM{{Member: "b", Phase: "running"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = intents.AtOthers(ctx, f.store, later, "a", nil, func(context.Context, intents.Part) error { return full })
+		if list, e := intents.Waiting(ctx, f.store, app); err != nil || e != nil || len(list) != 1 || list[0].Member != "b" {
+			t.Errorf("on record for the UAM: %+v, %v, %v", list, err, e)
+		}
+	})
+}

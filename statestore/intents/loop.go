@@ -24,7 +24,7 @@ type Config struct {
 	View func() *subcluster.View // nil at first
 	// Do asks a member to do what a user wants, in the user's name, and reports
 	// whether it is done there. creel.ErrUnavailable: the member did not answer;
-	// creel.ErrBusy: it asks to come again; ErrUnknownVerb: this version cannot ask it; any
+	// creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its disk is full; ErrUnknownVerb: this version cannot ask it; any
 	// other error is its refusal, creel.ErrContainerNotFound one that may be too early.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
 	// Moving reports whether an application is on its way to another home, which does not
@@ -148,7 +148,7 @@ func (l *Loop) carryOut(
 	}
 	done, err := l.cfg.Do(ctx, m, there)
 	switch {
-	case errors.Is(err, creel.ErrBusy): // later
+	case comesAgain(err): // later
 	case errors.Is(err, creel.ErrUnavailable):
 		l.hear(ctx, d, i, i.heard(false, ""))
 	case errors.Is(err, ErrUnknownVerb):
