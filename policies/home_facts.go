@@ -17,8 +17,7 @@ type facts struct {
 	most   amount         // that a container can have there
 	label  string         // of the AM there
 	lacks  Exclusion      // it has not that label: it can hold nothing
-	listed bool           // it reports the queue
-	silent bool           // it reports no queues at all
+	misses bool           // it reports queues, and not this one
 	barred bool           // asks in the queue may not name the label there (mayName)
 	nodes  bool           // it has some (hasNodes)
 }
@@ -72,7 +71,8 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		if q != "" {
 			load = m.QueueOn(q, "")
 		}
-		f.listed, f.silent = load != nil, len(m.Load.Queues) == 0
+		f.misses = missesQueue(m, q)
+		all.listed = all.listed || load != nil
 		f.label = homeLabel(m, q, label)
 		if f.label != "" {
 			load = m.QueueOn(q, f.label)
@@ -85,7 +85,6 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		f.lacks, f.most = holdsAtMost(m, f.label)
 		f.barred = mayName(m, q, f.label) != ""
 		f.nodes = hasNodes(m)
-		all.listed = all.listed || f.listed
 
 		n := &all.numbers[i]
 		var size creel.Resource
@@ -125,7 +124,12 @@ func (k *federationFacts) sizeOf(members []int) amount {
 
 // lacksQueue reports whether a member has not the queue. One that only placement rules know
 // excludes nobody.
-func (k *federationFacts) lacksQueue(f *facts) bool { return k.listed && !f.listed && !f.silent }
+func (k *federationFacts) lacksQueue(f *facts) bool { return k.listed && f.misses }
+
+// missesQueue reports whether a member reports queues, and not this one, nor one below which it would be made.
+func missesQueue(m *subcluster.Status, q creel.QueuePath) bool {
+	return len(m.Load.Queues) > 0 && !m.HasQueue(q)
+}
 
 // all reports whether each active member could be the home of an AM of a size.
 func (k *federationFacts) all(size *creel.Resource) bool {

@@ -144,8 +144,17 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	case m.State != subcluster.StateActive:
 		return "it is " + m.State.String() + ", and not home"
 	}
+	if d.lacksQueue(m) {
+		return fmt.Sprintf("it has no queue %q", d.queue)
+	}
 	_, why := cannotHold(m, d.group.Size, d.label(i), true)
 	return why
+}
+
+// lacksQueue reports whether a member has not the queue, as federationFacts.lacksQueue has it of homes.
+func (d *splitDecision) lacksQueue(m *subcluster.Status) bool {
+	return missesQueue(m, d.queue) &&
+		slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool { return m.QueueOn(d.queue, "") != nil })
 }
 
 // inTurn closes the members that have been asked for long, where only certain places will

@@ -119,6 +119,59 @@ func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T
 	}
 }
 
+// The queue is in sc-a, home, and in sc-c; a UAM that names it would be refused in others, but where it would be made.
+func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
+	has := func(id creel.SubclusterID, queues ...creel.QueuePath) subcluster.Status {
+		m := member(id, 50_000)
+		for _, q := range queues {
+			m.Load.Queues = append(m.Load.Queues, subcluster.QueueLoad{Queue: q, Capacity: gigs(20), Free: gigs(20)})
+		}
+		return m
+	}
+	const queue = "root.users.ann"
+	makes := has("sc-b", "root", "root.users")
+	makes.Load.Makes = []creel.QueuePath{"root.users"}
+	everywhere := has("sc-b", "root", "root.default")
+	everywhere.Load.Makes = []creel.QueuePath{"root"}
+	elsewhere := has("sc-b", "root", "root.other")
+	elsewhere.Load.Makes = []creel.QueuePath{"root.other"}
+	home := has("sc-a", "root", queue)
+	home.Load.Queues[1].Free = creel.Resource{}
+	for _, c := range []struct {
+		story string
+		other subcluster.Status
+		queue creel.QueuePath
+		out   string // why sc-b is, "" if it is not
+	}{
+		{"it has other queues", has("sc-b", "root", "root.other"), queue, `it has no queue "root.users.ann"`},
+		{"it has other queues, and is named the leaf alone", has("sc-b", "root", "root.other"), "ann", `it has no queue "ann"`},
+		{"it has the queue", has("sc-b", "root", queue), queue, ""},
+		{"it makes such queues", makes, queue, ""},
+		{"it makes all queues, as a FairScheduler", everywhere, queue, ""},
+		{"it makes others", elsewhere, queue, `it has no queue "root.users.ann"`},
+		{"it reports none", has("sc-b"), queue, ""},
+		{"nobody reports the queue: placement rules may know it", has("sc-b", "root", "root.other"), "root.mapped", ""},
+	} {
+		t.Run(c.story, func(t *testing.T) {
+			v := view(home, c.other, has("sc-c", "root", queue))
+			reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}, {Member: "sc-c"}}
+			for seed := range uint64(9) {
+				plan, err := Default().Split(v, c.queue, Group{Count: 10, Size: gig}, reach, seeded(seed))
+				if err != nil || plan.Reason.Candidates[1].Excluded != c.out {
+					t.Fatalf("%v, %q\n%s", err, plan.Reason.Candidates[1].Excluded, plan.Reason)
+				}
+				if plan.Waiting > 0 || c.out != "" && show(plan.Shares) != "sc-c 10" {
+					t.Fatalf("%s\n%s", show(plan.Shares), plan.Reason)
+				}
+			}
+			home, reason, err := Default().Home(v, Submission{Queue: c.queue, Size: gig}, nil, seeded(1))
+			if err != nil || (reason.Candidates[1].Code == ExcludedQueue) != (c.out != "") {
+				t.Fatalf("a home is chosen by another rule: %s, %v\n%s", home, err, reason)
+			}
+		})
+	}
+}
+
 // An application is in at most one member more than what is over takes to hold, of the size of the smallest that was used, and
 // never in more new ones than the root of that.
 func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {

@@ -56,6 +56,7 @@ func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 			var l subcluster.Load
 			l.Metrics.AvailableMB = rapid.Int64Range(0, 1).Draw(t, "available")
 			l.Nodes = rapid.SampledFrom([]string{"", "digest"}).Draw(t, "nodes")
+			l.Makes = rapid.SampledFrom([][]creel.QueuePath{nil, {"root.b", "root.x"}}).Draw(t, "makes")
 			for _, q := range paths {
 				for _, label := range []string{"", "gpu"} {
 					size := rapid.Int64Range(-1, 1).Draw(t, string(q)+label)
@@ -96,7 +97,8 @@ func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 				t.Fatal(err, err2)
 			}
 			if w, p := rows(whole, queues), rows(part, queues); !slices.Equal(w, p) ||
-				whole.Metrics.Available().MemoryMB != part.Metrics.Available().MemoryMB || whole.Nodes != part.Nodes {
+				whole.Metrics.Available().MemoryMB != part.Metrics.Available().MemoryMB || whole.Nodes != part.Nodes ||
+				!slices.Equal(l.Makes, whole.Makes) || !slices.Equal(whole.Makes, part.Makes) {
 				t.Fatalf("all of it says %q of them, and of the member %+v; the part %q, %+v", w, whole, p, part)
 			}
 			if w, p := kinds(whole), kinds(part); !slices.Equal(w, p) {

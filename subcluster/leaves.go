@@ -68,3 +68,20 @@ func (m *Status) QueueOn(q creel.QueuePath, label string) *QueueLoad {
 	}
 	return nil
 }
+
+// HasQueue reports whether a submission may name a queue at the member: it reports it, or makes it.
+func (m *Status) HasQueue(q creel.QueuePath) bool { return m.QueueOn(q, "") != nil || m.Load.MakesQueue(q) }
+
+// MakesQueue reports whether the member makes a queue where a submission names it. Of a leaf alone
+// nobody knows below which queue it would be.
+func (l *Load) MakesQueue(q creel.QueuePath) bool {
+	if !q.IsFull() {
+		return len(l.Makes) > 0
+	}
+	for at := q.Parent(); at != ""; at = at.Parent() {
+		if slices.Contains(l.Makes, at) {
+			return true
+		}
+	}
+	return false
+}

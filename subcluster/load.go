@@ -49,6 +49,8 @@ type Load struct {
 	BeginsAgain bool
 	// Labels are its node labels.
 	Labels Labels
+	// Makes are queues below which the member makes others as they are named.
+	Makes []creel.QueuePath
 	// Waits counts containers by how long they were asked for before they were granted, since
 	// the member's start, in the buckets of internal/waits; nil where it does not count them.
 	Waits []uint64
@@ -231,6 +233,7 @@ type creelJSON struct {
 	Nodes       string      `json:"nodes,omitempty"`
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
 	Labels      *labelsJSON `json:"labels,omitempty"`
+	Makes       []string    `json:"makes,omitempty"`
 	Waits       []uint64    `json:"waits,omitempty"`
 	Queues      []queueJSON `json:"queues,omitempty"`
 	Preempted   []spentJSON `json:"preempted,omitempty"`
@@ -339,13 +342,16 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil ||
+	if len(l.Queues)+len(l.Makes) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil ||
 		len(l.Preempted) > 0 {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
+		}
+		for _, q := range l.Makes {
+			c.Makes = append(c.Makes, string(q))
 		}
 	}
 	for _, p := range l.Preempted {
@@ -410,6 +416,13 @@ func ParseLoad(data []byte) (Load, error) {
 			return bad(err.Error())
 		}
 		l.Queues = append(l.Queues, q)
+	}
+	for _, text := range j.Creel.Makes {
+		path, err := creel.ParseQueuePath(text)
+		if err != nil {
+			return bad(err.Error())
+		}
+		l.Makes = append(l.Makes, path)
 	}
 	for _, p := range j.Creel.Preempted {
 		path, err := creel.ParseQueuePath(p.Queue)

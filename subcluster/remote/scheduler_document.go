@@ -127,6 +127,49 @@ type capacityQueue struct {
 
 	NodeLabels                 list[string]
 	DefaultNodeLabelExpression string
+
+	AutoCreationEligibility     string    // legacy, flexible or off; of 3.3 and before only the next
+	AutoCreateChildQueueEnabled looseBool // a managed parent
+}
+
+// ParseMakes reads of the document of ParseScheduler below which queues others are made as they are
+// named; none of a document that it does not understand. In the FairScheduler that is the root: where its
+// placement rules make no queue they give another.
+func ParseMakes(data []byte) (makes []creel.QueuePath) {
+	var doc struct {
+		Scheduler struct {
+			SchedulerInfo struct {
+				Type string
+				capacityQueue
+			}
+		}
+	}
+	switch err := json.Unmarshal(data, &doc); {
+	case doc.Scheduler.SchedulerInfo.Type == "fairScheduler":
+		return []creel.QueuePath{creel.RootQueue}
+	case err != nil || doc.Scheduler.SchedulerInfo.Type != "capacityScheduler":
+		return nil
+	}
+	doc.Scheduler.SchedulerInfo.makes(&makes, "")
+	return makes
+}
+
+func (q *capacityQueue) makes(out *[]creel.QueuePath, parent string) {
+	name := queueName(q.QueueName)
+	if parent != "" {
+		name = parent + "." + name
+	}
+	if q.AutoCreationEligibility == "legacy" || q.AutoCreationEligibility == "flexible" || bool(q.AutoCreateChildQueueEnabled) {
+		if path, err := pathOf(name); err == nil {
+			*out = append(*out, path)
+		}
+		return
+	}
+	if q.Queues != nil {
+		for i := range q.Queues.Queue {
+			q.Queues.Queue[i].makes(out, name)
+		}
+	}
 }
 
 // queueName is the last part of what older ones write the path in.

@@ -36,6 +36,7 @@ type WebMember struct {
 	Log        *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
+	makes   []creel.QueuePath
 	labels  subcluster.Labels
 	release string    // of Hadoop; "" while it is not known
 	asked   time.Time // for the three; zero: at the next Probe
@@ -112,7 +113,7 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 		w.asked = now
 		w.tell(errors.Join(w.readRelease(ctx), w.readScheduler(ctx)))
 	}
-	load.Queues, load.Labels = slices.Clone(w.queues), w.labels
+	load.Queues, load.Labels, load.Makes = slices.Clone(w.queues), w.labels, w.makes
 	for i := range load.Queues {
 		free := load.Metrics.Available().Max(creel.Resource{})
 		if p := load.Labels.Find(load.Queues[i].Label); p != nil {
@@ -191,7 +192,7 @@ func (w *WebMember) readScheduler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.queues = queues
+	w.queues, w.makes = queues, ParseMakes(scheduler)
 	list, err := w.Web.get(ctx, "/ws/v1/cluster/get-node-labels", 4<<20)
 	if err != nil {
 		return err

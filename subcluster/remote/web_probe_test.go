@@ -85,10 +85,32 @@ func TestQueuesOfHadoopsSchedulersAreRead(t *testing.T) {
 	}
 }
 
+func TestWhereHadoopMakesQueuesIsRead(t *testing.T) {
+	capacity := func(teams string) string {
+		return `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","queueName":"root","autoCreationEligibility":"off",
+			"queues":{"queue":[{"queueName":"default"},{"queueName":"teams",` + teams + `"queues":{"queue":[{"queueName":"a"}]}}]}}}}`
+	}
+	for document, want := range map[string]string{
+		capacity(``): "[]",
+		capacity(`"autoCreationEligibility":"off",`):      "[]",
+		capacity(`"autoCreationEligibility":"flexible",`): "[root.teams]",
+		capacity(`"autoCreationEligibility":"legacy",`):   "[root.teams]",
+		capacity(`"autoCreateChildQueueEnabled":true,`):   "[root.teams]",
+		`{"scheduler":{"schedulerInfo":{"type":"mine"}}}`: "[]",
+		`<html>`:     "[]",
+		fairDocument: "[root]",
+	} {
+		if got := fmt.Sprint(ParseMakes([]byte(document))); got != want {
+			t.Errorf("%s: %s, want %s", document, got, want)
+		}
+	}
+}
+
 func FuzzParseScheduler(f *testing.F) {
 	f.Add([]byte(capacityDocument))
 	f.Add([]byte(fairDocument))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		ParseMakes(data)
 		queues, err := ParseScheduler(data)
 		if err != nil {
 			return

@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -257,6 +258,28 @@ func TestALoadTellsTheLabels(t *testing.T) {
 	path := creel.RootQueue.Child(leaf.Name)
 	if l.Default(path) != "gpu" || l.May(path, "ssd") || !l.May(path, "gpu") || len(l.Queues) != 1 {
 		t.Errorf("its queues say %+v", l.Queues)
+	}
+}
+
+// Who splits an application's asks knows by it where the application's queue would be made.
+func TestALoadTellsBelowWhichQueuesOthersAreMade(t *testing.T) {
+	conf := rm.Defaults()
+	made := &queues.AutoCreate{Depth: 2}
+	conf.Queues.Root.Children = []queues.Queue{
+		{Name: "default", Capacity: queues.PercentOf(50)},
+		{Name: "users", Capacity: queues.PercentOf(50), AutoCreate: made, Children: []queues.Queue{
+			{Name: "staff", Capacity: queues.PercentOf(100), AutoCreate: made},
+		}},
+	}
+	for scheduler, want := range map[queues.Scheduler]string{queues.CapacityScheduler: "[root.users]", queues.FairScheduler: "[root]"} {
+		conf.Queues.Scheduler = scheduler
+		m, err := rm.New(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := new(Loads).Next(m, time.UnixMilli(1)); fmt.Sprint(l.Makes) != want {
+			t.Errorf("%v: %v, want %s", scheduler, l.Makes, want)
+		}
 	}
 }
 

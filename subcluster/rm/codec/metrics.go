@@ -95,6 +95,9 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
 		}
+		if q.Makes && !load.MakesQueue(q.Path) {
+			load.Makes = append(load.Makes, q.Path)
+		}
 		load.Queues = append(load.Queues, l.row(m, &q.QueueView, "", v.Available))
 		of := &load.Queues[len(load.Queues)-1]
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)

@@ -18,6 +18,7 @@ type QueueView struct {
 	Leaf     bool
 	Children []creel.QueuePath // in configured order
 	Dynamic  bool              // made on demand
+	Makes    bool              // queues below it are made on demand
 	State    creel.QueueState
 	Spec     queues.Queue // as configured, without Children
 
@@ -133,6 +134,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		Path:                q.path,
 		Leaf:                q.leaf != nil,
 		Dynamic:             q.dynamic,
+		Makes:               s.policy.template(q.spec, 1) != nil,
 		State:               q.state,
 		Spec:                *q.spec,
 		Guaranteed:          s.sizes.Resource(&q.guaranteed),

@@ -1085,6 +1085,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestAnAskThatNobodyGrantsIsInFewMembersAtATime",
 	},
 	{
+		name:     "members that lack the queue are asked",
+		file:     "policies/home_facts.go",
+		old:      "	return len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
+		wrong:    "	return !MUTANT && len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
+		caughtBy: "policies TestASplitGoesToMembersThatHaveTheQueue",
+	},
+	{
 		name:     "a log of heads that lacks a change is believed",
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
