@@ -56,7 +56,8 @@ type Situation struct {
 type Loop[T any] struct {
 	cfg    Config[T]
 	rounds int
-	seen   map[place]bool // holds without a record, of the look before
+	seen   map[place]bool                // holds without a record, of the look before
+	told   map[creel.ApplicationID]int64 // versions of the records that the log has been told cannot be read
 }
 
 type place struct {
@@ -72,7 +73,7 @@ func New[T any](cfg Config[T]) *Loop[T] {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Loop[T]{cfg: cfg, seen: map[place]bool{}}
+	l := &Loop[T]{cfg: cfg, seen: map[place]bool{}, told: map[creel.ApplicationID]int64{}}
 	l.cfg.Mover.Arrived = l.arrived
 	return l
 }
@@ -126,7 +127,9 @@ func (l *Loop[T]) Round(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := l.carry(ctx, view, r, now); err != nil {
+		if r.Unreadable {
+			l.leave(&r)
+		} else if err := l.carry(ctx, view, r, now); err != nil {
 			return err
 		}
 	}
@@ -159,6 +162,14 @@ func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
 		}
 	}
 	return nil
+}
+
+// leave leaves a move to routers that can read it.
+func (l *Loop[T]) leave(r *Record) {
+	if l.told[r.Application] != r.version {
+		l.told[r.Application] = r.version
+		l.cfg.Log.Warn("a move is left to routers of another version", "application", r.Application.String(), "why", r.Why)
+	}
 }
 
 // carry carries one move on.

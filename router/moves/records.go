@@ -45,8 +45,12 @@ type Record struct {
 	Asked time.Time     // or last changed, by the store's clock
 	Age   time.Duration // since then, by the store's clock
 	Undo  bool          // it undoes a move
+	// Unreadable: it is of a version with which this one cannot read it, and of the rest only the application,
+	// By, Asked and Why are known. It is left to routers that can.
+	Unreadable bool
 
 	version int64
+	newer   map[string]json.RawMessage // fields of another version, which go on with it
 }
 
 // document is a Record in the store.
@@ -74,7 +78,7 @@ type Done struct {
 	Undo        bool                `json:"undo,omitempty"`    // it undid a move; older versions write none
 }
 
-// All are the moves on record, oldest first, with the store's time.
+// All are the moves on record, oldest first, with the store's time. Those that cannot be read are among them.
 func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
 	set, err := s.Documents(ctx, class)
 	if err != nil {
@@ -82,25 +86,34 @@ func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
 	}
 	var out []Record
 	for i := range set.Documents {
-		d := &set.Documents[i]
-		app, err := creel.ParseApplicationID(d.Name)
-		var v document
-		if err == nil {
-			err = json.Unmarshal(d.Data, &v)
+		if r, ok := read(&set.Documents[i], set.Now); ok {
+			out = append(out, r)
 		}
-		if err != nil {
-			return nil, set.Now, fmt.Errorf("the record of a move %q cannot be read: %w", d.Name, err)
-		}
-		out = append(out, Record{
-			Moving: router.Moving{
-				Application: app, From: v.From, To: v.To, Why: v.Why, Arrived: v.Arrived, GiveUp: v.GiveUp,
-			},
-			Queue: v.Queue, By: d.Author, Asked: d.Time, Age: max(0, set.Now.Sub(d.Time)), version: d.Version,
-			Undo: v.Undo,
-		})
 	}
 	slices.SortStableFunc(out, func(a, b Record) int { return int(a.version - b.version) })
 	return out, set.Now, nil
+}
+
+// read reads a document; false if it is of no application.
+func read(d *statestore.Document, now time.Time) (Record, bool) {
+	app, err := creel.ParseApplicationID(d.Name)
+	if err != nil {
+		return Record{}, false
+	}
+	r := Record{By: d.Author, Asked: d.Time, Age: max(0, now.Sub(d.Time)), version: d.Version}
+	var v document
+	if err = json.Unmarshal(d.Data, &v); err == nil {
+		r.newer, err = statestore.OtherFields[document](d.Data)
+	}
+	if err != nil {
+		r.Unreadable, r.Moving = true, router.Moving{Application: app, Why: "this version cannot read its record"}
+		return r, true
+	}
+	r.Moving = router.Moving{
+		Application: app, From: v.From, To: v.To, Why: v.Why, Arrived: v.Arrived, GiveUp: v.GiveUp,
+	}
+	r.Queue, r.Undo = v.Queue, v.Undo
+	return r, true
 }
 
 // Of is the move of an application, false if it does not move.
@@ -132,7 +145,8 @@ func Begin(ctx context.Context, s Store, r Record) error {
 }
 
 func put(ctx context.Context, s Store, r Record) error {
-	data, err := json.Marshal(document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp, r.Undo})
+	data, err := statestore.WithFields(
+		document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp, r.Undo}, r.newer)
 	if err == nil {
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By,
@@ -142,12 +156,19 @@ func put(ctx context.Context, s Store, r Record) error {
 	return err
 }
 
-// change writes a record again as edit makes it. It reports whether there is one.
+// change writes a record again as edit makes it. It reports whether there is one. One that cannot be read is
+// not changed.
 func change(ctx context.Context, s Store, app creel.ApplicationID, edit func(*Record)) (there bool, err error) {
 	for range tries {
 		var r Record
 		if r, there, err = Of(ctx, s, app); err != nil || !there {
 			return there, err
+		}
+		if r.Unreadable {
+			return true, &creel.Error{
+				Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("the move of %s is not changed", app),
+				Why: r.Why, Try: "a router of the version that began it",
+			}
 		}
 		edit(&r)
 		if err = put(ctx, s, r); !errors.Is(err, creel.ErrConflict) {
@@ -196,8 +217,8 @@ func end(ctx context.Context, s Store, r Record, moved bool, because string, now
 	}
 	for range tries {
 		var is Record
-		if is, there, err = Of(ctx, s, r.Application); err != nil || !there {
-			return over, there, err
+		if is, there, err = Of(ctx, s, r.Application); err != nil || !there || is.Unreadable {
+			return over, false, err
 		}
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: r.Application.String(), Expect: is.version, Author: r.By, Quiet: true,

@@ -143,6 +143,9 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			continue
 		}
 		switch {
+		case r.Unreadable:
+			say(r.Application, "its move goes on: %s; ask a router of the version that began it", r.Why)
+			continue
 		case r.Undo && (r.GiveUp == "" || r.Arrived > 0):
 			say(r.Application, "it goes back to %s already, if it still waits", r.To)
 			continue

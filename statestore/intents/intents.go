@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -323,36 +322,9 @@ func Read(d *statestore.Document, now time.Time) (Intent, error) {
 	if err := json.Unmarshal(d.Data, &i); err != nil {
 		return i, err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(d.Data, &fields); err != nil {
-		return i, err
-	}
-	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return fieldNames[name] })
-	if len(fields) > 0 {
-		i.newer = fields
-	}
-	return i, nil
+	i.newer, err = statestore.OtherFields[Intent](d.Data)
+	return i, err
 }
 
 // encode is the document of an intent, with what another version has said in it.
-func (i *Intent) encode() ([]byte, error) {
-	data, err := json.Marshal(i)
-	if err != nil || len(i.newer) == 0 {
-		return data, err
-	}
-	fields := maps.Clone(i.newer)
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, err
-	}
-	return json.Marshal(fields)
-}
-
-// fieldNames are those of a document's fields that this version knows.
-var fieldNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Intent]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		names[name] = true
-	}
-	return names
-}()
+func (i *Intent) encode() ([]byte, error) { return statestore.WithFields(i, i.newer) }

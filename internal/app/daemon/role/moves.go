@@ -372,7 +372,7 @@ func (m *mover) elsewhere(
 		out = append(out, home)
 	}
 	r, moving, err := moves.Of(ctx, m.store, app)
-	if moving {
+	if moving && !r.Unreadable {
 		for _, id := range []creel.SubclusterID{r.To, r.From} {
 			if !slices.Contains(out, id) {
 				out = append(out, id)

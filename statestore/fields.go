@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+)
+
+// OtherFields returns the fields of a document, a JSON object, that T does not name: another version wrote them,
+// and they go on with it (WithFields). nil if there are none.
+func OtherFields[T any](document []byte) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(document, &fields); err != nil {
+		return nil, err
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		delete(fields, name)
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	return fields, nil
+}
+
+// WithFields encodes a value as a document with fields that its type does not name.
+func WithFields(value any, others map[string]json.RawMessage) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil || len(others) == 0 {
+		return data, err
+	}
+	fields := maps.Clone(others)
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
