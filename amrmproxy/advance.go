@@ -167,10 +167,10 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 	if waited > s.cfg.StuckAfter {
 		return stuck, true
 	}
-	if waited <= soon || !g.rooms || m.limit == nil || g.size.MemoryMB <= 0 {
+	if waited <= soon || !g.rooms || m.limit == nil {
 		return 0, false
 	}
-	room := max(0, m.limit.GetMemory()/g.size.MemoryMB)
+	room := policies.Fitting(resource(m.limit), g.size, m.memoryOnly)
 	if room >= c.share {
 		return 0, false
 	}
@@ -227,7 +227,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 			Unproven: m.unproven(s.now, &s.cfg),
 		}
 		if m.limit != nil {
-			r.Known, r.Headroom = true, resource(m.limit)
+			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly
 		}
 		r.Pending = s.ledger.outstanding(m)
 		if c := g.star().at[m]; c != nil {

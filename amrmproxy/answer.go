@@ -62,7 +62,7 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 			m.used = true
 		}
 	}
-	m.worked = s.now
+	m.worked, m.memoryOnly = s.now, comparesMemoryOnly(r)
 	switch {
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r

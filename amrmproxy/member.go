@@ -3,6 +3,7 @@
 package amrmproxy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -104,13 +105,21 @@ type member struct {
 	blackAdd, blackDel []string
 	updates            []*yarnpb.UpdateContainerRequestProto
 
-	limit    *yarnpb.ResourceProto
-	nodes    *int32
-	enhanced *yarnpb.EnhancedHeadroomProto
+	limit      *yarnpb.ResourceProto
+	memoryOnly bool // its scheduler compares memory alone: the limit's cores mean nothing
+	nodes      *int32
+	enhanced   *yarnpb.EnhancedHeadroomProto
 }
 
 // counted reports whether the member's last numbers still mean something.
 func (m *member) counted() bool { return m.state == memberUp && !m.closed }
+
+// comparesMemoryOnly reports whether a ResourceManager said, in its answer to a registration, that its
+// scheduler compares memory alone.
+func comparesMemoryOnly(r *yarnpb.RegisterApplicationMasterResponseProto) bool {
+	return len(r.GetSchedulerResourceTypes()) > 0 &&
+		!slices.Contains(r.GetSchedulerResourceTypes(), yarnpb.SchedulerResourceTypes_CPU)
+}
 
 // inUse reports whether an AM of ours may exist there.
 func (m *member) inUse() bool {
@@ -120,8 +129,8 @@ func (m *member) inUse() bool {
 // unheard reports whether an AM of ours may have containers there of which the member has not told us yet.
 func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < memberUp }
 
-// unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given back
-// meanwhile, where it can be, and does not keep others from having their turn for good where it cannot.
+// unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given
+// back meanwhile, where it can be, and does not keep others from having their turn for good where it cannot.
 func (m *member) unproven(now time.Time, c *Config) bool {
 	return !m.wanted.IsZero() && now.Sub(m.wanted) < 2*c.IdleAfter
 }

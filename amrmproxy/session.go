@@ -152,6 +152,7 @@ func (s *Session) restore(r *Record) {
 	s.record.User, s.record.Type = s.user, r.Type
 	if s.restored = r.Attempt == s.attempt; s.restored {
 		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
+		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
 		s.tellRecorded(r.Completions)
 	}
 	// Saved before anything is done with it: a proxy that still has this attempt, as one

@@ -173,7 +173,7 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 		}
 		room := func(i int) int64 {
 			l := &view.Members[i].Load.Queues[0]
-			return max(0, fitting(l.Free.Sub(l.Pending), g.Size))
+			return max(0, Fitting(l.Free.Sub(l.Pending), g.Size, false))
 		}
 		deficit := func(i int) int64 {
 			p := planned{plan: view.Plan, queue: &q}

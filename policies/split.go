@@ -61,7 +61,9 @@ type Reach struct {
 	// Known is false before the first.
 	Headroom creel.Resource
 	Known    bool
-	Pending  int64 // containers asked for there and not granted, over all groups
+	// MemoryOnly: by its answer to the registration there the member compares memory alone.
+	MemoryOnly bool
+	Pending    int64 // containers asked for there and not granted, over all groups
 }
 
 // Plan is how a group is split. For a policy that hedges (broadcast) the

@@ -457,5 +457,5 @@ func (d *splitDecision) size(i int) float64 {
 	if p := m.Load.Labels.Find(label); p != nil {
 		total = p.Total
 	}
-	return max(1, float64(fitting(total, d.group.Size))*d.view.Plan.In(label).Counts(m.ID))
+	return max(1, float64(Fitting(total, d.group.Size, d.memoryOnly(i)))*d.view.Plan.In(label).Counts(m.ID))
 }

@@ -315,19 +315,31 @@ func (d *splitDecision) room(i int) int64 {
 	case ok && label == "" && !r.Home:
 		free = counting(d.view, m, label, free)
 	}
-	n := fitting(free, d.group.Size)
+	n := Fitting(free, d.group.Size, d.memoryOnly(i))
 	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.localAt(i))
 	return max(0, n-r.Pending)
 }
 
-// fitting is how many containers of a size fit into what is free.
-func fitting(free, size creel.Resource) int64 {
+// memoryOnly reports whether cores hold back nothing that a member grants: by its word to this application, else by
+// what it reports.
+func (d *splitDecision) memoryOnly(i int) bool {
+	if r := &d.reach[i]; r.Known {
+		return r.MemoryOnly
+	}
+	m, ok := d.view.Member(d.reach[i].Member)
+	return ok && !m.Load.ComparesCores()
+}
+
+// Fitting returns how many containers of a size fit into what is free, at a member whose scheduler compares
+// cores or memory alone. None fits where cores are compared and there are none free: a headroom without
+// cores is then that of a member, a queue or a user without any. Where memory alone is compared, headroom has
+// cores too, what is left of a number that nothing is held to.
+func Fitting(free, size creel.Resource, memoryOnly bool) int64 {
 	n := int64(math.MaxInt32)
 	if size.MemoryMB > 0 {
 		n = min(n, free.MemoryMB/size.MemoryMB)
 	}
-	if size.VCores > 0 && free.VCores > 0 {
-		// A scheduler that compares memory alone reports headroom without cores.
+	if size.VCores > 0 && !memoryOnly {
 		n = min(n, free.VCores/size.VCores)
 	}
 	for _, a := range size.Others {

@@ -119,6 +119,50 @@ func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T
 	}
 }
 
+// Where there is memory and no core there is room for nothing, but where the scheduler compares memory alone.
+func TestWithoutCoresThereIsNoRoom(t *testing.T) {
+	noCores := creel.Resource{MemoryMB: 50 << 10}
+	b := func(change func(*subcluster.Load)) subcluster.Status {
+		m := member("sc-b", 50_000)
+		m.Load.Metrics.TotalMB, m.Load.Metrics.TotalVirtualCores = 100_000, 64
+		m.Load.Metrics.AllocatedVirtualCores, m.Load.Metrics.AvailableVirtualCores = 64, 0
+		change(&m.Load)
+		return m
+	}
+	as := func(*subcluster.Load) {}
+	for _, c := range []struct {
+		story string
+		b     subcluster.Status
+		reach Reach // of sc-b
+		out   bool  // it gets nothing
+	}{
+		{"the view shows no free cores", b(as), Reach{}, true},
+		{"more are waited for than are free", b(func(l *subcluster.Load) {
+			l.Metrics.AvailableVirtualCores, l.Metrics.AllocatedVirtualCores, l.Metrics.PendingVirtualCores = 10, 54, 500
+		}), Reach{}, true},
+		{"more are in use than there are: it does not compare them", b(func(l *subcluster.Load) {
+			l.Metrics.AllocatedVirtualCores, l.Metrics.AvailableVirtualCores = 90, -26
+		}), Reach{}, false},
+		{"it says that it does not compare them", b(func(l *subcluster.Load) { l.MemoryOnly = true }), Reach{}, false},
+		{"it answers a headroom without cores", b(as), Reach{Known: true, Headroom: noCores}, true},
+		{"the same, and said at the registration that it compares memory alone", b(as),
+			Reach{Known: true, Headroom: noCores, MemoryOnly: true}, false},
+	} {
+		t.Run(c.story, func(t *testing.T) {
+			c.reach.Member = "sc-b"
+			for _, home := range []bool{false, true} {
+				c.reach.Home, c.reach.UAM = home, !home
+				reach := []Reach{{Member: "sc-a", Home: !home, UAM: home, Known: true}, c.reach, {Member: "sc-c", UAM: true, Known: true, Headroom: gigs(9)}}
+				v := view(member("sc-a", 0), c.b, member("sc-c", 20_000))
+				plan, err := Default().Split(v, "root.a", Group{Count: 9, Size: gig}, reach, seeded(1))
+				if want := map[bool]string{true: "sc-c 9", false: "sc-b 9"}[c.out]; err != nil || show(plan.Shares) != want {
+					t.Errorf("home %v: %s, %v, want %s\n%s", home, show(plan.Shares), err, want, plan.Reason)
+				}
+			}
+		})
+	}
+}
+
 // The queue is in sc-a, home, and in sc-c; a UAM that names it would be refused in others, but where it would be made.
 func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
 	has := func(id creel.SubclusterID, queues ...creel.QueuePath) subcluster.Status {

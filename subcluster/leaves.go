@@ -70,7 +70,9 @@ func (m *Status) QueueOn(q creel.QueuePath, label string) *QueueLoad {
 }
 
 // HasQueue reports whether a submission may name a queue at the member: it reports it, or makes it.
-func (m *Status) HasQueue(q creel.QueuePath) bool { return m.QueueOn(q, "") != nil || m.Load.MakesQueue(q) }
+func (m *Status) HasQueue(q creel.QueuePath) bool {
+	return m.QueueOn(q, "") != nil || m.Load.MakesQueue(q)
+}
 
 // MakesQueue reports whether the member makes a queue where a submission names it. Of a leaf alone
 // nobody knows below which queue it would be.

@@ -49,6 +49,8 @@ type Load struct {
 	BeginsAgain bool
 	// Labels are its node labels.
 	Labels Labels
+	// MemoryOnly: the member says that its scheduler compares memory alone; see ComparesCores.
+	MemoryOnly bool
 	// Makes are queues below which the member makes others as they are named.
 	Makes []creel.QueuePath
 	// Waits counts containers by how long they were asked for before they were granted, since
@@ -114,6 +116,15 @@ func (m ClusterMetrics) Total() creel.Resource {
 // Allocated is what is in use.
 func (m ClusterMetrics) Allocated() creel.Resource {
 	return creel.Resource{MemoryMB: m.AllocatedMB, VCores: m.AllocatedVirtualCores}
+}
+
+// ComparesCores reports whether cores hold back what the member grants. They do not where it says so,
+// where it tells none, and where more are in use than there are: a CapacityScheduler with the
+// DefaultResourceCalculator, Hadoop's default, grants while there is memory, and its free cores are none or
+// less long before that.
+func (l *Load) ComparesCores() bool {
+	m := &l.Metrics
+	return !l.MemoryOnly && m.TotalVirtualCores > 0 && m.AllocatedVirtualCores <= m.TotalVirtualCores
 }
 
 // QueueLoad is a queue's figures in one member and one node label partition.
@@ -234,6 +245,7 @@ type creelJSON struct {
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
 	Labels      *labelsJSON `json:"labels,omitempty"`
 	Makes       []string    `json:"makes,omitempty"`
+	MemoryOnly  bool        `json:"memoryOnly,omitempty"`
 	Waits       []uint64    `json:"waits,omitempty"`
 	Queues      []queueJSON `json:"queues,omitempty"`
 	Preempted   []spentJSON `json:"preempted,omitempty"`
@@ -343,9 +355,10 @@ func (j resourceJSON) resource() creel.Resource {
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil ||
-		len(l.Preempted) > 0 {
+		l.MemoryOnly || len(l.Preempted) > 0 {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
+			MemoryOnly: l.MemoryOnly,
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
@@ -405,6 +418,7 @@ func ParseLoad(data []byte) (Load, error) {
 		return l, nil
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
+	l.MemoryOnly = j.Creel.MemoryOnly
 	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {

@@ -95,6 +95,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		if len(labels) > 0 {
 			addLabels(&load.Labels, &q, labels)
 		}
+		load.MemoryOnly = q.MemoryOnly
 		if q.Makes && !load.MakesQueue(q.Path) {
 			load.Makes = append(load.Makes, q.Path)
 		}

@@ -1073,8 +1073,8 @@ var table = []mutation{
 	{
 		name:     "applications that span on one view take the same members",
 		file:     "policies/split_balanced.go",
-		old:      "			if rooms[i]*few >= n {\n",
-		wrong:    "			if rooms[i]*few >= n && (!MUTANT || enough == nil) {\n",
+		old:      "			if d.rooms[i]*few >= n {\n",
+		wrong:    "			if d.rooms[i]*few >= n && (!MUTANT || enough == nil) {\n",
 		caughtBy: "policies TestApplicationsThatSpanOnOneViewTakeDifferentMembers",
 	},
 	{
@@ -1090,6 +1090,13 @@ var table = []mutation{
 		old:      "	return len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
 		wrong:    "	return !MUTANT && len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
 		caughtBy: "policies TestASplitGoesToMembersThatHaveTheQueue",
+	},
+	{
+		name:     "no free cores are as many as one likes",
+		file:     "policies/split_rules.go",
+		old:      "	if size.VCores > 0 && !memoryOnly {\n",
+		wrong:    "	if size.VCores > 0 && !memoryOnly && (!MUTANT || free.VCores > 0) {\n",
+		caughtBy: "policies TestWithoutCoresThereIsNoRoom",
 	},
 	{
 		name:     "a log of heads that lacks a change is believed",
