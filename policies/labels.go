@@ -244,10 +244,10 @@ func (d *splitDecision) lacks(i int) (Exclusion, string) {
 	return "", ""
 }
 
-// nowhere is for a group whose label home does not have, where nobody may get it now. It
-// waits with nobody, for home would refuse it and with it all that the AM says; the error
-// is for one that no member could get.
-func (d *splitDecision) nowhere(alone bool) (because string, err error) {
+// nowhere is for a group whose label home does not have, or a resource type of it, where nobody may get
+// it now. It waits with nobody, for home would refuse it and with it all that the AM says. The error is for
+// a label that no member could get; of such a type home has the last word, and because is "".
+func (d *splitDecision) nowhere(lacks Exclusion, alone bool) (because string, err error) {
 	label := d.label(d.home)
 	var has []string
 	for i := range d.view.Members {
@@ -257,12 +257,16 @@ func (d *splitDecision) nowhere(alone bool) (because string, err error) {
 		}
 		label := askLabel(m, d.queue, d.group.Label, d.group.LabelGiven)
 		code, _ := cannotHold(m, d.group.Size, label, true)
-		if code == "" && mayName(m, d.queue, label) == "" {
+		if code == "" && mayName(m, d.queue, label) == "" && !d.lacksQueue(m) &&
+			(lacks == ExcludedLabel || d.hasTypes(m)) {
 			has = append(has, string(m.ID))
 		}
 	}
 	if len(has) > 0 {
 		return fmt.Sprintf("%d wait: %s has what they need, and cannot be asked now", d.group.Count, some(has)), nil
+	}
+	if lacks == ExcludedResource {
+		return "", nil
 	}
 	e := noSuchLabel(d.view, label).(*creel.Error)
 	e.What = fmt.Sprintf("Invalid label resource request, asks in queue %q can have label= %s in no subcluster",
@@ -272,4 +276,13 @@ func (d *splitDecision) nowhere(alone bool) (because string, err error) {
 			"where its asks cannot have label= %s", d.queue, label)
 	}
 	return e.What, e
+}
+
+// hasTypes reports whether a member is known to have each resource type of the group: one that reports
+// nothing is not.
+func (d *splitDecision) hasTypes(m *subcluster.Status) bool {
+	types := typesOf(m)
+	return !slices.ContainsFunc(d.group.Size.Others, func(a creel.Amount) bool {
+		return a.Value > 0 && !slices.Contains(types, a.Name)
+	})
 }

@@ -120,6 +120,8 @@ func TestSplitsGoWhereTheLabelIs(t *testing.T) {
 	a, b, c := labelled("sc-a", 90_000, nil), labelled("sc-b", 50_000, free{"gpu": 20}), labelled("sc-c", 90_000, free{"gpu": 50, "shared": 50})
 	shared := labelled("sc-c", 90_000, free{"shared": 50})
 	shared.Load.Labels.Partitions[0].Total = gigs(100).With(gpuType, 2)
+	sharedAway, sharedDraining, sharedGone := shared, shared, shared
+	sharedAway.State, sharedDraining.State, sharedGone.State = subcluster.StateLost, subcluster.StateDraining, subcluster.StateDeregistered
 	for _, x := range []struct {
 		story    string
 		members  []subcluster.Status
@@ -143,6 +145,10 @@ func TestSplitsGoWhereTheLabelIs(t *testing.T) {
 		{"no label is named: the default does not hold", []subcluster.Status{labelled("sc-a", 1024, nil), byDefault}, Group{Count: 5, Size: gig, LabelGiven: true}, "balanced", "sc-a 1, sc-b 4", 0, nil},
 		{"it lost the label: what it held moves", []subcluster.Status{a, labelled("sc-b", 50_000, nil), c}, Group{Count: 5, Size: gig, Label: "gpu", Held: []Share{{"sc-b", 5}}}, "balanced", "sc-c 5", 0, nil},
 		{"home has no GPU", []subcluster.Status{a, shared}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "balanced", "sc-c 2", 0, nil},
+		{"the member that has GPUs is away", []subcluster.Status{a, sharedAway}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "balanced", "", 2, nil},
+		{"it is drained", []subcluster.Status{a, b, sharedDraining}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "locality", "", 2, nil},
+		{"it is gone for good: home says so", []subcluster.Status{a, sharedGone}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "balanced", "sc-a 2", 0, nil},
+		{"it is away, and home is asked alone by the policy: home says so", []subcluster.Status{a, sharedAway}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "home", "sc-a 2", 0, nil},
 		{"nobody has one: home says so", []subcluster.Status{a, b}, Group{Count: 2, Size: gig.With(gpuType, 1)}, "balanced", "sc-a 2", 0, nil},
 	} {
 		t.Run(x.story, func(t *testing.T) {

@@ -88,10 +88,11 @@ func splitGroup(
 		}
 	}
 	_, homeOnly := rule.(homeSplit)
-	if code, _ := d.lacks(d.home); code == ExcludedLabel && (homeOnly || len(d.open) == 0) {
-		because, err := d.nowhere(homeOnly)
-		plan.Reason.Because, plan.Reason.Candidates, plan.Unplaced = because, d.reasons, g.Count
-		return plan, err
+	if code, _ := d.lacks(d.home); code != "" && (homeOnly || len(d.open) == 0) {
+		if because, err := d.nowhere(code, homeOnly); because != "" {
+			plan.Reason.Because, plan.Reason.Candidates, plan.Unplaced = because, d.reasons, g.Count
+			return plan, err
+		}
 	}
 	if len(d.open) == 0 {
 		// Asks must be held by somebody. The home has the application, so it is

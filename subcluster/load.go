@@ -354,8 +354,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues)+len(l.Makes) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known || l.Waits != nil ||
-		l.MemoryOnly || len(l.Preempted) > 0 {
+	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
+		l.Labels.Known || l.Waits != nil || l.MemoryOnly {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 			MemoryOnly: l.MemoryOnly,

@@ -1099,6 +1099,13 @@ var table = []mutation{
 		caughtBy: "policies TestWithoutCoresThereIsNoRoom",
 	},
 	{
+		name:     "home is asked for GPUs that it lacks while who has them is away",
+		file:     "policies/split_rules.go",
+		old:      "	if code, _ := d.lacks(d.home); code != \"\" && (homeOnly",
+		wrong:    "	if code, _ := d.lacks(d.home); code != \"\" && (!MUTANT || code == ExcludedLabel) && (homeOnly",
+		caughtBy: "policies TestSplitsGoWhereTheLabelIs",
+	},
+	{
 		name:     "a log of heads that lacks a change is believed",
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
