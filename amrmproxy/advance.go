@@ -37,6 +37,10 @@ func (s *Session) onSaw(e Saw) {
 			}
 			m.begins = st.Load.BeginsAgain
 			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
+			was := m.draining
+			if m.draining = st.State == subcluster.StateDraining; m.draining && !was && !m.home {
+				s.ledger.leave(m)
+			}
 		}
 	}
 }
@@ -175,7 +179,8 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 		return 0, false
 	}
 	here := slices.ContainsFunc(g.lines, func(ln *line) bool {
-		return ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id)
+		owners := s.owners(ln.name)
+		return ln.name != anywhere && ln.want > 0 && len(owners) < len(s.members) && slices.Contains(owners, m.id)
 	})
 	switch {
 	case room == 0:
@@ -438,9 +443,18 @@ func (s *Session) advance(m *member) {
 	}
 	switch m.state {
 	case memberNumbering:
+		if s.unneeded(m) {
+			m.state = memberNone
+			return
+		}
 		m.busy, m.sent = true, s.now
 		s.do(NewID{Member: m.id, User: s.user})
 	case memberPlanned:
+		if s.unneeded(m) {
+			s.gone(m)
+			m.state = memberNone
+			return
+		}
 		m.state = memberLaunching
 		s.do(
 			Launch{
@@ -474,6 +488,12 @@ func (s *Session) advance(m *member) {
 			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.user,
 		})
 	}
+}
+
+// unneeded reports whether a UAM that nobody has begun is not to be begun: its member is
+// drained meanwhile, and is asked for nothing.
+func (s *Session) unneeded(m *member) bool {
+	return m.draining && m.tries == 0 && !m.takenOver && s.ledger.outstanding(m) == 0
 }
 
 func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
@@ -585,7 +605,7 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 		}
 		m.blackAdd, m.blackDel = nil, nil
 	}
-	m.called, m.news = false, unsaid
+	m.called, m.news = false, unsaid || m.singly
 	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
 		m.worked = s.now
 	}

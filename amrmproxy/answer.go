@@ -494,7 +494,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		m.state = memberDropping
 	default:
 		a := under.Allocate
-		groups := s.ledger.refused(m)
+		g := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
 		if m.home && unknownToken(err) {
 			s.abandon("its home knows the attempt no more", err)
@@ -509,7 +509,10 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			s.uamGone(m, "the UAM in "+string(m.id)+" lost its token: "+err.Error())
 			return
 		}
-		for _, g := range groups {
+		if g != nil || m.singly { // else these are what is refused
+			m.untaken(a)
+		}
+		if g != nil {
 			g.barred = append(g.barred, m)
 			g.dirty = true
 		}

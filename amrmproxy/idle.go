@@ -27,9 +27,10 @@ func (s *Session) giveBack() {
 }
 
 // keeps reports whether a UAM stays although it is idle: its nodes may have data that
-// other containers read, which goes with it, or the member would never take another.
+// other containers read, which goes with it, or the member would never take another. One
+// that is drained is to have none.
 func (s *Session) keeps(m *member) bool {
-	return !m.begins && !s.renumbers(m) ||
+	return !m.begins && !m.draining && !s.renumbers(m) ||
 		m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
 }
 

@@ -232,6 +232,14 @@ func (l *ledger) placesChanged() {
 // know late grants as surplus.
 const keptEmpty = time.Minute
 
+// leave has groups split anew that a member is asked for.
+func (l *ledger) leave(m *member) {
+	for _, g := range l.groups {
+		c := g.star().at[m]
+		g.dirty = g.dirty || c != nil && c.share > 0
+	}
+}
+
 // sweep forgets groups of which nothing has been left for long.
 func (l *ledger) sweep(now time.Time) {
 	l.groups = slices.DeleteFunc(l.groups, func(g *group) bool {
@@ -322,10 +330,14 @@ func (l *ledger) forget(m *member) {
 
 // collect are the asks a member has to be told, as clones of the AM's with
 // our number. quiet says that the member's last answer granted nothing, so a
-// correction will not race with grants on their way.
+// correction will not race with grants on their way. A member that has refused a
+// request of several groups is told of one alone.
 func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	var out []*yarnpb.ResourceRequestProto
 	for _, g := range l.groups {
+		if m.singly && len(out) > 0 {
+			return out
+		}
 		for _, ln := range g.lines {
 			c := ln.at[m]
 			if c == nil || ln.ask == nil || c.hold || !c.differs(ln.body, quiet) {
@@ -341,6 +353,7 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 			c.table, c.body, c.carried, c.lazy, c.unconfirmed, c.unsure = c.share, ln.body, true, false, false, false
 		}
 	}
+	m.singly = false
 	return out
 }
 
@@ -392,22 +405,29 @@ func (l *ledger) landed(m *member) {
 	}
 }
 
-// refused notes that the member refused its last request whole: what it
-// carried is not known there, and is not sent again of itself. It gives the
-// groups.
-func (l *ledger) refused(m *member) (groups []*group) {
+// refused notes that the member refused its last request whole: what it carried is not
+// known there. It gives the group that was refused, which is not sent again of itself. Of
+// several nobody knows which it was: it is nil, and they are sent one by one, but to home,
+// whose refusal the AM hears.
+func (l *ledger) refused(m *member) *group {
+	var of []*group
 	for _, g := range l.groups {
-		hit := false
-		for _, ln := range g.lines {
-			if c := ln.at[m]; c != nil && c.carried {
-				c.carried, c.hold, c.table, hit = false, true, -1, true
-			}
-		}
-		if hit {
-			groups = append(groups, g)
+		if slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.at[m] != nil && ln.at[m].carried }) {
+			of = append(of, g)
 		}
 	}
-	return groups
+	m.singly = len(of) > 1 && !m.home
+	for _, g := range of {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil && c.carried {
+				c.carried, c.table, c.hold = false, -1, !m.singly
+			}
+		}
+	}
+	if len(of) != 1 {
+		return nil
+	}
+	return of[0]
 }
 
 // lower books a grant in what we believe the member's count to be.

@@ -81,6 +81,7 @@ type member struct {
 	pause    time.Duration
 	badSince time.Time // first sending of what has not been answered yet
 	lost     bool      // the view says so
+	draining bool      // the view says so
 	closed   bool      // as the last split saw it
 	tries    int
 
@@ -98,6 +99,7 @@ type member struct {
 	news       bool // there is something to tell
 	quiet      bool // the last answer granted nothing
 	replay     bool // the call under way asks for the last answer again
+	singly     bool // it has refused asks of several groups, and is told of one group at a time
 	contested  bool // another has called as us: not again before the store says that we still speak for the attempt
 	delivery   delivery
 

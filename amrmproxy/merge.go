@@ -86,15 +86,18 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	if a.Contract == nil {
 		a.Contract = b.Contract
 	} else if b.Contract != nil {
-		joinVictims(&a.Contract.Container, b.Contract.Container)
-		join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
+		// What these containers are to give is told once, too.
+		if joinVictims(&a.Contract.Container, b.Contract.Container) || len(b.Contract.Container) == 0 {
+			join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
+		}
 	}
 	return a
 }
 
-// joinVictims adds containers that are not in the list yet: a ResourceManager names
-// all that it wants back in each of its answers.
-func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.PreemptionContainerProto) {
+// joinVictims adds containers that are not in the list yet, and reports whether there are
+// some: ResourceManagers of ours name all that they want back in each of their answers,
+// Hadoop's what their monitor has named since the last.
+func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.PreemptionContainerProto) (news bool) {
 	seen := make(map[creel.ContainerID]bool, len(*at))
 	list := (*at)[:len(*at):len(*at)]
 	for _, c := range list {
@@ -102,10 +105,11 @@ func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.Preempti
 	}
 	for _, c := range more {
 		if c.GetId() == nil || !seen[yarnpb.ToContainerID(c.GetId())] {
-			list = append(list, c)
+			list, news = append(list, c), true
 		}
 	}
 	*at = list
+	return news
 }
 
 // addResource adds b to a in place, type by type; a must not be shared. Java

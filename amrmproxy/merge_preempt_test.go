@@ -45,6 +45,7 @@ func TestPreemptionMessagesOfAllSubclustersReachTheAM(t *testing.T) {
 		func() *yarnpb.AllocateResponseProto { return &yarnpb.AllocateResponseProto{} },
 		func() *yarnpb.AllocateResponseProto { return negotiable(1, container(2, 9)) },
 		func() *yarnpb.AllocateResponseProto { return strict(container(1, 1), container(1, 3)) },
+		func() *yarnpb.AllocateResponseProto { return negotiable(1, container(2, 9)) }, // again
 	}
 	for turn := range answers {
 		out := &yarnpb.AllocateResponseProto{}

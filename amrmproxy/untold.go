@@ -53,6 +53,19 @@ func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 	m.updates = append(m.updates, u)
 }
 
+// untaken keeps what a call carried besides asks and releases, and its member did not take;
+// what the AM has said since counts.
+func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
+	since := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
+	updates := m.updates
+	m.blackAdd, m.blackDel, m.updates = nil, nil, nil
+	m.blacken(a.GetBlacklistRequest())
+	m.blacken(since)
+	for _, u := range slices.Concat(a.UpdateRequests, updates) {
+		m.update(u)
+	}
+}
+
 // schedule keeps scheduling requests for home, until it has been told and, in unplaced, until it
 // has answered: a home that was restarted knows none of them, and the AM does not hear of that.
 // They are absolute for each priority, allocation and execution type, as asks are, so that a

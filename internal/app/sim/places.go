@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/resolver"
 )
 
@@ -273,10 +274,14 @@ func (a *auditor) placed(m *am, g workload.Grant) {
 // asks for containers that only certain places will do for where one of these is, or at
 // home, where they wait while nobody may have them.
 func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
-	if said == nil || a.w.cfg.Places == 0 || s.told[to.index] == said {
+	if said == nil || s.told[to.index] == said {
 		return // the same call again: what was known then holds for it
 	}
 	s.told[to.index] = said
+	a.notOfADrained(s, to, said)
+	if a.w.cfg.Places == 0 {
+		return
+	}
 	table := s.proxy.places.Table()
 	elsewhere := func(name string) bool {
 		at := table.Where(name)
@@ -300,5 +305,18 @@ func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 			a.check(here || !known, "%s asks %s for %d containers, insists on %v, and %s has none of these",
 				s.attempt, to.id, ask.GetNumContainers(), all, to.id)
 		}
+	}
+}
+
+// notOfADrained: a proxy that sees that a member is drained asks it for nothing in the
+// name of an application that is at home elsewhere.
+func (a *auditor) notOfADrained(s *session, to *cluster, said *pb.AllocateRequestProto) {
+	if to == s.proxy.home || s.proxy.view == nil {
+		return
+	}
+	m, ok := s.proxy.view.Member(to.id)
+	for _, ask := range said.Ask {
+		a.check(!ok || m.State != subcluster.StateDraining || ask.GetNumContainers() == 0,
+			"%s asks %s, which is drained, for %d containers", s.attempt, to.id, ask.GetNumContainers())
 	}
 }

@@ -390,8 +390,8 @@ var table = []mutation{
 	{
 		name:     "an idle UAM is given back at a member that takes its id no second time",
 		file:     "amrmproxy/idle.go",
-		old:      "	return !m.begins && !s.renumbers(m) ||\n",
-		wrong:    "	return !MUTANT && !m.begins && !s.renumbers(m) ||\n",
+		old:      "	return !m.begins && !m.draining && !s.renumbers(m) ||\n",
+		wrong:    "	return !MUTANT && !m.begins && !m.draining && !s.renumbers(m) ||\n",
 		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
@@ -1041,6 +1041,13 @@ var table = []mutation{
 		old:      "			if err == nil && is != at {",
 		wrong:    "			if !MUTANT && err == nil && is != at {",
 		caughtBy: "statestore/intents TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome",
+	},
+	{
+		name:     "a member that is drained goes on being asked for what it was asked for",
+		file:     "amrmproxy/advance.go",
+		old:      "m.draining && !was && !m.home {\n",
+		wrong:    "m.draining && !was && !m.home && !MUTANT {\n",
+		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
 		name:     "the first call to a UAM taken over has asks",
