@@ -158,7 +158,8 @@ func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bo
 }
 
 // leadAs takes a lease and renews it until the work under it is done. The context ends
-// where another has the lease, or it could not be renewed while it lasted.
+// where another has the lease, or it could not be renewed while it lasted. A process that stood still for longer
+// than that may go on before it ends: the store refuses what is written under the lease once another has it.
 func (m *mover) leadAs(
 	ctx context.Context,
 	name string,
@@ -169,7 +170,7 @@ func (m *mover) leadAs(
 	if err != nil {
 		return nil, nil, false // another does, or the store is away
 	}
-	under, cancel := context.WithCancel(ctx)
+	under, cancel := context.WithCancel(statestore.Under(ctx, lease))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
