@@ -12,7 +12,8 @@
 // Every router carries intents out: it makes the call at the member in the user's
 // name, until the member says that it is done, or that it does not know the
 // application, or refuses. A signal to a container that it does not know is refused when it
-// says so still after DoubtFor: its node may not have registered again yet. Each verb is
+// says so still after DoubtFor: its node may not have registered again yet. What is for a member that was removed from
+// the federation is refused. Each verb is
 // made twice without harm, so no lease is needed. The member decides whether the user may:
 // nothing is decided here. A refusal stays on record for RefusedFor, so that the user can be told.
 //

@@ -671,3 +671,45 @@ func TestWhatAFullDiskRefusesWaits(t *testing.T) {
 		}
 	})
 }
+
+// What is for a subcluster that was removed is refused, which can be read for an hour; what is for one that is
+// merely silent waits.
+func TestWhatIsForASubclusterThatWasRemovedEnds(t *testing.T) {
+	ctx := t.Context()
+	now := time.Now()
+	s := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	if _, _, err := s.Claim(ctx, app, "gone", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := intents.Record(ctx, s, kill("ann", "")); err != nil {
+		t.Fatal(err)
+	}
+	var view *subcluster.View
+	loop := intents.New(s, intents.Config{View: func() *subcluster.View { return view }})
+	is := func(when, want string, of ...subcluster.Status) {
+		t.Helper()
+		view = subcluster.NewView(now, append(of, subcluster.Status{
+			Member: subcluster.Member{ID: "there"}, State: subcluster.StateActive,
+		}), nil)
+		for range 2 {
+			if err := loop.Round(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := intents.Waiting(ctx, s, app)
+		if err != nil || len(list) != 1 || list[0].Refused != want {
+			t.Errorf("%s: %+v, %v; want it refused by %q", when, list, err, want)
+		}
+	}
+	is("it is silent", "", subcluster.Status{Member: subcluster.Member{ID: "gone"}, State: subcluster.StateLost})
+	is("it is no member", "subcluster gone was removed from the federation")
+	now = now.Add(59 * time.Minute)
+	is("an hour later", "subcluster gone was removed from the federation")
+	now = now.Add(2 * time.Minute)
+	if err := loop.Round(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := intents.Waiting(ctx, s, app); err != nil || len(list) != 0 {
+		t.Errorf("after that there is %+v, %v", list, err)
+	}
+}

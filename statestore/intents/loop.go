@@ -130,6 +130,13 @@ func (l *Loop) carryOut(
 	if i.Member != "" {
 		at = i.Member
 	}
+	if view.Removed(at) {
+		now := i
+		now.Doubted, now.Refused = "", fmt.Sprintf("subcluster %s was removed from the federation", at)
+		l.cfg.Log.Warn("a recorded intent is refused: its subcluster was removed", append(attrs, "subcluster", string(at))...)
+		l.hear(ctx, d, i, now)
+		return nil
+	}
 	m, ok := view.Member(at)
 	if !ok || !m.State.Alive() {
 		l.hear(ctx, d, i, i.heard(false, ""))
