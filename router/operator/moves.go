@@ -116,7 +116,8 @@ const movedByOthers = "its move is not undone: another was begun or changed at t
 // one that is over is made the other way, if the application still waits. Without any
 // named it is all under way, and all that moved within the last hour, but for what was
 // undone already: that goes the other way again only if it is named. An undo under way
-// goes on. One that others change at the same time is left to them.
+// goes on. One that others change at the same time is left to them. Where the store fails after some, these are
+// told, and what it says is.
 func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]Undone, error) {
 	if err := o.allow(user, "undo moves of applications"); err != nil {
 		return nil, err
@@ -137,6 +138,13 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 	say := func(app creel.ApplicationID, format string, args ...any) {
 		seen[app] = true
 		out = append(out, Undone{app, fmt.Sprintf(format, args...)})
+	}
+	stopped := func(app creel.ApplicationID, err error) ([]Undone, error) {
+		if len(out) == 0 {
+			return nil, err
+		}
+		say(app, "its move is not undone, nor are others that are not named here: %v; try again", err)
+		return out, nil
 	}
 	for _, r := range under {
 		if len(apps) > 0 && !wanted[r.Application] {
@@ -162,7 +170,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			continue
 		}
 		if err != nil {
-			return out, err
+			return stopped(r.Application, err)
 		}
 		say(r.Application, "it stays in %s", r.From)
 	}
@@ -181,6 +189,14 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 		case !d.Moved:
 			continue
 		}
+		switch is, ok := o.conf.View().Member(d.To); {
+		case !ok:
+			say(d.Application, "it does not go back: %s, to which it went, is not in the federation any more", d.To)
+			continue
+		case !is.State.Alive():
+			say(d.Application, "it does not go back: %s, to which it went, is %s", d.To, is.State)
+			continue
+		}
 		home, ok := o.conf.View().Member(d.From)
 		if !ok || !home.State.Alive() || home.Draining != "" {
 			say(d.Application, "it stays in %s: %s takes no applications", d.To, d.From)
@@ -197,7 +213,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			continue
 		}
 		if err != nil {
-			return out, err
+			return stopped(d.Application, err)
 		}
 		say(d.Application, "it goes back to %s, if it still waits", d.From)
 	}

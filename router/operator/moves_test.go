@@ -22,6 +22,7 @@ type homes struct {
 	*statestore.Memory
 	at       map[creel.ApplicationID]creel.SubclusterID
 	conflict string // the document of this name is written by others at the same time
+	away     string // at the document of this name the store fails
 }
 
 func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
@@ -42,6 +43,9 @@ func (h *homes) Move(_ context.Context, app creel.ApplicationID, _, to creel.Sub
 func (h *homes) PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error) {
 	if w.Name == h.conflict {
 		return statestore.Document{}, creel.ErrConflict
+	}
+	if w.Name == h.away {
+		return statestore.Document{}, statestore.Unavailable("it fails over", 0)
 	}
 	return h.Memory.PutDocument(ctx, w)
 }
@@ -138,4 +142,58 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	undo("an older version's", "it goes back to b", "it goes back to a")
+}
+
+// The store fails in the middle of an undo: what was begun is told. What went to a member that is no more cannot go
+// back.
+func TestAnUndoTellsHowFarItCame(t *testing.T) {
+	ctx := t.Context()
+	app := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
+	member := func(id creel.SubclusterID, state subcluster.State) subcluster.Status {
+		return subcluster.Status{Member: subcluster.Member{ID: id}, State: state}
+	}
+	all := subcluster.NewView(time.Now(), []subcluster.Status{
+		member("a", subcluster.StateActive), member("b", subcluster.StateActive), member("c", subcluster.StateActive),
+		member("d", subcluster.StateActive),
+	}, nil)
+	view := all
+	h := &homes{
+		Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		at:     map[creel.ApplicationID]creel.SubclusterID{},
+	}
+	for n, to := range []creel.SubclusterID{"b", "b", "c", "d"} {
+		h.at[app(int32(n+1))] = "a"
+		if err := moves.Begin(ctx, h, moves.Record{
+			Moving: router.Moving{Application: app(int32(n + 1)), From: "a", To: to, Why: "a is drained"}, By: "rebalancer",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		h.round(t, func() *subcluster.View { return all }) // newest first they are undone
+	}
+	view = subcluster.NewView(time.Now(), []subcluster.Status{
+		member("a", subcluster.StateActive), member("b", subcluster.StateActive), member("c", subcluster.StateLost),
+	}, nil)
+	o := operator.New(operator.Config{View: func() *subcluster.View { return view }, Store: h})
+	h.away = app(2).String()
+	if out, err := o.UndoMoves(ctx, "ann", []creel.ApplicationID{app(2)}); err == nil || len(out) != 0 {
+		t.Errorf("nothing was begun: %v, %v", out, err)
+	}
+	h.away = app(1).String()
+	out, err := o.UndoMoves(ctx, "ann", nil)
+	want := []string{
+		"it does not go back: d, to which it went, is not in the federation any more",
+		"it does not go back: c, to which it went, is lost", "it goes back to a, if it still waits",
+		"its move is not undone, nor are others that are not named here: state store unavailable",
+	}
+	if err != nil || len(out) != len(want) {
+		t.Fatalf("%v, %v", out, err)
+	}
+	for i, u := range out {
+		if u.Application != app(int32(4-i)) || !strings.HasPrefix(u.Result, want[i]) {
+			t.Errorf("%d. is %s: %s, want %s", i+1, u.Application, u.Result, want[i])
+		}
+	}
+	if under, _, err := moves.All(ctx, h); err != nil || len(under) != 1 || under[0].Application != app(2) {
+		t.Errorf("under way are %+v, %v", under, err)
+	}
 }
