@@ -67,7 +67,8 @@ type place struct {
 }
 
 // ChooseMoves chooses which applications move now, and says in words what keeps others
-// where they are. It decides by what members report, and counts what is on its way.
+// where they are. It decides by what members report, and counts what is on its way: not what waits with a member
+// that is silent or gone, nor what is of a time to come, since the store's clock was set back.
 //
 //   - What waits in a drained member goes, the oldest first.
 //   - With terms.Loaded, what waits in a member in which more is in use, by the dead band,
@@ -89,10 +90,11 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 	}
 	for _, p := range in.Past {
 		age := in.Now.Sub(p.At)
-		if p.Under || age < terms.Again {
+		within := func(d time.Duration) bool { return age >= 0 && age < d }
+		if p.Under || within(terms.Again) {
 			lately[p.Application] = true
 		}
-		if p.Under || age < time.Minute {
+		if p.Under && alive(in.View, p.From) || !p.Under && within(time.Minute) {
 			budget--
 			left[from{p.From, p.Queue}]++
 		}
@@ -179,6 +181,11 @@ func onLabel(label string) string {
 		return ""
 	}
 	return " on nodes of label " + label
+}
+
+func alive(view *subcluster.View, id creel.SubclusterID) bool {
+	m, ok := view.Member(id)
+	return ok && m.State.Alive()
 }
 
 // from is a queue of a member.

@@ -73,10 +73,39 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 	}
 	// What was begun within the minute counts.
 	for i := range 3 {
-		in.Past = append(in.Past, PastMove{Application: creel.ApplicationID{ID: int32(50 + i)}, Under: true, To: "sc-2"})
+		in.Past = append(in.Past, PastMove{Application: creel.ApplicationID{ID: int32(50 + i)}, Under: true, From: "sc-1", To: "sc-2"})
 	}
 	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
 		t.Errorf("above the budget: %v", chosen)
+	}
+	// What waits with a member that is silent, or is no member any more, takes nothing of it.
+	for i, gone := range []creel.SubclusterID{"sc-4", "sc-5", "sc-4"} {
+		in.Past[1+i].From = gone
+	}
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 3 {
+		t.Errorf("beside moves of members that are not there: %v", chosen)
+	}
+}
+
+// The store's clock was set back by an hour: what moved before that is of a time to come, and keeps nothing from
+// moving for that hour.
+func TestMovesGoOnAfterTheClockWasSetBack(t *testing.T) {
+	in := &MoveInput{
+		View: subcluster.NewView(time.Time{}, []subcluster.Status{
+			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a"),
+			moveMember("sc-2", subcluster.StateActive, 10, 1, 0, "root.a"),
+		}, nil),
+		Now: time.Unix(10_000, 0), Drained: map[creel.SubclusterID]string{"sc-1": "sc-1 is drained"},
+		Waiting: waitingIn("sc-1", "root.a", 5),
+	}
+	for i := range 60 {
+		in.Past = append(in.Past, PastMove{
+			Application: in.Waiting[i%5].Application, From: "sc-1", To: "sc-2", Queue: "root.a",
+			At: in.Now.Add(time.Duration(i+1) * time.Minute),
+		})
+	}
+	if chosen, notes := ChooseMoves(in, usualTerms); len(chosen) != 5 {
+		t.Errorf("%v %q", chosen, notes)
 	}
 }
 

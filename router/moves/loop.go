@@ -55,6 +55,7 @@ type Situation struct {
 // Loop carries moves out. Make one with New, run it with Run.
 type Loop[T any] struct {
 	cfg    Config[T]
+	ask    router.Disown
 	rounds int
 	seen   map[place]bool                // holds without a record, of the look before
 	told   map[creel.ApplicationID]int64 // versions of the records that the log has been told cannot be read
@@ -73,8 +74,8 @@ func New[T any](cfg Config[T]) *Loop[T] {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Loop[T]{cfg: cfg, seen: map[place]bool{}, told: map[creel.ApplicationID]int64{}}
-	l.cfg.Mover.Arrived = l.arrived
+	l := &Loop[T]{cfg: cfg, ask: cfg.Mover.Disown, seen: map[place]bool{}, told: map[creel.ApplicationID]int64{}}
+	l.cfg.Mover.Arrived, l.cfg.Mover.Disown = l.arrived, l.disown
 	return l
 }
 
@@ -174,13 +175,7 @@ func (l *Loop[T]) leave(r *Record) {
 
 // carry carries one move on.
 func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, now time.Time) error {
-	if from, ok := view.Member(r.From); !ok || !from.State.Alive() {
-		return nil // what it holds waits with it
-	}
-	if r.GiveUp == "" && r.Arrived == 0 {
-		r.GiveUp = hindrance(view, &r)
-	}
-	became, why := l.cfg.Mover.Carry(ctx, r.Moving)
+	became, why := l.step(ctx, view, r)
 	if became == router.MoveLater {
 		l.cfg.Log.Debug("a move waits", "application", r.Application.String(), "why", why)
 		return nil
@@ -203,6 +198,23 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 	return nil
 }
 
+// step takes a move as far as it gets now.
+func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (router.MoveEnd, string) {
+	from, ok := view.Member(r.From)
+	switch {
+	case view.Removed(r.From) && r.Arrived > 0: // nobody is left who has to forget it
+		return router.MoveDone, ""
+	case view.Removed(r.From):
+		return router.MoveStays, fmt.Sprintf("%s was removed from the federation", r.From)
+	case !ok || !from.State.Alive():
+		return router.MoveLater, "what it holds waits with " + string(r.From)
+	}
+	if r.GiveUp == "" && r.Arrived == 0 {
+		r.GiveUp = hindrance(view, &r)
+	}
+	return l.cfg.Mover.Carry(ctx, r.Moving)
+}
+
 // hindrance is why a move should be given up now; empty if nothing stands against it.
 func hindrance(view *subcluster.View, r *Record) string {
 	switch to, ok := view.Member(r.To); {
@@ -221,6 +233,17 @@ func hindrance(view *subcluster.View, r *Record) string {
 func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) error {
 	_, err := change(ctx, l.cfg.Store, m.Application, func(r *Record) { r.Arrived = claim })
 	return err
+}
+
+// disown is the Mover's: a member that was removed from the federation has no application of it, and is asked
+// for none. Nobody could answer for it, and what is held for it would be held for ever.
+func (l *Loop[T]) disown(
+	ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64,
+) (router.Standing, error) {
+	if l.cfg.View().Removed(at) {
+		return router.Disowned, nil
+	}
+	return l.ask(ctx, at, app, claim)
 }
 
 // mend looks for applications that are held, and on record nowhere, in two looks.
