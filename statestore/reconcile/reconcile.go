@@ -42,8 +42,10 @@ type Store interface {
 // Config of a Loop. View, Ask and End are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
-	// Ask has a member list its applications, ended ones too.
+	// Ask has a member list its applications: all that live, and ended ones, some of which may be missing.
 	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
+	// Whole has it list all, ended ones too, before a home is taken not to know an application. nil: Ask does.
+	Whole func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
 	// End has a member kill an application that is not at home there.
 	End func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error
 
@@ -189,9 +191,12 @@ func (l *Loop) look(
 	}
 	l.stats.Found.Add(1)
 	list, answered := apps[home]
-	known := slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
-		return a.ID == p.app && !a.Unmanaged
-	})
+	known := knows(list, p.app)
+	if answered && !known && l.cfg.Whole != nil {
+		m, _ := view.Member(home)
+		list, err = l.cfg.Whole(ctx, m)
+		answered, known = err == nil, knows(list, p.app)
+	}
 	verdict, why := statestore.JudgeAway(answered, known)
 	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
 	switch verdict {
@@ -214,4 +219,9 @@ func (l *Loop) look(
 		log.Warn("an application lives where it is not at home; nothing is done yet")
 	}
 	return nil
+}
+
+// knows reports whether an application is in its home's list.
+func knows(list []statestore.ReportedApplication, app creel.ApplicationID) bool {
+	return slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool { return a.ID == app && !a.Unmanaged })
 }

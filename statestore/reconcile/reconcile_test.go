@@ -27,6 +27,7 @@ type federation struct {
 	lists  map[creel.SubclusterID][]statestore.ReportedApplication
 	silent map[creel.SubclusterID]bool
 	ended  []string
+	whole  map[creel.SubclusterID][]statestore.ReportedApplication // beside what is in lists
 	loop   *reconcile.Loop
 }
 
@@ -35,6 +36,7 @@ func newFederation(t *testing.T) *federation {
 		store:  statestore.NewMemory(statestore.NewState("test", nil), time.Now),
 		lists:  map[creel.SubclusterID][]statestore.ReportedApplication{},
 		silent: map[creel.SubclusterID]bool{},
+		whole:  map[creel.SubclusterID][]statestore.ReportedApplication{},
 	}
 	var members []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2", "sc-3"} {
@@ -49,6 +51,12 @@ func newFederation(t *testing.T) *federation {
 				return nil, errors.New("no answer")
 			}
 			return f.lists[m.ID], nil
+		},
+		Whole: func(_ context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+			if f.silent[m.ID] {
+				return nil, errors.New("no answer")
+			}
+			return append(f.whole[m.ID], f.lists[m.ID]...), nil
 		},
 		End: func(_ context.Context, m *subcluster.Status, a creel.ApplicationID) error {
 			f.ended = append(f.ended, string(m.ID)+" "+a.String())
@@ -186,4 +194,22 @@ func TestTheLoopEndsWithItsContext(t *testing.T) {
 			t.Errorf("%d rounds in three minutes", n)
 		}
 	})
+}
+
+// The home's list lacks what ended there long ago. Before the home's record is moved the whole is looked at: it was a
+// second run.
+func TestAHomeIsTakenNotToKnowAnApplicationByItsWholeList(t *testing.T) {
+	f := newFederation(t)
+	f.claim(t, 1, "sc-1")
+	f.whole["sc-1"] = []statestore.ReportedApplication{{ID: app(1), Ended: true}}
+	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
+	for range 2 {
+		if err := f.loop.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home, err := f.store.Home(t.Context(), app(1))
+	if err != nil || home != "sc-1" || len(f.ended) != 1 || f.ended[0] != "sc-2 "+app(1).String() {
+		t.Errorf("its home is %s, %v; ended %v", home, err, f.ended)
+	}
 }

@@ -259,8 +259,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.countSubmissions()
 
 	r.addRebuild(store, pool, clock, c.Log)
-	r.addTidy(store, c.HomeTTL, pool, c.Log)
-	r.addReconcile(store, pool, c.Log)
+	lists := newLists(pool)
+	r.addTidy(store, c.HomeTTL, lists, c.Log)
+	r.addReconcile(store, pool, lists, c.Log)
 	r.Add("recorded intents", intents.New(store, intents.Config{
 		View: r.Watcher.View, Log: c.Log,
 		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {

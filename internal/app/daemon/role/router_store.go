@@ -11,14 +11,11 @@ import (
 	"os"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/router"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
@@ -74,24 +71,25 @@ func addWitness(s *daemon.Service, store statestore.Store, view func() *subclust
 }
 
 // addTidy adds the loop of a router that lets the store forget what has ended.
-func (r *Router) addTidy(store tidy.Store, ttl time.Duration, pool *remote.Pool, log *slog.Logger) {
+func (r *Router) addTidy(store tidy.Store, ttl time.Duration, lists *lists, log *slog.Logger) {
 	r.Add("store tidy", tidy.New(store, tidy.Config{
 		View: r.Watcher.View,
 		TTL:  ttl,
 		Name: "router-" + rand.Text(),
 		Log:  log,
-		Ask:  reported(pool),
+		Ask:  lists.member,
 	}).Run)
 }
 
 // addReconcile adds the loop of a router that looks for applications which live
 // where they are not at home.
-func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, log *slog.Logger) {
+func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *lists, log *slog.Logger) {
 	loop := reconcile.New(store, reconcile.Config{
-		View: r.Watcher.View,
-		Name: "router-" + rand.Text(),
-		Log:  log,
-		Ask:  reported(pool),
+		View:  r.Watcher.View,
+		Name:  "router-" + rand.Text(),
+		Log:   log,
+		Ask:   lists.member,
+		Whole: reported(pool),
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
 			return killAt(ctx, pool.Member(m), app)
 		},
@@ -110,7 +108,7 @@ func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, log *slo
 	r.Add("reconcile", loop.Run)
 }
 
-// reported asks a member for the applications that it reports.
+// reported asks a member for all applications that it reports.
 func reported(
 	pool *remote.Pool,
 ) func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
@@ -119,34 +117,15 @@ func reported(
 	}
 }
 
-// applicationsOf is the list of a member, ended and unmanaged ones included.
-func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.ReportedApplication, error) {
-	b, err := m.Client(ctx, remote.List, "", "getApplications", nil)
-	if err != nil {
-		return nil, err
-	}
-	var list yarnpb.GetApplicationsResponseProto
-	if err := proto.Unmarshal(b, &list); err != nil {
-		return nil, err
-	}
-	out := make([]statestore.ReportedApplication, 0, len(list.GetApplications()))
-	for _, a := range list.GetApplications() {
-		if _, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
-			continue // it has an id of its own, which has no home
+// applicationsOf is the whole list of a member, ended and unmanaged ones included.
+func applicationsOf(ctx context.Context, m *remote.Member) (out []statestore.ReportedApplication, err error) {
+	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{})
+	for _, r := range list.GetApplications() {
+		if a, ok := reportedApplication(r); ok {
+			out = append(out, a)
 		}
-		state := a.GetYarnApplicationState()
-		out = append(out, statestore.ReportedApplication{
-			ID:        yarnpb.ToApplicationID(a.GetApplicationId()),
-			Unmanaged: a.GetUnmanagedApplication(),
-			Ended: state == yarnpb.YarnApplicationStateProto_FINISHED ||
-				state == yarnpb.YarnApplicationStateProto_FAILED ||
-				state == yarnpb.YarnApplicationStateProto_KILLED,
-			Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
-			Submitted: time.UnixMilli(a.GetStartTime()),
-			Held:      yarnpb.HeldUnder(a),
-		})
 	}
-	return out, nil
+	return out, err
 }
 
 // killAt kills an application at a member, and waits until it has ended.

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// A member remembers what ended by the ten thousands, and tidy and reconcile look each few minutes. They are given what
+// lives, and what has ended since the look before; the whole list is read at first, when a ResourceManager has
+// started anew, and each wholeEvery, for what was missed.
+const (
+	wholeEvery = time.Hour
+	// overlap is by how much the next look begins before the newest end of the last one: an end is dated
+	// before it is durable and shown.
+	overlap = time.Minute
+)
+
+// lists are the applications of members.
+type lists struct {
+	ask func(context.Context, *subcluster.Status, *yarnpb.GetApplicationsRequestProto) (
+		*yarnpb.GetApplicationsResponseProto, error)
+
+	mu sync.Mutex
+	of map[creel.SubclusterID]*memberList
+}
+
+// memberList is what is kept of one member between two looks.
+type memberList struct {
+	mu    sync.Mutex
+	epoch int64
+	whole time.Time // when the whole list was read
+	until int64     // the newest end that was seen, in ms of the member's clock
+	ended map[creel.ApplicationID]statestore.ReportedApplication
+}
+
+func newLists(pool *remote.Pool) *lists {
+	return &lists{
+		ask: func(ctx context.Context, m *subcluster.Status, request *yarnpb.GetApplicationsRequestProto) (
+			*yarnpb.GetApplicationsResponseProto, error) {
+			return getApplications(ctx, pool.Member(m), request)
+		},
+		of: map[creel.SubclusterID]*memberList{},
+	}
+}
+
+// member lists the applications of a member: what has ended, of which its ResourceManager may have forgotten some
+// since the whole list was read, then what lives.
+func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+	l.mu.Lock()
+	k := l.of[m.ID]
+	if k == nil {
+		k = &memberList{}
+		l.of[m.ID] = k
+	}
+	l.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if k.ended == nil || k.epoch != m.Epoch || now.Sub(k.whole) > wholeEvery {
+		all, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{})
+		if err != nil {
+			return nil, err
+		}
+		k.epoch, k.whole, k.until = m.Epoch, now, 0
+		k.ended = map[creel.ApplicationID]statestore.ReportedApplication{}
+		return k.with(k.sort(all)), nil
+	}
+	// What lives first: what ends between the two answers is in both, and lives until the next look.
+	living, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{ApplicationStates: livingStates})
+	if err != nil {
+		return nil, err
+	}
+	since, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{
+		FinishBegin: proto.Int64(max(1, k.until-overlap.Milliseconds())),
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.sort(since)
+	return k.with(k.sort(living)), nil
+}
+
+// sort keeps what has ended of a list, and returns what lives.
+func (k *memberList) sort(list *yarnpb.GetApplicationsResponseProto) (living []statestore.ReportedApplication) {
+	for _, r := range list.GetApplications() {
+		a, ok := reportedApplication(r)
+		switch {
+		case !ok:
+		case a.Ended:
+			k.until = max(k.until, r.GetFinishTime())
+			k.ended[a.ID] = a
+		default:
+			living = append(living, a)
+		}
+	}
+	return living
+}
+
+// with is what has ended, and what lives, which counts if one is in both.
+func (k *memberList) with(living []statestore.ReportedApplication) []statestore.ReportedApplication {
+	out := make([]statestore.ReportedApplication, 0, len(k.ended)+len(living))
+	return append(slices.AppendSeq(out, maps.Values(k.ended)), living...)
+}
+
+// livingStates are those of applications that have not ended.
+var livingStates = []yarnpb.YarnApplicationStateProto{
+	yarnpb.YarnApplicationStateProto_NEW, yarnpb.YarnApplicationStateProto_NEW_SAVING,
+	yarnpb.YarnApplicationStateProto_SUBMITTED, yarnpb.YarnApplicationStateProto_ACCEPTED,
+	yarnpb.YarnApplicationStateProto_RUNNING,
+}
+
+// getApplications asks a member for applications.
+func getApplications(
+	ctx context.Context, m *remote.Member, request *yarnpb.GetApplicationsRequestProto,
+) (*yarnpb.GetApplicationsResponseProto, error) {
+	body, err := proto.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.Client(ctx, remote.List, "", "getApplications", body)
+	if err != nil {
+		return nil, err
+	}
+	var list yarnpb.GetApplicationsResponseProto
+	return &list, proto.Unmarshal(b, &list)
+}
+
+// reportedApplication is an application of a member's list, unmanaged ones included; false for a UAM with an id of
+// its own, which has no home.
+func reportedApplication(a *yarnpb.ApplicationReportProto) (statestore.ReportedApplication, bool) {
+	if _, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
+		return statestore.ReportedApplication{}, false
+	}
+	state := a.GetYarnApplicationState()
+	return statestore.ReportedApplication{
+		ID:        yarnpb.ToApplicationID(a.GetApplicationId()),
+		Unmanaged: a.GetUnmanagedApplication(),
+		Ended: state == yarnpb.YarnApplicationStateProto_FINISHED ||
+			state == yarnpb.YarnApplicationStateProto_FAILED || state == yarnpb.YarnApplicationStateProto_KILLED,
+		Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
+		Submitted: time.UnixMilli(a.GetStartTime()),
+		Held:      yarnpb.HeldUnder(a),
+	}, true
+}
