@@ -47,7 +47,7 @@ type Driver struct {
 	places  Places
 	shown   bool // the session has seen view, table and places for queue
 	queue   creel.QueuePath
-	learnAt time.Time // when home may be asked for the application's label again
+	learnAt time.Time // when home may be asked for the application's label and type again
 
 	now     time.Time
 	heard   time.Time // the AM's last call, or when home was asked last
@@ -84,7 +84,7 @@ type Opened struct {
 // HomeAnswered ends an AskHome: the state of the application there, or Err.
 type HomeAnswered struct {
 	State creel.ApplicationState
-	Label Labelled // of its submission
+	Label Labelled // its label and type
 	Err   error
 }
 
@@ -95,7 +95,7 @@ func AnsweredBy(report *yarnpb.ApplicationReportProto, err error) HomeAnswered {
 	}
 }
 
-// AskHome asks the home for the state of the application and its label.
+// AskHome asks the home for the state of the application, its label and its type.
 type AskHome struct {
 	Home        creel.SubclusterID
 	Application creel.ApplicationID
@@ -226,7 +226,7 @@ func (d *Driver) step(e Event) {
 	}
 	if d.over {
 		d.closeAt = d.now.Add(d.cfg.Linger)
-	} else if d.session.WantsLabel() && !d.asking && !d.now.Before(d.learnAt) {
+	} else if (d.session.WantsLabel() || d.session.wantsType()) && !d.asking && !d.now.Before(d.learnAt) {
 		d.learnAt = d.now.Add(time.Second)
 		d.asking = true
 		d.do(AskHome{Home: d.home, Application: d.attempt.Application})
@@ -269,7 +269,7 @@ func (d *Driver) askHome() {
 
 func (d *Driver) homeAnswered(e HomeAnswered) {
 	d.asking = false
-	if e.Label.Err = e.Err; d.session != nil && d.session.WantsLabel() {
+	if e.Label.Err = e.Err; d.session != nil && (d.session.WantsLabel() || d.session.wantsType()) {
 		d.step(e.Label)
 	}
 	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {

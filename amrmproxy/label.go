@@ -19,27 +19,29 @@ type appLabel struct {
 	asked bool // home was asked, and may not have told
 }
 
-// Labelled brings the node label of the application's submission, or why home did not
-// tell it.
+// Labelled brings the node label of the application's submission and its type, or why home
+// did not tell them.
 type Labelled struct {
 	Label string
-	Given bool // the submission names it, also none
+	Given bool   // the submission names it, also none
+	Type  string // "" where it is not told
 	Err   error
 }
 
 func (Labelled) event() {}
 
-// LabelOf reads the label of an application's submission in its report, where Hadoop
-// writes words for none.
+// LabelOf reads the label and type of an application's submission in its report, where
+// Hadoop writes words for no label.
 func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
+	out := Labelled{Type: r.GetApplicationType()}
 	switch label := r.GetAppNodeLabelExpression(); label {
 	case "", "<Not set>":
-		return Labelled{}
 	case "<DEFAULT_PARTITION>":
-		return Labelled{Given: true}
+		out.Given = true
 	default:
-		return Labelled{Label: label, Given: true}
+		out.Label, out.Given = label, true
 	}
+	return out
 }
 
 // WantsLabel reports whether the session has to know the application's label: members
@@ -57,7 +59,20 @@ func (s *Session) WantsLabel() bool {
 	return false
 }
 
+// wantsType reports whether the session has to know the application's type, by which its
+// UAMs stay and are made again: home did not tell it when the first was launched.
+func (s *Session) wantsType() bool {
+	return s.phase == phaseRunning && s.record.Type == "" && len(s.record.UAMs) > 0
+}
+
 func (s *Session) onLabelled(e Labelled) {
+	if s.record.Type == "" && e.Type != "" {
+		s.record.Type = e.Type
+		s.changed()
+	}
+	if !s.WantsLabel() {
+		return
+	}
 	s.label.asked = true
 	if e.Err == nil {
 		s.label = appLabel{e.Label, e.Given, true, true}

@@ -77,3 +77,48 @@ func TestTheLabelOfASubmissionIsReadInItsReport(t *testing.T) {
 		}
 	}
 }
+
+// Home is asked for the application's type when a UAM was launched while it did not tell
+// it, and no longer when it has: by the type a UAM stays, and is made again.
+func TestHomeIsAskedForTheTypeThatALaunchDidNotTell(t *testing.T) {
+	d := NewDriver(DriverOptions{
+		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	now := time.Unix(1000, 0)
+	var saved string
+	step := func(e Event) (asked bool) {
+		for _, a := range d.Step(now, e) {
+			switch a := a.(type) {
+			case AskHome:
+				asked = true
+			case Save:
+				saved = a.Record.Type
+			}
+		}
+		return asked
+	}
+	member := subcluster.Status{State: subcluster.StateActive}
+	member.ID = "sc-a"
+	view := subcluster.NewView(now, []subcluster.Status{member}, nil)
+	d.See(view, policies.NewTable(nil, view.Policies), nil)
+	if step(Opened{}) || step(Tick{}) {
+		t.Error("home is asked for the type of an application without UAMs")
+	}
+	d.session.phase, d.session.heard, d.session.record.UAMs = phaseRunning, now, []UAM{{Member: "sc-b"}}
+	if !step(Tick{}) {
+		t.Error("home is not asked for the type")
+	}
+	if step(AnsweredBy(nil, creel.ErrUnavailable)) || step(Tick{}) {
+		t.Error("home does not answer, and is asked at once again")
+	}
+	now = now.Add(time.Second)
+	if !step(Tick{}) {
+		t.Error("home is not asked again")
+	}
+	report := &yarnpb.ApplicationReportProto{ApplicationType: proto.String("SPARK")}
+	asked := step(AnsweredBy(report, nil))
+	now = now.Add(2 * time.Second)
+	if asked = step(Tick{}) || asked; asked || saved != "SPARK" {
+		t.Errorf("home has told the type, asked again: %v, the record has %q", asked, saved)
+	}
+}

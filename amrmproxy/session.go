@@ -58,7 +58,8 @@ type Session struct {
 	members   []*member // by id, home among them
 	ledger    ledger
 	held      containers
-	returned  map[creel.ContainerID]struct{} // given back by the AM before who granted them was heard; see learn
+	returned  map[creel.ContainerID]struct{}        // given back by the AM before who granted them was heard; see learn
+	wishes    []*yarnpb.UpdateContainerRequestProto // to change such containers; see change
 	blacklist map[string]bool
 
 	record    Record
@@ -303,6 +304,7 @@ func (s *Session) settle() {
 		return
 	}
 	s.reopen()
+	s.changeAnew()
 	s.splitDirty()
 	s.giveBack()
 	s.save()
@@ -504,11 +506,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 			}
 		}
 	}
-	for _, u := range req.GetUpdateRequests() {
-		m := s.granterOf(containerID(u.GetContainerId()))
-		m.update(u)
-		m.news = true
-	}
+	s.change(req.GetUpdateRequests())
 	s.progress = req.Progress
 	if s.amRequest != nil && req.TrackingUrl == nil {
 		req.TrackingUrl = s.amRequest.TrackingUrl // home has not heard the last one yet
@@ -529,13 +527,31 @@ func (s *Session) early(k groupKey) (n int) {
 	return n
 }
 
-// granterOf is the member that granted a container; home for those that came
-// from before this proxy.
-func (s *Session) granterOf(id creel.ContainerID) *member {
-	if o, ok := s.held.live[id]; ok {
-		return o.by
+// change passes wishes to change containers to who granted these, to home where nobody is
+// known to have. While a UAM has not told a proxy that was restarted of its containers it
+// may be that one, and the wish waits.
+func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
+	unsure := s.restored && slices.ContainsFunc(s.members, func(m *member) bool { return m.unheard() && !m.closed })
+	for _, u := range wishes {
+		o, m := s.held.live[containerID(u.GetContainerId())], s.home
+		switch {
+		case o != nil:
+			m = o.by
+		case unsure && len(s.wishes) < mostReturned:
+			s.wishes = append(s.wishes, u)
+			continue
+		}
+		m.update(u)
+		m.news = true
 	}
-	return s.home
+}
+
+// changeAnew passes on the wishes that waited, as far as it can.
+func (s *Session) changeAnew() {
+	if waiting := s.wishes; len(waiting) > 0 {
+		s.wishes = nil
+		s.change(waiting)
+	}
 }
 
 // release gives a container back to who granted it.

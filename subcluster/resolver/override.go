@@ -18,11 +18,12 @@ type Override struct {
 }
 
 // ParseMachineList reads Hadoop's machine list (yarn.federation.machine-list): a line
-// of "host, subcluster, rack" for each node; empty lines and lines that begin with #
-// are passed over. The error, an *creel.Error of kind creel.ErrInvalidRequest, names
-// the line.
+// of "host, subcluster, rack" for each node, the last of a host's counts; empty lines and
+// lines that begin with # are passed over. The error, an *creel.Error of kind
+// creel.ErrInvalidRequest, names the line.
 func ParseMachineList(text string) ([]Override, error) {
 	var out []Override
+	place := map[string]int{} // in out, of a host
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -55,9 +56,14 @@ func ParseMachineList(text string) ([]Override, error) {
 		if o.Rack != "" && !goodName(o.Rack) {
 			return bad("its rack is no name")
 		}
+		if i, listed := place[fold(o.Host)]; listed {
+			out[i] = o
+			continue
+		}
 		if len(out) == MaxHosts {
 			return bad(fmt.Sprintf("there are more than %d hosts", MaxHosts))
 		}
+		place[fold(o.Host)] = len(out)
 		out = append(out, o)
 	}
 	return out, nil

@@ -85,7 +85,7 @@ func TestABombIsRefused(t *testing.T) {
 }
 
 func TestAMachineListIsReadAsHadoopWritesIt(t *testing.T) {
-	got, err := resolver.ParseMachineList("# nodes\n\nnode1, sc-1 , /rack1\nNODE2,sc-2,\n")
+	got, err := resolver.ParseMachineList("# nodes\n\nnode1, sc-3, /rack9\nnode1, sc-1 , /rack1\nNODE2,sc-2,\n")
 	want := []resolver.Override{{Host: "node1", Member: "sc-1", Rack: "/rack1"}, {Host: "NODE2", Member: "sc-2"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
