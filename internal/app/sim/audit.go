@@ -420,8 +420,11 @@ func (a *auditor) noticed(p *rm.Preempted) {
 // grantTold: an AM is told of each container once, and of those of a member in the order
 // of the lives of its ResourceManager: once it has one of a later life, none comes any
 // more of one that goes on beside that, or of one before.
+// Two AMs of one attempt, where these are spared, are each told what the other is.
 func (a *auditor) grantTold(m *am, id creel.ContainerID) {
-	a.once(id, wasGranted, "granted")
+	if m == nil || !a.apps[m.attempt.Application].twice {
+		a.once(id, wasGranted, "granted")
+	}
 	if m == nil {
 		return
 	}
@@ -467,7 +470,7 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 // wanted: an AM is not told of more containers than it asks for.
 func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 	a.told++
-	a.check(asked > 0, "%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
+	a.check(asked > 0 || a.apps[m.attempt.Application].twice, "%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
 }
 
 // launching: a UAM is launched only when a restarted proxy would know of it,
