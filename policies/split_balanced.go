@@ -44,7 +44,7 @@ func (balancedSplit) from(w Weights, _ float64, uamAt int64) splitRule {
 }
 
 func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
-	d.rooms, d.worth = make([]int64, len(d.reach)), max(1, b.uamAt)
+	d.rooms = make([]int64, len(d.reach))
 	var parts []string
 	tell := func(n int64, format string, args ...any) {
 		if n > 0 {
@@ -88,7 +88,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	} else {
 		tell(n, "wait, fitting nowhere now")
 	}
-	d.waiting = n
+	d.waiting += n
 	switch {
 	case n == 0 || plan.speaks() && b.waitByEntitlement(d, plan, n, rnd):
 	case keeps:

@@ -3,8 +3,10 @@
 package policies
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // localitySplit asks the member that has the wanted host or rack, and spreads
@@ -62,33 +64,68 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 
 // placeLocal places up to n containers where their places are, as far as the
 // members do not hold them already, and tells how many. Hosts come first, then
-// racks; of members that have a place home first, as far as there is room, for all
-// others cost a UAM. Members in which the group has waited too long are left out,
-// unless only its places will do.
-func (d *splitDecision) placeLocal(n int64) int64 {
+// racks; members with room first, and what is over waits where its places are.
+func (d *splitDecision) placeLocal(n int64) (placed int64) {
 	if len(d.group.Places) == 0 {
 		return 0
 	}
-	var placed int64
 	for _, wanted := range [][]int64{d.hosts, d.racks} {
-		caps := make([]int64, len(d.reach))
-		weights := make([]float64, len(d.reach))
-		for _, i := range d.worthwhile() {
-			caps[i] = max(0, wanted[i]-d.shares[i])
+		placed += d.placeOn(wanted, n-placed, false)
+		placed += d.placeOn(wanted, n-placed, true)
+	}
+	return placed
+}
+
+// placeOn places up to n containers of which so many are wanted on places of each member, as far as
+// there is room, or beyond it, and tells how many. Data may have replicas in several members, of which
+// few are enough: home, then those where the application is, then the one where most have room.
+func (d *splitDecision) placeOn(wanted []int64, n int64, beyond bool) (placed int64) {
+	lacks := make([]int64, len(d.reach))
+	for _, i := range d.worthwhile() {
+		lacks[i] = max(0, wanted[i]-d.shares[i])
+	}
+	give := func(i int, k int64) {
+		d.shares[i] += k
+		lacks[i] -= k
+		placed += k
+	}
+	if from := d.from(); beyond && from >= 0 {
+		k := min(lacks[from], n) // it waits there, and elsewhere it would again
+		give(from, k)
+		d.waiting += k
+	}
+	if beyond {
+		inside := make([]float64, len(d.reach))
+		for i, k := range lacks {
+			if k > 0 && !d.fresh(i) {
+				inside[i] = float64(k)
+			}
 		}
-		if h := d.home; caps[h] > 0 {
-			k := min(caps[h], n-placed, max(0, d.room(h)-d.newHere(h)))
-			d.shares[h] += k
-			caps[h] -= k
-			placed += k
+		for i, k := range apportion(n-placed, inside, slices.Clone(lacks)) {
+			give(i, k)
 		}
-		for i := range caps {
-			weights[i] = float64(caps[i])
+	}
+	for placed < n {
+		best, most := -1, int64(0)
+		for i := range lacks {
+			k := min(lacks[i], n-placed)
+			if k > 0 && !beyond {
+				k = min(k, d.room(i)-d.newHere(i))
+			}
+			if k <= 0 || d.fresh(i) && k < d.worth && !d.group.Strict {
+				continue
+			}
+			if best < 0 || cmp.Or(
+				cmp.Compare(btoi(i == d.home), btoi(best == d.home)),
+				cmp.Compare(btoi(d.fresh(best)), btoi(d.fresh(i))),
+				cmp.Compare(k, most)) > 0 {
+				best, most = i, k
+			}
 		}
-		for i, more := range apportion(n-placed, weights, caps) {
-			d.shares[i] += more
-			placed += more
+		if best < 0 {
+			break
 		}
+		give(best, most)
 	}
 	return placed
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -59,7 +60,7 @@ func splitGroup(
 		}
 	}
 	d := &splitDecision{view: view, queue: queue, group: g, reach: reach, home: -1,
-		shares: make([]int64, len(reach)), hosts: make([]int64, len(reach)), racks: make([]int64, len(reach)),
+		worth: 1, shares: make([]int64, len(reach)), hosts: make([]int64, len(reach)), racks: make([]int64, len(reach)),
 		reasons: make([]Candidate, len(reach))}
 	for i, r := range reach {
 		d.reasons[i].Member = r.Member
@@ -78,7 +79,6 @@ func splitGroup(
 		plan.Reason.Because = "nothing is wanted"
 		return plan, nil
 	}
-	d.countLocal()
 	weights := weightsOf(rule)
 	for i := range reach {
 		if why := d.closed(i, weights); why != "" {
@@ -101,6 +101,10 @@ func splitGroup(
 		d.reasons[d.home].Excluded = ""
 	}
 	d.inTurn()
+	d.countLocal()
+	if b, ok := rule.(balancedSplit); ok {
+		d.worth = max(1, b.uamAt)
+	}
 	if b, ok := rule.(broadcastSplit); ok {
 		plan.Hedged = len(d.open) > 1
 		plan.Reason.Because = b.all(d)
@@ -186,9 +190,13 @@ func (d *splitDecision) tells(i int) bool {
 
 // countLocal counts for each member how many containers are wanted on its hosts
 // and on its racks. A host and its rack both name the same containers. A rack
-// that all members have, /default-rack mostly, tells none from the others.
+// that all members have, /default-rack mostly, tells none from the others. Where nothing else will do a member
+// in which the group has waited too long counts as long as no other has the place.
 func (d *splitDecision) countLocal() {
 	for _, p := range d.group.Places {
+		turn := d.group.Strict && slices.ContainsFunc(d.open, func(i int) bool {
+			return !d.reach[i].Stuck && slices.Contains(p.Members, d.reach[i].Member)
+		})
 		of := d.hosts
 		if isRack(p.Name) {
 			if of = d.racks; d.everywhere(p.Members) {
@@ -196,7 +204,7 @@ func (d *splitDecision) countLocal() {
 			}
 		}
 		for i, r := range d.reach {
-			if slices.Contains(p.Members, r.Member) {
+			if slices.Contains(p.Members, r.Member) && !(turn && r.Stuck) {
 				of[i] += p.Count
 			}
 		}
@@ -240,44 +248,105 @@ func (d *splitDecision) hasPlace(i int) bool {
 func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]) }
 
 // sticky keeps what members hold, and only places what is new or was held by
-// somebody now closed. What is too much is taken back in proportion.
+// somebody now closed, and what is wanted on places that others have. What is too much is taken back,
+// first of what is on none of its places.
 func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	var kept int64
-	enoughLocal := len(d.group.Places) > 0 && sum(d.hosts, d.worthwhile()) >= d.group.Count
 	for _, h := range d.group.Held {
 		i := slices.IndexFunc(d.reach, func(r Reach) bool { return r.Member == h.Member })
 		if i < 0 || !slices.Contains(d.open, i) {
 			continue
 		}
-		n := h.Count
 		if _, home := rule.(homeSplit); home && i != d.home {
-			n = 0
+			continue
 		}
-		if enoughLocal && usesPlaces(rule) {
-			n = min(n, d.hosts[i]) // its places have gone: let them move to where they are
-		}
-		d.shares[i] = max(n, 0)
+		d.shares[i] = max(h.Count, 0)
 		kept += d.shares[i]
 	}
+	var parts []string
+	if more := kept - d.group.Count; more > 0 {
+		parts = append(parts, "fewer are wanted: taken back "+d.takeBack(more))
+		kept = d.group.Count
+	}
+	if usesPlaces(rule) {
+		if moved := d.toPlaces(); moved > 0 {
+			parts = append(parts, fmt.Sprintf("%d move to where their places are", moved))
+		}
+	}
 	switch {
-	case kept == d.group.Count:
+	case kept < d.group.Count:
+		parts = append(parts, rule.place(d, d.group.Count-kept, rnd))
+		if left := d.group.Count - sum(d.shares, nil); left > 0 {
+			d.shares[d.rest()] += left
+		}
+	case parts == nil:
 		return "members keep what they were asked for"
-	case kept > d.group.Count:
-		weights := make([]float64, len(d.shares))
-		for i, n := range d.shares {
+	}
+	return strings.Join(parts, "; ")
+}
+
+// nearest is what is wanted on hosts of members, where nobody is known to have one on racks.
+func (d *splitDecision) nearest() []int64 {
+	if sum(d.hosts, nil) == 0 {
+		return d.racks
+	}
+	return d.hosts
+}
+
+// astray is how many of a member's containers are wanted on none of its places.
+func (d *splitDecision) astray() (each []int64) {
+	wanted := d.nearest()
+	each = make([]int64, len(d.shares))
+	for i, n := range d.shares {
+		each[i] = max(0, n-wanted[i])
+	}
+	return each
+}
+
+// takeBack lowers what members hold by n, first what is astray, and says in words how: in proportion.
+func (d *splitDecision) takeBack(n int64) string {
+	astray := d.astray()
+	first := min(n, sum(astray, nil))
+	for _, t := range []struct {
+		n  int64
+		of []int64
+	}{{first, astray}, {n - first, d.shares}} {
+		weights := make([]float64, len(t.of))
+		for i, n := range t.of {
 			weights[i] = float64(n)
 		}
-		less := apportion(kept-d.group.Count, weights, d.shares)
-		for i := range d.shares {
-			d.shares[i] -= less[i]
+		for i, less := range apportion(t.n, weights, slices.Clone(t.of)) {
+			d.shares[i] -= less
 		}
-		return "fewer are wanted: taken back in proportion"
 	}
-	because := rule.place(d, d.group.Count-kept, rnd)
-	if left := d.group.Count - sum(d.shares, nil); left > 0 {
-		d.shares[d.rest()] += left
+	if len(d.group.Places) > 0 {
+		return "in proportion, first what is not where its places are"
 	}
-	return because
+	return "in proportion"
+}
+
+// toPlaces moves what is astray to members whose places it is wanted on, as far as these hold less and have room; all of it
+// where nothing else will do. It returns how many.
+func (d *splitDecision) toPlaces() int64 {
+	n := sum(d.astray(), nil)
+	if n == 0 || len(d.group.Places) == 0 {
+		return 0
+	}
+	held := slices.Clone(d.shares)
+	moved := d.placeOn(d.nearest(), n, false)
+	if d.group.Strict {
+		moved += d.placeOn(d.nearest(), n-moved, true)
+	}
+	more := d.shares
+	for i := range more {
+		more[i] -= held[i]
+	}
+	d.shares = held
+	d.takeBack(moved)
+	for i := range more {
+		d.shares[i] += more[i]
+	}
+	return moved
 }
 
 // rest is who gets what a rule left over: home while it may be asked, else where the

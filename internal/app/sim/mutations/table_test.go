@@ -1113,6 +1113,20 @@ var table = []mutation{
 		caughtBy: "policies TestSplitsGoWhereTheLabelIs",
 	},
 	{
+		name:     "what waits stays where it is when its AM names hosts elsewhere",
+		file:     "policies/split_rules.go",
+		old:      "	if n == 0 || len(d.group.Places) == 0 {\n",
+		wrong:    "	if MUTANT || n == 0 || len(d.group.Places) == 0 {\n",
+		caughtBy: "policies TestHeldAsksFollowTheirPlaces",
+	},
+	{
+		name:     "a host of two members is asked for in the first alone",
+		file:     "policies/split_rules.go",
+		old:      "		turn := d.group.Strict &&",
+		wrong:    "		turn := d.group.Strict && !MUTANT &&",
+		caughtBy: "policies TestAHostOfTwoMembersIsAskedForInBoth",
+	},
+	{
 		name:     "a log of heads that lacks a change is believed",
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
