@@ -253,7 +253,7 @@ var rules = map[string]rule{
 	"router/operator": {
 		imports: []string{
 			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore", "statestore/epochs",
-			"router", "router/moves",
+			"statestore/tidy", "router", "router/moves",
 		},
 	},
 	"router/rest": {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore/epochs"
+	"github.com/creelrm/creel/statestore/tidy"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -163,6 +164,9 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 		return err
 	}
 	if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
+		return err
+	}
+	if err := tidy.Removed(ctx, o.conf.Store, id, user); err != nil {
 		return err
 	}
 	return epochs.Forget(ctx, o.conf.Store, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -39,5 +40,29 @@ func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 		if *c.got != c.want {
 			t.Errorf("%s: %+v, want %+v", what, *c.got, c.want)
 		}
+	}
+}
+
+// Who was removed is noted, so that what was at home there is forgotten when it does not come back.
+func TestARemovedMemberIsNoted(t *testing.T) {
+	ctx := t.Context()
+	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	m := subcluster.Member{ID: "sc-1", Epoch: 1, Addresses: subcluster.Addresses{
+		Client: "h:1", Scheduler: "h:2", Admin: "h:3", Web: "http://h:4",
+	}}
+	if err := s.Register(ctx, m); err != nil {
+		t.Fatal(err)
+	}
+	o := operator.New(operator.Config{View: func() *subcluster.View { return nil }, Store: s})
+	if err := s.Deregister(ctx, "sc-1", 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second is a repeat
+		if err := o.Remove(ctx, "ann", "sc-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if set, err := s.Documents(ctx, "removed"); err != nil || len(set.Documents) != 1 || set.Documents[0].Name != "sc-1" {
+		t.Errorf("noted are %+v, %v", set.Documents, err)
 	}
 }

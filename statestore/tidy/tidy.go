@@ -8,7 +8,8 @@
 // application ended, or has not known it for as long as an ended one is
 // remembered (a claim may be older than the submission it was made for, and a
 // ResourceManager forgets its oldest applications). A member that does not
-// answer keeps all of its records.
+// answer keeps all of its records. Those of a member that was removed from the federation (Removed) go when
+// it has not come back within the same time.
 package tidy
 
 import (
@@ -16,6 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -35,6 +38,8 @@ type Store interface {
 	) (page []statestore.Home, next string, err error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	Sweep(ctx context.Context, limit int) (freed int, err error)
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 }
 
 // Config of a Keeper. View, Ask and TTL are required.
@@ -51,9 +56,12 @@ type Config struct {
 
 // Keeper is the loop. Make one with New, run it with Run.
 type Keeper struct {
-	cfg     Config
-	store   Store
-	unknown map[creel.ApplicationID]time.Time // since when their homes do not know them, by this process's clock
+	cfg   Config
+	store Store
+	// unknown are applications that their homes did not know at the last look, and since when, by this process's
+	// clock; looked is when that was.
+	unknown map[creel.SubclusterID]map[creel.ApplicationID]time.Time
+	looked  time.Time
 }
 
 // New makes a Keeper.
@@ -64,7 +72,7 @@ func New(store Store, cfg Config) *Keeper {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Keeper{cfg: cfg, store: store, unknown: map[creel.ApplicationID]time.Time{}}
+	return &Keeper{cfg: cfg, store: store, unknown: map[creel.SubclusterID]map[creel.ApplicationID]time.Time{}}
 }
 
 // Run tidies until ctx ends, then returns nil.
@@ -103,7 +111,12 @@ func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	}()
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), k.cfg.Every)
 	defer cancel()
-	var errs []error
+	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // what was unknown may have come and gone meanwhile
+	maps.DeleteFunc(k.unknown, func(id creel.SubclusterID, _ map[creel.ApplicationID]time.Time) bool {
+		return long || !slices.ContainsFunc(view.Members, func(m subcluster.Status) bool { return m.ID == id })
+	})
+	k.looked = now
+	errs := []error{k.removed(ctx, view)}
 	for i := range view.Members {
 		if m := &view.Members[i]; m.State == subcluster.StateActive || m.State == subcluster.StateDraining {
 			if err := k.member(ctx, now, m); err != nil {
@@ -141,6 +154,7 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 		}
 	}
 	if len(live) == 0 {
+		delete(k.unknown, m.ID)
 		return nil
 	}
 	apps, err := k.cfg.Ask(ctx, m)
@@ -151,19 +165,21 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 	for _, a := range apps {
 		ended[a.ID] = a.Ended
 	}
+	before, unknown := k.unknown[m.ID], map[creel.ApplicationID]time.Time{}
+	k.unknown[m.ID] = unknown
 	for _, app := range live {
 		over, known := ended[app]
-		switch since, waits := k.unknown[app]; {
+		since, waits := before[app]
+		if !waits {
+			since = now
+		}
+		switch {
 		case known && !over:
-			delete(k.unknown, app)
-			continue
-		case !known && !waits:
-			k.unknown[app] = now
 			continue
 		case !known && now.Sub(since) < k.cfg.TTL:
+			unknown[app] = since
 			continue
 		}
-		delete(k.unknown, app)
 		if err := k.store.Forget(
 			ctx,
 			app,

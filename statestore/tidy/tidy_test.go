@@ -117,3 +117,94 @@ func TestOneOfManyTidies(t *testing.T) {
 		t.Errorf("it worked beside the holder of the lease: %d members asked, %v", asked, err)
 	}
 }
+
+// A member was removed. What was at home there can still be found for as long as what ended, if it comes back, and is
+// forgotten then; of one that came back all stays.
+func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
+	ctx := t.Context()
+	now := time.Now()
+	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	for n, home := range []creel.SubclusterID{"gone", "back", "silent"} {
+		if _, _, err := store.Claim(ctx, app(int32(n)), home, nil); err != nil {
+			t.Fatal(err)
+		}
+		if home != "silent" {
+			if err := Removed(ctx, store, home, "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	status := func(id creel.SubclusterID) subcluster.Status {
+		return subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateLost}
+	}
+	view := subcluster.NewView(now, []subcluster.Status{status("back"), status("silent")}, nil)
+	k := New(store, Config{TTL: time.Hour, Name: "this", View: func() *subcluster.View { return view }})
+	known := func(when string, want ...bool) {
+		t.Helper()
+		if err := k.round(ctx, now); err != nil {
+			t.Fatal(err)
+		}
+		for n, w := range want {
+			if _, err := store.Home(ctx, app(int32(n))); (err == nil) != w {
+				t.Errorf("%s: the home of application %d: %v, want it known: %v", when, n, err, w)
+			}
+		}
+	}
+	known("at once", true, true, true)
+	now = now.Add(59 * time.Minute)
+	known("within the hour", true, true, true)
+	now = now.Add(2 * time.Minute)
+	known("after it", false, true, true)
+	if set, err := store.Documents(ctx, "removed"); err != nil || len(set.Documents) != 0 {
+		t.Errorf("still noted are %+v, %v", set.Documents, err)
+	}
+	view = subcluster.NewView(now, []subcluster.Status{status("silent")}, nil)
+	now = now.Add(2 * time.Hour)
+	known("one that had come back is gone without being removed", false, true, true)
+}
+
+// An application was unknown to its home when this process looked last, a day ago; others have looked since. That it is
+// unknown now is new: its submission may be on its way.
+func TestWhatWasUnknownLongAgoIsLookedAtAnew(t *testing.T) {
+	ctx := t.Context()
+	now := time.Now()
+	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	if _, _, err := store.Claim(ctx, app(1), "sc-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	view := subcluster.NewView(now, []subcluster.Status{
+		{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive},
+	}, nil)
+	k := New(store, Config{
+		TTL: time.Hour, Name: "this", View: func() *subcluster.View { return view },
+		Ask: func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) { return nil, nil },
+	})
+	ends := func() bool {
+		t.Helper()
+		if err := k.round(ctx, now); err != nil {
+			t.Fatal(err)
+		}
+		page, _, err := store.HomesAt(ctx, "sc-1", "", 10)
+		if err != nil || len(page) != 1 {
+			t.Fatal(page, err)
+		}
+		return !page[0].Ends.IsZero()
+	}
+	if ends() {
+		t.Fatal("at the first look it is forgotten")
+	}
+	now = now.Add(24 * time.Hour)
+	if ends() {
+		t.Error("it is forgotten at the first look in a day")
+	}
+	for range 2 {
+		now = now.Add(29 * time.Minute)
+		if ends() {
+			t.Error("it is forgotten within the hour")
+		}
+	}
+	now = now.Add(29 * time.Minute)
+	if !ends() {
+		t.Error("it is not forgotten, though unknown for more than an hour")
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tidy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// class of the documents that say which members were removed, by name, and when.
+const class = "removed"
+
+// Removed notes that a member was removed from the federation, so that its records go.
+func Removed(ctx context.Context, s statestore.Documents, id creel.SubclusterID, by string) error {
+	before, err := s.DocumentOf(ctx, class, string(id), nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+		Class: class, Name: string(id), Expect: before.Version, Data: []byte("{}"), Author: by, Quiet: true,
+	})
+	return err
+}
+
+// removed forgets what was at home in members that were removed for longer than the TTL, by the store's clock. One that
+// has come back keeps its records.
+func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
+	set, err := k.store.Documents(ctx, class)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range set.Documents {
+		d := &set.Documents[i]
+		id := creel.SubclusterID(d.Name)
+		if _, back := view.Index(id); !back {
+			if !view.Removed(id) || set.Now.Sub(d.Time) < k.cfg.TTL {
+				continue
+			}
+			if err := k.forgetAll(ctx, id); err != nil {
+				errs = append(errs, fmt.Errorf("%s, which was removed: %w", id, err))
+				continue
+			}
+		}
+		_, err := k.store.PutDocument(ctx, statestore.DocumentWrite{
+			Class: class, Name: d.Name, Expect: d.Version, Author: d.Author, Quiet: true,
+		})
+		if err != nil && !errors.Is(err, creel.ErrConflict) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forgetAll forgets what is at home in a member.
+func (k *Keeper) forgetAll(ctx context.Context, id creel.SubclusterID) error {
+	for cursor := ""; ; {
+		page, next, err := k.store.HomesAt(ctx, id, cursor, statestore.MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, h := range page {
+			err := k.store.Forget(ctx, h.Application, id, 0)
+			if err != nil && !errors.Is(err, creel.ErrConflict) && !errors.Is(err, creel.ErrApplicationNotFound) {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
