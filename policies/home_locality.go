@@ -3,14 +3,15 @@
 package policies
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 )
 
-// localityHome takes the member that has the host or rack the AM is wanted
-// on, the nearest place first; without such a wish, or when nobody up has the
-// place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict wish that
+// localityHome takes the member that has the host on which the AM is wanted, else the rack, of several the one
+// named first; a rack that all members have tells none from the others. Without such a wish, or when nobody up has
+// the place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict wish that
 // cannot be kept leaves nobody, and is never softened silently.
 type localityHome struct{ weights Weights }
 
@@ -25,35 +26,60 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	if len(d.in) == 0 {
 		return -1, noWeight
 	}
-	if d.sub.Where != nil {
-		for _, place := range d.sub.Places {
-			has := d.sub.Where(place)
-			var here []int
-			for _, i := range d.in {
-				if slices.Contains(has, d.id(i)) {
-					here = append(here, i)
-				}
-			}
-			if len(here) == 0 {
-				continue
-			}
-			for _, i := range here {
-				d.score[i] = 1
-			}
-			d.numbers = func(i int, n *Numbers) {
-				if d.score[i] > 0 {
-					*n = words("has %s", place)
-				}
-			}
-			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
+	known := false
+	for _, place := range d.sub.nearestFirst() {
+		here := d.having(place)
+		if known = known || len(here) > 0; len(here) == 0 || isRack(place) && d.everywhere(place) {
+			continue
 		}
+		for _, i := range here {
+			d.score[i] = 1
+		}
+		d.numbers = func(i int, n *Numbers) {
+			if d.score[i] > 0 {
+				*n = words("has %s", place)
+			}
+		}
+		return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
 	}
-	if d.sub.Strict && len(d.sub.Places) > 0 {
+	if d.sub.Strict && len(d.sub.Places) > 0 && !known {
 		return -1, fmt.Sprintf("the AM must run on %q, and no member that is up has it", d.sub.Places)
 	}
 	i, because := weightedHome(l).choose(d, rnd)
-	if len(d.sub.Places) > 0 {
+	if len(d.sub.Places) > 0 && !known {
 		because = "no member that is up has the wanted places; " + because
 	}
 	return i, because
+}
+
+// nearestFirst are the submission's places, hosts before racks; none where nobody can resolve them.
+func (s *Submission) nearestFirst() []string {
+	if s.Where == nil {
+		return nil
+	}
+	places := slices.Clone(s.Places)
+	slices.SortStableFunc(places, func(a, b string) int { return cmp.Compare(btoi(isRack(a)), btoi(isRack(b))) })
+	return places
+}
+
+// having are the members that are in and have a host or rack.
+func (d *homeDecision) having(place string) (here []int) {
+	has := d.sub.Where(place)
+	for _, i := range d.in {
+		if slices.Contains(has, d.id(i)) {
+			here = append(here, i)
+		}
+	}
+	return here
+}
+
+// everywhere reports whether all members have a rack.
+func (d *homeDecision) everywhere(rack string) bool {
+	has := d.sub.Where(rack)
+	for i := range d.facts {
+		if !slices.Contains(has, d.id(i)) {
+			return false
+		}
+	}
+	return true
 }

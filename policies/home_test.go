@@ -161,6 +161,41 @@ func TestHashMovesOnlyTheQueuesOfTheMemberThatWent(t *testing.T) {
 	}
 }
 
+func TestLocalityTakesTheHostBeforeTheRack(t *testing.T) {
+	all := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
+	where := func(place string) []creel.SubclusterID {
+		return map[string][]creel.SubclusterID{"/default-rack": all, "hb": {"sc-b"}, "/r1": {"sc-b", "sc-c"}, "hc": {"sc-c"}}[place]
+	}
+	for _, c := range []struct {
+		story  string
+		places []string
+		strict bool
+		want   []creel.SubclusterID
+	}{
+		{"the rack that all have is named first", []string{"/default-rack", "hb"}, false, all[1:2]},
+		{"a rack that two have is named first", []string{"/r1", "hb"}, false, all[1:2]},
+		{"two hosts: the first", []string{"/r1", "hc", "hb"}, false, all[2:]},
+		{"the host nobody has", []string{"hx", "/r1"}, false, all[1:]},
+		{"the rack that all have says nothing", []string{"/default-rack"}, false, all},
+		{"nor where nothing else will do", []string{"/default-rack"}, true, all},
+		{"where nothing else will do", []string{"/r1", "hb"}, true, all[1:2]},
+	} {
+		chosen := map[creel.SubclusterID]bool{}
+		for seed := range uint64(60) {
+			s := Submission{Queue: "root.a", Size: gig, Places: c.places, Strict: c.strict, Where: where}
+			id, reason, err := must(t, `{"home":{"policy":"locality"}}`).Home(
+				view(member("sc-a", 50_000), member("sc-b", 50_000), member("sc-c", 50_000)), s, nil, seeded(seed))
+			if chosen[id] = true; err != nil || !slices.Contains(c.want, id) {
+				t.Errorf("%s: %s, %v, want one of %v\n%s", c.story, id, err, c.want, reason)
+				break
+			}
+		}
+		if len(chosen) != len(c.want) {
+			t.Errorf("%s: %v, want each of %v", c.story, chosen, c.want)
+		}
+	}
+}
+
 func TestLocalityKeepsAStrictWishOrSaysNo(t *testing.T) {
 	p := must(t, home("locality", `{"sc-a":1,"sc-b":1}`))
 	v := view(member("sc-a", 1), member("sc-b", 1))

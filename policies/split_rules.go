@@ -325,8 +325,8 @@ func (d *splitDecision) takeBack(n int64) string {
 	return "in proportion"
 }
 
-// toPlaces moves what is astray to members whose places it is wanted on, as far as these hold less and have room; all of it
-// where nothing else will do. It returns how many.
+// toPlaces moves what is astray to members whose places it is wanted on, as far as these hold less and have
+// room; all of it where nothing else will do. It returns how many.
 func (d *splitDecision) toPlaces() int64 {
 	n := sum(d.astray(), nil)
 	if n == 0 || len(d.group.Places) == 0 {

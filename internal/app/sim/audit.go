@@ -470,7 +470,8 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 // wanted: an AM is not told of more containers than it asks for.
 func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 	a.told++
-	a.check(asked > 0 || a.apps[m.attempt.Application].twice, "%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
+	a.check(asked > 0 || a.apps[m.attempt.Application].twice,
+		"%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
 }
 
 // launching: a UAM is launched only when a restarted proxy would know of it,
