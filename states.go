@@ -193,6 +193,11 @@ var logAggregationStatuses = names{
 
 func (s LogAggregationStatus) String() string { return logAggregationStatuses.of(int32(s)) }
 
+// ParseLogAggregationStatus reads YARN's name, with or without the protocol's prefix; 0 is for any other text.
+func ParseLogAggregationStatus(s string) LogAggregationStatus {
+	return LogAggregationStatus(max(slices.Index(logAggregationStatuses, strings.TrimPrefix(s, "LOG_")), 0))
+}
+
 // Over reports whether nothing more is to come of the logs.
 func (s LogAggregationStatus) Over() bool {
 	return s == LogSucceeded || s == LogFailed || s == LogTimeOut

@@ -124,7 +124,7 @@ var features = []feature{
 			"router/rpc.TestServiceACLsHoldAtRoutersAndMembers", "e2e/rest.TestListsHideWhatOneMayNotView"}},
 	{"ResourceManager", "an HA pair, Kerberos, TLS: asked for, they stop the start", absent, "", nil},
 	{"ResourceManager", "how far nodes are with the logs of an application (`logAggregationStatus`), as they report it", works, "",
-		[]string{"e2e/rm.TestLogsAreGatheredAsWithARealResourceManager",
+		[]string{"e2e/rm.TestLogsAreGatheredAsWithARealResourceManager", "router/rest.TestLogsAreThoseOfTheNodesOfAllMembers",
 			"subcluster/rm/rest.TestAnApplicationSaysHowFarItsLogsAre",
 			"subcluster/rm/logaggregation.TestTheStatusIsThatOfAllNodes", "subcluster/rm.TestNodesTellAnewOfLogsAfterARestart"}},
 	{"ResourceManager", "delegation tokens by REST: refused, as by Hadoop's without Kerberos; routers have their own", absent, "", nil},

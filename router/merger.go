@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 )
@@ -66,6 +67,8 @@ type Merger[V any] struct {
 	// Weighed.Size; false where nobody knows, and for no label: the member's size holds.
 	// May be nil.
 	PartitionSize func(member creel.SubclusterID, label string) (float64, bool)
+	// Now is the time, of fields whose rule is Logs.
+	Now time.Time
 	// Own are the router's own values, of fields whose rule is Router.
 	Own map[string]V
 }
@@ -242,6 +245,8 @@ func (m *work[V]) one(rule *Field, values []Weighed[V], from []*object[V]) (v V,
 		return m.merge(rule.Type, values), true
 	case Words:
 		return m.words(values)
+	case Logs:
+		return m.logs(rule, values, from), true
 	case Union, Join, Newest:
 		return m.list(rule, values), true
 	}

@@ -16,7 +16,11 @@ import (
 
 // partsNote is of lists of applications.
 const partsNote = "the home's entry comes first, its UAMs' are merged into it, and UAMs alone are no entry; limit holds for the " +
-	"joined list, newest first. Members of creel's give the UAMs that run whatever the filter; of Hadoop's those count that it lets pass"
+	"joined list, newest first. Members of creel's give the UAMs that run, or whose logs are not gathered, whatever the filter; of Hadoop's those count that it lets pass"
+
+// logsNote is of how far nodes are with logs.
+const logsNote = "as one ResourceManager with the nodes of all would say; DISABLED does not count beside others, nor NOT_START of a UAM " +
+	"that used nothing, or has been over for 10 minutes: no node has logs of it"
 
 // Rule says how one field of several members becomes one.
 type Rule int
@@ -39,6 +43,7 @@ const (
 	Join                 // a list of objects: those of the same Key are merged by Type, or the first stays
 	Newest               // a list of objects: of those of the same Key, the one with the greatest Of
 	Same                 // members that differ from the first here are left out of the object
+	Logs                 // how far nodes are with logs: see JoinLogs
 	Router               // the router's own
 	Drop                 // left out
 )
@@ -60,6 +65,7 @@ var ruleTexts = [...]string{
 	Join:     "joined",
 	Newest:   "newest",
 	Same:     "must be the first member's",
+	Logs:     "of all members' nodes",
 	Router:   "router's own",
 	Drop:     "left out",
 }
@@ -72,8 +78,10 @@ type Field struct {
 	Rule Rule
 	Type string   // of Merge and Join: the Type of what is inside; Join without one keeps the first of equal items
 	Key  []string // of Join and Newest: the fields that together make two items the same; none: never the same
-	Of   string   // of BySize, ByField and Newest: a sibling field; of Prefer: the text
-	Note string   // why, where the rule does not say it itself
+	// Of is, of BySize, ByField and Newest, a sibling field; of Prefer the text; of Logs the field with what the
+	// application used, Ended the one with when it ended.
+	Of, Ended string
+	Note      string // why, where the rule does not say it itself
 }
 
 // String is the rule in words.
@@ -97,7 +105,7 @@ func (f *Field) String() string {
 		}
 	case f.Rule == Prefer:
 		text += " " + f.Of
-	case f.Of != "":
+	case f.Of != "" && f.Rule != Logs:
 		text += ", weighted by " + f.Of
 	}
 	return text

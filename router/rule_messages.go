@@ -47,7 +47,6 @@ var rpcTypes = []Type{
 			"applicationType",
 			"am_rm_token",
 			"applicationTags",
-			"log_aggregation_status",
 			"unmanaged_application",
 			"priority",
 			"appNodeLabelExpression",
@@ -57,6 +56,10 @@ var rpcTypes = []Type{
 			"submitTime",
 			"rmClusterId",
 		),
+		[]Field{{
+			Name: "log_aggregation_status", Rule: Logs, Of: "app_resource_Usage.memory_seconds", Ended: "finishTime",
+			Note: logsNote,
+		}},
 		fields(Words, "diagnostics"),
 	)},
 	{"ApplicationResourceUsageReportProto", slices.Concat(

@@ -42,6 +42,19 @@ func TestRulesReferToWhatExists(t *testing.T) {
 				if f.Of == "" && f.Rule == router.ByField {
 					t.Errorf("%s.%s counts by nothing", typ.Name, f.Name)
 				}
+			case router.Logs:
+				rules, _ := router.TypeOf(typ.Name)
+				for _, path := range []string{f.Of, f.Ended} {
+					outer, inner, nested := strings.Cut(path, ".")
+					field, ok := rules.Field(outer)
+					if nested && ok {
+						of, _ := router.TypeOf(field.Type)
+						_, ok = of.Field(inner)
+					}
+					if !ok {
+						t.Errorf("%s.%s looks at %q, which is no field", typ.Name, f.Name, path)
+					}
+				}
 			case router.Join, router.Newest:
 				inner, ok := router.TypeOf(f.Type)
 				for _, k := range f.Key {

@@ -174,8 +174,11 @@ var restTypes = []Type{
 		fields(First, "id", "user", "name", "queue", "state", "finalStatus", "progress", "trackingUI", "trackingUrl",
 			"clusterId", "rmClusterId", "applicationType", "applicationTags", "priority", "startedTime",
 			"launchTime", "finishedTime", "elapsedTime", "amContainerLogs", "amHostHttpAddress", "amRPCAddress",
-			"masterNodeId", "logAggregationStatus", "unmanagedApplication",
+			"masterNodeId", "unmanagedApplication",
 			"appNodeLabelExpression", "amNodeLabelExpression", "timeouts"),
+		[]Field{{
+			Name: "logAggregationStatus", Rule: Logs, Of: "memorySeconds", Ended: "finishedTime", Note: logsNote,
+		}},
 		fields(Words, "diagnostics"),
 		noted("of the whole federation: a member's percentage counts by its part of the memory of all",
 			fields(SumKnown, "queueUsagePercentage", "clusterUsagePercentage")),

@@ -62,7 +62,7 @@ var Extensions = []Extension{
 	{FieldLifetime, "SubmitApplicationRequestProto", "of what comes from another home: what is left of its lifetime, in ms"},
 	{FieldHeld, "ApplicationReportProto", "the claim under which the application is held for a move"},
 	{FieldTag, "GetApplicationsRequestProto", "the tag of the list that a router has, empty if it has none"},
-	{FieldParts, "GetApplicationsRequestProto", "1: give the unmanaged AMs of proxies that run whatever the filter, for the router to join"},
+	{FieldParts, "GetApplicationsRequestProto", "1: give the unmanaged AMs of proxies that run, or whose logs are not gathered, whatever the filter, for the router to join"},
 	{FieldTag, "GetApplicationsResponseProto", "the list's tag; it stands alone where the router has that list"},
 	{FieldTraceparent, "ApplicationSubmissionContextProto",
 		"the span under which the application was taken, as W3C writes it; kept in the journal"},

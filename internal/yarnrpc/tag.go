@@ -27,8 +27,8 @@ func ListKnown(r *pb.GetApplicationsRequestProto) (tag string, routed bool) {
 }
 
 // WithParts returns an encoded GetApplicationsRequestProto of a router that joins unmanaged AMs of
-// proxies with their applications: it is to be given those that run whatever the filter. A router
-// of an earlier version would list them. The request itself is not changed.
+// proxies with their applications: it is to be given those that run, or whose logs are not gathered,
+// whatever the filter. A router of an earlier version would list them. The request itself is not changed.
 func WithParts(request []byte) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldParts, 1)
 }

@@ -258,15 +258,35 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, notFoundText(err, app))
 }
 
-// running is in the report of each application that runs, and so may have UAMs.
-var running = []byte("RUNNING")
+// asksUAMs reports whether a document is the report of an application whose UAMs are asked: one that runs, or one that
+// has ended and whose nodes gather logs. Of all others nothing that a UAM says would be seen.
+func asksUAMs(report []byte) (asked, ended bool) {
+	state, err := creel.ParseApplicationState(textIn(report, "state"))
+	logs := creel.ParseLogAggregationStatus(textIn(report, "logAggregationStatus"))
+	ended = err == nil && state.Ended()
+	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
+}
+
+// textIn returns the text of a field's first place in a document, which is JSON or XML: "" if there is none.
+func textIn(doc []byte, name string) string {
+	before, after := `"`+name+`":"`, `"`
+	if len(doc) > 0 && doc[0] == '<' {
+		before, after = "<"+name+">", "<"
+	}
+	if _, rest, ok := bytes.Cut(doc, []byte(before)); ok {
+		text, _, _ := bytes.Cut(rest, []byte(after))
+		return string(text)
+	}
+	return ""
+}
 
 // withUAMs returns the report of an application with those of its UAMs, as lists have it; nil if it
-// has none, or runs no more. home's answer came first.
+// has none. home's answer came first.
 func (h *Handler) withUAMs(
 	w http.ResponseWriter, r *http.Request, app creel.ApplicationID, home creel.SubclusterID, answer reply,
 ) []byte {
-	if answer.status != http.StatusOK || !bytes.Contains(answer.body, running) {
+	asked, ended := asksUAMs(answer.body)
+	if answer.status != http.StatusOK || !asked {
 		return nil
 	}
 	user, head := caller(r), forwardHeaders(r, "application/json")
@@ -274,7 +294,7 @@ func (h *Handler) withUAMs(
 		doc, _, err := m.Web(ctx, remote.Read, http.MethodGet, appPath(id)+"?"+r.URL.RawQuery, user, head, nil)
 		return rawjson.Get(doc, "app"), err
 	}
-	uams := server.AskUAMs(r.Context(), h.server, app, home, get)
+	uams := server.AskUAMs(r.Context(), h.server, server.Application{ID: app, Home: home, Ended: ended}, get, notFound)
 	if len(uams) == 0 {
 		return nil
 	}
@@ -292,9 +312,10 @@ func (h *Handler) withUAMs(
 	var missing []router.Missing
 	for _, p := range uams {
 		switch {
+		case p.Err == nil && ended && !isUAM(p.Value): // a member's own, of the same id
 		case p.Err == nil && p.Value != nil:
 			same = append(same, p)
-		case !notFound(p.Err): // else it is on record, and not there yet
+		default:
 			missing = append(missing, router.Missing{Member: p.Member, Reason: fmt.Sprint(p.Err)})
 		}
 	}
@@ -302,6 +323,9 @@ func (h *Handler) withUAMs(
 		same[i].Value = underApplication(ofFederation(p.Value, h.server.Share(p.Member)))
 	}
 	tellMissing(w, missing)
+	if len(same) == 1 && len(missing) == 0 {
+		return nil
+	}
 	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(same))
 }
 

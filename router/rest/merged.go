@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
@@ -26,6 +27,7 @@ func (h *Handler) merger() *router.Merger[[]byte] {
 	return &router.Merger[[]byte]{
 		Form:     jsonForm{},
 		Unlisted: h.server.Unlisted,
+		Now:      time.Now(),
 
 		PartitionSize: h.server.PartitionSize,
 		// A client takes the router for one ResourceManager, as old as it is. That

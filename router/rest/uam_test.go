@@ -29,8 +29,10 @@ type overTwo struct {
 
 // startOverTwo submits the application "spread" and runs it in both members, in the other one under
 // an id of its own or not.
-func startOverTwo(t *testing.T, ownID bool) *overTwo {
-	s := &overTwo{t: t, Federation: routertest.Start(t, routertest.Options{Members: 2, GivesParts: true})}
+func startOverTwo(t *testing.T, ownID bool, settings ...string) *overTwo {
+	s := &overTwo{t: t, Federation: routertest.Start(t, routertest.Options{
+		Members: 2, GivesParts: true, Settings: settings,
+	})}
 	id, home := submit(t, s.Federation, s.Routers[0].Web, "spread", "default")
 	var err error
 	if s.app, err = creel.ParseApplicationID(id); err != nil {

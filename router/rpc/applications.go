@@ -37,6 +37,7 @@ const (
 	fieldReportState     protowire.Number = 8
 	fieldReportStart     protowire.Number = 11
 	fieldReportTags      protowire.Number = 20
+	fieldReportLogs      protowire.Number = 21
 	fieldReportUnmanaged protowire.Number = 22
 	fieldIDNumber        protowire.Number = 1
 	fieldIDTimestamp     protowire.Number = 2

@@ -352,15 +352,16 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 }
 
 // withUAMs returns an application's report with those of its UAMs, as lists have it; home's as it came
-// where there is no UAM, or the application runs no more.
+// where there is no UAM.
 func (h *Handler) withUAMs(
 	ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, answer []byte,
 ) []byte {
-	if !runs(answer) {
+	asked, ended := asksUAMs(answer)
+	if !asked {
 		return answer
 	}
 	type response = yarnpb.GetApplicationReportResponseProto
-	uams := server.AskUAMs(ctx, h.server, app, home,
+	uams := server.AskUAMs(ctx, h.server, server.Application{ID: app, Home: home, Ended: ended},
 		func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (*response, error) {
 			request, err := proto.Marshal(
 				&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(id)},
@@ -369,7 +370,7 @@ func (h *Handler) withUAMs(
 				return nil, err
 			}
 			return parsed[response](m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request))
-		})
+		}, notHere)
 	if len(uams) == 0 {
 		return answer
 	}
@@ -382,10 +383,12 @@ func (h *Handler) withUAMs(
 	for _, p := range uams {
 		r := p.Value.GetApplicationReport()
 		switch {
+		case p.Err == nil && ended && !creel.IsUAM(r.GetUnmanagedApplication(), r.GetName(), r.GetApplicationTags()):
+			// a member's own, of the same id
 		case p.Err == nil && r != nil:
 			r.ApplicationId = yarnpb.FromApplicationID(app)
 			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
-		case p.Err != nil && !notHere(p.Err): // else it is on record, and not there yet
+		case p.Err != nil:
 			missing = append(missing, router.Missing{Member: p.Member, Reason: said(p.Err)})
 		}
 	}
@@ -401,10 +404,14 @@ func (h *Handler) withUAMs(
 	return joined
 }
 
-// runs reports whether an encoded answer is the report of an application that runs.
-func runs(answer []byte) bool {
-	state := yarnpb.NumberIn(yarnpb.BytesIn(answer, 1), fieldReportState)
-	return state == int64(yarnpb.YarnApplicationStateProto_RUNNING)
+// asksUAMs reports whether an encoded answer is the report of an application whose UAMs are asked: one that runs, or
+// one that has ended and whose nodes gather logs. Of all others nothing that a UAM says would be seen.
+func asksUAMs(answer []byte) (asked, ended bool) {
+	report := yarnpb.BytesIn(answer, 1)
+	state := creel.ApplicationState(yarnpb.NumberIn(report, fieldReportState))
+	logs := creel.LogAggregationStatus(yarnpb.NumberIn(report, fieldReportLogs))
+	ended = state.Ended()
+	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
 // missingError is what a merged answer becomes when no member answered.

@@ -5,6 +5,7 @@ package rpc
 import (
 	"context"
 	"math"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -160,8 +161,14 @@ func (form) MakeNumber(like value, n router.Number) value {
 	return like
 }
 
-// MakeText implements router.Form.
+// MakeText implements router.Form. An enumeration's text is the name of its value.
 func (form) MakeText(like value, text string) value {
+	if like.fd.Kind() == protoreflect.EnumKind {
+		if v := like.fd.Enum().Values().ByName(protoreflect.Name(text)); v != nil {
+			like.v = protoreflect.ValueOfEnum(v.Number())
+		}
+		return like
+	}
 	like.v = protoreflect.ValueOfString(text)
 	return like
 }
@@ -171,6 +178,7 @@ func merger(s *server.Server) *router.Merger[value] {
 	return &router.Merger[value]{
 		Form:     form{},
 		Unlisted: s.Unlisted,
+		Now:      time.Now(),
 
 		PartitionSize: s.PartitionSize,
 	}

@@ -65,8 +65,9 @@ type lately struct {
 }
 
 type uamsAt struct {
-	uams []intents.Part
-	at   time.Time
+	uams  []intents.Part
+	at    time.Time
+	ended bool // the application has, and all members said whether they have something of it: uams are those
 }
 
 // lateUAMs are the UAMs of an application as of two seconds ago at most.
@@ -82,32 +83,100 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 	if uams, err := s.readUAMs(ctx, app); err == nil {
 		k.uams = uams
 	}
-	k.at = time.Now() // also without an answer: the next report does not wait for the store again
-	s.lately.mu.Lock()
-	defer s.lately.mu.Unlock()
-	if s.lately.known == nil || len(s.lately.known) >= uamsMost {
-		s.lately.known = map[creel.ApplicationID]uamsAt{}
-	}
-	s.lately.known[app] = k
+	k.at, k.ended = time.Now(), false // also without an answer: the next report does not wait for the store again
+	s.lately.keep(app, k)
 	return k.uams
 }
 
-// AskUAMs calls the members in which an application has UAMs, besides its home, at the same time, each with
-// the id that the application has there. They have a second; one whose lease ran out is not called.
+// keep keeps which UAMs an application has.
+func (l *lately) keep(app creel.ApplicationID, k uamsAt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil || len(l.known) >= uamsMost {
+		l.known = map[creel.ApplicationID]uamsAt{}
+	}
+	l.known[app] = k
+}
+
+// endedUAMs are where an application that has ended had UAMs. Its record goes with its last attempt. What it said
+// before stays known; any other member may have had one, until all were asked, and those are guessed.
+func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams []intents.Part, guessed int) {
+	s.lately.mu.Lock()
+	k, there := s.lately.known[app]
+	s.lately.mu.Unlock()
+	if k.ended {
+		return k.uams, 0
+	}
+	if !there {
+		k.uams = s.lateUAMs(ctx, app)
+	}
+	uams = slices.Clone(k.uams)
+	for i := range s.View().Members {
+		m := &s.View().Members[i]
+		if m.State != subcluster.StateDeregistered &&
+			!slices.ContainsFunc(uams, func(u intents.Part) bool { return u.Member == m.ID }) {
+			uams = append(uams, intents.Part{Member: m.ID, ID: app})
+		}
+	}
+	return uams, len(uams) - len(k.uams)
+}
+
+// Application is one whose UAMs are asked.
+type Application struct {
+	ID    creel.ApplicationID
+	Home  creel.SubclusterID
+	Ended bool
+}
+
+// AskUAMs calls the members in which an application has UAMs, or had them, besides its home, at the same time, each
+// with the id that the application has there. They have a second; one whose lease ran out is not called. What absent
+// says of an error is that the member has nothing of the application: it is left out.
 func AskUAMs[T any](
 	ctx context.Context,
 	s *Server,
-	app creel.ApplicationID,
+	app Application,
+	call func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (T, error),
+	absent func(error) bool,
+) []router.Part[T] {
+	uams, guessed := []intents.Part(nil), 0
+	if app.Ended {
+		uams, guessed = s.endedUAMs(ctx, app.ID)
+	} else {
+		uams = s.lateUAMs(ctx, app.ID)
+	}
+	parts := callUAMs(ctx, s, app.Home, uams, call)
+	there, had, all := parts[:0], []intents.Part(nil), true
+	for i, p := range parts {
+		none := uams[i].Member == app.Home || p.Err != nil && absent(p.Err)
+		guess := i >= len(uams)-guessed
+		all = all && (none || p.Err == nil)
+		if !none && (p.Err == nil || !guess) {
+			there, had = append(there, p), append(had, uams[i])
+		}
+	}
+	if app.Ended && all && guessed > 0 {
+		s.lately.keep(app.ID, uamsAt{uams: had, at: time.Now(), ended: true})
+	}
+	return there
+}
+
+// callUAMs calls them but for home's.
+func callUAMs[T any](
+	ctx context.Context,
+	s *Server,
 	home creel.SubclusterID,
+	uams []intents.Part,
 	call func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (T, error),
 ) []router.Part[T] {
-	uams := slices.DeleteFunc(slices.Clone(s.lateUAMs(ctx, app)), func(u intents.Part) bool { return u.Member == home })
 	parts := make([]router.Part[T], len(uams))
 	ctx, cancel := context.WithTimeout(ctx, uamsTime)
 	defer cancel()
 	var wait sync.WaitGroup
 	for i, u := range uams {
 		parts[i].Member = u.Member
+		if u.Member == home {
+			continue
+		}
 		status, there := s.View().Member(u.Member)
 		if !there || status.State == subcluster.StateSuspect || status.State == subcluster.StateLost {
 			parts[i].Err = fmt.Errorf("%w: %s", ErrLost, "it does not send heartbeats")

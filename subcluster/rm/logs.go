@@ -81,6 +81,7 @@ func (m *Machine) logsEnd(a *app) {
 // changeLogs changes an application's logs, and tells if that is to be seen.
 func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
 	was, l := m.logStatus(a), a.logsOf()
+	left := l.Left()
 	change(l)
 	if a.state.ended() {
 		l.End(&m.logRoom)
@@ -93,7 +94,7 @@ func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
 	case l.timeOut == nil:
 		m.awaitLogs(a, m.now)
 	}
-	if m.logStatus(a) != was {
+	if m.logStatus(a) != was || l.Left() != left {
 		a.last = nil
 		m.act(LogsChanged{App: a.id})
 	}

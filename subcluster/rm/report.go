@@ -84,6 +84,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		PendingCount: pendingCount,
 		AMUsed:       m.sizes.Resource(&amUsed),
 		Logs:         m.logStatus(a),
+		LogsLeft:     a.logs != nil && a.logs.Left(),
 	}
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
 		v.Waits = m.sched.Why(&a.App).Sentence()

@@ -201,10 +201,7 @@ func (s *scene) line(line string) {
 	case "heartbeat":
 		s.heartbeat(args[0], args[1:])
 	case "logs": // of an application, as a node reports them
-		status := creel.LogDisabled
-		for status.String() != args[2] {
-			status++
-		}
+		status := creel.ParseLogAggregationStatus(args[2])
 		id := creel.NodeID{Host: args[0], Port: 1}
 		out := m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: w.responses[id], Logs: []LogReport{
 			{App: s.names[args[1]], Status: status, Message: strings.Join(args[3:], " ")},

@@ -66,21 +66,26 @@ type AppView struct {
 	PreemptedContainers, PreemptedAMs int32
 	Context                           any
 
-	Logs creel.LogAggregationStatus
+	Logs     creel.LogAggregationStatus
+	LogsLeft bool // a node has not gathered them yet, or could not
 }
 
 // UAM reports whether it is the unmanaged AM of a proxy: a part of an application whose home
 // is another ResourceManager.
 func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
 
+// Joins reports whether it is a UAM that says something of its application whatever a list's filter asks for:
+// it runs, or a node has not gathered its logs.
+func (a *AppView) Joins() bool { return a.UAM() && (!a.State.Ended() || a.LogsLeft) }
+
 // EachListed calls take with the applications that a list may have, at most so many of which it
-// reports that it took them. With parts, UAMs that run are given beside them, which is what part says, and no
+// reports that it took them. With parts, UAMs that join are given beside them, which is what part says, and no
 // UAM counts: a router joins them with the applications that they belong to.
 func (m *Machine) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
 	listed := 0
 	for a := range m.Apps {
 		uam := parts && a.UAM()
-		part := uam && !a.State.Ended()
+		part := uam && a.Joins()
 		switch {
 		case part || listed < most:
 			if take(a, part) && !uam {

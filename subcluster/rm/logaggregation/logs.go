@@ -73,8 +73,11 @@ func (l *Logs) Has(node int32) bool {
 	return ok
 }
 
-// Waits reports whether a node has logs that are not done.
-func (l *Logs) Waits() bool { return l.over == 0 && len(l.nodes) > 0 }
+// Left reports whether there is a node that has not gathered its logs, or could not. Before the end it is any.
+func (l *Logs) Left() bool { return len(l.nodes) > 0 }
+
+// Waits reports whether there is a node that may still gather its logs.
+func (l *Logs) Waits() bool { return l.over == 0 && l.Left() }
 
 // Ran tells that a node runs something of the application, so that its logs are waited for. An ended one
 // has all its nodes.

@@ -212,7 +212,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	}
 	if f.final != nil {
 		found = slices.DeleteFunc(found, func(s shown) bool {
-			return s.app.Final != *f.final && !(f.routed && s.app.UAM() && !s.app.State.Ended())
+			return s.app.Final != *f.final && !(f.routed && s.app.Joins())
 		})
 	}
 	h.reply(w, r, http.StatusOK, "apps", rooted, func(w *writer) {
