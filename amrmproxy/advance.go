@@ -243,7 +243,8 @@ func (s *Session) split(g *group, from *member, why replacement) {
 		}
 		reach = append(reach, r)
 	}
-	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(s.members)}
+	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(s.members),
+		Late: s.now.UnixNano()-g.asked > int64(s.cfg.StuckAfter)}
 	if ask.Label, ask.LabelGiven = g.label, g.named; !g.named {
 		ask.Label, ask.LabelGiven = s.label.text, s.label.given
 	}

@@ -140,7 +140,8 @@ func TestAReasonSaysWhichNodesThePlanIsOf(t *testing.T) {
 	}
 	reach := []Reach{{Member: "sc-1", Home: true}, {Member: "sc-2"}}
 	split, err := Default().Split(view, "root.q", Group{Count: 9, Size: gig, Label: "gpu"}, reach, seeded(1))
-	if want := "by the plan, within the queue's entitlement (50.0% of the federation's nodes of label gpu): 9 at sc-2"; err != nil ||
+	if want := "by the plan, within the queue's entitlement (50.0% of the federation's nodes of label gpu): 9 at sc-2; " +
+		"at the cost of a UAM in sc-2"; err != nil ||
 		split.Reason.Because != want {
 		t.Errorf("%v, %v", split.Reason, err)
 	}

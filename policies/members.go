@@ -49,7 +49,7 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 
 // Weights are those that the policy gives to members, of its home and of its split;
 // nil for rules that go by something else. Read only.
-func (p Policy) Weights() (home, split Weights) { return p.homeRule().given(), weightsOf(p.split) }
+func (p Policy) Weights() (home, split Weights) { return p.homeRule().given(), p.splitRule().given() }
 
 // homeRule returns the rule, also of the zero Policy.
 func (p Policy) homeRule() homeRule {
@@ -57,6 +57,14 @@ func (p Policy) homeRule() homeRule {
 		return balancedHome{}
 	}
 	return p.home
+}
+
+// splitRule is homeRule of splits.
+func (p Policy) splitRule() splitRule {
+	if p.split == nil {
+		return balancedSplit{}
+	}
+	return p.split
 }
 
 // weightsInForce returns the weights to decide with. Weights that could give

@@ -110,8 +110,5 @@ func (p Policy) HomeName() string {
 
 // SplitName see HomeName.
 func (p Policy) SplitName() string {
-	if p.split == nil {
-		return balancedSplit{}.name()
-	}
-	return p.split.name()
+	return p.splitRule().name()
 }

@@ -21,7 +21,9 @@ type Group struct {
 	// label, the default of the queue holds.
 	LabelGiven bool
 	Strict     bool // nothing but Places will do
-	Places     []Place
+	// Late: it has waited for so long that a UAM is worth its cost for however few.
+	Late   bool
+	Places []Place
 	// Held is what members have been asked for and have not granted yet; a
 	// split moves as little of it as it can. By member.
 	Held []Share
@@ -91,9 +93,5 @@ func (p Policy) Split(
 	reach []Reach,
 	rnd *rand.Rand,
 ) (Plan, error) {
-	rule := p.split
-	if rule == nil {
-		rule = balancedSplit{}
-	}
-	return splitGroup(rule, view, queue, g, reach, rnd)
+	return splitGroup(p.splitRule(), view, queue, g, reach, rnd)
 }

@@ -39,6 +39,10 @@ type balancedSplit struct {
 
 func (balancedSplit) name() string { return "balanced" }
 
+func (b balancedSplit) given() Weights { return b.weights }
+
+func (b balancedSplit) with(w Weights) splitRule { return balancedSplit{w, b.uamAt} }
+
 func (balancedSplit) from(w Weights, _ float64, uamAt int64) splitRule {
 	return balancedSplit{w, uamAt}
 }
@@ -82,7 +86,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(before-n, "where the application is already")
 	chosen, placed, stopped := b.span(d, n, rnd)
 	n -= placed
-	tell(placed, "span to %s, at the cost of a UAM each (at most %d for so many)", chosen, d.bound())
+	tell(placed, "span to %s (at most %d new ones for so many)", chosen, d.bound())
 	if stopped {
 		tell(n, "wait, since so many more UAMs have granted nothing so far (at most %d)", d.bound())
 	} else {
@@ -394,7 +398,7 @@ func (d *splitDecision) inside() []int {
 // largest holds a bit more. So few are enough, and many applications that decide on the same view do not
 // all take the same.
 func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names string, placed int64, stopped bool) {
-	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.fresh(i) || d.rooms[i] == 0 })
+	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.fresh(i) || d.rooms[i] < d.worth })
 	worth := func(i int) float64 { return float64(d.rooms[i]) * b.weights.of(d.reach[i].Member) }
 	var chosen []string
 	for n >= d.worth && len(left) > 0 {

@@ -15,6 +15,10 @@ type broadcastSplit struct{ weights Weights }
 
 func (broadcastSplit) name() string { return "broadcast" }
 
+func (b broadcastSplit) given() Weights { return b.weights }
+
+func (broadcastSplit) with(w Weights) splitRule { return broadcastSplit{w} }
+
 func (broadcastSplit) from(w Weights, _ float64, _ int64) splitRule { return broadcastSplit{w} }
 
 func (broadcastSplit) place(*splitDecision, int64, *rand.Rand) string { return "" }

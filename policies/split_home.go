@@ -9,6 +9,10 @@ type homeSplit struct{}
 
 func (homeSplit) name() string { return "home" }
 
+func (homeSplit) given() Weights { return nil }
+
+func (r homeSplit) with(Weights) splitRule { return r }
+
 func (homeSplit) from(Weights, float64, int64) splitRule { return homeSplit{} }
 
 func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
@@ -22,6 +26,10 @@ func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 type rejectSplit struct{}
 
 func (rejectSplit) name() string { return "reject" }
+
+func (rejectSplit) given() Weights { return nil }
+
+func (r rejectSplit) with(Weights) splitRule { return r }
 
 func (rejectSplit) from(Weights, float64, int64) splitRule { return rejectSplit{} }
 

@@ -22,6 +22,10 @@ type localitySplit struct {
 
 func (localitySplit) name() string { return "locality" }
 
+func (l localitySplit) given() Weights { return l.weights }
+
+func (l localitySplit) with(w Weights) splitRule { return localitySplit{w, l.alpha} }
+
 func (localitySplit) from(w Weights, alpha float64, _ int64) splitRule {
 	return localitySplit{w, alpha}
 }

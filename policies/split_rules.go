@@ -17,6 +17,10 @@ import (
 // splitRule is one way to place containers that no member has been asked for.
 type splitRule interface {
 	name() string // as documents write it
+	// given returns the document's weights; nil when there are none.
+	given() Weights
+	// with returns the rule with other weights.
+	with(Weights) splitRule
 	// from returns the rule with a document's parameters; it ignores what it has
 	// no use for.
 	from(w Weights, alpha float64, uamAt int64) splitRule
@@ -79,7 +83,10 @@ func splitGroup(
 		plan.Reason.Because = "nothing is wanted"
 		return plan, nil
 	}
-	weights := weightsOf(rule)
+	weights, fallback := weightsInForce(rule.given(), view)
+	if fallback != "" {
+		rule = rule.with(weights)
+	}
 	for i := range reach {
 		if why := d.closed(i, weights); why != "" {
 			d.reasons[i].Excluded = why
@@ -102,7 +109,7 @@ func splitGroup(
 	}
 	d.inTurn()
 	d.countLocal()
-	if b, ok := rule.(balancedSplit); ok {
+	if b, ok := rule.(balancedSplit); ok && !g.Late {
 		d.worth = max(1, b.uamAt)
 	}
 	if b, ok := rule.(broadcastSplit); ok {
@@ -111,6 +118,7 @@ func splitGroup(
 	} else {
 		plan.Reason.Because = d.sticky(rule, rnd)
 	}
+	plan.Reason.Because = fallback + plan.Reason.Because + d.cost()
 	_, plan.Rooms = rule.(balancedSplit)
 	plan.Waiting = d.waiting
 	for i, n := range d.shares {
@@ -349,6 +357,20 @@ func (d *splitDecision) toPlaces() int64 {
 	return moved
 }
 
+// cost says in which members the group costs the application a new UAM, "" if in none.
+func (d *splitDecision) cost() string {
+	var at []string
+	for i, r := range d.reach {
+		if d.shares[i] > 0 && i != d.home && !r.UAM {
+			at = append(at, string(r.Member))
+		}
+	}
+	if at == nil {
+		return ""
+	}
+	return "; at the cost of a UAM in " + some(at)
+}
+
 // rest is who gets what a rule left over: home while it may be asked, else where the
 // application is already, or the largest.
 func (d *splitDecision) rest() int {
@@ -501,16 +523,4 @@ func usesPlaces(rule splitRule) bool {
 		return true
 	}
 	return false
-}
-
-func weightsOf(rule splitRule) Weights {
-	switch r := rule.(type) {
-	case localitySplit:
-		return r.weights
-	case balancedSplit:
-		return r.weights
-	case broadcastSplit:
-		return r.weights
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -116,6 +117,75 @@ func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T
 	r := []Reach{{Member: "sc-a", Closed: true}, {Member: "sc-b", Home: true, Known: true, Headroom: gigs(10)}}
 	if plan, _ := Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1)); show(plan.Shares) != "sc-b 4" {
 		t.Errorf("an application at home there: %s\n%s", show(plan.Shares), plan.Reason)
+	}
+}
+
+// A document says from how many containers on a UAM is worth its cost: each member must get so many. Fewer wait, but not for ever.
+func TestAUAMIsWorthItsCostByItsPart(t *testing.T) {
+	onC := []Place{{Name: "h1", Count: 1, Members: []creel.SubclusterID{"sc-c"}}}
+	for _, c := range []struct {
+		story  string
+		count  int64
+		late   bool
+		uam    bool // in sc-b
+		places []Place
+		want   string
+	}{
+		{"enough for one", 20, false, false, nil, "sc-b 20"},
+		{"the remainder is too few for another", 21, false, false, nil, "sc-a 1, sc-b 20|sc-b 21"},
+		{"enough for two", 40, false, false, nil, "sc-b 20, sc-c 20"},
+		{"the members with a UAM cost nothing", 5, false, true, nil, "sc-b 5"},
+		{"too few", 19, false, false, nil, "sc-a 19"},
+		{"too few, and it has waited for long", 19, true, false, nil, "sc-b 19|sc-c 19"},
+		{"the remainder has waited for long", 21, true, false, nil, "sc-b 20, sc-c 1|sc-b 1, sc-c 20"},
+		{"one is wanted on a host", 1, false, false, onC, "sc-a 1"},
+		{"one is wanted on a host, and has waited for long", 1, true, false, onC, "sc-c 1"},
+	} {
+		t.Run(c.story, func(t *testing.T) {
+			v := view(member("sc-a", 0), member("sc-b", 20*1024), member("sc-c", 20*1024))
+			for i := range v.Members[1:] {
+				v.Members[i+1].Load.Metrics.AvailableMB, v.Members[i+1].Load.Metrics.AvailableVirtualCores = 20*1024, 20
+			}
+			reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b", UAM: c.uam}, {Member: "sc-c"}}
+			g := Group{Count: c.count, Size: gig, Late: c.late, Places: c.places}
+			p := must(t, split("balanced", `,"twinAt":20,"weights":{"sc-b":10,"sc-c":1}`))
+			plan, err := p.Split(v, "root.a", g, reach, seeded(1))
+			got := show(plan.Shares)
+			if err != nil || !regexp.MustCompile("^("+c.want+")$").MatchString(got) {
+				t.Errorf("%s, %v, want %s\n%s", got, err, c.want, plan.Reason)
+			}
+		})
+	}
+}
+
+// Crumbs of room in many members are not worth a UAM each.
+func TestMembersWithLittleRoomAreNotWorthAUAM(t *testing.T) {
+	v, reach := many(20), []Reach{}
+	for i := range v.Members {
+		v.Members[i].Load.Metrics.AvailableMB = 10 * 1024
+		reach = append(reach, Reach{Member: v.Members[i].ID, Home: i == 0, Known: i == 0})
+	}
+	for late, want := range map[bool]int{false: 1, true: 4} {
+		plan, err := must(t, split("balanced", `,"twinAt":20`)).Split(v, "root.a", Group{Count: 40, Size: gig, Late: late}, reach, seeded(1))
+		if err != nil || len(plan.Shares) > 1+want || len(plan.Shares) < want {
+			t.Errorf("late %v: %s, %v\n%s", late, show(plan.Shares), err, plan.Reason)
+		}
+	}
+}
+
+// Weights that name only members that are not there, by a name of before for one, do not keep an application at home; the reason says so.
+func TestWeightsOfMembersThatAreGoneAreToldOfASplit(t *testing.T) {
+	v := view(member("sc-a", 0), member("sc-b", 50_000))
+	reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
+	for doc, want := range map[string]string{
+		`,"weights":{"old-b":1}`:          "the policy gives weight only to old-b, which the federation does not have, so its weights do not count; 10 span to sc-b",
+		`,"weights":{"old-b":1,"sc-b":0}`: "10 wait, fitting nowhere now",
+		`,"weights":{"old-b":1,"sc-b":2}`: "10 span to sc-b",
+	} {
+		plan, err := must(t, split("balanced", doc)).Split(v, "root.a", Group{Count: 10, Size: gig}, reach, seeded(1))
+		if err != nil || !strings.Contains(plan.Reason.Because, want) {
+			t.Errorf("%s: %v\n%s", doc, err, plan.Reason)
+		}
 	}
 }
 

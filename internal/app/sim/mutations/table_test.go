@@ -1127,6 +1127,13 @@ var table = []mutation{
 		caughtBy: "policies TestAHostOfTwoMembersIsAskedForInBoth",
 	},
 	{
+		name:     "a few containers cost a UAM of their own",
+		file:     "policies/split_balanced.go",
+		old:      "	for n >= d.worth && len(left) > 0 {\n",
+		wrong:    "	for (n >= d.worth || MUTANT && n > 0) && len(left) > 0 {\n",
+		caughtBy: "policies TestAUAMIsWorthItsCostByItsPart",
+	},
+	{
 		name:     "a log of heads that lacks a change is believed",
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
