@@ -66,6 +66,9 @@ func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending,
 			return Mending{}, err
 		}
 	}
+	if w.Undo < 0 {
+		return Mending{}, noMend(w.Undo)
+	}
 	view := o.conf.View()
 	if view == nil || o.conf.Members == nil {
 		return Mending{}, noView("the members' queues")
@@ -184,10 +187,7 @@ func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mendin
 		return out, err
 	}
 	if len(list) == 0 || list[0].Version != w.Undo {
-		return out, &creel.Error{
-			Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("there is no mend of version %d", w.Undo),
-			Why: fmt.Sprintf("the last %d are remembered", statestore.KeptVersions), Try: "see `creel queue mend --history`",
-		}
+		return out, noMend(w.Undo)
 	}
 	for _, m := range list[0].Members {
 		if m.changes() && (len(w.Members) == 0 || slices.Contains(w.Members, m.Member)) {
@@ -206,6 +206,14 @@ func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mendin
 		}
 	})
 	return out, nil
+}
+
+func noMend(version int64) error {
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("there is no mend of version %d", version),
+		Why: fmt.Sprintf("versions begin with 1, and the last %d are remembered", statestore.KeptVersions),
+		Try: "see `creel queue mend --history`",
+	}
 }
 
 // carryOut has a member change its queues. Queues that were added go in a second call:

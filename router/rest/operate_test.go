@@ -142,3 +142,24 @@ func TestPoliciesAreWrittenThroughARouter(t *testing.T) {
 		t.Errorf("half a path: %d %s", r.status, r.body)
 	}
 }
+
+// What an order is refused for is said in words for people, and nothing is changed.
+func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	web := f.Routers[0].Web
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		words              string
+	}{
+		{"POST", "/queues/mends", `{"undo":-3}`, 400, "no mend of version -3"},
+		{"POST", "/queues/mends", `{"undo":9223372036854775807}`, 400, "no mend of version 9223372036854775807"},
+	} {
+		r := call(t, web, c.method, "/api/v1"+c.path+asRoot, c.body)
+		detail, _ := at(t, r.body, "detail").(string)
+		if r.status != c.status || !strings.Contains(detail, c.words) || strings.Contains(detail, "Go ") ||
+			strings.Contains(detail, "json:") || strings.Contains(detail, "strconv") {
+			t.Errorf("%s %s %.80s: %d %s, want %d with %q", c.method, c.path, c.body, r.status, r.body, c.status, c.words)
+		}
+	}
+}
