@@ -693,6 +693,10 @@ func (s *Session) answerRegister() {
 		}
 	}
 	r := s.answer
+	if s.endsWithAttempt() {
+		s.endEarlier(s.attached.ContainersFromPreviousAttempts)
+		s.attached.ContainersFromPreviousAttempts = nil
+	}
 	if a := s.attached; len(a.ContainersFromPreviousAttempts)+len(a.NmTokens) > 0 {
 		r = r.CloneVT()
 		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, a.ContainersFromPreviousAttempts...)

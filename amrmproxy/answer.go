@@ -80,11 +80,33 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		}
 		if m.inherited { // else this very AM was told of them when they were granted
 			m.inherited = false
+			if s.phase == phaseRunning && s.endsWithAttempt() {
+				s.endEarlier(r.GetContainersFromPreviousAttempts())
+				r.ContainersFromPreviousAttempts = nil
+			}
 			into.ContainersFromPreviousAttempts = append(
 				into.ContainersFromPreviousAttempts,
 				r.GetContainersFromPreviousAttempts()...)
 		}
 		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
+	}
+}
+
+// endsWithAttempt reports whether the application's containers end with their attempt, as
+// its home has said when this one registered. Hadoop's do not say: then they are kept, as
+// by Hadoop's own proxy.
+func (s *Session) endsWithAttempt() bool {
+	a := s.record.Answer
+	return a != nil && yarnpb.NumberIn(a.ProtoReflect().GetUnknown(), yarnpb.FieldEnds) != 0
+}
+
+// endEarlier ends containers of an earlier attempt in UAMs, as home has ended its own.
+func (s *Session) endEarlier(list []*yarnpb.ContainerProto) {
+	for _, c := range list {
+		if o := s.held.live[containerID(c.GetId())]; o != nil && !o.surplus && !o.released {
+			o.surplus = true
+			o.by.release, o.by.news = append(o.by.release, o.id), true
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	am allocate id=0 ask=1:*:10 ask=1:h1:4 release=sc-b/1 black=h9 update=sc-a/1 sched=3 url=x
 //	am late id=1                       an allocate whose number is of a proxy before
 //	rm sc-a registered [kept=1,2] | grant=1:h1:5,1:h1:6 | done=5 limit=8 nodes=3 token priority=4
+//	rm sc-a registered [ends] [kept=1,2]   ends: containers end with their attempt
 //	rm sc-a finished=true | err=notregistered
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | numbered sc-b 5|err | dropped sc-b [err]
 //	saved | savefailed stale
@@ -526,6 +527,8 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 				Queue:             proto.String("root.a"),
 				MaximumCapability: gigabytes(8),
 			}
+		case "ends":
+			yarnpb.Encoded(e.Register, yarnpb.AppendNumber(nil, yarnpb.FieldEnds, 1))
 		case "kept":
 			for n := range strings.SplitSeq(v, ",") {
 				e.Register.ContainersFromPreviousAttempts = append(

@@ -27,6 +27,7 @@ const (
 	FieldLifetime    protowire.Number = 15012
 	FieldTag         protowire.Number = 15013
 	FieldParts       protowire.Number = 15014
+	FieldEnds        protowire.Number = 15015
 	FieldTraceparent protowire.Number = 15020
 )
 
@@ -64,6 +65,8 @@ var Extensions = []Extension{
 	{FieldTag, "GetApplicationsRequestProto", "the tag of the list that a router has, empty if it has none"},
 	{FieldParts, "GetApplicationsRequestProto", "1: give the unmanaged AMs of proxies that run, or whose logs are not gathered, whatever the filter, for the router to join"},
 	{FieldTag, "GetApplicationsResponseProto", "the list's tag; it stands alone where the router has that list"},
+	{FieldEnds, "RegisterApplicationMasterResponseProto",
+		"1: the application's containers end with their attempt, for the proxy to end those of its UAMs"},
 	{FieldTraceparent, "ApplicationSubmissionContextProto",
 		"the span under which the application was taken, as W3C writes it; kept in the journal"},
 	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},

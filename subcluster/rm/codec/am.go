@@ -44,6 +44,9 @@ func RegisterAMResponse(
 	if !r.MemoryOnly {
 		out.SchedulerResourceTypes = append(out.SchedulerResourceTypes, pb.SchedulerResourceTypes_CPU)
 	}
+	if !ContextOf(r.App.Context).GetKeepContainersAcrossApplicationAttempts() {
+		pb.Encoded(out, pb.AppendNumber(nil, pb.FieldEnds, 1))
+	}
 	for i := range r.Previous {
 		out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, t.granted(&r.Previous[i]))
 	}

@@ -397,3 +397,15 @@ func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
 		t.Errorf("of a queue without limits it tells %+v", other)
 	}
 }
+
+// A proxy hears whether an application's containers end with their attempt.
+func TestAnAMThatRegistersIsToldWhetherItsContainersEndWithIt(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		app := rm.AppView{Context: &pb.ApplicationSubmissionContextProto{KeepContainersAcrossApplicationAttempts: &keep}}
+		answer := RegisterAMResponse(&RegisteredAM{App: app}, creel.AttemptID{}, nil, nil)
+		ends := pb.NumberIn(answer.ProtoReflect().GetUnknown(), pb.FieldEnds) == 1
+		if ends == keep {
+			t.Errorf("containers are kept: %v, and the AM is told that they end: %v", keep, ends)
+		}
+	}
+}
