@@ -18,6 +18,7 @@ var (
 	ErrAttemptNotFound     = errors.New("application attempt not found")
 	ErrContainerNotFound   = errors.New("container not found")
 	ErrNodeNotFound        = errors.New("node not found")
+	ErrSubclusterNotFound  = errors.New("subcluster not found")
 	ErrQueueNotFound       = errors.New("queue not found")
 	ErrNotPermitted        = errors.New("not permitted")
 	ErrInvalidRequest      = errors.New("invalid request")

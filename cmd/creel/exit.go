@@ -52,6 +52,7 @@ func exitCode(err error) int {
 		errors.Is(err, creel.ErrAttemptNotFound),
 		errors.Is(err, creel.ErrContainerNotFound),
 		errors.Is(err, creel.ErrNodeNotFound),
+		errors.Is(err, creel.ErrSubclusterNotFound),
 		errors.Is(err, creel.ErrQueueNotFound):
 		return exitNotFound
 	case errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):

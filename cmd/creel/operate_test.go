@@ -129,6 +129,14 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 // What is not there is said without a Java name, whichever verb asks, and exits with 3.
 func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 	fed := smallWith(t, nil)
+	router := typed{t, "http://" + fed.Routers[0].Address("web")}
+	for _, verb := range []string{
+		"subcluster show nosuch", "subcluster drain nosuch", "subcluster drain nosuch --mode move --dry-run",
+		"subcluster undrain nosuch", "subcluster deregister nosuch", "subcluster remove nosuch",
+		"queue mend --subcluster nosuch", "admin scheduler-conf --subcluster nosuch",
+	} {
+		router.shows(exitNotFound, verb+" --user root", "nosuch")
+	}
 	for what, server := range map[string]string{
 		"a router": "http://" + fed.Routers[0].Address("web"), "a ResourceManager": "http://" + fed.RMs[0].Address("web"),
 	} {

@@ -105,12 +105,18 @@ func (o *Operator) Drain(ctx context.Context, user string, id creel.SubclusterID
 			Try:  "leave out line breaks",
 		}
 	}
+	if err := o.registered(ctx, id); err != nil {
+		return err
+	}
 	return o.conf.Store.Drain(ctx, id, drainLine(mode, user, reason))
 }
 
 // Undrain gives a member new work again.
 func (o *Operator) Undrain(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "end the drain of "+string(id)); err != nil {
+		return err
+	}
+	if err := o.registered(ctx, id); err != nil {
 		return err
 	}
 	return o.conf.Store.Drain(ctx, id, "")
@@ -121,6 +127,9 @@ func (o *Operator) Undrain(ctx context.Context, user string, id creel.Subcluster
 // (creel.ErrConflict): it would register again with the next.
 func (o *Operator) Deregister(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "deregister "+string(id)); err != nil {
+		return err
+	}
+	if err := o.registered(ctx, id); err != nil {
 		return err
 	}
 	m, ok := o.conf.View().Member(id)
@@ -163,6 +172,9 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 	if err := o.allow(user, "remove "+string(id)); err != nil {
 		return err
 	}
+	if err := o.registered(ctx, id); err != nil {
+		return err
+	}
 	if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
 		return err
 	}
@@ -172,9 +184,26 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 	return epochs.Forget(ctx, o.conf.Store, id)
 }
 
+// registered refuses a member of which the store has no record, with creel.ErrSubclusterNotFound.
+func (o *Operator) registered(ctx context.Context, id creel.SubclusterID) error {
+	if err := subcluster.ValidID(id); err != nil {
+		return err
+	}
+	records, err := o.conf.Store.Records(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range records.Members {
+		if records.Members[i].ID == id {
+			return nil
+		}
+	}
+	return noMember(id)
+}
+
 func noMember(id creel.SubclusterID) error {
 	return &creel.Error{
-		Kind: creel.ErrInvalidRequest,
+		Kind: creel.ErrSubclusterNotFound,
 		What: fmt.Sprintf("there is no subcluster %.80q", string(id)),
 		Try:  "see `creel subcluster list`",
 	}

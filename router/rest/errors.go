@@ -50,6 +50,7 @@ var exceptions = []exception{
 		"org.apache.hadoop.yarn.webapp.NotFoundException",
 		"java.lang.Exception: ",
 	},
+	{creel.ErrSubclusterNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", ""},
 	{remote.ErrNotInRelease, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", ""},
 	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},

@@ -431,7 +431,7 @@ func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 	}
 	if _, known := h.server.View().Member(creel.SubclusterID(id)); !known {
 		fail(w, r, &creel.Error{
-			Kind: creel.ErrInvalidRequest,
+			Kind: creel.ErrSubclusterNotFound,
 			What: "there is no subcluster " + strconv.Quote(id),
 			Try:  "see `creel subcluster list`",
 		})

@@ -65,7 +65,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		{"PUT", "/apps/" + id + "/state", "text/plain", `{"state":"KILLED"}`, 415, "NotSupportedException"},
 		{"PUT", "/apps/" + id + "/state", "application/json;charset=UTF-8", `{"state":"RUN"}`, 400, "Only 'KILLED'"},
 		{"PUT", "/scheduler-conf", "application/json", "{}", 400, "subClusterId"},
-		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>gone</subClusterId></sched-conf>", 400, "gone"},
+		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>gone</subClusterId></sched-conf>", 404, "gone"},
 		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>sc-b</subClusterId></sched-conf>", 400, "mutable"},
 		{"POST", "/delegation-token", "application/json", `{}`, 400, "renewer"},
 		{"DELETE", "/delegation-token", "", "", 400, "Hadoop-YARN-RM-Delegation-Token is missing"},

@@ -36,6 +36,7 @@ var problemStatus = []struct {
 	{creel.ErrStale, http.StatusConflict, "conflict"},
 	{creel.ErrNotRegistered, http.StatusConflict, "conflict"},
 	{creel.ErrQueueNotFound, http.StatusNotFound, "not found"},
+	{creel.ErrSubclusterNotFound, http.StatusNotFound, "not found"},
 	{creel.ErrApplicationNotFound, http.StatusNotFound, "not found"},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "invalid request"},
 }
@@ -72,8 +73,20 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
+// pathParam returns a parameter of the path as the caller means it; as it came, if it cannot be unescaped.
+func pathParam(r *http.Request, name string) string {
+	text := chi.URLParam(r, name)
+	if r.URL.RawPath == "" { // the router was given the unescaped path
+		return text
+	}
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
 func memberParam(r *http.Request) creel.SubclusterID {
-	return creel.SubclusterID(chi.URLParam(r, "id"))
+	return creel.SubclusterID(pathParam(r, "id"))
 }
 
 // drain stops new work for a member: PUT of a DrainOrder.
@@ -226,14 +239,11 @@ type PolicyOrder struct {
 
 // queueParam is the queue of a path; "*" is what holds for queues without another.
 func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
-	text, err := url.PathUnescape(chi.URLParam(r, "queue"))
-	if err == nil && text == "*" {
+	text := pathParam(r, "queue")
+	if text == "*" {
 		return "*", true
 	}
-	var q creel.QueuePath
-	if err == nil {
-		q, err = creel.ParseQueuePath(text)
-	}
+	q, err := creel.ParseQueuePath(text)
 	if err != nil || !q.IsFull() {
 		problem(w, http.StatusBadRequest, "invalid queue", "policies are written for whole paths, such as root.prod, or *")
 		return "", false

@@ -30,7 +30,7 @@ func TestAnAdministratorDrainsAMember(t *testing.T) {
 	if r := call(t, web, "PUT", path+asRoot, `{"mode":"leap"}`); r.status != 400 {
 		t.Errorf("a mode that there is not: %d %s", r.status, r.body)
 	}
-	if r := call(t, web, "PUT", "/api/v1/subclusters/nope/drain"+asRoot, order); r.status != 400 {
+	if r := call(t, web, "PUT", "/api/v1/subclusters/nope/drain"+asRoot, order); r.status != 404 {
 		t.Errorf("a member that is not there: %d %s", r.status, r.body)
 	}
 	if r := call(t, web, "PUT", path+asRoot, order); r.status != 200 {
@@ -152,10 +152,22 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 		status             int
 		words              string
 	}{
+		{"DELETE", "/subclusters/nosuch", "", 404, `there is no subcluster "nosuch"`},
+		{"DELETE", "/subclusters/a%20b%2Fc", "", 400, `invalid subcluster id "a b/c"`},
+		{"DELETE", "/subclusters/nosuch/drain", "", 404, `there is no subcluster "nosuch"`},
+		{"PUT", "/subclusters/nosuch/drain", `{}`, 404, `there is no subcluster "nosuch"`},
+		{"POST", "/subclusters/nosuch/deregister", `{}`, 404, `there is no subcluster "nosuch"`},
+		{"POST", "/subclusters/%25zz/deregister", `{}`, 400, `invalid subcluster id "%zz"`},
+		{"GET", "/moves?drain=nosuch", "", 404, `there is no subcluster "nosuch"`},
+		{"POST", "/queues/mends", `{"members":["nosuch"]}`, 404, `there is no subcluster "nosuch"`},
 		{"POST", "/queues/mends", `{"undo":-3}`, 400, "no mend of version -3"},
 		{"POST", "/queues/mends", `{"undo":9223372036854775807}`, 400, "no mend of version 9223372036854775807"},
 	} {
-		r := call(t, web, c.method, "/api/v1"+c.path+asRoot, c.body)
+		who := asRoot
+		if strings.Contains(c.path, "?") {
+			who = "&" + asRoot[1:]
+		}
+		r := call(t, web, c.method, "/api/v1"+c.path+who, c.body)
 		detail, _ := at(t, r.body, "detail").(string)
 		if r.status != c.status || !strings.Contains(detail, c.words) || strings.Contains(detail, "Go ") ||
 			strings.Contains(detail, "json:") || strings.Contains(detail, "strconv") {

@@ -92,7 +92,7 @@ func (h *AdminHandler) asked(
 		parts = slices.DeleteFunc(parts, func(p router.Part[[]byte]) bool { return string(p.Member) != only })
 		if len(parts) == 0 {
 			return nil, &creel.Error{
-				Kind: creel.ErrInvalidRequest,
+				Kind: creel.ErrSubclusterNotFound,
 				What: fmt.Sprintf("%s: there is no subcluster %q", method, only),
 				Try:  "see `creel subcluster list`",
 			}
