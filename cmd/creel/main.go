@@ -71,8 +71,10 @@ Start with: creel demo`,
 		SilenceErrors: true,
 		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		PersistentPreRunE: checkTimes,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: "try", Title: "See it run:"},
 		&cobra.Group{ID: "daemon", Title: "Daemons:"},

@@ -153,3 +153,18 @@ func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 		}
 	}
 }
+
+// A time below zero is a mistake of the command line, whatever it is the time of.
+func TestTimesBelowZeroAreRefused(t *testing.T) {
+	s := typed{t, "http://127.0.0.1:1"} // nobody is asked
+	for _, command := range []string{
+		"subcluster drain east --mode finish --timeout -5s", "app wait application_1_0001 --timeout -1s",
+		"app list --since -2h", "run --timeout -1m -- true", "app list --request-timeout -1s",
+	} {
+		s.shows(exitUsage, command, "is below 0")
+	}
+	s.shows(exitUsage, "app list --request-timeout 0s", "--request-timeout", "above 0")
+	if out := s.run(exitUsage, "app", "list", "--since", "soon"); strings.Contains(out, "time:") {
+		t.Errorf("what is no time: %s", out)
+	}
+}
