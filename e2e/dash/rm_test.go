@@ -7,16 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // The ResourceManager's own pages, where YARN's tools link to, show what its REST tells;
 // they live as the router's do, and nothing on them is out of reach for who uses a
 // keyboard or a screen reader. Through the router the same links land on its own pages.
 func TestTheResourceManagersPages(t *testing.T) {
-	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
+	f := routertest.Start(t, routertest.Options{
+		Members: 2, Routers: 1, Settings: []string{"yarn.log-aggregation-enable=true"},
+	})
 	waits, runs := submit(t, f, "bob", "waits"), submit(t, f, "alice", "runs")
 	run(t, f, runs, 4)
 	home, err := f.Store.Home(t.Context(), runs)
@@ -97,6 +101,28 @@ func TestTheResourceManagersPages(t *testing.T) {
 	if got := b.rows("#containers"); len(got) != 4 {
 		t.Errorf("containers: %q", got)
 	}
+	if got := b.text("#logs"); got != "NOT_START" {
+		t.Errorf("before a node gathers its logs: %s", got)
+	}
+	// A node says that it failed, and is on the page, where Hadoop's links to its logs land, too.
+	if err := f.Member(home).D.Turn(t.Context(), func(m *rm.Machine, now time.Time) {
+		_, _ = m.RegisterNode(now, &rm.RegisterNode{
+			ID: creel.NodeID{Host: "full", Port: 1}, Resource: creel.NewResource(4096, 4),
+			Applications: []creel.ApplicationID{runs},
+			Logs:         []rm.LogReport{{App: runs, Status: creel.LogRunningWithFailure, Message: "no room on the disk"}},
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(base + "/cluster/logaggregationstatus/" + runs.String())
+	if at := b.eval("location.pathname"); at != "/cluster/app/"+runs.String() {
+		t.Errorf("Hadoop's link to its logs leads to %s", at)
+	}
+	b.open(base + "/cluster/app/" + runs.String() + "?user.name=alice")
+	if got := b.rows("#node-logs"); b.text("#logs") != "RUNNING_WITH_FAILURE" || len(got) != 1 || got[0][0] != "full:1" ||
+		got[0][2] != "no room on the disk" {
+		t.Errorf("%s, of nodes %q", b.text("#logs"), got)
+	}
 	b.axe("an application of the ResourceManager")
 
 	// Hadoop's links to an attempt land on it, and so do all of them through the router.
@@ -130,7 +156,7 @@ func TestTheResourceManagersPages(t *testing.T) {
 		}
 	}](t, web, "/ws/v1/cluster/nodes").Nodes.Node
 	rows := b.rows("#nodes")
-	if len(rows) != len(nodes) || len(nodes) != 2 {
+	if len(rows) != len(nodes) || len(nodes) != 2+1 { // two are simulated, one is the test's
 		t.Errorf("%d rows of nodes, the REST has %d", len(rows), len(nodes))
 	}
 	for _, n := range nodes {

@@ -50,6 +50,9 @@ func New(api http.Handler) *pages.Site {
 			"/cluster/appattempt/{id}": func(c *pages.Call) string {
 				return "/cluster/app/" + pages.AppOfAttempt(c.Param("id"))
 			},
+			"/cluster/logaggregationstatus/{id}": func(c *pages.Call) string {
+				return "/cluster/app/" + url.PathEscape(c.Param("id"))
+			},
 		},
 	})
 }
@@ -222,6 +225,7 @@ type app struct {
 	Wait     *subcluster.Wait
 	Headline string
 	Note     string // why it is not told what the application waits for
+	Logs     rest.LogsDoc
 }
 
 // PageTitle is its id.
@@ -241,6 +245,9 @@ func loadApp(c *pages.Call) (any, error) {
 		a.Note = err.Error()
 	}
 	a.Wait = why.Wait
+	if err := c.Get("/api/v1/apps/"+url.PathEscape(a.ID)+"/logs", &a.Logs); err != nil && a.Note == "" {
+		a.Note = err.Error()
+	}
 	r := &a.Report
 	switch {
 	case a.Ended:

@@ -128,6 +128,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/api/v1/nodes", h.kept(h.nodeLines))
 	r.With(h.identify).Get("/api/v1/apps/changes", h.appChanges)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
+	r.With(h.identify).Get("/api/v1/apps/{appid}/logs", h.logs)
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
 	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)

@@ -125,4 +125,13 @@ func TestAnApplicationSaysHowFarItsLogsAre(t *testing.T) {
 	says(creel.LogFailed)
 	n.report(app, creel.LogSucceeded, "")
 	says(creel.LogFailed)
+	// What nodes said is beside it, for who may view the application.
+	doc := c.call("GET", "/api/v1/apps/"+text+"/logs"+as, "")
+	const want = `"status":"FAILED","nodes":[{"node":"log-node:9","status":"FAILED","failures":["no room on the disk"]}],"count":1}`
+	if doc.status != 200 || !strings.HasSuffix(doc.body, want) {
+		t.Errorf("%d %s", doc.status, doc.body)
+	}
+	if none := c.call("GET", "/api/v1/apps/application_1_0001/logs"+as, ""); none.status != 404 {
+		t.Errorf("of no application: %d %s", none.status, none.body)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -20,6 +22,7 @@ import (
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		mutable(cfg)
+		cfg.Machine.LogAggregation = true
 		cfg.Machine.Queues.Preemption = queues.Preemption{On: true, PerRound: 1}
 	})
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(c.call("GET", "/api/v1/openapi.json", "").body))
@@ -55,6 +58,12 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	c.until("one has its AM, the other waits", func() bool {
 		return strings.Contains(c.call("GET", "/api/v1/apps/"+waits+"/why", "").body, `"wait"`)
 	})
+	id, err := creel.ParseApplicationID(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := pb.FromApplicationID(id)
+	c.logNode("log-of-a", app).report(app, creel.LogRunningWithFailure, "no room on the disk")
 	c.try("PUT", base+"/scheduler-conf?user.name=root", update("root.default", "maximum-applications", "7"), 200, "")
 	for _, path := range []struct{ path, schema, says string }{
 		{"/api/v1/apps", "Apps", runs},
@@ -63,6 +72,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		{"/api/v1/nodes?state=RUNNING", "Nodes", "RUNNING"},
 		{"/api/v1/apps/" + runs + "/why?user.name=alice", "AppWait", "alice"},
 		{"/api/v1/apps/" + waits + "/why?user.name=alice", "AppWait", "unlocks_when"},
+		{"/api/v1/apps/" + runs + "/logs?user.name=alice", "LogsDoc", "log-of-"},
 		{"/api/v1/queues/root.other/preempt?user.name=root", "Preemption", "victims"},
 		{"/api/v1/scheduler-conf/changes?user.name=root", "Changes", "maximum-applications"},
 		{"/api/v1/apps/application_1_0001/why", "RemoteException", "application_1_0001"},

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// LogsDoc is how far nodes are with the logs of an application.
+type LogsDoc struct {
+	Application string `json:"application"`
+	Status      string `json:"status"` // of all nodes together, by YARN's names
+	// Nodes are those that wait, gather, failed or were late, at most so many as a page of a list has; once all is
+	// over, those that succeeded are forgotten.
+	Nodes []NodeLogs `json:"nodes"`
+	Count int        `json:"count"` // of all such nodes
+}
+
+// NodeLogs is one node, with the last things that it said.
+type NodeLogs struct {
+	Node     string   `json:"node"`
+	Status   string   `json:"status"`
+	Messages []string `json:"messages,omitempty"`
+	Failures []string `json:"failures,omitempty"`
+}
+
+// logs serves how far nodes are with an application's logs, to who may view it.
+func (h *Handler) logs(w http.ResponseWriter, r *http.Request) {
+	id, err := appOf(r)
+	doc := LogsDoc{Application: id.String(), Nodes: []NodeLogs{}}
+	if err == nil {
+		err = h.ask(r, func(m *rm.Machine, _ time.Time) error {
+			a, ok := m.App(id)
+			if !ok {
+				return noApp(id)
+			}
+			if err := h.inside(m, r, &a); err != nil {
+				return err
+			}
+			list := m.NodeLogs(id)
+			doc.Status, doc.Count = a.Logs.String(), len(list)
+			for _, n := range list[:min(len(list), maxLines)] {
+				doc.Nodes = append(doc.Nodes, NodeLogs{n.Node.String(), n.Status.String(), n.Messages, n.Failures})
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	send(w, r, http.StatusOK, b)
+}
