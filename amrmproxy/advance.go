@@ -230,6 +230,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 			Stuck:  m == from && why == stuck || slices.Contains(g.left, m),
 
 			Unproven: m.unproven(s.now, &s.cfg),
+			Delivers: !m.grants.IsZero() && s.now.Sub(m.grants) < s.cfg.StuckAfter,
 		}
 		if m.limit != nil {
 			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly

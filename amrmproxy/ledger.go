@@ -448,7 +448,7 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 	c := star.cell(m)
 	before := c.share
 	c.lower()
-	c.since, m.wanted = now, time.Time{}
+	c.since, m.grants, m.wanted = now, now, time.Time{}
 	if i := slices.Index(g.left, m); i >= 0 {
 		g.left = slices.Delete(g.left, i, i+1)
 	}

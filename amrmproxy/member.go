@@ -86,6 +86,7 @@ type member struct {
 	tries    int
 
 	live   int       // containers it granted that have not ended
+	grants time.Time // when it granted the last; zero: none so far
 	wanted time.Time // when a UAM was wanted that has granted nothing so far; zero: none, or it has
 	worked time.Time // when it last did something for the AM
 	used   bool      // the AM may have run a container there
@@ -134,7 +135,11 @@ func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < membe
 // unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given
 // back meanwhile, where it can be, and does not keep others from having their turn for good where it cannot.
 func (m *member) unproven(now time.Time, c *Config) bool {
-	return !m.wanted.IsZero() && now.Sub(m.wanted) < 2*c.IdleAfter
+	lately := 2 * c.IdleAfter
+	if !m.inUse() {
+		lately *= 5 // it has its turn again after the others
+	}
+	return !m.wanted.IsZero() && now.Sub(m.wanted) < lately
 }
 
 // shut reports whether the member gets nothing new at this moment.

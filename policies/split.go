@@ -57,6 +57,7 @@ type Reach struct {
 	UAM    bool // a UAM is already registered there
 	// Unproven: a UAM that is there, or was lately, has granted nothing since it was wanted.
 	Unproven bool
+	Delivers bool // it has granted the application something lately
 	Closed   bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
 	Stuck    bool // the group has waited there too long: it is no longer worth its places
 	// Headroom is the limit of the member's last answer to this application;

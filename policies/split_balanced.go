@@ -20,7 +20,7 @@ import (
 //  1. What is wanted on a host or rack is asked where that is.
 //  2. Home is asked for what fits there now.
 //  3. What is over goes to members in which the application already has a UAM,
-//     those with most room first.
+//     those first that have granted something lately, of these those with most room.
 //  4. What is over still goes to new members, as few as hold it (span).
 //  5. What fits nowhere waits, at home and where the application is by then.
 //
@@ -379,8 +379,8 @@ func btoi(b bool) int {
 }
 
 // inside are the open members other than home that cost nothing new, since the
-// application has a UAM there or has just been given to them: those with most
-// room first.
+// application has a UAM there or has just been given to them: those first that have granted
+// it something lately, and of these those with most room.
 func (d *splitDecision) inside() []int {
 	var in []int
 	for _, i := range d.open {
@@ -388,7 +388,10 @@ func (d *splitDecision) inside() []int {
 			in = append(in, i)
 		}
 	}
-	slices.SortStableFunc(in, func(x, y int) int { return cmp.Compare(d.rooms[y], d.rooms[x]) })
+	slices.SortStableFunc(in, func(x, y int) int {
+		return cmp.Or(
+			cmp.Compare(btoi(d.reach[y].Delivers), btoi(d.reach[x].Delivers)), cmp.Compare(d.rooms[y], d.rooms[x]))
+	})
 	return in
 }
 
@@ -406,10 +409,14 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 			stopped = true
 			break
 		}
-		largest := d.rooms[slices.MaxFunc(left, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
+		pool := left // one that had a UAM in vain lately has its turn after the others
+		if others := slices.DeleteFunc(slices.Clone(left), func(i int) bool { return d.reach[i].Unproven }); len(others) > 0 {
+			pool = others
+		}
+		largest := d.rooms[slices.MaxFunc(pool, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
 		few := (n + largest - 1) / largest
 		var enough []int
-		for _, i := range left {
+		for _, i := range pool {
 			if d.rooms[i]*few >= n {
 				enough = append(enough, i)
 			}

@@ -408,7 +408,14 @@ func (d *splitDecision) room(i int) int64 {
 		free = counting(d.view, m, label, free)
 	}
 	n := Fitting(free, d.group.Size, d.memoryOnly(i))
-	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.localAt(i))
+	lately := ""
+	switch {
+	case r.Delivers:
+		lately = ", granted some lately"
+	case r.Unproven:
+		lately = ", granted nothing so far"
+	}
+	d.reasons[i].Numbers = words("room for %d, %d pending, %d local%s", n, r.Pending, d.localAt(i), lately)
 	return max(0, n-r.Pending)
 }
 

@@ -337,6 +337,36 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	})
 }
 
+// What a member has delivered lately tells more than what it says it has room for.
+func TestWhatIsOverGoesToMembersThatDeliver(t *testing.T) {
+	v := view(member("sc-a", 0), member("sc-b", 50_000), member("sc-c", 50_000), member("sc-d", 50_000))
+	uam := func(id creel.SubclusterID, room int64, delivers bool) Reach {
+		return Reach{Member: id, UAM: true, Known: true, Headroom: gigs(room), Delivers: delivers}
+	}
+	for _, c := range []struct {
+		story  string
+		others []Reach
+		want   string
+	}{
+		{"the one that delivers, though another says that it has more room", []Reach{uam("sc-b", 40, false), uam("sc-c", 20, true), {Member: "sc-d"}}, "sc-c 10"},
+		{"of two that deliver the one with more room", []Reach{uam("sc-b", 40, true), uam("sc-c", 20, true), {Member: "sc-d"}}, "sc-b 10"},
+		{"what is more goes to the others", []Reach{uam("sc-b", 40, false), uam("sc-c", 4, true), {Member: "sc-d"}}, "sc-b 6, sc-c 4"},
+		{"a new one in which a UAM was in vain comes last", []Reach{{Member: "sc-b", Unproven: true}, {Member: "sc-c", Unproven: true}, {Member: "sc-d"}}, "sc-d 10"},
+		{"where all were, it has its turn", []Reach{{Member: "sc-b", Unproven: true}, uam("sc-c", 0, false), uam("sc-d", 0, false)}, "sc-b 10"},
+	} {
+		for seed := range uint64(9) {
+			reach := append([]Reach{{Member: "sc-a", Home: true, Known: true}}, c.others...)
+			plan, err := Default().Split(v, "root.a", Group{Count: 10, Size: gig}, reach, seeded(seed))
+			if err != nil || show(plan.Shares) != c.want {
+				t.Fatalf("%s: %s, %v, want %s\n%s", c.story, show(plan.Shares), err, c.want, plan.Reason)
+			}
+			if why := plan.Reason.String(); !strings.Contains(why, "granted some lately") && !strings.Contains(why, "granted nothing so far") {
+				t.Fatalf("%s: the reason does not say so\n%s", c.story, why)
+			}
+		}
+	}
+}
+
 // Applications that decide on the same view, of a hundred members alike, each take as few as hold what is over, and not
 // the same few.
 func TestApplicationsThatSpanOnOneViewTakeDifferentMembers(t *testing.T) {
