@@ -169,7 +169,8 @@ func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
 func (l *Loop[T]) leave(r *Record) {
 	if l.told[r.Application] != r.version {
 		l.told[r.Application] = r.version
-		l.cfg.Log.Warn("a move is left to routers of another version", "application", r.Application.String(), "why", r.Why)
+		l.cfg.Log.Warn("a move is left to routers of another version",
+			"application", r.Application.String(), "why", r.Why)
 	}
 }
 

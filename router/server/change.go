@@ -77,10 +77,11 @@ func Change[T any](
 		})
 		s.counts.Killed.Add(1)
 	} else if kept == nil && s.conf.Intents != nil {
-		s.elsewhere(ctx, i, home.ID, earlier, func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
+		part := func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
 			_, err := call(ctx, m, app)
 			return err
-		})
+		}
+		s.elsewhere(ctx, i, home.ID, earlier, part)
 	}
 	return answer, kept, nil
 }

@@ -24,8 +24,8 @@ type Config struct {
 	View func() *subcluster.View // nil at first
 	// Do asks a member to do what a user wants, in the user's name, and reports
 	// whether it is done there. creel.ErrUnavailable: the member did not answer;
-	// creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its disk is full; ErrUnknownVerb: this version cannot ask it; any
-	// other error is its refusal, creel.ErrContainerNotFound one that may be too early.
+	// creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its disk is full; ErrUnknownVerb: this version
+	// cannot ask it; any other error is its refusal, creel.ErrContainerNotFound one that may be too early.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
 	// Moving reports whether an application is on its way to another home, which does not
 	// know it yet; nil: none is.
@@ -133,7 +133,8 @@ func (l *Loop) carryOut(
 	if view.Removed(at) {
 		now := i
 		now.Doubted, now.Refused = "", fmt.Sprintf("subcluster %s was removed from the federation", at)
-		l.cfg.Log.Warn("a recorded intent is refused: its subcluster was removed", append(attrs, "subcluster", string(at))...)
+		l.cfg.Log.Warn("a recorded intent is refused: its subcluster was removed",
+			append(attrs, "subcluster", string(at))...)
 		l.hear(ctx, d, i, now)
 		return nil
 	}

@@ -169,7 +169,8 @@ func documentBound(t *testing.T, d Deployment) {
 	b := wrote(s.PutDocument(ctx, bounded("b", 0, "one")))
 	_, err := s.PutDocument(ctx, bounded("c", 0, "one"))
 	refused(t, err, creel.ErrBusy)
-	same(t, "one that is there, written again", string(wrote(s.PutDocument(ctx, bounded("b", b.Version, "two"))).Data), "two")
+	b = wrote(s.PutDocument(ctx, bounded("b", b.Version, "two")))
+	same(t, "one that is there, written again", string(b.Data), "two")
 	unbounded := wrote(s.PutDocument(ctx, document("intents", "d", 0, "one")))
 	wrote(s.PutDocument(ctx, document("intents", "a", a.Version, ""))) // its history is kept
 	_, err = s.PutDocument(ctx, bounded("c", 0, "one"))

@@ -1029,6 +1029,27 @@ var table = []mutation{
 		caughtBy: "statestore/intents TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits",
 	},
 	{
+		name:     "what was said before a newer word that is carried out is carried out after it",
+		file:     "statestore/intents/intents.go",
+		old:      "of.Verb == i.Verb && of.Refused == \"\" {",
+		wrong:    "of.Verb == i.Verb && of.Refused == \"\" && !MUTANT {",
+		caughtBy: "statestore/intents TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes",
+	},
+	{
+		name:     "a round carries out what is on record no more",
+		file:     "statestore/intents/loop.go",
+		old:      "err != nil || now.Version != d.Version {",
+		wrong:    "err != nil || !MUTANT && now.Version != d.Version {",
+		caughtBy: "statestore/intents TestWhatIsOnRecordNoMoreIsNotCarriedOut",
+	},
+	{
+		name:     "moves of members that are gone take of the budget",
+		file:     "policies/rebalancer/moves.go",
+		old:      "		if p.Under && alive(in.View, p.From) ||",
+		wrong:    "		if p.Under && (MUTANT || alive(in.View, p.From)) ||",
+		caughtBy: "policies/rebalancer TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs",
+	},
+	{
 		name:     "what users want is carried out at homes alone",
 		file:     "statestore/intents/loop.go",
 		old:      "	if err != nil || len(records) == 0 {",
