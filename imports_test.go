@@ -36,7 +36,7 @@ var rules = map[string]rule{
 	"subcluster":              {pure: true, imports: []string{"."}},
 	"subcluster/rm/queues":    {pure: true, imports: []string{"."}},
 	"subcluster/rm/queueconf": {pure: true, imports: []string{".", "subcluster/rm/queues", "subcluster/rm/placement"}},
-	"subcluster/rm/placement": {pure: true, imports: []string{".", "subcluster/rm/queues"}},
+	"subcluster/rm/placement": {pure: true, imports: []string{".", "subcluster/rm/queues", "internal/strictjson"}},
 	"subcluster/rm": {
 		pure: true,
 		imports: []string{
@@ -88,7 +88,7 @@ var rules = map[string]rule{
 	"internal/pagemap":              {pure: true},
 	"internal/slab":                 {pure: true},
 	"subcluster/nm":                 {pure: true, imports: []string{".", "internal/token", data}, others: protobuf},
-	"policies":                      {pure: true, imports: []string{".", "subcluster"}},
+	"policies":                      {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
 	"statestore":                    {pure: true, imports: []string{".", "subcluster"}},
 	"router":                        {pure: true, imports: []string{".", "subcluster", "policies", "internal/waits"}},
 	"amrmproxy": {
@@ -111,6 +111,7 @@ var rules = map[string]rule{
 	"internal/readable":       {},
 	"internal/seldom":         {},
 	"internal/rawjson":        {pure: true},
+	"internal/strictjson":     {pure: true},
 	"internal/hrpc":           {imports: []string{"internal/readable", "internal/seldom", "internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
@@ -119,7 +120,7 @@ var rules = map[string]rule{
 	// The federation's queues: escrow of their maxima, the plan, and who runs both.
 	"policies/rebalancer": {
 		pure:    true,
-		imports: []string{".", "subcluster", "policies/rebalancer/escrow"},
+		imports: []string{".", "subcluster", "policies/rebalancer/escrow", "internal/strictjson"},
 	},
 	// What is promised of queues, for the demo, the simulator and the leading rebalancer.
 	"policies/rebalancer/invariants": {
@@ -195,6 +196,7 @@ var rules = map[string]rule{
 			"subcluster/rm/codec",
 			"subcluster/rm/server",
 			data,
+			"internal/strictjson",
 			"internal/token",
 			"internal/query",
 			"internal/allow",
@@ -259,7 +261,7 @@ var rules = map[string]rule{
 	"router/rest": {
 		imports: []string{
 			".", "statestore/intents", "internal/allow", "internal/audit", "internal/servlets", "internal/rawjson", "subcluster",
-			"subcluster/remote", "policies", "router", "router/server",
+			"internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
 	},

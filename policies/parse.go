@@ -3,17 +3,16 @@
 package policies
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -62,7 +61,7 @@ func Parse(doc []byte) (Policy, error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &keys); err != nil {
 		return Policy{}, bad(
-			"it is no JSON object: "+err.Error(),
+			"it is no JSON object: "+strictjson.Worded(err).Error(),
 			`try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`,
 		)
 	}
@@ -79,7 +78,7 @@ func Parse(doc []byte) (Policy, error) {
 		}
 	}
 	var d document
-	if err := strict(doc, &d); err != nil {
+	if err := strictjson.Unmarshal(doc, &d); err != nil {
 		return Policy{}, bad(
 			err.Error(),
 			`a document has "home" and "split", each with "policy", "weights", "headroomAlpha", "twinAt"`,
@@ -98,18 +97,6 @@ func Parse(doc []byte) (Policy, error) {
 		}
 	}
 	return p, nil
-}
-
-func strict(doc []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(doc))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("there is more after the object")
-	}
-	return nil
 }
 
 func bad(why, try string) error {
@@ -208,7 +195,7 @@ func checkWeights(w map[creel.SubclusterID]float64) (Weights, error) {
 // parseHadoop reads what Hadoop's policy managers mean.
 func parseHadoop(doc []byte) (Policy, error) {
 	var d hadoopDocument
-	if err := strict(doc, &d); err != nil {
+	if err := strictjson.Unmarshal(doc, &d); err != nil {
 		return Policy{}, bad(err.Error(), `a Hadoop document has "type", "queue" and "params"`)
 	}
 	params := d.hadoopParams
@@ -264,7 +251,7 @@ func readParams(raw json.RawMessage, into *hadoopParams) error {
 	if raw[0] == '"' {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return bad("params: "+err.Error(), "")
+			return bad("params: "+strictjson.Worded(err).Error(), "")
 		}
 		if text = strings.TrimSpace(text); text == "" {
 			return nil
@@ -278,7 +265,7 @@ func readParams(raw json.RawMessage, into *hadoopParams) error {
 		}
 		raw = json.RawMessage(text)
 	}
-	if err := strict(raw, into); err != nil {
+	if err := strictjson.Unmarshal(raw, into); err != nil {
 		return bad("params: "+err.Error(), `they have "routerPolicyWeights", "amrmPolicyWeights" and "headroomAlpha"`)
 	}
 	return nil
@@ -291,7 +278,7 @@ func hadoopWeights(raw json.RawMessage) (Weights, error) {
 		return nil, nil
 	}
 	wrong := func(err error) (Weights, error) {
-		return nil, bad("weights: "+err.Error(), `as {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]} or {"sc-1":1.0}`)
+		return nil, bad("weights: "+strictjson.Worded(err).Error(), `as {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]} or {"sc-1":1.0}`)
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &keys); err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -313,7 +314,7 @@ func appSubmit() *cobra.Command {
 				return usage(err)
 			}
 			if err := json.Unmarshal(b, &doc); err != nil {
-				return usage(fmt.Errorf("%s is no JSON submission document: %w", file, err))
+				return usage(fmt.Errorf("%s is no JSON submission document: %w", file, strictjson.Worded(err)))
 			}
 		case len(args) == 0:
 			return usage(fmt.Errorf("give a command after --, or a document with --file"))

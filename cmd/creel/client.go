@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/spf13/cobra"
 )
 
@@ -127,7 +128,7 @@ func (f *clientFlags) call(
 	}
 	if out != nil && len(bytes.TrimSpace(b)) > 0 {
 		if err := json.Unmarshal(b, out); err != nil {
-			return resp.Header, fmt.Errorf("%s answered what is no JSON document: %w", f.server, err)
+			return resp.Header, fmt.Errorf("%s answered what cannot be read: %w", f.server, strictjson.Worded(err))
 		}
 	}
 	return resp.Header, nil

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -248,9 +248,7 @@ func (t *trial) parse(flag, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := strictjson.Unmarshal(b, into); err != nil {
 		return usage(fmt.Errorf("%s %s is not the JSON that is expected there: %w", flag, name, err))
 	}
 	return nil

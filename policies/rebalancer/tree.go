@@ -3,7 +3,6 @@
 package rebalancer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -162,9 +162,7 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		}
 	}
 	var doc treeJSON
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&doc); err != nil {
+	if err := strictjson.Unmarshal(data, &doc); err != nil {
 		return nil, refuse("%v", err)
 	}
 	t := &Tree{Version: version}

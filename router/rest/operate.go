@@ -3,8 +3,10 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"mime"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
@@ -64,13 +67,18 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 			"a change is sent with Content-Type: application/json, {} if there is nothing to say")
 		return false
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil && err != io.EOF {
-		problem(w, http.StatusBadRequest, "invalid request", "the body is not what this path takes: "+err.Error())
-		return false
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxOrder))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		err = fmt.Errorf("it is longer than %d bytes", long.Limit)
+	case err == nil && len(bytes.TrimSpace(body)) > 0:
+		err = strictjson.Unmarshal(body, into)
 	}
-	return true
+	if err != nil {
+		problem(w, http.StatusBadRequest, "invalid request", "the body is not what this path takes: "+err.Error())
+	}
+	return err == nil
 }
 
 // pathParam returns a parameter of the path as the caller means it; as it came, if it cannot be unescaped.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -82,7 +83,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 			&creel.Error{
 				Kind: creel.ErrInvalidRequest,
 				What: "the submission cannot be read",
-				Why:  err.Error(),
+				Why:  strictjson.Worded(err).Error(),
 				Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
 			},
 		)

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+
+	"github.com/creelrm/creel/internal/strictjson"
 )
 
 // maxMappingBytes bounds the file that mapping-rule-json-file names.
@@ -44,7 +45,7 @@ func ParseMappingRules(text []byte) ([]Mapping, []error) {
 			at = syntax.Offset
 		}
 		line := 1 + bytes.Count(text[:min(at, int64(len(text)))], []byte("\n"))
-		return nil, []error{fmt.Errorf("line %d of the JSON: %s", line, strings.TrimPrefix(err.Error(), "json: "))}
+		return nil, []error{fmt.Errorf("line %d of the JSON: %w", line, strictjson.Worded(err))}
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, []error{errors.New("something follows the JSON object")}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -89,7 +90,7 @@ func unreadable(err error) error {
 			) + " bytes; put files into the file system and name them as local resources",
 		)
 	}
-	return &refusal{http.StatusBadRequest, classWeb, "javax.xml.bind.UnmarshalException: " + err.Error()}
+	return &refusal{http.StatusBadRequest, classWeb, "javax.xml.bind.UnmarshalException: " + strictjson.Worded(err).Error()}
 }
 
 // The submission document, by its JSON and XML names. Numbers and flags may be
