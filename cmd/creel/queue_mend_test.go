@@ -74,7 +74,7 @@ func TestDriftIsMended(t *testing.T) {
 		"sc-b: + root.new capacity 20", "sc-b: + root.new.child capacity 100", "nothing was changed")
 	f.Until("drift is still there", drift(true))
 	has(as("alice", exitNotPermitted, "queue", "mend"), "yarn.admin.acl")
-	has(as("root", exitGeneral, "queue", "mend", "--subcluster", "nowhere", "--dry-run"), "nowhere")
+	has(as("root", exitNotFound, "queue", "mend", "--subcluster", "nowhere", "--dry-run"), "nowhere")
 	made := as("root", exitOK, "queue", "mend", "--comment", "as agreed")
 	has(made, "sc-a: + root.new capacity 20")
 	undo := regexp.MustCompile(`--undo (\d+)`).FindStringSubmatch(made)[1]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson reads JSON documents that people write. A field that is not known, and text behind the document, are mistakes
-// of theirs, and what is wrong is said in words of the document, where encoding/json has Go's types.
+// Package strictjson reads JSON documents that people write. A field that is not known, and
+// text behind the document, are mistakes of theirs, and what is wrong is said in words of the
+// document, where encoding/json has Go's types.
 package strictjson
 
 import (

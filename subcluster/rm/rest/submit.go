@@ -90,7 +90,8 @@ func unreadable(err error) error {
 			) + " bytes; put files into the file system and name them as local resources",
 		)
 	}
-	return &refusal{http.StatusBadRequest, classWeb, "javax.xml.bind.UnmarshalException: " + strictjson.Worded(err).Error()}
+	text := "javax.xml.bind.UnmarshalException: " + strictjson.Worded(err).Error()
+	return &refusal{http.StatusBadRequest, classWeb, text}
 }
 
 // The submission document, by its JSON and XML names. Numbers and flags may be
