@@ -3,6 +3,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,7 +84,8 @@ func (o *Operator) PolicyHistory(
 
 // PutPolicy writes a queue's policy in the name of a user, who is its author. A
 // document that gives weight only to members that do not exist would decide
-// nothing and is refused, unless anyMember.
+// nothing and is refused, unless anyMember. Without a document it removes the policy, and
+// a queue that has none of its own is creel.ErrQueueNotFound.
 func (o *Operator) PutPolicy(
 	ctx context.Context,
 	user string,
@@ -97,7 +99,19 @@ func (o *Operator) PutPolicy(
 	if err := CheckPolicy(ctx, o.conf.Store, w.Document, anyMember); err != nil {
 		return subcluster.Policy{}, err
 	}
+	if len(w.Document) == 0 {
+		if now, err := Current(ctx, o.conf.Store, w.Queue); err != nil || len(now.Document) == 0 {
+			return subcluster.Policy{}, cmp.Or(err, noPolicy(w.Queue))
+		}
+	}
 	return o.conf.Store.PutPolicy(ctx, w)
+}
+
+func noPolicy(q creel.QueuePath) error {
+	return &creel.Error{
+		Kind: creel.ErrQueueNotFound, What: fmt.Sprintf("%s has no policy of its own", q),
+		Try: "see `creel policy list`",
+	}
 }
 
 // Write is PutPolicy over whatever the queue's newest version is.

@@ -81,6 +81,19 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
+// given makes a document that is null an empty one, which stands for its removal. An order
+// without the field is refused: what was left out is no wish to remove.
+func given(w http.ResponseWriter, document *json.RawMessage) bool {
+	if *document == nil {
+		problem(w, http.StatusBadRequest, "invalid request", "the order's document is missing; null removes it")
+		return false
+	}
+	if string(*document) == "null" {
+		*document = nil
+	}
+	return true
+}
+
 // pathParam returns a parameter of the path as the caller means it; as it came, if it cannot be unescaped.
 func pathParam(r *http.Request, name string) string {
 	text := chi.URLParam(r, name)
@@ -313,11 +326,8 @@ func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in PolicyOrder
-	if !order(w, r, &in) {
+	if !order(w, r, &in) || !given(w, &in.Document) {
 		return
-	}
-	if string(in.Document) == "null" {
-		in.Document = nil
 	}
 	p, err := h.conf.Operator.PutPolicy(r.Context(), caller(r), statestore.PolicyWrite{
 		Queue: q, Expect: in.Expect, Document: in.Document, Comment: in.Comment,

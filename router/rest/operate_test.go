@@ -176,6 +176,10 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 		{"POST", "/policies/root.other/preview", `{"document":"x"}`, 400, "it is a text, not an object"},
 		{"PUT", "/queues", `{"document":[]}`, 400, "it is a list, not an object"},
 		{"PUT", "/queues", `{"document":{"queues":[{"queue":5}]}}`, 400, "queue has a number where a text is expected"},
+		{"PUT", "/policies/root.other", `{"expect":0}`, 400, "document is missing"},
+		{"PUT", "/policies/root.other", ` `, 400, "document is missing"},
+		{"PUT", "/queues", `{}`, 400, "document is missing"},
+		{"PUT", "/policies/root.other", `{"document":null}`, 404, "root.other has no policy of its own"},
 		{"POST", "/queues/mends", `{"undo":-3}`, 400, "no mend of version -3"},
 		{"POST", "/queues/mends", `{"undo":9223372036854775807}`, 400, "no mend of version 9223372036854775807"},
 	} {
@@ -189,5 +193,8 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 			strings.Contains(detail, "json:") || strings.Contains(detail, "strconv") {
 			t.Errorf("%s %s %.80s: %d %s, want %d with %q", c.method, c.path, c.body, r.status, r.body, c.status, c.words)
 		}
+	}
+	if r := call(t, web, "GET", "/api/v1/policies", ""); len(at(t, r.body, "policies").([]any)) != 0 {
+		t.Errorf("versions of policies were made: %s", r.body)
 	}
 }

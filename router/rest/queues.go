@@ -119,11 +119,8 @@ func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) putQueueTree(w http.ResponseWriter, r *http.Request) {
 	var in QueueTreeOrder
-	if !order(w, r, &in) {
+	if !order(w, r, &in) || !given(w, &in.Document) {
 		return
-	}
-	if string(in.Document) == "null" {
-		in.Document = nil
 	}
 	t, err := h.conf.Operator.PutQueueTree(r.Context(), caller(r), operator.QueueTreeWrite{
 		Document: in.Document, Expect: in.Expect, Comment: in.Comment, DryRun: in.DryRun,
