@@ -409,9 +409,10 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 			stopped = true
 			break
 		}
-		pool := left // one that had a UAM in vain lately has its turn after the others
-		if others := slices.DeleteFunc(slices.Clone(left), func(i int) bool { return d.reach[i].Unproven }); len(others) > 0 {
-			pool = others
+		// One that had a UAM in vain lately has its turn after the others.
+		pool := slices.DeleteFunc(slices.Clone(left), func(i int) bool { return d.reach[i].Unproven })
+		if len(pool) == 0 {
+			pool = left
 		}
 		largest := d.rooms[slices.MaxFunc(pool, func(x, y int) int { return cmp.Compare(worth(x), worth(y)) })]
 		few := (n + largest - 1) / largest

@@ -159,7 +159,8 @@ func (q *capacityQueue) makes(out *[]creel.QueuePath, parent string) {
 	if parent != "" {
 		name = parent + "." + name
 	}
-	if q.AutoCreationEligibility == "legacy" || q.AutoCreationEligibility == "flexible" || bool(q.AutoCreateChildQueueEnabled) {
+	creates := q.AutoCreationEligibility == "legacy" || q.AutoCreationEligibility == "flexible"
+	if creates || bool(q.AutoCreateChildQueueEnabled) {
 		if path, err := pathOf(name); err == nil {
 			*out = append(*out, path)
 		}

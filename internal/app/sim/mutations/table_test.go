@@ -515,6 +515,7 @@ var table = []mutation{
 		file:  "statestore/state.go",
 		old:   "	case !ok && s.Attempt.Attempt <= t.dropped",
 		wrong: "	case !MUTANT && !ok && s.Attempt.Attempt <= t.dropped",
+		seed:  41,
 	},
 	{
 		name:     "a store that came back empty is not given the record",
