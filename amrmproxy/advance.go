@@ -235,10 +235,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 		if m.limit != nil {
 			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly
 		}
-		r.Pending = s.ledger.outstanding(m)
-		if c := g.star().at[m]; c != nil {
-			r.Pending -= c.share // placed anew
-		}
+		r.Pending, r.Summed = s.pendingBeside(g, m)
 		if m == from && why == stuck {
 			r.Known, r.Headroom = true, creel.Resource{}
 		}
@@ -246,9 +243,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 	}
 	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(s.members),
 		Late: s.now.UnixNano()-g.asked > int64(s.cfg.StuckAfter)}
-	if ask.Label, ask.LabelGiven = g.label, g.named; !g.named {
-		ask.Label, ask.LabelGiven = s.label.text, s.label.given
-	}
+	ask.Label, ask.LabelGiven = s.labelOf(g)
 	for i := range reach {
 		for _, h := range ask.Held {
 			if h.Member == reach[i].Member && (from == nil || h.Member != from.id) {

@@ -82,6 +82,34 @@ func (s *Session) onLabelled(e Labelled) {
 	}
 }
 
+// labelOf is the label that a group of asks has, by its own word or its application's, and whether one of
+// the two names it.
+func (s *Session) labelOf(g *group) (label string, given bool) {
+	if g.named {
+		return g.label, true
+	}
+	return s.label.text, s.label.given
+}
+
+// pendingBeside is how many containers a member is asked for beside a group, which is placed
+// anew, on nodes of the same label. elsewhere reports whether there are others, of which the
+// member's headroom has the room, too.
+func (s *Session) pendingBeside(g *group, m *member) (n int64, elsewhere bool) {
+	label, _ := s.labelOf(g)
+	for _, o := range s.ledger.groups {
+		c := o.star().at[m]
+		if c == nil || c.share == 0 || o == g {
+			continue
+		}
+		if of, _ := s.labelOf(o); of == label {
+			n += c.share
+		} else {
+			elsewhere = true
+		}
+	}
+	return n, elsewhere
+}
+
 // labelAt is the label that the UAM of a member has of its application, so that asks
 // without one mean there what they mean at home; nil for none. A member that does not
 // have it would refuse the UAM, and gets no such asks.

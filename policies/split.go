@@ -64,9 +64,11 @@ type Reach struct {
 	// Known is false before the first.
 	Headroom creel.Resource
 	Known    bool
+	// Summed: the application asks there in a label's partition, too, and headroom is the sum.
+	Summed bool
 	// MemoryOnly: by its answer to the registration there the member compares memory alone.
 	MemoryOnly bool
-	Pending    int64 // containers asked for there and not granted, over all groups
+	Pending    int64 // containers asked for there and not granted, over all groups of the same label
 }
 
 // Plan is how a group is split. For a policy that hedges (broadcast) the

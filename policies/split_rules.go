@@ -391,7 +391,7 @@ func (d *splitDecision) room(i int) int64 {
 	label := d.label(i)
 	switch {
 	case label != "" && ok && m.Load.Labels.Known:
-		// A headroom is that of nodes without a label.
+		// A headroom is that of nodes without a label, or of several partitions.
 		f, pending, _, _ := allRoom(m, m.QueueOn(d.queue, label), label)
 		if !r.Home {
 			f = counting(d.view, m, label, f)
@@ -404,8 +404,14 @@ func (d *splitDecision) room(i int) int64 {
 	case !r.Known:
 		f, pending, _, _ := room(d.view, m, m.QueueOn(d.queue, label), label)
 		free = f.Sub(pending)
-	case ok && label == "" && !r.Home:
-		free = counting(d.view, m, label, free)
+	default:
+		if r.Summed && ok && label == "" && m.Load.Labels.Known {
+			f, pending, _, _ := allRoom(m, m.QueueOn(d.queue, label), label)
+			free = free.Min(f.Sub(pending))
+		}
+		if ok && label == "" && !r.Home {
+			free = counting(d.view, m, label, free)
+		}
 	}
 	n := Fitting(free, d.group.Size, d.memoryOnly(i))
 	lately := ""
