@@ -3,7 +3,6 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,19 +91,26 @@ func (o *Operator) PutPolicy(
 	w statestore.PolicyWrite,
 	anyMember bool,
 ) (subcluster.Policy, error) {
-	if err := o.allow(user, "change the policy of "+string(w.Queue)); err != nil {
+	if err := o.CheckWrite(ctx, user, w, anyMember); err != nil {
 		return subcluster.Policy{}, err
 	}
 	w.Author = user
-	if err := CheckPolicy(ctx, o.conf.Store, w.Document, anyMember); err != nil {
-		return subcluster.Policy{}, err
-	}
-	if len(w.Document) == 0 {
-		if now, err := Current(ctx, o.conf.Store, w.Queue); err != nil || len(now.Document) == 0 {
-			return subcluster.Policy{}, cmp.Or(err, noPolicy(w.Queue))
-		}
-	}
 	return o.conf.Store.PutPolicy(ctx, w)
+}
+
+// CheckWrite refuses what PutPolicy would, but for the version that is expected.
+func (o *Operator) CheckWrite(ctx context.Context, user string, w statestore.PolicyWrite, anyMember bool) error {
+	if err := o.allow(user, "change the policy of "+string(w.Queue)); err != nil {
+		return err
+	}
+	if len(w.Document) > 0 {
+		return CheckPolicy(ctx, o.conf.Store, w.Document, anyMember)
+	}
+	now, err := Current(ctx, o.conf.Store, w.Queue)
+	if err == nil && len(now.Document) == 0 {
+		err = noPolicy(w.Queue)
+	}
+	return err
 }
 
 func noPolicy(q creel.QueuePath) error {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,23 +132,38 @@ func (h *AdminHandler) savePolicies(ctx context.Context, list []*yarnpb.Federati
 		if err != nil {
 			return "", err
 		}
-		if _, err := policies.Parse(document); err != nil {
-			return "", err
-		}
 		writes[i] = statestore.PolicyWrite{Queue: q, Document: document, Comment: "yarn routeradmin"}
 	}
-	var saved []string
+	return h.writePolicies(ctx, "saved", writes)
+}
+
+// writePolicies writes when all are good. An error in the middle says what was done before.
+func (h *AdminHandler) writePolicies(
+	ctx context.Context, done string, writes []statestore.PolicyWrite,
+) (string, error) {
+	if len(writes) == 0 {
+		return "", &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no queue"}
+	}
 	for _, w := range writes {
-		p, err := h.operator.Write(ctx, user(ctx), w)
-		if err != nil {
-			if len(saved) > 0 {
-				err = fmt.Errorf("%w; saved before it: %s", err, strings.Join(saved, ", "))
-			}
+		if err := h.operator.CheckWrite(ctx, user(ctx), w, false); err != nil {
 			return "", err
 		}
-		saved = append(saved, fmt.Sprintf("%s is at version %d", p.Queue, p.Version))
 	}
-	return "saved: " + strings.Join(saved, ", "), nil
+	var before []string
+	for _, w := range writes {
+		p, err := h.operator.Write(ctx, user(ctx), w)
+		switch {
+		case err != nil && len(before) > 0:
+			return "", fmt.Errorf("%w; %s before it: %s", err, done, strings.Join(before, ", "))
+		case err != nil:
+			return "", err
+		case len(w.Document) == 0:
+			before = append(before, string(p.Queue))
+		default:
+			before = append(before, fmt.Sprintf("%s is at version %d", p.Queue, p.Version))
+		}
+	}
+	return done + ": " + strings.Join(before, ", "), nil
 }
 
 // wholePath reads the name of a queue; Hadoop's tools write it with its root or
@@ -197,6 +213,14 @@ func hadoopPolicy(q creel.QueuePath, w *yarnpb.FederationQueueWeightProto) ([]by
 
 // weights reads "SC-1:0.7,SC-2:0.3".
 func weights(q creel.QueuePath, whose, text string) (map[string]float64, error) {
+	refuse := func(why string, args ...any) (map[string]float64, error) {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("the policy of %s is not saved", q),
+			Why:  "its " + whose + " weights " + fmt.Sprintf(why, args...),
+			Try:  "write them as SC-1:0.7,SC-2:0.3",
+		}
+	}
 	out := map[string]float64{}
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -204,15 +228,17 @@ func weights(q creel.QueuePath, whose, text string) (map[string]float64, error) 
 		}
 		id, number, ok := strings.Cut(part, ":")
 		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if id = strings.TrimSpace(id); !ok || err != nil || id == "" {
-			return nil, &creel.Error{
-				Kind: creel.ErrInvalidRequest,
-				What: fmt.Sprintf("the policy of %s is not saved", q),
-				Why:  fmt.Sprintf("its %s weights have %.80q", whose, part),
-				Try:  "write them as SC-1:0.7,SC-2:0.3",
-			}
+		id = strings.TrimSpace(id)
+		if _, twice := out[id]; twice {
+			return refuse("name %.80s twice", id)
+		}
+		if !ok || err != nil || id == "" || !(v >= 0) || math.IsInf(v, 1) {
+			return refuse("have %.80q", part)
 		}
 		out[id] = v
+	}
+	if len(out) == 0 {
+		return refuse("are missing")
 	}
 	return out, nil
 }
@@ -227,12 +253,18 @@ func (h *AdminHandler) ListFederationQueuePolicies(
 	if err != nil {
 		return nil, err
 	}
-	wanted := req.GetQueues()
+	names := req.GetQueues()
 	if q := req.GetQueue(); q != "" {
-		wanted = append(slices.Clone(wanted), q)
+		names = append(slices.Clone(names), q)
+	}
+	wanted := make([]creel.QueuePath, len(names))
+	for i, name := range names {
+		if wanted[i], err = wholePath(name); err != nil {
+			return nil, err
+		}
 	}
 	list = slices.DeleteFunc(list, func(p subcluster.Policy) bool {
-		return len(p.Document) == 0 || len(wanted) > 0 && !slices.Contains(wanted, string(p.Queue))
+		return len(p.Document) == 0 || len(wanted) > 0 && !slices.Contains(wanted, p.Queue)
 	})
 	size, page := int(req.GetPageSize()), int(req.GetCurrentPage())
 	if size <= 0 {
@@ -284,20 +316,16 @@ func (h *AdminHandler) DeleteFederationPoliciesByQueues(
 	ctx context.Context,
 	req *yarnpb.DeleteFederationQueuePoliciesRequestProto,
 ) (*yarnpb.DeleteFederationQueuePoliciesResponseProto, error) {
-	var removed []string
-	for _, text := range req.GetQueues() {
+	writes := make([]statestore.PolicyWrite, len(req.GetQueues()))
+	for i, text := range req.GetQueues() {
 		q, err := wholePath(text)
-		if err == nil {
-			_, err = h.operator.Write(ctx, user(ctx), statestore.PolicyWrite{Queue: q, Comment: "yarn routeradmin"})
-		}
 		if err != nil {
 			return nil, err
 		}
-		removed = append(removed, string(q))
+		writes[i] = statestore.PolicyWrite{Queue: q, Comment: "yarn routeradmin"}
 	}
-	return &yarnpb.DeleteFederationQueuePoliciesResponseProto{
-		Message: proto.String("removed: " + strings.Join(removed, ", ")),
-	}, nil
+	message, err := h.writePolicies(ctx, "removed", writes)
+	return &yarnpb.DeleteFederationQueuePoliciesResponseProto{Message: &message}, err
 }
 
 // DeleteFederationApplication deletes the record of an application's home.

@@ -98,3 +98,65 @@ func TestTheFederationsRecordsByHadoopsCalls(t *testing.T) {
 		t.Errorf("the record of an application that lives is deleted: %v, %v", m, err)
 	}
 }
+
+// What yarn routeradmin asks of policies is checked as a whole before the first is written or removed, and told
+// in words.
+func TestPoliciesByHadoopsCallsAreCheckedAsAWhole(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	ctx := t.Context()
+	root := f.AdminOf(f.Routers[0], "root")
+	manager := weightedLocality
+	weights := func(queue, router, amrm string) *pb.FederationQueueWeightProto {
+		return &pb.FederationQueueWeightProto{
+			Queue: &queue, RouterWeight: &router, AmrmWeight: &amrm, HeadRoomAlpha: proto.String("1.0"),
+			PolicyManagerClassName: &manager,
+		}
+	}
+	save := func(list ...*pb.FederationQueueWeightProto) error {
+		_, err := root.BatchSaveFederationQueuePolicies(ctx,
+			&pb.BatchSaveFederationQueuePoliciesRequestProto{FederationQueueWeights: list})
+		return err
+	}
+	remove := func(queues ...string) error {
+		_, err := root.DeleteFederationPoliciesByQueues(ctx, &pb.DeleteFederationQueuePoliciesRequestProto{Queues: queues})
+		return err
+	}
+	list := func(queues ...string) int32 {
+		l := must(root.ListFederationQueuePolicies(ctx, &pb.QueryFederationQueuePoliciesRequestProto{Queues: queues}))(t)
+		return l.GetTotalSize()
+	}
+	refused := func(what string, err error, words string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "json") {
+			t.Errorf("%s: %v, want one with %q", what, err, words)
+		}
+	}
+	good := weights("root.default", "sc-a:1", "sc-a:1")
+	refused("a batch with a member that there is not", save(good, weights("other", "nowhere:1", "sc-a:1")), "nowhere")
+	refused("no number", save(good, weights("other", "sc-a:NaN", "sc-a:1")), "sc-a:NaN")
+	refused("without end", save(good, weights("other", "sc-a:1", "sc-a:Inf")), "sc-a:Inf")
+	refused("below zero", save(good, weights("other", "sc-a:-1", "sc-a:1")), "sc-a:-1")
+	refused("twice", save(good, weights("other", "sc-a:0.5,sc-a:0.7", "sc-a:1")), "sc-a twice")
+	refused("no weights", save(good, weights("other", " ", "sc-a:1")), "its router weights are missing")
+	refused("no weights of AMRM", save(good, weights("other", "sc-a:1", "")), "its AMRM weights are missing")
+	refused("an empty batch", save(), "names no queue")
+	if n := list(); n != 0 {
+		t.Fatalf("%d policies are saved of batches that were refused", n)
+	}
+	if err := save(good, weights("other", "sc-b:1", "sc-b:1")); err != nil {
+		t.Fatal(err)
+	}
+	if n := list("other"); n != 1 {
+		t.Errorf("%d policies of a queue that is named without its root", n)
+	}
+	refused("one has none", remove("root.default", "root.nosuch"), "root.nosuch has no policy of its own")
+	refused("a name of no queue", remove("root.default", "bad name!!"), "bad name!!")
+	refused("none is named", remove(), "names no queue")
+	if n := list(); n != 2 {
+		t.Errorf("%d policies are left of two, though no removal was good", n)
+	}
+	if err := remove("default", "root.other"); err != nil {
+		t.Error(err)
+	}
+	refused("removed before", remove("root.other"), "has no policy of its own")
+}
