@@ -309,9 +309,10 @@ func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 }
 
 // notOfADrained: a proxy that sees that a member is drained asks it for nothing in the
-// name of an application that is at home elsewhere.
+// name of an application that is at home elsewhere. One that a store that lost writes gave
+// two homes has sessions that take either for its home.
 func (a *auditor) notOfADrained(s *session, to *cluster, said *pb.AllocateRequestProto) {
-	if to == s.proxy.home || s.proxy.view == nil {
+	if to == s.proxy.home || s.proxy.view == nil || a.apps[s.attempt.Application].twice {
 		return
 	}
 	m, ok := s.proxy.view.Member(to.id)
