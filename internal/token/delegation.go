@@ -187,6 +187,15 @@ func (d *Delegations) find(t Token) (DelegationRecord, error) {
 	return r, k.Proves(id, t)
 }
 
+// DelegationName names a delegation token in logs, without what proves it; "" if it is none.
+func (t Token) DelegationName() string {
+	id, err := ParseDelegation(t.Identifier)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("delegation token %d of %s", id.Sequence, id.Owner)
+}
+
 // Unknown says that a token is not one of those that live.
 func Unknown(id Delegation) error {
 	return invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/audit"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"go.opentelemetry.io/otel/trace"
@@ -66,6 +68,10 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		}
 		began := time.Now()
 		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		var begin firstBytes
+		seen.Tee(&begin)
+		ctx, note := audit.WithNote(r.Context())
+		r = r.WithContext(ctx)
 		next.ServeHTTP(seen, r)
 		l := audit.Line{
 			User: caller(r), From: r.RemoteAddr, Operation: r.Method + " " + operation(r),
@@ -77,7 +83,10 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		case status >= 300:
 			l.Result = audit.Failure
 		}
-		l.Target = strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1")
+		if l.Result != audit.Success {
+			l.Error = cmp.Or(whyOf(begin), http.StatusText(seen.Status()))
+		}
+		l.Target = cmp.Or(note.Target, strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1"))
 		if at := seen.Header().Get("Location"); at != "" { // of a submission, the application
 			l.Target = at[strings.LastIndexByte(at, '/')+1:]
 		}
@@ -94,6 +103,23 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.String("auth", auth),
 			slog.Duration("took", time.Since(began)))
 	})
+}
+
+// firstBytes keeps the first bytes of an answer, among which one that refuses says why.
+type firstBytes []byte
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	const room = 4 << 10
+	*b = append(*b, p[:min(len(p), room-len(*b))]...)
+	return len(p), nil
+}
+
+// whyOf is why an answer refuses, in the forms of YARN and of the native API; "" if it does not say.
+func whyOf(answer []byte) string {
+	if e := rawjson.Get(answer, "RemoteException"); e != nil {
+		answer = e
+	}
+	return cmp.Or(element(answer, "detail"), element(answer, "message"))
 }
 
 // operation is the route of a call, without its arguments.

@@ -181,6 +181,11 @@ func TestChangesAreAudited(t *testing.T) {
 	call(t, web, "PUT", base+"/apps/"+id+"/priority?user.name=alice", `{"priority":1}`, "X-Request-Id", "r7")
 	call(t, web, "PUT", base+"/apps/"+id+"/state?user.name=root&doAs=alice", `{"state":"KILLED"}`)
 	call(t, web, "PUT", base+"/apps/application_1_0001/state?user.name=bob", `{"state":"KILLED"}`)
+	call(t, web, "PUT", base+"/apps/application_1_0001/state?user.name=bob", `<appstate/>`)
+	call(t, web, "DELETE", "/api/v1/subclusters/nosuch?user.name=root", "")
+	issued := call(t, web, "POST", base+"/delegation-token?user.name=alice", `{"renewer":"yarn"}`)
+	text := at(t, issued.body, "token").(string)
+	call(t, web, "DELETE", base+"/delegation-token?user.name=eve", "", "Hadoop-YARN-RM-Delegation-Token", text)
 	var got []map[string]any
 	for d := json.NewDecoder(&log.buf); ; {
 		var line map[string]any
@@ -198,6 +203,10 @@ func TestChangesAreAudited(t *testing.T) {
 		{"user": "alice", "operation": "PUT /apps/{appid}/priority", "result": "success", "request": "r7"},
 		{"user": "alice", "real_user": "root", "operation": "PUT /apps/{appid}/state", "target": "/apps/" + id + "/state", "result": "failure", "status": 403.0},
 		{"user": "bob", "operation": "PUT /apps/{appid}/state", "result": "failure", "status": 404.0},
+		{"user": "bob", "operation": "PUT /apps/{appid}/state", "result": "failure", "status": 404.0},
+		{"user": "root", "operation": "DELETE /api/v1/subclusters/{id}", "target": "/subclusters/nosuch", "result": "failure"},
+		{"user": "alice", "operation": "POST /delegation-token", "target": "yarn", "result": "success"},
+		{"user": "eve", "operation": "DELETE /delegation-token", "target": "delegation token 1 of alice", "result": "failure"},
 	} {
 		if i >= len(got) {
 			t.Fatalf("%d lines of audit: %v", len(got), got)
@@ -207,11 +216,22 @@ func TestChangesAreAudited(t *testing.T) {
 				t.Errorf("line %d: %s is %v, want %v", i, k, got[i][k], v)
 			}
 		}
+		why, _ := got[i]["error"].(string)
+		if (why == "") != (got[i]["result"] == "success") || strings.ContainsAny(why, "<{") {
+			t.Errorf("line %d: %v with the error %q", i, got[i]["result"], why)
+		}
 		if from, _ := got[i]["from"].(string); !strings.HasPrefix(from, "127.0.0.1:") {
 			t.Errorf("line %d comes from %q", i, from)
 		}
 	}
-	if len(got) != 4 {
+	for i, words := range map[int]string{
+		2: "alice", 3: "application_1_0001", 5: `there is no subcluster "nosuch"`, 7: "eve may not cancel",
+	} {
+		if why, _ := got[i]["error"].(string); !strings.Contains(why, words) {
+			t.Errorf("line %d: the error is %q, want one with %q", i, why, words)
+		}
+	}
+	if len(got) != 8 {
 		t.Errorf("%d lines of audit: %v", len(got), got)
 	}
 }

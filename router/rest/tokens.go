@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/token"
 )
 
@@ -36,6 +37,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
+	audit.NoteOf(r.Context()).Target = renewer
 	t, expires, err := h.conf.Tokens.Issue(r.Context(), q.user, renewer, r.URL.Query().Get("user.name"))
 	if err != nil {
 		fail(w, r, err)
@@ -103,6 +105,7 @@ func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Tok
 		})
 		return nil, t, false
 	}
+	audit.NoteOf(r.Context()).Target = t.DelegationName()
 	return q, t, true
 }
 

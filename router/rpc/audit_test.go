@@ -70,6 +70,7 @@ func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
 			PolicyManagerClassName: &manager,
 		}
 	}
+	var held *pb.TokenProto
 	for _, c := range []struct {
 		operation, target, result, why string
 		call                           func() error
@@ -121,6 +122,17 @@ func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
 		}},
 		{"forceKillApplication", id.String(), "success", "", func() error {
 			return second(alice.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app}))
+		}},
+		{"getDelegationToken", "yarn", "success", "", func() error {
+			answer, err := alice.GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: proto.String("yarn")})
+			held = answer.GetToken()
+			return err
+		}},
+		{"renewDelegationToken", "delegation token 1 of alice", "failure", "may not renew", func() error {
+			return second(alice.RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: held}))
+		}},
+		{"cancelDelegationToken", "delegation token 1 of alice", "success", "", func() error {
+			return second(alice.CancelDelegationToken(ctx, &pb.CancelDelegationTokenRequestProto{Token: held}))
 		}},
 	} {
 		err := c.call()

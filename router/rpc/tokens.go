@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -38,6 +39,7 @@ func Login(t *tokens.Tokens) hrpc.TokenFunc {
 func (h *Handler) GetDelegationToken(
 	ctx context.Context, req *yarnpb.GetDelegationTokenRequestProto,
 ) (*yarnpb.GetDelegationTokenResponseProto, error) {
+	audit.NoteOf(ctx).Target = req.GetRenewer()
 	real := ""
 	if c := hrpc.CallFrom(ctx); c != nil && c.Identity != nil {
 		real = c.Identity.RealUser
@@ -53,7 +55,9 @@ func (h *Handler) GetDelegationToken(
 func (h *Handler) RenewDelegationToken(
 	ctx context.Context, req *yarnpb.RenewDelegationTokenRequestProto,
 ) (*yarnpb.RenewDelegationTokenResponseProto, error) {
-	expires, err := h.tokens.Renew(ctx, token.FromProto(req.GetToken()), user(ctx))
+	t := token.FromProto(req.GetToken())
+	audit.NoteOf(ctx).Target = t.DelegationName()
+	expires, err := h.tokens.Renew(ctx, t, user(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +68,8 @@ func (h *Handler) RenewDelegationToken(
 func (h *Handler) CancelDelegationToken(
 	ctx context.Context, req *yarnpb.CancelDelegationTokenRequestProto,
 ) (*yarnpb.CancelDelegationTokenResponseProto, error) {
-	err := h.tokens.Cancel(ctx, token.FromProto(req.GetToken()), user(ctx))
+	t := token.FromProto(req.GetToken())
+	audit.NoteOf(ctx).Target = t.DelegationName()
+	err := h.tokens.Cancel(ctx, t, user(ctx))
 	return &yarnpb.CancelDelegationTokenResponseProto{}, err
 }

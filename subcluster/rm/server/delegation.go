@@ -143,6 +143,7 @@ func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
 		durable: true,
 		grows:   true,
 		name:    "renewDelegationToken",
+		target:  t.DelegationName(),
 		Run: func(_ *rm.Machine, now time.Time) func() (time.Time, error) {
 			s.tokens.mu.Lock()
 			record, err := s.tokens.d.Renew(now, t, who.User)
@@ -163,6 +164,7 @@ func (s *Server) CancelToken(who Caller, t token.Token) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,
 		name:    "cancelDelegationToken",
+		target:  t.DelegationName(),
 		Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
 			s.tokens.mu.Lock()
 			record, err := s.tokens.d.Cancel(t, who.User)
