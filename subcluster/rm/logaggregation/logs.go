@@ -148,6 +148,18 @@ func (l *Logs) settle(room *Messages) {
 			l.unhear(node, room)
 		}
 	}
+	l.nodes, l.said = compact(l.nodes), compact(l.said)
+}
+
+// compact returns a map without the room of what was deleted from it, which a map keeps;
+// nil for an empty one.
+func compact[V any](m map[int32]V) map[int32]V {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[int32]V, len(m))
+	maps.Copy(out, m)
+	return out
 }
 
 // hear keeps a node's message.

@@ -146,3 +146,19 @@ func TestMessagesAreBoundedOverAll(t *testing.T) {
 		t.Errorf("%d bytes are kept of at most %d", room.bytes, maxBytes)
 	}
 }
+
+// An application whose logs are gathered holds nothing of its nodes: thousands of such are remembered.
+func TestGatheredLogsHoldNothing(t *testing.T) {
+	var l Logs
+	room := &Messages{PerNode: 10}
+	for n := range int32(2000) {
+		l.Ran(n)
+	}
+	l.End(room)
+	for n := range int32(2000) {
+		l.Report(n, creel.LogSucceeded, "gathered", room)
+	}
+	if l.Status() != creel.LogSucceeded || l.nodes != nil || l.said != nil || room.bytes != 0 {
+		t.Errorf("%v, nodes %v, messages %v, %d bytes", l.Status(), l.nodes, l.said, room.bytes)
+	}
+}
