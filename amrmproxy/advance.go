@@ -343,7 +343,7 @@ func (s *Session) onNumbered(e Numbered) {
 
 // recordUAM writes a UAM into the record; the member waits until it is durable.
 func (s *Session) recordUAM(m *member) {
-	t := UAM{Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token}
+	t := UAM{Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited}
 	uams := slices.Clone(s.record.UAMs)
 	i := slices.IndexFunc(uams, func(t UAM) bool { return t.Member >= m.id })
 	switch {
@@ -689,10 +689,12 @@ func (s *Session) answerRegister() {
 		}
 	}
 	r := s.answer
-	if s.endsWithAttempt() {
-		s.endEarlier(s.attached.ContainersFromPreviousAttempts)
-		s.attached.ContainersFromPreviousAttempts = nil
+	for _, m := range s.members {
+		if m.inherited && m.state == memberUp {
+			s.inherit(m, nil)
+		}
 	}
+	s.attached.ContainersFromPreviousAttempts = s.survivors(s.attached.ContainersFromPreviousAttempts)
 	if a := s.attached; len(a.ContainersFromPreviousAttempts)+len(a.NmTokens) > 0 {
 		r = r.CloneVT()
 		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, a.ContainersFromPreviousAttempts...)

@@ -57,9 +57,10 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	m.state, m.responseID, m.news = memberUp, 0, true
 	m.called = !m.home || s.phase != phaseRegistering
 	s.renew(m)
+	var left []*yarnpb.ContainerProto
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		if s.learn(m, c.GetId()) {
-			m.used = true
+			m.used, left = true, append(left, c)
 		}
 	}
 	m.worked, m.memoryOnly = s.now, comparesMemoryOnly(r)
@@ -79,14 +80,10 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 			into = s.attached
 		}
 		if m.inherited { // else this very AM was told of them when they were granted
-			m.inherited = false
-			if s.phase == phaseRunning && s.endsWithAttempt() {
-				s.endEarlier(r.GetContainersFromPreviousAttempts())
-				r.ContainersFromPreviousAttempts = nil
+			if s.phase == phaseRunning {
+				left = s.inherit(m, left)
 			}
-			into.ContainersFromPreviousAttempts = append(
-				into.ContainersFromPreviousAttempts,
-				r.GetContainersFromPreviousAttempts()...)
+			into.ContainersFromPreviousAttempts = append(into.ContainersFromPreviousAttempts, left...)
 		}
 		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
 	}
@@ -100,14 +97,26 @@ func (s *Session) endsWithAttempt() bool {
 	return a != nil && yarnpb.NumberIn(a.ProtoReflect().GetUnknown(), yarnpb.FieldEnds) != 0
 }
 
-// endEarlier ends containers of an earlier attempt in UAMs, as home has ended its own.
-func (s *Session) endEarlier(list []*yarnpb.ContainerProto) {
-	for _, c := range list {
+// inherit notes that a UAM of an earlier attempt has told what that has left there: from now on
+// the record says that what it grants is this one's. It gives the containers that live on;
+// the others are ended, as home has ended its own.
+func (s *Session) inherit(m *member, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
+	m.inherited, m.contested = false, true
+	s.recordUAM(m)
+	return s.survivors(left)
+}
+
+func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
+	if !s.endsWithAttempt() {
+		return left
+	}
+	for _, c := range left {
 		if o := s.held.live[containerID(c.GetId())]; o != nil && !o.surplus && !o.released {
 			o.surplus = true
 			o.by.release, o.by.news = append(o.by.release, o.id), true
 		}
 	}
+	return nil
 }
 
 // learn notes a container that a member has granted to another than this session. One that the AM

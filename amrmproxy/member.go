@@ -101,8 +101,10 @@ type member struct {
 	quiet      bool // the last answer granted nothing
 	replay     bool // the call under way asks for the last answer again
 	singly     bool // it has refused asks of several groups, and is told of one group at a time
-	contested  bool // another has called as us: not again before the store says that we still speak for the attempt
-	delivery   delivery
+	// contested: not called again before the record is durable. Another has called as us, and the
+	// store tells whether we still speak for the attempt; or the record still says inherited.
+	contested bool
+	delivery  delivery
 
 	release            []*yarnpb.ContainerIdProto
 	blackAdd, blackDel []string

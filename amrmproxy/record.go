@@ -55,6 +55,9 @@ type UAM struct {
 	OwnID   creel.ApplicationID // zero: it has the application's
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
+	// Inherited: launched for an earlier attempt of the application, and not yet heard of what
+	// that left there.
+	Inherited bool
 }
 
 // Members in which the application lives, home first.
@@ -88,6 +91,8 @@ type uamJSON struct {
 	OwnID   creel.ApplicationID `json:"own_id,omitzero"`
 	Attempt string              `json:"attempt,omitempty"`
 	Token   []byte              `json:"token,omitempty"`
+
+	Inherited bool `json:"inherited,omitempty"`
 }
 
 // MarshalBinary is the stored form, in the clear: the caller seals it.
@@ -113,7 +118,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		}
 	}
 	for _, t := range r.UAMs {
-		tj := uamJSON{Member: t.Member, OwnID: t.OwnID}
+		tj := uamJSON{Member: t.Member, OwnID: t.OwnID, Inherited: t.Inherited}
 		if !t.Attempt.IsZero() {
 			tj.Attempt = t.Attempt.String()
 		}
@@ -165,7 +170,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 		}
 	}
 	for _, tj := range j.UAMs {
-		t := UAM{Member: tj.Member, OwnID: tj.OwnID}
+		t := UAM{Member: tj.Member, OwnID: tj.OwnID, Inherited: tj.Inherited}
 		if tj.Attempt != "" {
 			a, err := creel.ParseAttemptID(tj.Attempt)
 			if err != nil {

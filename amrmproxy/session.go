@@ -159,13 +159,15 @@ func (s *Session) restore(r *Record) {
 	// Saved before anything is done with it: a proxy that still has this attempt, as one
 	// that was taken for dead, must find the record changed.
 	s.gen = 1
-	for _, t := range r.UAMs {
+	for i := range s.record.UAMs {
+		t := &s.record.UAMs[i]
 		m := s.member(t.Member)
 		if m.home {
 			continue
 		}
+		t.Inherited = t.Inherited || !s.restored
 		m.used = true // what an AM ran there nobody remembers
-		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, !s.restored, true
+		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, t.Inherited, true
 		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
 		if t.Token != nil {
@@ -313,6 +315,7 @@ func (s *Session) settle() {
 	}
 	s.save()
 	s.answerAM()
+	s.save()
 	s.close()
 }
 
