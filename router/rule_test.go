@@ -100,7 +100,8 @@ func TestMergingIsDocumented(t *testing.T) {
 	}
 	b.WriteString("\n## What older releases of Hadoop lack\n\nThe agent of a Hadoop ResourceManager publishes its release. " +
 		"What a release of Apache's before that in the table does not have is not asked of such a member: of a merged answer it is named in " +
-		"`X-Missing-SubClusters`, and where no member has it the answer is 404 (by RPC that the feature is not enabled), each with the release. " +
+		"`X-Missing-SubClusters`, or once in the router's log where it is by RPC, whose messages have no place for it, " +
+		"and where no member has it the answer is 404 (by RPC that the feature is not enabled), each with the release. " +
 		"All else is asked of every member.\n\n| protocol | call | since |\n| --- | --- | --- |\n")
 	for _, s := range remote.Releases {
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", s.Protocol, s.Name, s.Release)

@@ -50,6 +50,11 @@ func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 	whole := len(l.silent) == 0 || h.server.GivesParts()
 	switch {
 	case l.answered > 0 && whole:
+		for _, p := range parts {
+			if errors.Is(p.Err, remote.ErrNotInRelease) {
+				h.server.LeftOut(method, p.Member, p.Err) // a message has no place for it
+			}
+		}
 		return nil
 	case l.answered == 0 && len(l.refused) > 0 && alike(l.refused) && (l.nothing == nil || whole):
 		return l.refused[0]

@@ -3,8 +3,10 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -76,16 +78,27 @@ func TestAMethodThatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	has := attributed(t, "sc-b", "hadoop-3.3.6", &recent)
 	away := has
 	away.Addresses.Client = "127.0.0.1:1"
+	var log bytes.Buffer
 	ask := func(members ...subcluster.Status) error {
 		pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
 		defer pool.Close()
 		view := subcluster.NewView(time.Now(), members, nil)
-		h := &Handler{server: server.New(server.Config{View: func() *subcluster.View { return view }, Pool: pool})}
+		h := &Handler{server: server.New(server.Config{
+			View: func() *subcluster.View { return view }, Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})}
 		_, err := h.GetNodesToAttributes(t.Context(), &yarnpb.GetNodesToAttributesRequestProto{})
+		if err == nil {
+			_, err = h.GetNodesToAttributes(t.Context(), &yarnpb.GetNodesToAttributesRequestProto{})
+		}
 		return err
 	}
-	if err := ask(lacks, has); err != nil || recent.Load() != 1 {
+	if err := ask(lacks, has); err != nil || recent.Load() != 2 {
 		t.Errorf("beside one that has it: %v", err)
+	}
+	// A message has no place for who is left out: the log says it, once.
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "subcluster=sc-a") ||
+		!strings.Contains(text, "call=getNodesToAttributes") || !strings.Contains(text, "not in Hadoop 3.1.4") {
+		t.Errorf("the log after two answers without sc-a: %q", text)
 	}
 	err := ask(lacks)
 	if !errors.Is(err, remote.ErrNotInRelease) || !strings.Contains(err.Error(), "getNodesToAttributes is not in Hadoop 3.1.4") ||

@@ -88,7 +88,7 @@ type Server struct {
 	policies  atomic.Pointer[policies.Table]
 	counts    Counts
 	seed      atomic.Uint64
-	unlisted  unlisted
+	told      told
 
 	memoryLock sync.RWMutex
 	recent     *router.Recent // under memoryLock

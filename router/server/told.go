@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"sync"
+
+	"github.com/creelrm/creel"
+)
+
+// toldMost bounds the names that are remembered.
+const toldMost = 1000
+
+// told are names of what the log has said once.
+type told struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// first reports whether a name is seen for the first time.
+func (t *told) first(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.names[name] || len(t.names) >= toldMost {
+		return false
+	}
+	if t.names == nil {
+		t.names = map[string]bool{}
+	}
+	t.names[name] = true
+	return true
+}
+
+// Unlisted counts a field of a member's answer that has no merge rule, so that
+// the first member's stays, and logs it at its first sight.
+func (s *Server) Unlisted(typ, field string) {
+	s.counts.Unlisted.Add(1)
+	if s.told.first(typ + "." + field) {
+		s.conf.Log.Warn("a field that no merge rule lists: the first subcluster's is kept",
+			"field", typ+"."+field, "see", "docs/reference/merging.md")
+	}
+}
+
+// LeftOut logs once that answers to a call are without a member whose release does not have the call.
+func (s *Server) LeftOut(call string, member creel.SubclusterID, err error) {
+	if s.told.first(call + " of " + string(member) + ": " + err.Error()) {
+		s.conf.Log.Warn("answers are without a subcluster whose release does not have the call",
+			"call", call, "subcluster", string(member), "error", err)
+	}
+}
