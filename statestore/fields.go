@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // OtherFields returns the fields of a document, a JSON object, that T does not name: another version wrote them,
@@ -16,14 +17,29 @@ func OtherFields[T any](document []byte) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(document, &fields); err != nil {
 		return nil, err
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	for _, name := range namedBy(reflect.TypeFor[T]()) {
 		delete(fields, name)
 	}
 	if len(fields) == 0 {
 		return nil, nil
 	}
 	return fields, nil
+}
+
+// named are the names of a type's fields, by type: looking for them takes longer than reading a document.
+var named sync.Map
+
+func namedBy(of reflect.Type) []string {
+	if names, ok := named.Load(of); ok {
+		return names.([]string)
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	named.Store(of, names)
+	return names
 }
 
 // WithFields encodes a value as a document with fields that its type does not name.

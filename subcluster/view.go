@@ -108,13 +108,6 @@ func (v *View) Member(id creel.SubclusterID) (*Status, bool) {
 	return &v.Members[i], true
 }
 
-// Removed reports whether a member is surely no part of the federation: the view is of a store that was read whole,
-// and has no such member, not even a silent one.
-func (v *View) Removed(id creel.SubclusterID) bool {
-	_, there := v.Index(id)
-	return v != nil && v.Freeze == nil && len(v.Problems) == 0 && !there
-}
-
 // Active are the members that may become homes, sorted by ID.
 func (v *View) Active() []creel.SubclusterID {
 	if v == nil {

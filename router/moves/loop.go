@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -58,6 +59,7 @@ type Loop[T any] struct {
 	ask    router.Disown
 	rounds int
 	seen   map[place]bool                // holds without a record, of the look before
+	gone   statestore.Removals           // as of this round
 	told   map[creel.ApplicationID]int64 // versions of the records that the log has been told cannot be read
 }
 
@@ -118,6 +120,10 @@ func (l *Loop[T]) Round(ctx context.Context) error {
 		ctx = under
 	}
 	if err := l.begin(ctx, view); err != nil {
+		return err
+	}
+	var err error
+	if l.gone, err = statestore.RemovalsIn(ctx, l.cfg.Store); err != nil {
 		return err
 	}
 	all, now, err := All(ctx, l.cfg.Store)
@@ -203,9 +209,9 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (router.MoveEnd, string) {
 	from, ok := view.Member(r.From)
 	switch {
-	case view.Removed(r.From) && r.Arrived > 0: // nobody is left who has to forget it
+	case l.gone.Removed(view, r.From) && r.Arrived > 0: // nobody is left who has to forget it
 		return router.MoveDone, ""
-	case view.Removed(r.From):
+	case l.gone.Removed(view, r.From):
 		return router.MoveStays, fmt.Sprintf("%s was removed from the federation", r.From)
 	case !ok || !from.State.Alive():
 		return router.MoveLater, "what it holds waits with " + string(r.From)
@@ -241,7 +247,7 @@ func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) err
 func (l *Loop[T]) disown(
 	ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64,
 ) (router.Standing, error) {
-	if l.cfg.View().Removed(at) {
+	if l.gone.Removed(l.cfg.View(), at) {
 		return router.Disowned, nil
 	}
 	return l.ask(ctx, at, app, claim)

@@ -4,13 +4,14 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/epochs"
-	"github.com/creelrm/creel/statestore/tidy"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -167,21 +168,41 @@ func (o *Operator) Silent() (ids []creel.SubclusterID) {
 }
 
 // Remove deletes the record of a member that has deregistered, or was silent for
-// three leases. Its applications' homes stay: they are found again if it returns.
+// three leases. Its applications' homes stay for a while: they are found again if it returns. A removal
+// that got stuck halfway is finished by another.
 func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "remove "+string(id)); err != nil {
 		return err
 	}
-	if err := o.registered(ctx, id); err != nil {
+	err := o.registered(ctx, id)
+	if errors.Is(err, creel.ErrSubclusterNotFound) {
+		left, failed := o.leftOf(ctx, id)
+		if failed != nil {
+			return failed
+		}
+		if !left {
+			return err
+		}
+	} else if err != nil {
+		return err
+	} else if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
 		return err
 	}
-	if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
-		return err
-	}
-	if err := tidy.Removed(ctx, o.conf.Store, id, user); err != nil {
+	if err := statestore.NoteRemoval(ctx, o.conf.Store, id, user); err != nil {
 		return err
 	}
 	return epochs.Forget(ctx, o.conf.Store, id)
+}
+
+// leftOf reports whether the store has anything else of a member than a record: that it was removed, or what was
+// at home in it.
+func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, error) {
+	gone, err := statestore.RemovalsIn(ctx, o.conf.Store)
+	if _, noted := gone.Find(string(id)); noted || err != nil {
+		return noted, err
+	}
+	homes, _, err := o.conf.Store.HomesAt(ctx, id, "", 1)
+	return len(homes) > 0, err
 }
 
 // registered refuses a member of which the store has no record, with creel.ErrSubclusterNotFound.

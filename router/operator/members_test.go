@@ -3,9 +3,11 @@
 package operator_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -62,7 +64,18 @@ func TestARemovedMemberIsNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if set, err := s.Documents(ctx, "removed"); err != nil || len(set.Documents) != 1 || set.Documents[0].Name != "sc-1" {
+	if err := o.Remove(ctx, "ann", "sc-2"); !errors.Is(err, creel.ErrSubclusterNotFound) {
+		t.Errorf("one that never was is removed: %v", err)
+	}
+	// One that an earlier creel removed, which noted nothing.
+	home := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	if _, _, err := s.Claim(ctx, home, "sc-3", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Remove(ctx, "ann", "sc-3"); err != nil {
+		t.Error(err)
+	}
+	if set, err := s.Documents(ctx, "removed"); err != nil || len(set.Documents) != 2 || set.Documents[1].Name != "sc-3" {
 		t.Errorf("noted are %+v, %v", set.Documents, err)
 	}
 }

@@ -21,6 +21,9 @@ type Store interface {
 	RemoveMember(ctx context.Context, id creel.SubclusterID) error
 	Records(ctx context.Context) (subcluster.Records, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	HomesAt(
+		ctx context.Context, member creel.SubclusterID, cursor string, limit int,
+	) (page []statestore.Home, next string, err error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	statestore.Policies
 	statestore.Documents

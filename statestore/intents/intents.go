@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -154,7 +155,7 @@ func (i *Intent) String() string {
 }
 
 func (i *Intent) name() string {
-	name := i.Application.String() + "/" + i.User + "/" + string(i.Verb)
+	name := i.Application.String() + "/" + url.PathEscape(i.User) + "/" + string(i.Verb)
 	if i.Verb == Signal {
 		name += ":" + i.Container.String()
 	}
@@ -175,7 +176,7 @@ func Record(ctx context.Context, s Store, i Intent) error {
 			Why: why, Try: try, RetryAfter: after,
 		}
 	}
-	if i.User == "" || strings.Contains(i.User, "/") {
+	if i.User == "" {
 		return refuse(
 			creel.ErrInvalidRequest,
 			"it came without a user's name",
@@ -248,8 +249,12 @@ func Earlier(ctx context.Context, s Store, i Intent) (Words, error) {
 }
 
 func (i *Intent) earlier(set statestore.DocumentSet) (out Words) {
+	ofApplication := i.Application.String() + "/"
 	for k := range set.Documents {
 		d := &set.Documents[k]
+		if !strings.HasPrefix(d.Name, ofApplication) {
+			continue // a round compares each with all: reading them all would be slow
+		}
 		of, err := Read(d, set.Now)
 		if err == nil && of.Application == i.Application && of.Verb == i.Verb && of.Refused == "" {
 			out = append(out, *d)
@@ -313,9 +318,13 @@ func Read(d *statestore.Document, now time.Time) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
+	user, err := url.PathUnescape(parts[1])
+	if err != nil {
+		return Intent{}, err
+	}
 	verb, _, _ := strings.Cut(parts[2], ":")
 	i := Intent{
-		Application: app, User: parts[1], Verb: Verb(verb), Asked: d.Time, Age: max(0, now.Sub(d.Time)),
+		Application: app, User: user, Verb: Verb(verb), Asked: d.Time, Age: max(0, now.Sub(d.Time)),
 	}
 	if len(parts) == 4 {
 		i.Member = creel.SubclusterID(parts[3])

@@ -685,7 +685,12 @@ func TestWhatIsForASubclusterThatWasRemovedEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var view *subcluster.View
-	loop := intents.New(s, intents.Config{View: func() *subcluster.View { return view }})
+	loop := intents.New(s, intents.Config{
+		View: func() *subcluster.View { return view },
+		Do: func(context.Context, *subcluster.Status, intents.Intent) (bool, error) {
+			return false, creel.ErrUnavailable
+		},
+	})
 	is := func(when, want string, of ...subcluster.Status) {
 		t.Helper()
 		view = subcluster.NewView(now, append(of, subcluster.Status{
@@ -702,7 +707,13 @@ func TestWhatIsForASubclusterThatWasRemovedEnds(t *testing.T) {
 		}
 	}
 	is("it is silent", "", subcluster.Status{Member: subcluster.Member{ID: "gone"}, State: subcluster.StateLost})
-	is("it is no member", "subcluster gone was removed from the federation")
+	is("the store has lost it", "")
+	if err := statestore.NoteRemoval(ctx, s, "gone", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	is("it has come back", "", subcluster.Status{Member: subcluster.Member{ID: "gone"}, State: subcluster.StateDraining})
+	is("it is removed, and routers remember it", "subcluster gone was removed from the federation",
+		subcluster.Status{Member: subcluster.Member{ID: "gone"}, State: subcluster.StateLost, Forgotten: true})
 	now = now.Add(59 * time.Minute)
 	is("an hour later", "subcluster gone was removed from the federation")
 	now = now.Add(2 * time.Minute)

@@ -83,6 +83,12 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 		d, there := set.Find(name)
 		return !there || d.Version != version
 	})
+	var gone statestore.Removals
+	if len(set.Documents) > 0 {
+		if gone, err = statestore.RemovalsIn(ctx, l.store); err != nil {
+			return err
+		}
+	}
 	for d := range byTime(set) {
 		i, err := Read(d, set.Now)
 		if err != nil {
@@ -98,7 +104,7 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 			}
 			continue
 		}
-		err = l.carryOut(ctx, view, set, d, i)
+		err = l.carryOut(ctx, &round{view, set, gone}, d, i)
 		if errors.Is(err, creel.ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
@@ -109,10 +115,15 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 	return failed
 }
 
+// round is what a round goes by: the view, the intents on record, and the members that were removed.
+type round struct {
+	view *subcluster.View
+	set  statestore.DocumentSet
+	gone statestore.Removals
+}
+
 // carryOut makes the call at the member, if that is alive. The error is the store's.
-func (l *Loop) carryOut(
-	ctx context.Context, view *subcluster.View, set statestore.DocumentSet, d *statestore.Document, i Intent,
-) error {
+func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i Intent) error {
 	attrs := []any{
 		"application", i.Application.String(), "user", i.User, "intent", i.String(),
 		"asked_before", i.Age.Round(time.Second).String(),
@@ -130,7 +141,7 @@ func (l *Loop) carryOut(
 	if i.Member != "" {
 		at = i.Member
 	}
-	if view.Removed(at) {
+	if r.gone.Removed(r.view, at) {
 		now := i
 		now.Doubted, now.Refused = "", fmt.Sprintf("subcluster %s was removed from the federation", at)
 		l.cfg.Log.Warn("a recorded intent is refused: its subcluster was removed",
@@ -138,7 +149,7 @@ func (l *Loop) carryOut(
 		l.hear(ctx, d, i, now)
 		return nil
 	}
-	m, ok := view.Member(at)
+	m, ok := r.view.Member(at)
 	if !ok || !m.State.Alive() {
 		l.hear(ctx, d, i, i.heard(false, ""))
 		return nil
@@ -196,7 +207,7 @@ func (l *Loop) carryOut(
 				return err // before the record of it goes
 			}
 		}
-		if err := l.dropEarlier(ctx, set, d, i); err != nil {
+		if err := l.dropEarlier(ctx, r.set, d, i); err != nil {
 			return err
 		}
 		l.cfg.Log.Info("a recorded intent is carried out", attrs...)

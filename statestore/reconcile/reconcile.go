@@ -132,18 +132,18 @@ func (l *Loop) Round(ctx context.Context) error {
 	for _, err := range silent {
 		errs = append(errs, err)
 	}
-	found := map[place]bool{}
+	r := &round{view: view, apps: apps, whole: map[creel.SubclusterID]answer{}, found: map[place]bool{}}
 	for at, list := range apps {
 		for _, a := range list {
 			if a.Ended || a.Unmanaged || a.Held > 0 { // held: package router/moves
 				continue
 			}
-			if err := l.look(ctx, view, apps, place{a.ID, at}, found); err != nil {
+			if err := l.look(ctx, r, place{a.ID, at}); err != nil {
 				errs = append(errs, err)
 			}
 		}
 	}
-	l.seen = found
+	l.seen = r.found
 	return errors.Join(errs...)
 }
 
@@ -169,15 +169,22 @@ func (l *Loop) lists(
 	return apps, silent
 }
 
+// round is what a round has read, and found.
+type round struct {
+	view  *subcluster.View
+	apps  map[creel.SubclusterID][]statestore.ReportedApplication
+	whole map[creel.SubclusterID]answer // of those that were asked for all that they remember
+	found map[place]bool
+}
+
+type answer struct {
+	apps []statestore.ReportedApplication
+	err  error
+}
+
 // look compares one living application with its home. An application without a
 // record was submitted past the routers: it is nobody's business here.
-func (l *Loop) look(
-	ctx context.Context,
-	view *subcluster.View,
-	apps map[creel.SubclusterID][]statestore.ReportedApplication,
-	p place,
-	found map[place]bool,
-) error {
+func (l *Loop) look(ctx context.Context, r *round, p place) error {
 	home, err := l.store.Home(ctx, p.app)
 	if errors.Is(err, creel.ErrApplicationNotFound) || err == nil && home == p.at {
 		return nil
@@ -185,43 +192,57 @@ func (l *Loop) look(
 	if err != nil {
 		return err
 	}
-	found[p] = true
+	r.found[p] = true
 	if !l.seen[p] {
 		return nil
 	}
 	l.stats.Found.Add(1)
-	list, answered := apps[home]
-	known := knows(list, p.app)
-	if answered && !known && l.cfg.Whole != nil {
-		m, _ := view.Member(home)
-		list, err = l.cfg.Whole(ctx, m)
-		answered, known = err == nil, knows(list, p.app)
-	}
+	answered, known := l.knows(ctx, r, home, p.app)
 	verdict, why := statestore.JudgeAway(answered, known)
 	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
 	switch verdict {
 	case statestore.AwayEnd:
 		log.Error("an application runs in two subclusters; it is ended where it is not at home")
-		m, _ := view.Member(p.at)
+		m, _ := r.view.Member(p.at)
 		if err := l.cfg.End(ctx, m, p.app); err != nil {
 			return fmt.Errorf("ending %s at %s: %w", p.app, p.at, err)
 		}
 		l.stats.Ended.Add(1)
-		delete(found, p)
+		delete(r.found, p)
 	case statestore.AwayRehome:
 		log.Error("an application lives where it is not at home; its home record follows it")
 		if _, err := l.store.Move(ctx, p.app, home, p.at, 0, nil); err != nil {
 			return fmt.Errorf("moving the home of %s: %w", p.app, err)
 		}
 		l.stats.Rehomed.Add(1)
-		delete(found, p)
+		delete(r.found, p)
 	default:
 		log.Warn("an application lives where it is not at home; nothing is done yet")
 	}
 	return nil
 }
 
-// knows reports whether an application is in its home's list.
-func knows(list []statestore.ReportedApplication, app creel.ApplicationID) bool {
-	return slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool { return a.ID == app && !a.Unmanaged })
+// knows asks whether a home knows an application: by its list one that lives there, else by all that it remembers,
+// for the list may have what it has forgotten since.
+func (l *Loop) knows(
+	ctx context.Context, r *round, home creel.SubclusterID, app creel.ApplicationID,
+) (answered, known bool) {
+	list, answered := r.apps[home]
+	if l.cfg.Whole == nil || !answered || lists(list, app, false) {
+		return answered, lists(list, app, true)
+	}
+	whole, asked := r.whole[home]
+	if !asked {
+		m, _ := r.view.Member(home)
+		whole.apps, whole.err = l.cfg.Whole(ctx, m)
+		r.whole[home] = whole
+	}
+	return whole.err == nil, lists(whole.apps, app, true)
+}
+
+// lists reports whether a list has an application, which may have ended if that is said.
+func lists(list []statestore.ReportedApplication, app creel.ApplicationID, ended bool) bool {
+	return slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
+		return a.ID == app && !a.Unmanaged && (ended || !a.Ended)
+	})
 }

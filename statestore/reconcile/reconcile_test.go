@@ -28,6 +28,7 @@ type federation struct {
 	silent map[creel.SubclusterID]bool
 	ended  []string
 	whole  map[creel.SubclusterID][]statestore.ReportedApplication // beside what is in lists
+	wholes int                                                     // how often it was asked for
 	loop   *reconcile.Loop
 }
 
@@ -56,6 +57,7 @@ func newFederation(t *testing.T) *federation {
 			if f.silent[m.ID] {
 				return nil, errors.New("no answer")
 			}
+			f.wholes++
 			return append(f.whole[m.ID], f.lists[m.ID]...), nil
 		},
 		End: func(_ context.Context, m *subcluster.Status, a creel.ApplicationID) error {
@@ -211,5 +213,26 @@ func TestAHomeIsTakenNotToKnowAnApplicationByItsWholeList(t *testing.T) {
 	home, err := f.store.Home(t.Context(), app(1))
 	if err != nil || home != "sc-1" || len(f.ended) != 1 || f.ended[0] != "sc-2 "+app(1).String() {
 		t.Errorf("its home is %s, %v; ended %v", home, err, f.ended)
+	}
+}
+
+// After a failover many applications may live where they are not at home: their home is asked once for all that it
+// remembers.
+func TestAHomeIsAskedForItsWholeListOnce(t *testing.T) {
+	f := newFederation(t)
+	var stray []statestore.ReportedApplication
+	for n := range int32(50) {
+		f.claim(t, n, "sc-1")
+		stray = append(stray, statestore.ReportedApplication{ID: app(n)})
+	}
+	f.runs("sc-2", stray...)
+	for range 2 {
+		if err := f.loop.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home, err := f.store.Home(t.Context(), app(49))
+	if f.wholes != 1 || err != nil || home != "sc-2" {
+		t.Errorf("asked %d times; the last one's home is %s, %v", f.wholes, home, err)
 	}
 }

@@ -12,25 +12,10 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// class of the documents that say which members were removed, by name, and when.
-const class = "removed"
-
-// Removed notes that a member was removed from the federation, so that its records go.
-func Removed(ctx context.Context, s statestore.Documents, id creel.SubclusterID, by string) error {
-	before, err := s.DocumentOf(ctx, class, string(id), nil)
-	if err != nil {
-		return err
-	}
-	_, err = s.PutDocument(ctx, statestore.DocumentWrite{
-		Class: class, Name: string(id), Expect: before.Version, Data: []byte("{}"), Author: by, Quiet: true,
-	})
-	return err
-}
-
 // removed forgets what was at home in members that were removed for longer than the TTL, by the store's clock. One that
 // has come back keeps its records.
 func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
-	set, err := k.store.Documents(ctx, class)
+	set, err := statestore.RemovalsIn(ctx, k.store)
 	if err != nil {
 		return err
 	}
@@ -38,8 +23,8 @@ func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 	for i := range set.Documents {
 		d := &set.Documents[i]
 		id := creel.SubclusterID(d.Name)
-		if _, back := view.Index(id); !back {
-			if !view.Removed(id) || set.Now.Sub(d.Time) < k.cfg.TTL {
+		if !statestore.Returned(view, id) {
+			if !set.Removed(view, id) || set.Now.Sub(d.Time) < k.cfg.TTL {
 				continue
 			}
 			if err := k.forgetAll(ctx, id); err != nil {
@@ -48,7 +33,7 @@ func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 			}
 		}
 		_, err := k.store.PutDocument(ctx, statestore.DocumentWrite{
-			Class: class, Name: d.Name, Expect: d.Version, Author: d.Author, Quiet: true,
+			Class: statestore.RemovalsClass, Name: d.Name, Expect: d.Version, Author: d.Author, Quiet: true,
 		})
 		if err != nil && !errors.Is(err, creel.ErrConflict) {
 			errs = append(errs, err)

@@ -166,7 +166,6 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 		ended[a.ID] = a.Ended
 	}
 	before, unknown := k.unknown[m.ID], map[creel.ApplicationID]time.Time{}
-	k.unknown[m.ID] = unknown
 	for _, app := range live {
 		over, known := ended[app]
 		since, waits := before[app]
@@ -190,5 +189,6 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 			return err
 		}
 	}
+	k.unknown[m.ID] = unknown // not before: where the store fails, the rest is unknown for as long as it was
 	return nil
 }

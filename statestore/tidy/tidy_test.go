@@ -129,7 +129,7 @@ func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if home != "silent" {
-			if err := Removed(ctx, store, home, "ann"); err != nil {
+			if err := statestore.NoteRemoval(ctx, store, home, "ann"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -137,8 +137,11 @@ func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
 	status := func(id creel.SubclusterID) subcluster.Status {
 		return subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateLost}
 	}
-	view := subcluster.NewView(now, []subcluster.Status{status("back"), status("silent")}, nil)
-	k := New(store, Config{TTL: time.Hour, Name: "this", View: func() *subcluster.View { return view }})
+	gone, back := status("gone"), status("back")
+	gone.Forgotten, back.State = true, subcluster.StateActive
+	view := subcluster.NewView(now, []subcluster.Status{gone, back, status("silent")}, nil)
+	none := func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) { return nil, nil }
+	k := New(store, Config{TTL: time.Hour, Name: "this", View: func() *subcluster.View { return view }, Ask: none})
 	known := func(when string, want ...bool) {
 		t.Helper()
 		if err := k.round(ctx, now); err != nil {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"context"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// RemovalsClass is the class of the documents that note which members were removed from the federation: the name
+// is the member's, the time when that was, by the store's clock.
+const RemovalsClass = "removed"
+
+// NoteRemoval notes that a member was removed, so that nothing waits for it and its records go. The same again
+// is success.
+func NoteRemoval(ctx context.Context, s Documents, id creel.SubclusterID, by string) error {
+	before, err := s.DocumentOf(ctx, RemovalsClass, string(id), nil)
+	if err != nil || len(before.Data) > 0 {
+		return err
+	}
+	_, err = s.PutDocument(ctx, DocumentWrite{
+		Class: RemovalsClass, Name: string(id), Expect: before.Version, Data: []byte("{}"), Author: by, Quiet: true,
+	})
+	return err
+}
+
+// Removals are the members that were removed from the federation, as is noted. That a member is in no view is no
+// evidence: a store that lost its records has not got it either, and it may run what it was given.
+type Removals struct{ DocumentSet }
+
+// RemovalsIn reads the removals.
+func RemovalsIn(ctx context.Context, s interface {
+	Documents(ctx context.Context, class string) (DocumentSet, error)
+},
+) (Removals, error) {
+	set, err := s.Documents(ctx, RemovalsClass)
+	return Removals{set}, err
+}
+
+// Removed reports whether a member was removed and, by a view, has not come back. A nil view has no evidence.
+func (r *Removals) Removed(view *subcluster.View, id creel.SubclusterID) bool {
+	_, noted := r.Find(string(id))
+	return noted && view != nil && view.Freeze == nil && !Returned(view, id)
+}
+
+// Returned reports whether a view has a member as one that lives, and not of what it remembers of before.
+func Returned(view *subcluster.View, id creel.SubclusterID) bool {
+	m, there := view.Member(id)
+	return there && !m.Forgotten && m.State.Alive()
+}
