@@ -267,14 +267,15 @@ func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
 	if err := rm.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	for verb, change := range map[string]string{
-		"app move " + id + " root.research":                       "the move to root.research",
-		"app priority " + id + " 7":                               "the change to priority 7",
-		"app lifetime " + id + " 2h":                              "the end of its life at ",
-		"app kill " + id:                                          "the kill",
-		"app signal " + container + " graceful_shutdown":          "the signal GRACEFUL_SHUTDOWN",
-		"app signal " + container + " output_thread_dump -o wide": "the signal OUTPUT_THREAD_DUMP",
+	for _, c := range [][2]string{ // of the two signals the last is kept
+		{"app move " + id + " root.research", "the move to root.research"},
+		{"app priority " + id + " 7", "the change to priority 7"},
+		{"app lifetime " + id + " 2h", "the end of its life at "},
+		{"app kill " + id, "the kill"},
+		{"app signal " + container + " graceful_shutdown", "the signal GRACEFUL_SHUTDOWN"},
+		{"app signal " + container + " output_thread_dump -o wide", "the signal OUTPUT_THREAD_DUMP"},
 	} {
+		verb, change := c[0], c[1]
 		what := strings.Fields(verb)[2]
 		out := s.shows(exitOK, verb, what+": "+string(home)+" does not answer; "+change,
 			" is kept for it, and carried out when it is back; see `creel app why "+id+"`")
