@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -71,7 +72,10 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	var lost *hrpc.TransportError
 	var refused *hrpc.RemoteError
 	switch {
-	case errors.As(err, &lost), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &lost):
+		return &coded{exitUnreachable, fmt.Errorf(
+			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, lost.Err)}
+	case errors.Is(err, context.DeadlineExceeded):
 		return &coded{exitUnreachable, fmt.Errorf("%s: %w; name another with --admin, or a directory with --conf", at, err)}
 	case errors.As(err, &refused):
 		return &coded{cmp.Or(exitCode(err), exitGeneral), errors.New(refused.Message)}
@@ -132,7 +136,7 @@ func nodeChange(use, short string, graceful, out bool) *cobra.Command {
 	var file string
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: use + " HOST...", Short: short, Args: cobra.MinimumNArgs(1),
+		Use: use + " HOST...", Short: short, Args: between(1, math.MaxInt, "at least one host"),
 		Long: short + `.
 
 YARN's ResourceManagers decommission the hosts in a file of their own,

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -379,15 +380,19 @@ func appSubmit() *cobra.Command {
 func appKill() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
-		Use: "kill ID...", Short: "kill applications, wherever they run", Args: cobra.MinimumNArgs(1),
+		Use: "kill ID...", Short: "kill applications, wherever they run",
+		Args:              between(1, math.MaxInt, "at least one application id"),
 		ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		for _, a := range args {
-			id, err := appArgument(a)
-			if err != nil {
+		ids := make([]creel.ApplicationID, len(args))
+		for i, a := range args {
+			var err error
+			if ids[i], err = appArgument(a); err != nil {
 				return err
 			}
+		}
+		for _, id := range ids {
 			var answer struct {
 				State string `json:"state"`
 			}

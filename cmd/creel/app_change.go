@@ -326,7 +326,7 @@ func queueShow() *cobra.Command {
 	var federation bool
 	c := &cobra.Command{
 		Use: "show QUEUE", Short: "show one queue and those below it, or what holds for all in the whole federation",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              between(0, 1, "at most one queue"),
 		ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

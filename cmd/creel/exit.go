@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
@@ -64,8 +65,15 @@ func exitCode(err error) int {
 		errors.Is(err, creel.ErrStandby),
 		errors.Is(err, creel.ErrNoSubcluster),
 		errors.Is(err, context.DeadlineExceeded),
-		errors.As(err, &n):
+		errors.As(err, &n) && !ofSystem(n):
 		return exitUnreachable
 	}
 	return exitGeneral
+}
+
+// ofSystem reports whether an error is the system's own, about a file and not the network, though it has the methods
+// of one.
+func ofSystem(err net.Error) bool {
+	_, is := err.(syscall.Errno)
+	return is
 }

@@ -5,7 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,15 +33,19 @@ func flagError(_ *cobra.Command, err error) error {
 	return usage(err)
 }
 
-// checkTimes refuses times that no flag means anything by.
-func checkTimes(c *cobra.Command, _ []string) (err error) {
+// belowZero annotates a flag whose numbers below 0 mean something.
+const belowZero = "below-zero"
+
+// checkNumbers refuses times and numbers that no flag means anything by.
+func checkNumbers(c *cobra.Command, _ []string) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
-		d, parseErr := time.ParseDuration(f.Value.String())
+		kind, value := f.Value.Type(), f.Value.String()
+		_, means := f.Annotations[belowZero]
 		switch {
-		case f.Value.Type() != "duration" || parseErr != nil:
-		case d < 0:
-			err = usage(fmt.Errorf("--%s %v is below 0; give a time, such as 90s or 2h", f.Name, d))
-		case d == 0 && f.Name == "request-timeout":
+		case kind != "duration" && kind != "int" && kind != "int64", means:
+		case strings.HasPrefix(value, "-"):
+			err = usage(fmt.Errorf("--%s %s is below 0; expected %s", f.Name, value, wantedOf[kind]))
+		case f.Name == "request-timeout" && value == "0s":
 			err = usage(fmt.Errorf("--%s must be above 0: no request is answered in no time", f.Name))
 		}
 	})

@@ -72,7 +72,7 @@ Start with: creel demo`,
 		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
-		PersistentPreRunE: checkTimes,
+		PersistentPreRunE: checkNumbers,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
@@ -123,12 +123,15 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(fmt.Errorf("%q is not a command of %q; %s", args[0], c.CommandPath(), see))
 }
 
-// exactly wants n arguments, with the exit code of a usage mistake otherwise.
-func exactly(n int, names string) cobra.PositionalArgs {
+// between wants least to most arguments, as words say, with the exit code of a usage mistake otherwise.
+func between(least, most int, words string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage(fmt.Errorf("%s takes %s; it got %d arguments", c.CommandPath(), names, len(args)))
+		if len(args) < least || len(args) > most {
+			return usage(fmt.Errorf("%s takes %s; it got %d arguments", c.CommandPath(), words, len(args)))
 		}
 		return nil
 	}
 }
+
+// exactly wants n arguments, with the exit code of a usage mistake otherwise.
+func exactly(n int, names string) cobra.PositionalArgs { return between(n, n, names) }

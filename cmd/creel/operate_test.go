@@ -154,9 +154,9 @@ func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 	}
 }
 
-// A time below zero is a mistake of the command line, whatever it is the time of.
-func TestTimesBelowZeroAreRefused(t *testing.T) {
-	s := typed{t, "http://127.0.0.1:1"} // nobody is asked
+// What a command line cannot mean is said before anybody is asked, with the exit code of a usage mistake.
+func TestMistakesOfTheCommandLine(t *testing.T) {
+	s := typed{t, "http://127.0.0.1:1"}
 	for _, command := range []string{
 		"subcluster drain east --mode finish --timeout -5s", "app wait application_1_0001 --timeout -1s",
 		"app list --since -2h", "run --timeout -1m -- true", "app list --request-timeout -1s",
@@ -166,5 +166,33 @@ func TestTimesBelowZeroAreRefused(t *testing.T) {
 	s.shows(exitUsage, "app list --request-timeout 0s", "--request-timeout", "above 0")
 	if out := s.run(exitUsage, "app", "list", "--since", "soon"); strings.Contains(out, "time:") {
 		t.Errorf("what is no time: %s", out)
+	}
+	for _, command := range []string{
+		"app list --limit -1", "policy get root.prod --version -7", "queue rollback --to -7", "policy set root.prod {} --expect -1",
+		"app submit --memory -5 -- true",
+	} {
+		s.shows(exitUsage, command, "is below 0")
+	}
+	for command, words := range map[string]string{
+		"app kill": "at least one", "policy set": "one or two", "queue show a b": "at most one",
+		"policy set root.prod prod.json": "--file", "app kill application_1_0001 x": `"x"`,
+	} {
+		s.shows(exitUsage, command, words)
+	}
+	trailing := filepath.Join(t.TempDir(), "tree.yaml")
+	for _, text := range []string{"{} x", "queues: []\n---\nqueues: []\n"} {
+		if err := os.WriteFile(trailing, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.shows(exitUsage, "queue apply -f "+trailing, "text follows the document")
+	}
+	root := rootCommand()
+	root.SetArgs([]string{"ready", "x:1"})
+	if err := root.ExecuteContext(t.Context()); exitCode(err) != exitUnreachable || !strings.Contains(err.Error(), "http://x:1") {
+		t.Errorf("ready without a scheme: %v", err)
+	}
+	_, err := os.ReadFile(filepath.Join(t.TempDir(), "nosuch"))
+	if code := exitCode(err); code != exitGeneral {
+		t.Errorf("a file that is not there exits with %d, as if a server could not be reached", code)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -136,7 +137,7 @@ func policySet() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "set QUEUE [DOCUMENT]",
 		Short:   "write a queue's policy: a document, - for standard input, or --file",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    between(1, 2, "one or two arguments: a queue, and a document"),
 		Example: `  creel policy set root.prod '{"home":{"policy":"weighted","weights":{"east":2,"west":1}},"split":{"policy":"locality"}}'`,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -153,6 +154,8 @@ func policySet() *cobra.Command {
 			document, err = os.ReadFile(file)
 		case args[1] == "-":
 			document, err = io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
+		case !strings.HasPrefix(strings.TrimSpace(args[1]), "{"):
+			return usage(fmt.Errorf("%.80q is no JSON object; a file is given with --file", args[1]))
 		default:
 			document = []byte(args[1])
 		}
@@ -327,5 +330,6 @@ func policyRollback() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().Int64Var(&to, "to", 0, "the `VERSION` to return to, -1 for the one before (the default), -2 for the one before that")
+	c.Flags().Lookup("to").Annotations = map[string][]string{belowZero: nil}
 	return c
 }

@@ -126,8 +126,12 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 		return nil, usage(err)
 	}
 	var doc any
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&doc); err != nil && err != io.EOF {
 		return nil, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	if d.Decode(new(any)) != io.EOF {
+		return nil, usage(fmt.Errorf("%s: text follows the document", file))
 	}
 	out, err := json.Marshal(doc)
 	if err != nil {
@@ -322,7 +326,7 @@ func queueDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [VERSION]",
 		Short: "compare the federation's queue tree with an earlier version, or with a document (-f)",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  between(0, 1, "at most one version"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		now, err := f.queueTree(c.Context())

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +28,9 @@ func readyCommand() *cobra.Command {
 			defer cancel()
 			for {
 				err := askReady(ctx, args[0])
+				if exitCode(err) == exitUsage {
+					return err
+				}
 				if err == nil {
 					fmt.Fprintln(c.OutOrStdout(), "ready")
 					return nil
@@ -47,13 +51,16 @@ func readyCommand() *cobra.Command {
 }
 
 func askReady(ctx context.Context, url string) error {
+	if !strings.Contains(url, "://") {
+		url = "http://" + url
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/readyz?verbose", nil)
 	if err != nil {
-		return err
+		return usage(fmt.Errorf("%q is no URL such as http://127.0.0.1:8089: %w", url, errors.Unwrap(err)))
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be reached: %w", url, errors.Unwrap(err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -40,7 +40,7 @@ To change queues in all members by one document, use creel queue apply and creel
 		Example: `  creel admin scheduler-conf --subcluster sc-1 yarn.scheduler.capacity.root.prod
   creel admin scheduler-conf --subcluster sc-1 --set root.prod:maximum-capacity=60
   creel admin scheduler-conf --subcluster sc-1 --add root.prod.new:capacity=0 --remove root.old`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              between(0, 1, "at most one key"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

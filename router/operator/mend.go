@@ -209,8 +209,12 @@ func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mendin
 }
 
 func noMend(version int64) error {
+	kind := creel.ErrQueueNotFound // of such queues
+	if version < 1 {
+		kind = creel.ErrInvalidRequest
+	}
 	return &creel.Error{
-		Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("there is no mend of version %d", version),
+		Kind: kind, What: fmt.Sprintf("there is no mend of version %d", version),
 		Why: fmt.Sprintf("versions begin with 1, and the last %d are remembered", statestore.KeptVersions),
 		Try: "see `creel queue mend --history`",
 	}

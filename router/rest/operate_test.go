@@ -181,7 +181,7 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 		{"PUT", "/queues", `{}`, 400, "document is missing"},
 		{"PUT", "/policies/root.other", `{"document":null}`, 404, "root.other has no policy of its own"},
 		{"POST", "/queues/mends", `{"undo":-3}`, 400, "no mend of version -3"},
-		{"POST", "/queues/mends", `{"undo":9223372036854775807}`, 400, "no mend of version 9223372036854775807"},
+		{"POST", "/queues/mends", `{"undo":9223372036854775807}`, 404, "no mend of version 9223372036854775807"},
 	} {
 		who := asRoot
 		if strings.Contains(c.path, "?") {

@@ -5,6 +5,7 @@ package role
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel/internal/settings"
@@ -47,7 +48,8 @@ func Check(s *settings.Settings, role settings.Role) error {
 		_, err := AgentSettings(s)
 		return errors.Join(err, checkStore(s))
 	}
-	return settings.Invalid(fmt.Errorf("there is no daemon %q; the roles are %v", role, settings.Roles))
+	roles := strings.Trim(fmt.Sprint(settings.Roles), "[]")
+	return settings.Invalid(fmt.Errorf("there is no daemon %q; the roles are %s", role, roles))
 }
 
 // checkStore checks what the settings say about the store, without calling it.
