@@ -56,6 +56,9 @@ const (
 	uamsKept = 2 * time.Second
 	uamsMost = 16 << 10    // applications; beyond, all are read anew
 	uamsTime = time.Second // for which a report waits for the store, and then for the UAMs' members
+	// uamsAgain is between two questions to members that may have had a UAM of an application that has ended,
+	// while one does not say.
+	uamsAgain = 5 * time.Second
 )
 
 // lately is which UAMs applications had a moment ago.
@@ -67,7 +70,8 @@ type lately struct {
 type uamsAt struct {
 	uams  []intents.Part
 	at    time.Time
-	ended bool // the application has, and all members said whether they have something of it: uams are those
+	ended bool // the application has, and members said whether they have something of it: uams are those that do
+	all   bool // all members did
 }
 
 // lateUAMs are the UAMs of an application as of two seconds ago at most.
@@ -104,7 +108,7 @@ func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams [
 	s.lately.mu.Lock()
 	k, there := s.lately.known[app]
 	s.lately.mu.Unlock()
-	if k.ended {
+	if k.ended && (k.all || time.Since(k.at) < uamsAgain) {
 		return k.uams, 0
 	}
 	if !there {
@@ -154,8 +158,8 @@ func AskUAMs[T any](
 			there, had = append(there, p), append(had, uams[i])
 		}
 	}
-	if app.Ended && all && guessed > 0 {
-		s.lately.keep(app.ID, uamsAt{uams: had, at: time.Now(), ended: true})
+	if app.Ended && guessed > 0 {
+		s.lately.keep(app.ID, uamsAt{uams: had, at: time.Now(), ended: true, all: all})
 	}
 	return there
 }
