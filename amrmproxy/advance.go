@@ -184,7 +184,7 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 	})
 	switch {
 	case room == 0:
-		return stuck, !here || waited > s.cfg.StuckAfter/10
+		return full, !here || waited > s.cfg.StuckAfter/10
 	case here:
 		return 0, false
 	}
@@ -198,6 +198,7 @@ const (
 	asked       replacement = iota // they are not: the AM has asked
 	anotherPlan                    // of the rebalancer
 	beyondRoom                     // the member has room for fewer
+	full                           // the member has no room
 	stuck                          // they have waited there too long, and it counts as full
 )
 
@@ -227,7 +228,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 			Home:   m.home,
 			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
-			Stuck:  m == from && why == stuck || slices.Contains(g.left, m),
+			Stuck:  m == from && why >= full || slices.Contains(g.left, m),
 
 			Unproven: m.unproven(s.now, &s.cfg),
 			Delivers: !m.grants.IsZero() && s.now.Sub(m.grants) < s.cfg.StuckAfter,
@@ -236,7 +237,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly
 		}
 		r.Pending, r.Summed = s.pendingBeside(g, m)
-		if m == from && why == stuck {
+		if m == from && why >= full {
 			r.Known, r.Headroom = true, creel.Resource{}
 		}
 		reach = append(reach, r)
@@ -252,7 +253,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 		}
 	}
 	if from != nil {
-		ask.From = from.id
+		ask.From, ask.Soon = from.id, why == full
 		ask.Held = slices.DeleteFunc(ask.Held, func(h policies.Share) bool { return h.Member == from.id })
 	}
 	for _, ln := range g.lines {

@@ -319,14 +319,17 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 	}
 }
 
-// What waits is not placed anew, at another plan, in a member that starts slowly: all that waits in the
-// queue is at that moment, and together would fill it.
+// What waits is not placed anew, at another plan or since its member is full, in a member that starts slowly: all that
+// waits in the queue is at that moment, and together would fill it.
 func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
 	view := starting(t, 15) // there is room for five
 	reach := []Reach{{Member: "sc-1", Home: true, Known: true}, {Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)}}
-	for _, full := range []bool{false, true} {
-		reach[0].Stuck = full
-		g := Group{Count: 60, Size: creel.NewResource(1024, 1), From: "sc-1"}
+	for _, c := range []struct {
+		full, soon bool
+		want       int64
+	}{{false, false, 0}, {true, true, 0}, {true, false, 5}} {
+		reach[0].Stuck = c.full
+		g := Group{Count: 60, Size: creel.NewResource(1024, 1), From: "sc-1", Soon: c.soon}
 		plan, err := Default().Split(view, "root.q", g, reach, seeded(1))
 		if err != nil {
 			t.Fatal(err)
@@ -337,8 +340,8 @@ func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
 				moved = s.Count
 			}
 		}
-		if want := map[bool]int64{false: 0, true: 5}[full]; moved != want {
-			t.Errorf("%d are moved, not %d (waited for long: %t)\n%v", moved, want, full, plan.Reason)
+		if moved != c.want {
+			t.Errorf("%d are moved, not %d (waited for long: %t)\n%v", moved, c.want, c.full && !c.soon, plan.Reason)
 		}
 	}
 }

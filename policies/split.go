@@ -30,6 +30,9 @@ type Group struct {
 	// From is the member in which those wait that are placed anew, though it may be asked
 	// still; "" for none.
 	From creel.SubclusterID
+	// Soon: it has not waited there for long. From says that it has no room, and all that waits there
+	// looks for some elsewhere at the same time.
+	Soon bool
 }
 
 // Place is a host or rack and how many of the group's containers are wanted

@@ -62,7 +62,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	keeps := from >= 0 && !d.reach[from].Stuck // its place, where nothing is better
 	for _, i := range d.open {
 		d.rooms[i] = max(0, d.room(i)-d.newHere(i))
-		if keeps && i != from && d.slow(i) {
+		if (keeps || d.group.Soon) && i != from && d.slow(i) {
 			d.rooms[i] = 0 // all that waits in the queue is placed anew now, and would fill it at once
 		}
 	}

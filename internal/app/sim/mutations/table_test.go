@@ -355,8 +355,8 @@ var table = []mutation{
 	{
 		name:     "all that waits is moved to a member that starts slowly at once",
 		file:     "policies/split_balanced.go",
-		old:      "		if keeps && i != from && d.slow(i) {\n",
-		wrong:    "		if !MUTANT && keeps && i != from && d.slow(i) {\n",
+		old:      "		if (keeps || d.group.Soon) && i != from && d.slow(i) {\n",
+		wrong:    "		if !MUTANT && (keeps || d.group.Soon) && i != from && d.slow(i) {\n",
 		caughtBy: "policies TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly",
 	},
 	{
