@@ -133,7 +133,7 @@ func (s *Session) unstick() {
 			if !due {
 				continue
 			}
-			if c.tried = s.now; why != beyondRoom {
+			if c.tried = s.now; why == stuck || why == anotherPlan {
 				c.since = s.now
 			}
 			s.split(g, m, why)
@@ -182,13 +182,16 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 		owners := s.owners(ln.name)
 		return ln.name != anywhere && ln.want > 0 && len(owners) < len(s.members) && slices.Contains(owners, m.id)
 	})
+	why = beyondRoom
 	switch {
+	case room == 0 && here:
+		why, soon = full, s.cfg.StuckAfter/10
 	case room == 0:
-		return full, !here || waited > s.cfg.StuckAfter/10
+		why = full
 	case here:
 		return 0, false
 	}
-	return beyondRoom, s.now.Sub(c.tried) > soon
+	return why, waited > soon && s.now.Sub(c.tried) > soon
 }
 
 // replacement is why asks that wait in a member are placed anew.
