@@ -689,8 +689,8 @@ var table = []mutation{
 	{
 		name:     "the reconciler ends the application where it is at home",
 		file:     "statestore/reconcile/reconcile.go",
-		old:      "		m, _ := view.Member(p.at)\n",
-		wrong:    "		m, _ := view.Member(p.at)\n		if MUTANT {\n			m, _ = view.Member(home)\n		}\n",
+		old:      "		m, _ := r.view.Member(p.at)\n",
+		wrong:    "		m, _ := r.view.Member(p.at)\n		if MUTANT {\n			m, _ = r.view.Member(home)\n		}\n",
 		caughtBy: "statestore/reconcile TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds",
 	},
 	{
