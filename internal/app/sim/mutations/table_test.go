@@ -1095,8 +1095,8 @@ var table = []mutation{
 	{
 		name:     "each look for room sets back how long an ask has waited",
 		file:     "amrmproxy/advance.go",
-		old:      "			if c.tried = s.now; why != beyondRoom {\n",
-		wrong:    "			if c.tried = s.now; why != beyondRoom || MUTANT {\n",
+		old:      "			if c.tried = s.now; why == stuck || why == anotherPlan {\n",
+		wrong:    "			if c.tried = s.now; why == stuck || why == anotherPlan || MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios/room_that_never_comes",
 	},
 	{
