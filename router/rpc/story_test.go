@@ -349,6 +349,8 @@ func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
 		}
 	}
 	f, c := start(true)
+	// The list of the pages, which each router reads once it serves, lacks sc-b, too.
+	f.Until("the pages' list", func() bool { return f.Routers[0].Server.Counts().Partial.Load() > 0 })
 	before := f.Routers[0].Server.Counts().Partial.Load()
 	nodes := must(c.GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{}))(t).GetNodeReports()
 	if counted := f.Routers[0].Server.Counts().Partial.Load() - before; len(nodes) != 2 || counted != 1 {
