@@ -226,7 +226,7 @@ func (d *Driver) step(e Event) {
 	}
 	if d.over {
 		d.closeAt = d.now.Add(d.cfg.Linger)
-	} else if (d.session.WantsLabel() || d.session.wantsType()) && !d.asking && !d.now.Before(d.learnAt) {
+	} else if d.session.wantsReport() && !d.asking && !d.now.Before(d.learnAt) {
 		d.learnAt = d.now.Add(time.Second)
 		d.asking = true
 		d.do(AskHome{Home: d.home, Application: d.attempt.Application})
@@ -269,7 +269,7 @@ func (d *Driver) askHome() {
 
 func (d *Driver) homeAnswered(e HomeAnswered) {
 	d.asking = false
-	if e.Label.Err = e.Err; d.session != nil && (d.session.WantsLabel() || d.session.wantsType()) {
+	if e.Label.Err = e.Err; d.session != nil && d.session.wantsReport() {
 		d.step(e.Label)
 	}
 	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {

@@ -65,6 +65,9 @@ func (s *Session) wantsType() bool {
 	return s.phase == phaseRunning && s.record.Type == "" && len(s.record.UAMs) > 0
 }
 
+// wantsReport reports whether home is to be asked for what an AM does not tell.
+func (s *Session) wantsReport() bool { return s.WantsLabel() || s.wantsType() }
+
 func (s *Session) onLabelled(e Labelled) {
 	if s.record.Type == "" && e.Type != "" {
 		s.record.Type = e.Type

@@ -8,8 +8,8 @@
 // application ended, or has not known it for as long as an ended one is
 // remembered (a claim may be older than the submission it was made for, and a
 // ResourceManager forgets its oldest applications). A member that does not
-// answer keeps all of its records. Those of a member that was removed from the federation (Removed) go when
-// it has not come back within the same time.
+// answer keeps all of its records. Those of a member that was removed from the federation
+// (statestore.NoteRemoval) go when it has not come back within the same time.
 package tidy
 
 import (

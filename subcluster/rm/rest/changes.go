@@ -82,13 +82,7 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 	for i := len(c.gone) - 1; i >= 0 && !doc.Whole && c.gone[i].at > since; i-- {
 		doc.Gone = append(doc.Gone, c.gone[i].id)
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	w.Header()["Content-Type"] = asJSON
-	send(w, r, http.StatusOK, b)
+	h.sendDocument(w, r, doc)
 }
 
 // number looks at all applications, in the machine's goroutine and under mu.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"hash/maphash"
 	"io"
 	"net/http"
@@ -290,6 +291,17 @@ func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	z.Reset(w)
 	z.Write(body)
 	z.Close()
+}
+
+// sendDocument answers with a document as JSON.
+func (h *Handler) sendDocument(w http.ResponseWriter, r *http.Request, doc any) {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	send(w, r, http.StatusOK, b)
 }
 
 // wantsXML reads Accept as Jersey does for the two types YARN has.

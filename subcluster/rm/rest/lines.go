@@ -4,7 +4,6 @@ package rest
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,13 +57,7 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	w.Header()["Content-Type"] = asJSON
-	send(w, r, http.StatusOK, b)
+	h.sendDocument(w, r, doc)
 }
 
 // line is one application, with what is guarded of it only where viewable.
@@ -252,11 +245,5 @@ func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
 		}
 		doc.Nodes = append(doc.Nodes, line)
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	w.Header()["Content-Type"] = asJSON
-	send(w, r, http.StatusOK, b)
+	h.sendDocument(w, r, doc)
 }

@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -53,11 +52,5 @@ func (h *Handler) logs(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	w.Header()["Content-Type"] = asJSON
-	send(w, r, http.StatusOK, b)
+	h.sendDocument(w, r, doc)
 }
