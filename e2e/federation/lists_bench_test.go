@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
 )
 
 // BenchmarkLongLists is what a list of 10,000 applications over three members takes at a router, beside
 // the slowest member's own part: over three of ours, over two of ours and one of Hadoop's, and
 // over three of Hadoop's. One caller, one list at a time, in turns: the router, then each
 // member, then all members at the same time, a caller each: what the whole list takes without a router.
+// Where the members are ours, one ResourceManager of ours that has all 10,000 is asked in turns, too.
 func BenchmarkLongLists(b *testing.B) {
 	const applications, members = 10_000, 3
 	for _, theirs := range []int{0, 1, 3} {
@@ -29,11 +31,19 @@ func BenchmarkLongLists(b *testing.B) {
 				in = append(in[:len(in):len(in)], f.StartHadoop(b, members-i+1))
 			}
 			AwaitActive(b, f.RouterAddresses[0].Web, max(members, theirs+1))
+			submit := func(at hadoop.Addresses, count int) {
+				mustLoad(b, "submit", "--client", at.Client, "--unmanaged", "--in-flight", "16",
+					"--count", strconv.Itoa(count), "--duration", "1h", "--user", hadoop.OSUser(b))
+			}
 			for _, s := range in {
-				mustLoad(b, "submit", "--client", s.Addresses.Client, "--unmanaged", "--in-flight", "16",
-					"--count", strconv.Itoa(applications/members), "--duration", "1h", "--user", hadoop.OSUser(b))
+				submit(s.Addresses, applications/members)
 			}
 			asked := append([]hadoop.Addresses{f.RouterAddresses[0]}, addresses(in)...)
+			if theirs == 0 {
+				one := rm.Start(b, rm.Options{Conf: hadoop.Conf{"yarn.scheduler.capacity.maximum-applications": "100000"}})
+				submit(one.Addresses, applications)
+				asked = append(asked, one.Addresses)
+			}
 			for _, call := range []struct {
 				name string
 				args func(hadoop.Addresses) []string
@@ -71,15 +81,19 @@ func BenchmarkLongLists(b *testing.B) {
 							for i, a := range asked {
 								times[i] = min(times[i], turn(a))
 							}
-							together = min(together, turn(asked[1:]...))
+							together = min(together, turn(asked[1:1+members]...))
 						}
 					}
-					slowest := slices.Max(times[1:])
+					slowest := slices.Max(times[1 : 1+members])
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(times[0], "router-p50-ms")
 					b.ReportMetric(slowest, "slowest-member-p50-ms")
 					b.ReportMetric(together, "members-together-p50-ms")
 					b.ReportMetric(times[0]/slowest, "x")
+					if theirs == 0 {
+						b.ReportMetric(times[1+members], "one-with-all-p50-ms")
+						b.ReportMetric(times[0]/times[1+members], "x-one-with-all")
+					}
 				})
 			}
 		})
