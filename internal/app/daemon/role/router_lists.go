@@ -38,11 +38,12 @@ type lists struct {
 	of map[creel.SubclusterID]*memberList
 }
 
-// memberList is what is kept of one member between two looks.
+// memberList is what one look at a member leaves for the next. It is not changed once it is made: looks ask the member
+// under no lock, and of two at the same time the one that is first leaves what it saw.
 type memberList struct {
-	mu    sync.Mutex
 	epoch int64
 	whole time.Time // when the whole list was read
+	seen  time.Time // when this look was over
 	until int64     // the newest end that was seen, in ms of the member's clock
 	ended map[creel.ApplicationID]statestore.ReportedApplication
 }
@@ -61,40 +62,52 @@ func newLists(pool *remote.Pool) *lists {
 // since the whole list was read, then what lives.
 func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	l.mu.Lock()
-	k := l.of[m.ID]
-	if k == nil {
-		k = &memberList{}
-		l.of[m.ID] = k
-	}
+	last := l.of[m.ID]
 	l.mu.Unlock()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := time.Now()
-	if k.ended == nil || k.epoch != m.Epoch || now.Sub(k.whole) > wholeEvery {
+	began := time.Now()
+	var next *memberList
+	var living []statestore.ReportedApplication
+	if last == nil || last.epoch != m.Epoch || began.Sub(last.whole) > wholeEvery {
 		all, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{})
 		if err != nil {
 			return nil, err
 		}
-		k.epoch, k.whole, k.until = m.Epoch, now, 0
-		k.ended = map[creel.ApplicationID]statestore.ReportedApplication{}
-		return k.with(k.sort(all)), nil
+		next = &memberList{epoch: m.Epoch, whole: began, ended: map[creel.ApplicationID]statestore.ReportedApplication{}}
+		living = next.sort(all)
+	} else {
+		// What lives first: what ends between the two answers is in both, and lives until the next look.
+		lives, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{ApplicationStates: livingStates})
+		if err != nil {
+			return nil, err
+		}
+		since, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{
+			FinishBegin: proto.Int64(max(1, last.until-overlap.Milliseconds())),
+		})
+		if err != nil {
+			return nil, err
+		}
+		next = &memberList{epoch: m.Epoch, whole: last.whole, until: last.until, ended: maps.Clone(last.ended)}
+		next.sort(since)
+		living = next.sort(lives)
 	}
-	// What lives first: what ends between the two answers is in both, and lives until the next look.
-	living, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{ApplicationStates: livingStates})
-	if err != nil {
-		return nil, err
-	}
-	since, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{
-		FinishBegin: proto.Int64(max(1, k.until-overlap.Milliseconds())),
-	})
-	if err != nil {
-		return nil, err
-	}
-	k.sort(since)
-	return k.with(k.sort(living)), nil
+	next.seen = time.Now()
+	l.keep(m.ID, last, next)
+	return next.with(living), nil
 }
 
-// sort keeps what has ended of a list, and returns what lives.
+// keep leaves a look for the next one, if that which it goes on from is still the last one, and forgets members that
+// nobody has looked at for long: they were removed.
+func (l *lists) keep(id creel.SubclusterID, last, next *memberList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[id] != last {
+		return
+	}
+	l.of[id] = next
+	maps.DeleteFunc(l.of, func(_ creel.SubclusterID, k *memberList) bool { return next.seen.Sub(k.seen) > wholeEvery })
+}
+
+// sort adds what has ended of a list, and returns what lives.
 func (k *memberList) sort(list *yarnpb.GetApplicationsResponseProto) (living []statestore.ReportedApplication) {
 	for _, r := range list.GetApplications() {
 		a, ok := reportedApplication(r)

@@ -104,3 +104,51 @@ func TestAMemberTellsWhatEndedOnce(t *testing.T) {
 		look("an hour later", 1002, 1, 1003)
 	})
 }
+
+// Two look at a member at once: neither waits for the other, each is told the whole, and a member that is looked at no
+// more is forgotten.
+func TestLooksAtAMemberDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rememberer{ends: map[int32]int64{1: 1, 2: 0}}
+		gate := make(chan struct{})
+		var held bool
+		l := &lists{of: map[creel.SubclusterID]*memberList{}}
+		l.ask = func(ctx context.Context, m *subcluster.Status, request *yarnpb.GetApplicationsRequestProto) (
+			*yarnpb.GetApplicationsResponseProto, error) {
+			list, err := r.ask(ctx, m, request)
+			if !held {
+				held = true
+				<-gate // the first answer is slow
+			}
+			return list, err
+		}
+		m := &subcluster.Status{Member: subcluster.Member{ID: "sc-1", Epoch: 1}}
+		slow := make(chan int)
+		go func() {
+			list, err := l.member(t.Context(), m)
+			if err != nil {
+				t.Error(err)
+			}
+			slow <- len(list)
+		}()
+		synctest.Wait()
+		r.ends[3] = 3
+		if list, err := l.member(t.Context(), m); err != nil || len(list) != 3 {
+			t.Errorf("beside a slow look: %d applications, %v; want 3", len(list), err)
+		}
+		close(gate)
+		if n := <-slow; n != 2 {
+			t.Errorf("the slow look: %d applications, want the 2 there were", n)
+		}
+		if kept := l.of["sc-1"].ended; len(kept) != 2 {
+			t.Errorf("the slow look has left %d ended applications in place of the newer look's 2", len(kept))
+		}
+		time.Sleep(wholeEvery + time.Minute)
+		if _, err := l.member(t.Context(), &subcluster.Status{Member: subcluster.Member{ID: "sc-2", Epoch: 1}}); err != nil {
+			t.Error(err)
+		}
+		if len(l.of) != 1 {
+			t.Errorf("%d members are remembered, want the one that is looked at", len(l.of))
+		}
+	})
+}
