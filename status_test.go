@@ -37,7 +37,7 @@ var features = []feature{
 		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary", "e2e/rest.TestAFederationAnswersAsOneResourceManager",
 			"e2e/rest.TestAFederationAnswersAsOneResourceManagerUnderLabels"}},
 	{"submission", "an application over several members is one: its report, lists under every filter, containers", partial,
-		"a list with a filter counts those UAMs at Hadoop's members that the filter lets pass; `/metrics` counts UAMs as applications",
+		"of UAMs at Hadoop's members a list with a filter counts those that the filter lets pass, and the figures of the cluster and of queues count them as applications",
 		[]string{"router/rest.TestAnApplicationIsOneThing", "router/rest.TestAnApplicationDoesNotEndWithItsUAM", "e2e/federation.TestMixed"}},
 	{"submission", "an application runs once, in one place, whatever dies, stalls or comes late", works, "",
 		[]string{"e2e/faults.TestWhatArrivesLateDoublesNothing", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing"}},

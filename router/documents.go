@@ -18,7 +18,7 @@ var restDocuments = []Document{
 		"one clusterInfo, as of a single ResourceManager; Hadoop's router answers a list",
 	},
 	{"REST", "GET /info", Merged, "clusterInfo document", "as GET /"},
-	{"REST", "GET /metrics", Merged, "clusterMetrics document", "members count the UAMs in them as applications"},
+	{"REST", "GET /metrics", Merged, "clusterMetrics document", "without UAMs; Hadoop's members count those in them"},
 	{
 		"REST",
 		"GET /scheduler",
@@ -113,7 +113,7 @@ var rpcDocuments = []Document{
 	{"RPC", "getApplications", Merged, "GetApplicationsResponseProto", ""},
 	{"RPC", "getClusterNodes", Merged, "GetClusterNodesResponseProto", ""},
 	{"RPC", "getClusterMetrics", Merged, "GetClusterMetricsResponseProto", ""},
-	{"RPC", "getQueueInfo", Merged, "GetQueueInfoResponseProto", ""},
+	{"RPC", "getQueueInfo", Merged, "GetQueueInfoResponseProto", "without UAMs; Hadoop's members count those in them"},
 	{"RPC", "getQueueUserAcls", Merged, "GetQueueUserAclsInfoResponseProto", ""},
 	{"RPC", "getResourceTypeInfo", Merged, "GetAllResourceTypeInfoResponseProto", ""},
 	{

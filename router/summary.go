@@ -58,7 +58,10 @@ func Summarize(view *subcluster.View) Summary {
 		by[m.State] = append(by[m.State], string(m.ID))
 		switch {
 		case Counted(m):
-			s.Sum = addMetrics(s.Sum, &m.Load.Metrics)
+			of := m.Load.Metrics // an application counts where it is at home
+			of.AppsRunning -= m.Load.UAMs.Running
+			of.AppsPending -= m.Load.UAMs.Pending
+			s.Sum = addMetrics(s.Sum, &of)
 		case m.State != subcluster.StateDeregistered:
 			s.Without = append(s.Without, Left{m.ID, m.Age})
 		}

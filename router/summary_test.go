@@ -31,6 +31,11 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	if s.Sum.AppsRunning != 20 || len(s.Without) != 1 || s.Without[0].Member != "b" || s.Without[0].Age != time.Minute {
 		t.Errorf("summed %d, without %v", s.Sum.AppsRunning, s.Without)
 	}
+	twice := viewOf(active, active) // four of b's ten are parts of applications of a's
+	twice.Members[1].Load.UAMs = subcluster.UAMLoad{Running: 4}
+	if s := router.Summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
+		t.Errorf("an application counts where it is at home: %d, %q", s.Sum.AppsRunning, s.Sentence)
+	}
 	frozen := viewOf(active, lost)
 	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
 	for what, c := range map[string]struct {

@@ -388,6 +388,7 @@ func FuzzParseLoad(f *testing.F) {
 	)
 	f.Add([]byte(`{"creel":{"queues":[{"queue":""}]}}`))
 	f.Add([]byte(`{"creel":{"nodes":"n","refusing":"no","beginsAgain":true}}`))
+	f.Add([]byte(`{"creel":{"uams":{"running":2},"queues":[{"queue":"root.a","uams":{"pending":1}}]}}`))
 	f.Add([]byte(`{"creel":{"labels":{"ams":"gpu","queues":[{"queue":"root.a","accessible":["gpu"]}],` +
 		`"partitions":[{"label":"gpu","shared":true,"total":{"memory":1}}]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -38,6 +38,9 @@ type Heartbeat struct {
 type Load struct {
 	Metrics ClusterMetrics
 	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
+	// UAMs are the unmanaged AMs of proxies among the applications of Metrics: parts of applications that are at
+	// home elsewhere. Hadoop's members do not tell them.
+	UAMs UAMLoad
 	// Refusing says why the member takes no new applications, empty when it does.
 	Refusing string
 	// Nodes is the digest of the list of nodes that the member has published, empty
@@ -127,6 +130,12 @@ func (l *Load) ComparesCores() bool {
 	return !l.MemoryOnly && m.TotalVirtualCores > 0 && m.AllocatedVirtualCores <= m.TotalVirtualCores
 }
 
+// UAMLoad counts unmanaged AMs of proxies.
+type UAMLoad struct {
+	Pending int64 `json:"pending"`
+	Running int64 `json:"running"`
+}
+
 // QueueLoad is a queue's figures in one member and one node label partition.
 type QueueLoad struct {
 	Queue       creel.QueuePath
@@ -137,6 +146,7 @@ type QueueLoad struct {
 	Free        creel.Resource // what a new ask could get here now, other queues' unused share included
 	AppsPending int64
 	AppsRunning int64
+	UAMs        UAMLoad // among them
 	// Planned is what by the federation's plan holds there instead of Capacity, which is
 	// what is configured; nil: nothing does.
 	Planned *creel.Resource
@@ -240,6 +250,7 @@ type loadJSON struct {
 }
 
 type creelJSON struct {
+	UAMs        UAMLoad     `json:"uams,omitzero"`
 	Refusing    string      `json:"refusing,omitempty"`
 	Nodes       string      `json:"nodes,omitempty"`
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
@@ -268,6 +279,7 @@ type queueJSON struct {
 	Free        resourceJSON `json:"free"`
 	AppsPending int64        `json:"appsPending"`
 	AppsRunning int64        `json:"appsRunning"`
+	UAMs        UAMLoad      `json:"uams,omitzero"`
 
 	Planned  *resourceJSON `json:"planned,omitempty"`
 	Most     *resourceJSON `json:"most,omitempty"`
@@ -294,7 +306,7 @@ func (q *QueueLoad) form() queueJSON {
 	j := queueJSON{
 		Queue: string(q.Queue), Label: q.Label, Capacity: toJSON(q.Capacity), Used: toJSON(q.Used),
 		Pending: toJSON(q.Pending), Free: toJSON(q.Free), AppsPending: q.AppsPending, AppsRunning: q.AppsRunning,
-		Planned: optional(q.Planned), Most: optional(q.Most), EachUser: optional(q.EachUser),
+		UAMs: q.UAMs, Planned: optional(q.Planned), Most: optional(q.Most), EachUser: optional(q.EachUser),
 	}
 	for _, u := range q.Users {
 		j.Users = append(j.Users, userJSON{u.User, toJSON(u.Used), toJSON(u.Pending), toJSON(u.Most)})
@@ -318,7 +330,7 @@ func (j *queueJSON) queue() (QueueLoad, error) {
 	q := QueueLoad{
 		Queue: path, Label: j.Label, Capacity: j.Capacity.resource(), Used: j.Used.resource(),
 		Pending: j.Pending.resource(), Free: j.Free.resource(), AppsPending: j.AppsPending, AppsRunning: j.AppsRunning,
-		Planned: optional(j.Planned), Most: optional(j.Most), EachUser: optional(j.EachUser),
+		UAMs: j.UAMs, Planned: optional(j.Planned), Most: optional(j.Most), EachUser: optional(j.EachUser),
 	}
 	for _, u := range j.Users {
 		q.Users = append(q.Users, UserLoad{u.User, u.Used.resource(), u.Pending.resource(), u.Most.resource()})
@@ -355,10 +367,10 @@ func (j resourceJSON) resource() creel.Resource {
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
-		l.Labels.Known || l.Waits != nil || l.MemoryOnly {
+		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
-			MemoryOnly: l.MemoryOnly,
+			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs,
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
@@ -418,7 +430,7 @@ func ParseLoad(data []byte) (Load, error) {
 		return l, nil
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
-	l.MemoryOnly = j.Creel.MemoryOnly
+	l.MemoryOnly, l.UAMs = j.Creel.MemoryOnly, j.Creel.UAMs
 	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {

@@ -2,7 +2,11 @@
 
 package yarnrpc
 
-import pb "github.com/creelrm/creel/internal/yarnpb"
+import (
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
 
 // A router asks members for long lists over and over. A ResourceManager of ours names each
 // one by a tag, and sends a router that has the list of that tag the tag alone. One that
@@ -28,13 +32,14 @@ func ListKnown(r *pb.GetApplicationsRequestProto) (tag string, routed bool) {
 
 // WithParts returns an encoded GetApplicationsRequestProto of a router that joins unmanaged AMs of
 // proxies with their applications: it is to be given those that run, or whose logs are not gathered,
-// whatever the filter. A router of an earlier version would list them. The request itself is not changed.
+// whatever the filter. A router of an earlier version would list them. Of an encoded GetQueueInfoRequestProto
+// it asks for figures without those unmanaged AMs. The request itself is not changed.
 func WithParts(request []byte) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldParts, 1)
 }
 
 // Parts takes what WithParts appended off a request, and reports whether it was there.
-func Parts(r *pb.GetApplicationsRequestProto) bool {
+func Parts(r proto.Message) bool {
 	m := r.ProtoReflect()
 	fields := m.GetUnknown()
 	if pb.NumberIn(fields, pb.FieldParts) == 0 {

@@ -257,7 +257,7 @@ type QueueUse struct {
 	Used           Amounts `json:"used"`
 	UsedPercent    float64 `json:"used_percent"`
 	PendingPercent float64 `json:"pending_percent"`
-	Running        int64   `json:"running"` // applications
+	Running        int64   `json:"running"` // applications that are at home there
 	Waiting        int64   `json:"waiting"`
 }
 
@@ -265,7 +265,8 @@ type QueueUse struct {
 func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	return QueueUse{
 		Used: amountsOf(load.Used), UsedPercent: 100 * Share(load.Used, total),
-		PendingPercent: 100 * Share(load.Pending, total), Running: load.AppsRunning, Waiting: load.AppsPending,
+		PendingPercent: 100 * Share(load.Pending, total),
+		Running:        load.AppsRunning - load.UAMs.Running, Waiting: load.AppsPending - load.UAMs.Pending,
 	}
 }
 
@@ -362,8 +363,8 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 				}
 				s.Use[m.ID] = useOf(load, m.Load.Metrics.Total())
 				all.Used, all.Pending = all.Used.Add(load.Used), all.Pending.Add(load.Pending)
-				all.AppsRunning += load.AppsRunning
-				all.AppsPending += load.AppsPending
+				all.AppsRunning += load.AppsRunning - load.UAMs.Running
+				all.AppsPending += load.AppsPending - load.UAMs.Pending
 			}
 		}
 		s.QueueUse = useOf(&all, total)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -59,7 +60,7 @@ type Loop[T any] struct {
 	ask    router.Disown
 	rounds int
 	seen   map[place]bool                // holds without a record, of the look before
-	gone   statestore.Removals           // as of this round
+	gone   statestore.Removals           // as of this round, where it needs them
 	told   map[creel.ApplicationID]int64 // versions of the records that the log has been told cannot be read
 }
 
@@ -122,14 +123,18 @@ func (l *Loop[T]) Round(ctx context.Context) error {
 	if err := l.begin(ctx, view); err != nil {
 		return err
 	}
-	var err error
-	if l.gone, err = statestore.RemovalsIn(ctx, l.cfg.Store); err != nil {
-		return err
-	}
 	all, now, err := All(ctx, l.cfg.Store)
 	if err != nil {
 		return err
 	}
+	l.rounds++
+	mends := l.rounds%mendEvery == 0
+	if len(all) > 0 || mends {
+		if l.gone, err = statestore.RemovalsIn(ctx, l.cfg.Store); err != nil {
+			return err
+		}
+	}
+	l.forget(all)
 	for _, r := range all {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -140,7 +145,7 @@ func (l *Loop[T]) Round(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.rounds++; l.rounds%mendEvery == 0 {
+	if mends {
 		l.mend(ctx, view, all)
 	}
 	return nil
@@ -178,6 +183,18 @@ func (l *Loop[T]) leave(r *Record) {
 		l.cfg.Log.Warn("a move is left to routers of another version",
 			"application", r.Application.String(), "why", r.Why)
 	}
+}
+
+// forget forgets what the log was told of moves that are over.
+func (l *Loop[T]) forget(all []Record) {
+	if len(l.told) == 0 {
+		return
+	}
+	there := map[creel.ApplicationID]bool{}
+	for i := range all {
+		there[all[i].Application] = true
+	}
+	maps.DeleteFunc(l.told, func(app creel.ApplicationID, _ int64) bool { return !there[app] })
 }
 
 // carry carries one move on.

@@ -54,6 +54,14 @@ func TestAMoveThatCannotBeReadKeepsNoOther(t *testing.T) {
 		if n := strings.Count(log.String(), "left to routers of another version"); n != 1 || m.held["sc-1"] != 7 {
 			t.Errorf("told %d times, held %v: %s", n, m.held, log.String())
 		}
+		if _, err := s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: "moves", Name: app(5).String(), Expect: r.version, Author: "ann", // of no data: removed
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Round(ctx); err != nil || len(l.told) != 0 {
+			t.Errorf("it is gone: %v, and remembered are %v", err, l.told)
+		}
 	})
 }
 

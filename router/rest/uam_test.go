@@ -199,6 +199,40 @@ func (s *overTwo) counts(running, finished int) {
 		pb.ToApplicationID(apps[0].GetApplicationId()) != s.app || apps[0].GetName() != "spread" {
 		s.t.Errorf("the queue's applications: %v, %v", apps, err)
 	}
+	stat := q.GetQueueInfo().GetQueueStatistics()
+	if got := [4]int64{
+		stat.GetNumAppsRunning(), stat.GetNumAppsCompleted(), stat.GetNumAppsSubmitted(), stat.GetNumAppsPending(),
+	}; got != [4]int64{int64(running), int64(finished), int64(running + finished), 0} {
+		s.t.Errorf("the queue's figures by RPC: running, completed, submitted, pending %v", got)
+	}
+	metrics := call(s.t, s.Routers[0].Web, "GET", base+"/metrics"+asAlice, "")
+	for name, want := range map[string]int{
+		"appsRunning": running, "appsCompleted": finished, "appsSubmitted": running + finished, "appsPending": 0,
+		"appsKilled": 0, "appsFailed": 0,
+	} {
+		if n, _ := at(s.t, metrics.body, "clusterMetrics", name).(float64); int(n) != want {
+			s.t.Errorf("%s is %v, want %d", name, n, want)
+		}
+	}
+	tree := call(s.t, s.Routers[0].Web, "GET", base+"/scheduler"+asAlice, "")
+	queues, _ := at(s.t, tree.body, "scheduler", "schedulerInfo", "queues", "queue").([]any)
+	for _, each := range queues {
+		leaf, _ := each.(map[string]any)
+		if leaf["queueName"] != "default" {
+			continue
+		}
+		users, _ := leaf["users"].(map[string]any)["user"].([]any)
+		if len(users) == 0 {
+			s.t.Fatalf("the queue has no users: %s", tree.body)
+		}
+		for name, of := range map[string]map[string]any{
+			"numApplications": leaf, "numActiveApplications": leaf, "numActiveApplications ": users[0].(map[string]any),
+		} {
+			if n, _ := of[strings.TrimSpace(name)].(float64); int(n) != running {
+				s.t.Errorf("%s is %v, want %d, of %v", name, n, running, of["queueName"])
+			}
+		}
+	}
 }
 
 // A UAM that is on record and not there yet is no part that is missing; one whose member does not answer is.

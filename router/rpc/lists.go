@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore/intents"
@@ -135,7 +136,16 @@ func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	parts, err := ask[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
+	yarnrpc.Parts(req) // a client's own word for it says nothing
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	body = yarnrpc.WithParts(body)
+	parts, err := askAll(ctx, h, remote.Read, "getQueueInfo",
+		func(_ creel.SubclusterID, send sender) (*yarnpb.GetQueueInfoResponseProto, error) {
+			return parsed[yarnpb.GetQueueInfoResponseProto](send(body))
+		})
 	if err != nil {
 		return nil, err
 	}

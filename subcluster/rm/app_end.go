@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pagemap"
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // Kill ends an application at any state. Done reports whether it has ended.
@@ -77,28 +78,16 @@ func (m *Machine) appOver(a *app, s appState) {
 	if a.finished == 0 {
 		a.finished = m.now
 	}
-	for p := a.Queue(); p != nil && a.InQueue(); p = p.Parent() {
-		switch s {
-		case appFinished:
-			p.Ended.Completed++
-		case appFailed:
-			p.Ended.Failed++
-		default:
-			p.Ended.Killed++
-		}
+	var in *sched.Queue
+	if a.InQueue() {
+		in = a.Queue()
 	}
+	if !a.refused {
+		m.counted(a, in, endedAs(s))
+	}
+	delete(m.uams, a)
 	m.sched.Leave(&a.App)
 	delete(m.signals, a.id)
-	switch s {
-	case appFinished:
-		m.count.completed++
-	case appFailed:
-		if !a.refused {
-			m.count.failed++
-		}
-	default:
-		m.count.killed++
-	}
 	m.logsEnd(a)
 	// Nodes that ran something of it clean up.
 	for _, t := range a.attempts {

@@ -126,9 +126,9 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	} else {
 		m.appList = append(m.appList, a)
 	}
-	m.count.submitted++
-	for p := q; p != nil; p = p.Parent() {
-		p.Ended.Submitted++
+	m.counted(a, q, func(c *sched.AppCounts) { c.Submitted++ })
+	if a.isUAM() {
+		m.uams[a] = struct{}{}
 	}
 	m.setLifetime(a, q)
 	a.state = appNewSaving
@@ -191,10 +191,7 @@ func (m *Machine) accept(a *app) {
 	}
 	if why != "" {
 		a.refused = true
-		m.count.submitted--
-		for p := q; p != nil; p = p.Parent() {
-			p.Ended.Submitted--
-		}
+		m.counted(a, q, func(c *sched.AppCounts) { c.Submitted-- })
 		m.finishApp(a, appFailed, creel.FinalFailed, why)
 		return
 	}

@@ -27,10 +27,20 @@ func (m *Machine) Audit() error {
 		c.fail("granted %d, released %d, %d containers counted, but %d live",
 			m.count.granted, m.count.released, m.count.containers, live)
 	}
+	uams := 0
 	for _, a := range m.appList {
-		if m.apps[a.id] == a {
-			c.app(a)
+		if m.apps[a.id] != a {
+			continue
 		}
+		c.app(a)
+		if _, counted := m.uams[a]; counted != (a.isUAM() && !a.state.ended()) {
+			c.fail("%s: a UAM is %v, in state %v, but counted as one that lives: %v", a.id, a.isUAM(), a.state, counted)
+		} else if counted {
+			uams++
+		}
+	}
+	if uams != len(m.uams) {
+		c.fail("%d UAMs are counted as living, in truth %d", len(m.uams), uams)
 	}
 	c.sched.Everything()
 	return c.err()

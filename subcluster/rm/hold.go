@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // Hold is why an application is not scheduled although it could be: a router moves it
@@ -146,10 +147,7 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 // drop forgets an application that is held: for this subcluster it was never here.
 func (m *Machine) drop(a *app) {
 	m.count.held--
-	m.count.submitted--
-	for p := a.Queue(); p != nil; p = p.Parent() {
-		p.Ended.Submitted--
-	}
+	m.counted(a, a.Queue(), func(c *sched.AppCounts) { c.Submitted-- })
 	m.stop(&a.lifetime)
 	m.sched.Leave(&a.App)
 	m.act(AttemptEnded{Attempt: a.current.id})

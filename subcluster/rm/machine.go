@@ -50,9 +50,10 @@ type Machine struct {
 
 	// Applications.
 	apps      map[creel.ApplicationID]*app
-	appList   []*app // in order of submission; forgotten ones leave now and then
-	forgotten int    // of them
-	ended     []*app // oldest first
+	appList   []*app            // in order of submission; forgotten ones leave now and then
+	forgotten int               // of them
+	ended     []*app            // oldest first
+	uams      map[*app]struct{} // unmanaged AMs of proxies that have not ended
 	disowned  disownedTable
 
 	labels      labelStore // as calls made them; they are in force when they are durable
@@ -90,11 +91,11 @@ type Machine struct {
 
 // counts are totals since the start.
 type counts struct {
-	submitted, completed, failed, killed int64
-	granted, released                    int64
-	waits                                waits.Histogram // from ask to grant, AMs' own containers apart
-	containers                           int32
-	held                                 int32 // applications
+	apps, uams        sched.AppCounts // applications, and UAMs among them
+	granted, released int64
+	waits             waits.Histogram // from ask to grant, AMs' own containers apart
+	containers        int32
+	held              int32 // applications
 }
 
 // New builds a machine from a configuration it checks.
@@ -102,7 +103,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:   cfg,
 		nodes: map[creel.NodeID]*node{}, formerNodes: map[creel.NodeID]*node{},
-		apps: map[creel.ApplicationID]*app{}, signals: map[creel.ApplicationID][]Signal{},
+		apps: map[creel.ApplicationID]*app{}, uams: map[*app]struct{}{}, signals: map[creel.ApplicationID][]Signal{},
 	}
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2

@@ -82,7 +82,10 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
-	m.count.submitted++
+	m.counted(a, nil, func(c *sched.AppCounts) { c.Submitted++ })
+	if a.isUAM() && !r.State.Ended() {
+		m.uams[a] = struct{}{}
+	}
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
 		if !s.Unmanaged && !k.State.Ended() && k.AM.ID == 0 {
@@ -125,14 +128,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			creel.AppFailed:   appFailed,
 			creel.AppKilled:   appKilled,
 		}[r.State]
-		switch a.state {
-		case appFinished:
-			m.count.completed++
-		case appFailed:
-			m.count.failed++
-		default:
-			m.count.killed++
-		}
+		m.counted(a, nil, endedAs(a.state))
 		m.ended = append(m.ended, a)
 		return nil
 	}

@@ -322,6 +322,7 @@ func (m *Machine) queueView(q *sched.Queue) QueueView {
 		AppsCompleted: q.Ended.Completed,
 		AppsFailed:    q.Ended.Failed,
 		AppsKilled:    q.Ended.Killed,
+		UAMs:          q.UAMs,
 	}
 }
 
@@ -336,12 +337,12 @@ func (m *Machine) Config() *Config { return &m.cfg }
 func (m *Machine) Cluster() ClusterView {
 	t := m.sched.Totals()
 	v := ClusterView{
-		AppsSubmitted:      m.count.submitted,
-		AppsCompleted:      m.count.completed,
+		AppsSubmitted:      m.count.apps.Submitted,
+		AppsCompleted:      m.count.apps.Completed,
 		AppsPending:        int64(t.Waiting) + int64(m.count.held),
 		AppsRunning:        int64(t.Activated),
-		AppsFailed:         m.count.failed,
-		AppsKilled:         m.count.killed,
+		AppsFailed:         m.count.apps.Failed,
+		AppsKilled:         m.count.apps.Killed,
 		Total:              m.sizes.Resource(&t.Total),
 		Used:               m.sizes.Resource(&t.Used),
 		Reserved:           m.sizes.Resource(&t.Reserved),

@@ -170,6 +170,7 @@ type NodeView struct {
 type QueueView struct {
 	sched.QueueView
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
+	UAMs                                                 sched.AppCounts // among them
 }
 
 // ClusterView is the whole subcluster in numbers.

@@ -202,6 +202,40 @@ func TestALoadSaysThatUAMsAreBegunAgain(t *testing.T) {
 	}
 }
 
+// Parts of applications of other subclusters are told apart: in the cluster's figures, and in those of their queue.
+func TestALoadTellsUAMsApart(t *testing.T) {
+	m, err := rm.New(rm.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000)
+	for i, name := range []string{"a user's", creel.UAMName("sc-1")} {
+		if err := m.Submit(now, &rm.Submission{
+			ID:   creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)},
+			User: "ann", Queue: "default", Name: name, Unmanaged: true,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		saveAll(m, now)
+	}
+	load := new(Loads).Next(m, now)
+	text, err := load.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := subcluster.ParseLoad(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := subcluster.UAMLoad{Running: 1}
+	if q := read.Find("root.default"); read.Metrics.AppsRunning != 2 || read.UAMs != one || q.AppsRunning != 2 || q.UAMs != one {
+		t.Errorf("of two that run one is a UAM: %+v, %+v, read of %s", read.UAMs, q, text)
+	}
+	if err := m.Audit(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Tracking URLs lead through the web proxy that the operator names, else through the
 // ResourceManager; an unmanaged AM's page is not ours to proxy.
 func TestATrackingURLNamesTheWebProxy(t *testing.T) {

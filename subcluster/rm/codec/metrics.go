@@ -79,7 +79,9 @@ type Loads struct {
 // the first.
 func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	v := m.Cluster()
+	uams := m.UAMs()
 	load := subcluster.Load{Metrics: Metrics(&v), BeginsAgain: true, Waits: slices.Clone(v.Waits.Counts[:])}
+	load.UAMs.Pending, load.UAMs.Running = uams.Live()
 	if s := now.Sub(l.at).Seconds(); s > 0 && !l.at.IsZero() {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}
@@ -102,6 +104,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		load.Queues = append(load.Queues, l.row(m, &q.QueueView, "", v.Available))
 		of := &load.Queues[len(load.Queues)-1]
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
+		of.UAMs.Pending, of.UAMs.Running = uams.LiveIn(q.Path)
 		for i := range q.Partitions {
 			p := &q.Partitions[i]
 			idle := p.Guaranteed.Sub(p.Used).Sub(p.Reserved) // of the root: all there is

@@ -53,7 +53,11 @@ func (h *Handler) infoBody(r *http.Request) []byte {
 }
 
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
-	if h.give(w, r, &h.metricsDoc) {
+	kept := &h.metricsDoc
+	if routed(r) {
+		kept = &h.routedMetrics
+	}
+	if h.give(w, r, kept) {
 		return
 	}
 	moves, now := h.s.Moves(), time.Now()
@@ -62,6 +66,9 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	var fair bool
 	if err := h.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		v, use, fair = m.Cluster(), h.usage(m, now), m.Spec().Scheduler == queues.FairScheduler
+		if routed(r) {
+			m.UAMs().TakeFromCluster(&v)
+		}
 	}); err != nil {
 		h.refuse(w, r, err)
 		return
@@ -117,7 +124,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("rmEventQueueSize", 0)
 		w.Int("schedulerEventQueueSize", 0)
 	})
-	h.metricsDoc.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
+	kept.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
 	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, http.StatusOK, body)
 }
@@ -379,6 +386,12 @@ func (h *Handler) scheduler(w http.ResponseWriter, r *http.Request) {
 		bound = bounds{m.Config().MinAllocation, m.Config().MaxAllocation}
 		for q := range m.Queues {
 			views[q.Path] = &q
+		}
+		if routed(r) {
+			uams := m.UAMs()
+			for _, q := range views {
+				uams.TakeFromQueue(q)
+			}
 		}
 	})
 	if err != nil {

@@ -55,11 +55,12 @@ type Handler struct {
 	ams  *http.Transport // of the web proxy
 	rate rate
 
-	making     locks
-	metricsDoc still
-	changes    changes
-	infoDoc    [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
-	sizes      sync.Map                  // of the last document by its root's name, for the next one's buffer
+	making        locks
+	metricsDoc    still
+	routedMetrics still // for routers
+	changes       changes
+	infoDoc       [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
+	sizes         sync.Map                  // of the last document by its root's name, for the next one's buffer
 
 	// Touched within Query only: the machine has one owner at a time.
 	use   nodeUse

@@ -482,8 +482,8 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 			}
 			w.Text("username", u.Name)
 			h.resource(w, "resourcesUsed", u.Used)
-			w.Int("numPendingApplications", int64(u.Pending))
-			w.Int("numActiveApplications", int64(u.Running))
+			w.Int("numPendingApplications", int64(u.Pending-u.PendingUAMs))
+			w.Int("numActiveApplications", int64(u.Running-u.RunningUAMs))
 			h.resource(w, "AMResourceUsed", u.AMUsed)
 			h.resource(w, "userResourceLimit", computed(&q.QueueView, limit))
 			w.Object("resources", func(w *writer) {

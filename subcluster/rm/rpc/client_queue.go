@@ -8,6 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -18,15 +19,24 @@ func (c *clientHandler) GetQueueInfo(
 	req *pb.GetQueueInfoRequestProto,
 ) (*pb.GetQueueInfoResponseProto, error) {
 	type R = *pb.GetQueueInfoResponseProto
-	s, who := c.s, callerOf(ctx)
+	s, who, routed := c.s, callerOf(ctx), yarnrpc.Parts(req)
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		top, ok := m.Queue(req.GetQueueName())
 		if !ok {
 			return server.Done(&pb.GetQueueInfoResponseProto{}) // YARN's way to say that there is none
 		}
-		info := codec.QueueInfo(&top, s.MachineConfig().Queues.Scheduler)
+		scheduler := s.MachineConfig().Queues.Scheduler
+		told := func(q *rm.QueueView) *pb.QueueInfoProto { return codec.QueueInfo(q, scheduler) }
+		if routed {
+			uams := m.UAMs()
+			told = func(q *rm.QueueView) *pb.QueueInfoProto {
+				uams.TakeFromQueue(q)
+				return codec.QueueInfo(q, scheduler)
+			}
+		}
+		info := told(&top)
 		if req.GetIncludeChildQueues() {
-			children(s, m, info, &top, req.GetRecursive())
+			children(m, info, &top, req.GetRecursive(), told)
 		}
 		if req.GetIncludeApplications() {
 			for a := range m.Apps {
@@ -39,15 +49,18 @@ func (c *clientHandler) GetQueueInfo(
 	}})
 }
 
-func children(s *server.Server, m *rm.Machine, info *pb.QueueInfoProto, q *rm.QueueView, deep bool) {
+// children adds the queues below one to what is told of it; deep: all of them.
+func children(
+	m *rm.Machine, info *pb.QueueInfoProto, q *rm.QueueView, deep bool, told func(*rm.QueueView) *pb.QueueInfoProto,
+) {
 	for _, path := range q.Children {
 		child, ok := m.Queue(string(path))
 		if !ok {
 			continue
 		}
-		i := codec.QueueInfo(&child, s.MachineConfig().Queues.Scheduler)
+		i := told(&child)
 		if deep {
-			children(s, m, i, &child, deep)
+			children(m, i, &child, deep, told)
 		}
 		info.ChildQueues = append(info.ChildQueues, i)
 	}

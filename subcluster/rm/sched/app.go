@@ -299,6 +299,9 @@ func (a *App) Queue() *Queue { return a.queue }
 // InQueue reports whether it is there still.
 func (a *App) InQueue() bool { return a.inQueue }
 
+// Runs reports whether the application counts as one that runs in its leaf's view.
+func (s *Scheduler) Runs(a *App) bool { return s.policy.runs(a) }
+
 // Activated reports whether its AM may run.
 func (a *App) Activated() bool { return a.activated }
 

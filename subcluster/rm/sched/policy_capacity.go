@@ -125,6 +125,8 @@ func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {
 
 func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 
+func (p *capacityPolicy) runs(a *App) bool { return a.activated }
+
 // size gives a queue its part of its parent's.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	if c.parent == nil {

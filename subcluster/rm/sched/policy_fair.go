@@ -139,6 +139,8 @@ func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 	}
 }
 
+func (p *fairPolicy) runs(a *App) bool { return a.begun }
+
 // size sets the bounds of a queue. Shares of the moment are computed when asked
 // for (fairshare.go).
 func (p *fairPolicy) size(s *Scheduler, c *Queue) {

@@ -99,9 +99,9 @@ type Queue struct {
 
 	vectorsOf int64 // version of the tree that the children were sized for; see sizeVectors
 
-	// Ended counts the applications of the queue and those below it. It is the
-	// owner's: the scheduler does not look at it.
-	Ended AppCounts
+	// Ended counts the applications of the queue and those below it, UAMs the unmanaged AMs of proxies
+	// among them. They are the owner's: the scheduler does not look at them.
+	Ended, UAMs AppCounts
 
 	// Lost counts the containers that were taken back from the queue and those
 	// below it. It is the owner's, too.

@@ -111,6 +111,8 @@ type UserView struct {
 	Active           bool  // wants a container, or has one more application in line
 	Pending, Running int32 // applications
 	Weight           float64
+
+	PendingUAMs, RunningUAMs int32 // among them, where the owner says so
 }
 
 // usedCapacity is use over guarantee, or over a smallest container if that is more: by

@@ -72,7 +72,8 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 		if err != nil {
 			return nil, err
 		}
-		next = &memberList{epoch: m.Epoch, whole: began, ended: map[creel.ApplicationID]statestore.ReportedApplication{}}
+		none := map[creel.ApplicationID]statestore.ReportedApplication{}
+		next = &memberList{epoch: m.Epoch, whole: began, ended: none}
 		living = next.sort(all)
 	} else {
 		// What lives first: what ends between the two answers is in both, and lives until the next look.

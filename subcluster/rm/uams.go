@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// isUAM reports whether the application is the unmanaged AM of a proxy, and so a part of an application of another
+// subcluster.
+func (a *app) isUAM() bool { return creel.IsUAM(a.sub.Unmanaged, a.sub.Name, a.sub.Tags) }
+
+// counted changes the figures of the subcluster by an application, and those of its queue and the ones above if
+// it counts there; q is nil if it does not.
+func (m *Machine) counted(a *app, q *sched.Queue, change func(*sched.AppCounts)) {
+	uam := a.isUAM()
+	change(&m.count.apps)
+	if uam {
+		change(&m.count.uams)
+	}
+	for ; q != nil; q = q.Parent() {
+		change(&q.Ended)
+		if uam {
+			change(&q.UAMs)
+		}
+	}
+}
+
+// endedAs counts an application that has ended so.
+func endedAs(s appState) func(*sched.AppCounts) {
+	switch s {
+	case appFinished:
+		return func(c *sched.AppCounts) { c.Completed++ }
+	case appFailed:
+		return func(c *sched.AppCounts) { c.Failed++ }
+	default:
+		return func(c *sched.AppCounts) { c.Killed++ }
+	}
+}
+
+// UAMs counts the unmanaged AMs of proxies that a subcluster has. A router takes them out of its figures: what they
+// are parts of is counted where it is at home.
+type UAMs struct {
+	all    sched.AppCounts
+	live   liveUAMs // by whether the scheduler has begun them
+	queues map[creel.QueuePath]*queueUAMs
+}
+
+type liveUAMs struct{ running, pending int32 }
+
+type queueUAMs struct {
+	live  liveUAMs
+	users map[string]liveUAMs
+}
+
+// UAMs counts those of now. It looks at each that lives.
+func (m *Machine) UAMs() *UAMs {
+	u := &UAMs{all: m.count.uams, queues: map[creel.QueuePath]*queueUAMs{}}
+	for a := range m.uams {
+		if !a.InQueue() {
+			continue // it is not durable yet
+		}
+		u.live.add(a.Activated())
+		for q := a.Queue(); q != nil; q = q.Parent() {
+			k := u.queues[q.Path()]
+			if k == nil {
+				k = &queueUAMs{users: map[string]liveUAMs{}}
+				u.queues[q.Path()] = k
+			}
+			if q != a.Queue() {
+				k.live.add(a.Activated())
+				continue
+			}
+			k.live.add(m.sched.Runs(&a.App))
+			of := k.users[a.sub.User]
+			of.add(a.Activated())
+			k.users[a.sub.User] = of
+		}
+	}
+	return u
+}
+
+func (l *liveUAMs) add(running bool) {
+	if running {
+		l.running++
+	} else {
+		l.pending++
+	}
+}
+
+// Live is how many wait to run, and run.
+func (u *UAMs) Live() (pending, running int64) { return int64(u.live.pending), int64(u.live.running) }
+
+// LiveIn is that of a queue.
+func (u *UAMs) LiveIn(q creel.QueuePath) (pending, running int64) {
+	if k := u.queues[q]; k != nil {
+		return int64(k.live.pending), int64(k.live.running)
+	}
+	return 0, 0
+}
+
+// TakeFromCluster takes them out of the subcluster's figures.
+func (u *UAMs) TakeFromCluster(v *ClusterView) {
+	v.AppsSubmitted -= u.all.Submitted
+	v.AppsCompleted -= u.all.Completed
+	v.AppsFailed -= u.all.Failed
+	v.AppsKilled -= u.all.Killed
+	v.AppsRunning -= int64(u.live.running)
+	v.AppsPending -= int64(u.live.pending)
+}
+
+// TakeFromQueue takes them out of a queue's figures. Its users keep those that they have: what a user may use hangs
+// on whether any runs.
+func (u *UAMs) TakeFromQueue(v *QueueView) {
+	v.AppsSubmitted -= v.UAMs.Submitted
+	v.AppsCompleted -= v.UAMs.Completed
+	v.AppsFailed -= v.UAMs.Failed
+	v.AppsKilled -= v.UAMs.Killed
+	k := u.queues[v.Path]
+	if k == nil {
+		return
+	}
+	v.ActiveApps -= k.live.running
+	v.PendingApps -= k.live.pending
+	v.Apps -= k.live.running + k.live.pending
+	for i := range v.Users {
+		of := &v.Users[i]
+		of.RunningUAMs, of.PendingUAMs = k.users[of.Name].running, k.users[of.Name].pending
+	}
+}
