@@ -7,6 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
 )
 
@@ -56,6 +62,7 @@ func TestAnAdministratorDrainsAMember(t *testing.T) {
 			t.Fatalf("%s went to the member that is drained", id)
 		}
 	}
+	sleeperIsRefused(t, f, apps["sc-a"])
 	if r := call(t, web, "PUT", base+"/apps/"+apps["sc-a"]+"/state"+asAlice, `{"state":"KILLED"}`); r.status >= 300 {
 		t.Fatalf("kill: %d %s", r.status, r.body)
 	}
@@ -196,5 +203,54 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 	}
 	if r := call(t, web, "GET", "/api/v1/policies", ""); len(at(t, r.body, "policies").([]any)) != 0 {
 		t.Errorf("versions of policies were made: %s", r.body)
+	}
+}
+
+// sleeperIsRefused submits to the first member, which is drained, as a router would that slept since it chose it: a new
+// application is refused, so that the router chooses another home; a repeat of one that is there is taken, as is
+// what a client submits there itself.
+func sleeperIsRefused(t *testing.T, f *routertest.Federation, there string) {
+	t.Helper()
+	submitAt := func(id creel.ApplicationID, claim int64) error {
+		request := &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+			ApplicationId: pb.FromApplicationID(id), ApplicationName: proto.String("late"), Queue: proto.String("default"),
+			AmContainerSpec: &pb.ContainerLaunchContextProto{}, UnmanagedAm: proto.Bool(true),
+		}}
+		body, err := proto.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claim > 0 {
+			request = pb.Encoded(&pb.SubmitApplicationRequestProto{}, yarnrpc.WithClaim(body, claim))
+		}
+		direct := yarnrpc.NewApplicationClientProtocolClient(f.RPC, f.Members[0].Client.Address, hrpc.Login{User: "alice"})
+		_, err = direct.SubmitApplication(t.Context(), request)
+		if err == nil && id.String() != there {
+			_, err := direct.ForceKillApplication(t.Context(),
+				&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return err
+	}
+	known, err := creel.ParseApplicationID(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := func(n int32) creel.ApplicationID {
+		return creel.ApplicationID{ClusterTimestamp: known.ClusterTimestamp + 1, ID: n}
+	}
+	n := int32(0)
+	next := func() creel.ApplicationID { n++; return fresh(n) }
+	f.Until("the member knows that it is drained", func() bool { return submitAt(next(), 1) != nil })
+	if err := submitAt(next(), 1); err == nil || !strings.Contains(err.Error(), "it is drained") {
+		t.Errorf("an application of a router that slept: %v", err)
+	}
+	if err := submitAt(known, 1); err != nil {
+		t.Errorf("one that is there: %v", err)
+	}
+	if err := submitAt(next(), 0); err != nil {
+		t.Errorf("a client's own: %v", err)
 	}
 }

@@ -88,7 +88,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				}
 				return Done(struct{}{})
 			}
-			if err := s.readOnly(); err != nil {
+			if err := cmp.Or(s.readOnly(), s.away(sub.Claim)); err != nil {
 				return Failed[struct{}](err)
 			}
 			s.secrets.addApp(sub.ID, sub.User, c)
@@ -103,6 +103,22 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				return struct{}{}, nil
 			}
 		},
+	}
+}
+
+// away is the error of a submission under a router's claim to a member that is drained; nil where it is taken. Routers
+// do not choose such a member, but one that slept since it chose would bring its application when the
+// drain was believed to be over. What clients submit here themselves is taken.
+func (s *Server) away(claim int64) error {
+	why := s.drained.Load()
+	if claim == 0 || why == nil || (*why)() == "" {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("the ResourceManager %s takes no new applications from routers", s.cfg.ClusterID),
+		Why:  "it is drained: " + (*why)(),
+		Try:  "submit to another subcluster, or end the drain",
 	}
 }
 

@@ -62,6 +62,7 @@ type Server struct {
 	ended      ended
 	traces     traces
 	addresses  atomic.Pointer[Addresses]
+	drained    atomic.Pointer[func() string]
 }
 
 // Addresses are the host:port pairs at which the protocols are served.
@@ -177,6 +178,9 @@ func (s *Server) open() error {
 	}
 	return nil
 }
+
+// SetDrained says how to learn why routers' new applications are not taken, empty when they are.
+func (s *Server) SetDrained(why func() string) { s.drained.Store(&why) }
 
 // SetAddresses tells at which host:port the protocols are served. Empty ones
 // stay as they are.

@@ -137,8 +137,8 @@ func hostOf(configured string) (string, error) {
 	return os.Hostname()
 }
 
-// witnessPoll is how often a ResourceManager reads which other members there are,
-// beside what the store's subscription tells it.
+// witnessPoll is how often a ResourceManager reads which other members there are, and whether it is drained,
+// beside what the store's subscription tells it. A drain is believed to be over no sooner after its begin.
 const witnessPoll = 10 * time.Second
 
 // budgetPoll is how often it reads what may be taken back for queues that have a
@@ -188,13 +188,19 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 			Addresses: bound,
 		},
 	}
-	if canBeLost(m.Store) {
-		others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{
-			Poll: witnessPoll, Queues: func() []string { return nil },
-		})
-		r.Add("other members", others.Run)
-		addWitness(&r.Service, m.Store, others.View)
-	}
+	others := watch.New(members(&r.Service, m.Store, m.Signer, log), watch.Config{
+		Poll: witnessPoll, Queues: func() []string { return nil },
+	})
+	r.Add("other members", others.Run)
+	addWitness(&r.Service, m.Store, others.View)
+	r.Server.SetDrained(func() string {
+		if view := others.View(); view != nil {
+			if self, ok := view.Member(m.ID); ok {
+				return self.Draining
+			}
+		}
+		return ""
+	})
 	if first := r.Server.FirstEpoch(); first != 0 {
 		r.Add("first epoch", func(ctx context.Context) error { return keepEpoch(ctx, m.Store, m.ID, first, log) })
 	}
