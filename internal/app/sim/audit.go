@@ -212,6 +212,8 @@ func (a *auditor) spares(id creel.ApplicationID) bool { return a.forgetful() || 
 func (a *auditor) takes(c *cluster, s *rm.Submission, known bool) {
 	a.check(known || s.Unmanaged || s.Claim > c.kept.disowned(s.ID) || c.kept.disowned(s.ID) == 0,
 		"%s takes %s under claim %d, and has disowned it up to claim %d", c.id, s.ID, s.Claim, c.kept.disowned(s.ID))
+	a.check(known || s.Claim == 0 || !c.isDrained(),
+		"%s takes %s under claim %d, and has read that it is drained", c.id, s.ID, s.Claim)
 }
 
 func nameOf(c *cluster) creel.SubclusterID {

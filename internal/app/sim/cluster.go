@@ -26,6 +26,7 @@ const (
 // kept outlives the process, everything else does not.
 type cluster struct {
 	*host
+	others watcher // of the federation: it runs where routers fall asleep, since to read the store moves what is drawn
 	w     *World
 	id    creel.SubclusterID
 	index int
@@ -151,6 +152,7 @@ func (c *cluster) open() error {
 	}
 	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
+	c.watches()
 	if w.cfg.planned() {
 		w.on(c.host, time.Duration(c.index)*time.Millisecond, c.looks)
 	}
@@ -220,6 +222,23 @@ func (c *cluster) succeeded() {
 		w.audit.breach("%s cannot be taken over: %v", c.id, err)
 	}
 	w.on(c.host, longestAfterlife, func() { w.crash(c.host) })
+}
+
+// watches has it read whether it is drained, as a ResourceManager does that is a member.
+func (c *cluster) watches() {
+	c.others = watcher{w: c.w, at: c.host}
+	if c.w.faults.Sleepers > 0 {
+		c.others.start()
+	}
+}
+
+// isDrained reports whether it has read that it is drained.
+func (c *cluster) isDrained() bool {
+	if c.others.view == nil || c.old {
+		return false
+	}
+	self, ok := c.others.view.Member(c.id)
+	return ok && self.Draining != ""
 }
 
 // counted is what its scheduler looks at of an amount: memory alone, or every type. Of

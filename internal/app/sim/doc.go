@@ -90,6 +90,7 @@
 //     one home;
 //   - in every second seed, waiting applications moved between members by drains and
 //     because others have room, given up, and carried on by two routers at once;
+//   - routers that stand still between their choice of a home and the submission, while that home is drained;
 //   - users that ask routers to kill and move applications, to change their priority and to signal their
 //     containers, most while an application's home is away or its move is under way;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,

@@ -73,6 +73,9 @@ type Faults struct {
 	Moves   time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
 	Fickle  float64       // an AM gives a container back that it was just given, and asks again
 	Hurried float64       // of the AMs call each 50 ms, whatever they have to say
+	// Sleepers: a router stands still between its choice and its submission, and the member that it chose is drained
+	// meanwhile.
+	Sleepers float64
 }
 
 // longestPause of a process: longer than callers wait for it.
@@ -140,6 +143,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("claims", 1, 2, func(*rand.Rand) { f.Claims = true })
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	draw("hurried", 1, 4, func(*rand.Rand) { f.Hurried = 0.2 })
+	draw("sleepers", 1, 8, func(*rand.Rand) { f.Sleepers = 0.02 })
 	return f
 }
 
@@ -162,6 +166,7 @@ var namedFaults = map[string]func(f *Faults){
 	"members":    func(f *Faults) { f.Subcluster, f.Partition = 5*time.Minute, 5*time.Minute },
 	"late":       func(f *Faults) { f.Late, f.Delay, f.Orphans = 0.0005, 3*time.Minute, true },
 	"store":      func(f *Faults) { f.Empty = 30 * time.Minute },
+	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
 }
 
 // FaultNames are the kinds of NamedFaults, sorted.
@@ -197,6 +202,9 @@ func (w *World) planFaults() {
 	}
 	w.rollOut(last)
 	w.at(origin.Add(warmUp), func() { w.faulty = true })
+	for _, c := range w.clusters {
+		c.watches()
+	}
 	plan("subcluster", f.Subcluster, func(which uint64, down time.Duration) {
 		if c := w.clusters[which%uint64(len(w.clusters))]; c.up {
 			w.audit.fault("subclusters restarted")
@@ -460,6 +468,20 @@ func (w *World) killRouter(r *gateway, down time.Duration) {
 		w.boot(r.host)
 		r.start()
 	})
+}
+
+// fallsAsleep has a router stand still before it submits to a member, which is drained meanwhile, in some of the cases.
+func (w *World) fallsAsleep(t *task, c *cluster) {
+	r := t.r
+	if !w.faulty || !w.chance(w.faults.Sleepers) || w.asleep(r.host) {
+		return
+	}
+	w.audit.fault("routers asleep within a submission")
+	d := 12*time.Second + time.Duration(w.rnd.Int64N(int64(12*time.Second)))
+	w.pause(r.host, d, func() {})
+	w.drain(c, "maintenance")
+	w.after(d+time.Minute, func() { w.drain(c, "") })
+	t.flow.pause(func(resume func()) { w.awake(r.host, resume) })
 }
 
 // dies draws whether a router dies at this step of a submission.

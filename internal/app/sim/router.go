@@ -152,6 +152,7 @@ func (t *task) forward(
 	if t.r.old {
 		claim = 0
 	}
+	t.r.w.fallsAsleep(t, c)
 	_, err := step(t, c.host, func(reply func(bool, error)) { c.submit(user, app, claim, reply) })
 	var silent *netError
 	switch {

@@ -136,6 +136,11 @@ func (w *World) tell(c statestore.Change) {
 	for _, p := range slices.Concat(w.proxies, w.former) {
 		p.hears(plan)
 	}
+	for _, c := range w.clusters {
+		if c.others.reads > 0 {
+			c.others.hears(plan)
+		}
+	}
 }
 
 // hears reads the store because it told of something. Who is cut off hears nothing, and
