@@ -27,15 +27,15 @@ const (
 type cluster struct {
 	*host
 	others watcher // of the federation: it runs where routers fall asleep, since to read the store moves what is drawn
-	w     *World
-	id    creel.SubclusterID
-	index int
-	conf  rm.Config
-	kept  journal
-	skew  time.Duration // of its machine's clock at since, from which on it drifts
-	since time.Time
-	drift float64
-	disk  disk // under the journal
+	w      *World
+	id     creel.SubclusterID
+	index  int
+	conf   rm.Config
+	kept   journal
+	skew   time.Duration // of its machine's clock at since, from which on it drifts
+	since  time.Time
+	drift  float64
+	disk   disk // under the journal
 	// takesOver: it was started with --take-over, and is again with each of its starts.
 	takesOver bool
 	gone      bool // the journal is a later life's, which was started while this one lived
