@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -42,13 +41,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	w.Header()["Content-Type"] = asJSON
-	w.Write(append(b, '\n')) // an error here is the client's going away
+	h.sendDocument(w, r, doc)
 }
 
 // waitOf writes a reason by its fields, those that its kind has.
