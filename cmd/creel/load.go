@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -101,7 +102,11 @@ func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*loa
 		}
 		fmt.Fprintln(c.OutOrStdout(), string(out))
 	}
-	if err != nil {
+	var option *load.OptionError
+	switch {
+	case errors.As(err, &option):
+		return usage(err)
+	case err != nil:
 		return err
 	}
 	if r.Answered == 0 {

@@ -31,4 +31,9 @@ func TestARecordedDayIsSubmittedElsewhere(t *testing.T) {
 	s.run(exitUsage, "load", "day", "--server", "http://192.0.2.1:8089")
 	s.run(exitUsage, "load", "day", "--hours", "9")
 	s.run(exitUsage, "load", "day", "--speed", "0")
+	for _, wrong := range []string{
+		"submit --rate -3", "submit --client 192.0.2.1:1", "alloc --masters 0", "nodes --nodes 0", "rest x", "report --call no",
+	} {
+		s.run(exitUsage, append([]string{"load"}, strings.Fields(wrong)...)...)
+	}
 }

@@ -97,11 +97,11 @@ type heldContainer struct {
 func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	switch {
 	case o.AMs < 1 || o.AMs > 10_000:
-		return nil, fmt.Errorf("%d AMs: give 1 to 10000", o.AMs)
+		return nil, badOption("%d AMs: give 1 to 10000", o.AMs)
 	case o.Wave < 1 || o.Wave > 100_000:
-		return nil, fmt.Errorf("waves of %d containers: give 1 to 100000", o.Wave)
+		return nil, badOption("waves of %d containers: give 1 to 100000", o.Wave)
 	case o.Hold < 0 || o.Held < 0 || o.Held > 10_000_000:
-		return nil, fmt.Errorf(
+		return nil, badOption(
 			"a hold time of %v and %d containers held: neither may be negative, nor more than 10000000 be held",
 			o.Hold,
 			o.Held,

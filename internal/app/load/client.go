@@ -90,7 +90,7 @@ const MaxApplications = 1_000_000
 // prepare submits n applications.
 func (j job) prepare(ctx context.Context, stubs []clientStub, n int) ([]creel.ApplicationID, error) {
 	if n < 0 || n > MaxApplications {
-		return nil, fmt.Errorf("%d applications: give 0 to %d", n, MaxApplications)
+		return nil, badOption("%d applications: give 0 to %d", n, MaxApplications)
 	}
 	ids := make([]creel.ApplicationID, n)
 	g, ctx := errgroup.WithContext(ctx)

@@ -53,7 +53,7 @@ type fleetNode struct {
 // up for its tokens.
 func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.Resource) (*fleet, error) {
 	if n < 1 || first < 0 || first+n > MaxNodes {
-		return nil, fmt.Errorf("%d nodes beginning with number %d: give 1 to %d in all", n, first, MaxNodes)
+		return nil, badOption("%d nodes beginning with number %d: give 1 to %d in all", n, first, MaxNodes)
 	}
 	f := &fleet{byID: make(map[creel.NodeID]*fleetNode, n), total: total}
 	for _, c := range clients {

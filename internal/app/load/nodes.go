@@ -5,7 +5,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -35,7 +34,7 @@ type NodesResult struct {
 // Nodes registers nodes and sends a heartbeat of each in every period, evenly spread.
 func Nodes(ctx context.Context, o NodesOptions) (*Result, error) {
 	if o.Period < 0 || o.Period > time.Hour {
-		return nil, fmt.Errorf("a period of %v: give 0 to 1h", o.Period)
+		return nil, badOption("a period of %v: give 0 to 1h", o.Period)
 	}
 	if o.Period > 0 {
 		o.Plan.Rate = float64(o.Nodes) / o.Period.Seconds()

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,22 +40,22 @@ const (
 func (p Plan) Validate() error {
 	switch {
 	case p.Rate < 0 || p.Rate > MaxRate:
-		return fmt.Errorf("rate %g: give 0 (as fast as answers come) to %g a second", p.Rate, MaxRate)
+		return badOption("rate %g: give 0 (as fast as answers come) to %g a second", p.Rate, MaxRate)
 	case p.Duration < 0 || p.Duration > MaxDuration || p.Count < 0:
-		return fmt.Errorf(
+		return badOption(
 			"a duration of %v and a count of %d: give a duration up to %v and a count above 0",
 			p.Duration,
 			p.Count,
 			MaxDuration,
 		)
 	case p.Duration == 0 && p.Count == 0:
-		return errors.New("the load has no end: give a duration or a count")
+		return badOption("the load has no end: give a duration or a count")
 	case p.Duration > 0 && p.Warmup >= p.Duration:
-		return fmt.Errorf("a warm-up of %v leaves nothing of a duration of %v", p.Warmup, p.Duration)
+		return badOption("a warm-up of %v leaves nothing of a duration of %v", p.Warmup, p.Duration)
 	case p.InFlight < 1 || p.InFlight > MaxInFlight:
-		return fmt.Errorf("%d requests in flight: give 1 to %d", p.InFlight, MaxInFlight)
+		return badOption("%d requests in flight: give 1 to %d", p.InFlight, MaxInFlight)
 	case p.Connections < 1 || p.Connections > MaxConnections:
-		return fmt.Errorf("%d connections: give 1 to %d", p.Connections, MaxConnections)
+		return badOption("%d connections: give 1 to %d", p.Connections, MaxConnections)
 	}
 	return nil
 }

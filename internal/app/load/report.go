@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,10 +30,10 @@ type ReportOptions struct {
 // Report reads.
 func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	if !slices.Contains(Reads, o.Call) {
-		return nil, fmt.Errorf("call %q: give one of %v", o.Call, Reads)
+		return nil, badOption("call %q: give one of %v", o.Call, Reads)
 	}
 	if o.Call == "report" && o.Applications < 1 {
-		return nil, fmt.Errorf("reports need at least 1 application to report on")
+		return nil, badOption("reports need at least 1 application to report on")
 	}
 	if err := o.check(o.Client); err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func reading(kind string, ids []creel.ApplicationID) (read, error) {
 	case "new-application":
 		r.method = "getNewApplication"
 	default:
-		return r, fmt.Errorf("call %q: give one of %v", kind, Reads)
+		return r, badOption("call %q: give one of %v", kind, Reads)
 	}
 	return r, nil
 }

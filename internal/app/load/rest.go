@@ -43,7 +43,7 @@ func (s statusError) Error() string { return fmt.Sprintf("%d %s", int(s), http.S
 func REST(ctx context.Context, o RESTOptions) (*Result, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("URL %q: give http://host:port/path", o.URL)
+		return nil, badOption("URL %q: give http://host:port/path", o.URL)
 	}
 	address := u.Host
 	if u.Port() == "" {

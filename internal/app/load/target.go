@@ -4,7 +4,6 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -29,7 +28,7 @@ func (o *Options) check(addresses ...string) error {
 		return err
 	}
 	if o.User == "" {
-		return fmt.Errorf("no user: say as whom to call")
+		return badOption("no user: say as whom to call")
 	}
 	for _, pid := range o.PIDs {
 		if _, _, err := processUse(pid); err != nil {
@@ -51,7 +50,7 @@ func (o *Options) check(addresses ...string) error {
 func (o *Options) allowed(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("address %q: give host:port", address)
+		return badOption("address %q: give host:port", address)
 	}
 	if o.Anywhere {
 		return nil
@@ -60,11 +59,11 @@ func (o *Options) allowed(address string) error {
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return fmt.Errorf("address %q: %w", address, err)
+		return badOption("address %q: %w", address, err)
 	}
 	for _, ip := range ips {
 		if !ip.IsLoopback() {
-			return fmt.Errorf(
+			return badOption(
 				"%s is not a loopback address, and load on a server that others use hurts them; if it is yours, force it",
 				address,
 			)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import "fmt"
+
+// OptionError is an option with which no load is made; nothing was sent.
+type OptionError struct{ error }
+
+// Unwrap returns what is wrong with it.
+func (e *OptionError) Unwrap() error { return e.error }
+
+func badOption(format string, args ...any) error { return &OptionError{fmt.Errorf(format, args...)} }
