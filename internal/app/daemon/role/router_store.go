@@ -56,12 +56,6 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *aw
 	})
 }
 
-// canBeLost reports whether a store can come back empty while we go on.
-func canBeLost(store statestore.Store) bool {
-	_, ok := store.(rebuild.Store)
-	return ok
-}
-
 // addWitness adds the loop of a daemon that is no router, which tells the members
 // it knew to whoever rebuilds a store that came back empty.
 func addWitness(s *daemon.Service, store statestore.Store, view func() *subcluster.View) {
