@@ -43,50 +43,74 @@ func endedAs(s appState) func(*sched.AppCounts) {
 // are parts of is counted where it is at home.
 type UAMs struct {
 	all    sched.AppCounts
-	live   liveUAMs // by whether the scheduler has begun them
+	live   liveUAMs // as the subcluster's figures count them
 	queues map[creel.QueuePath]*queueUAMs
 }
 
-type liveUAMs struct{ running, pending int32 }
+// liveUAMs are those that a figure counts. One whose attempt is over, and whose end is not durable yet, may be in its
+// queue and neither run nor wait.
+type liveUAMs struct{ apps, running, pending int32 }
 
 type queueUAMs struct {
 	live  liveUAMs
-	users map[string]liveUAMs
+	users map[string]*liveUAMs // of a leaf
 }
 
 // UAMs counts those of now. It looks at each that lives.
 func (m *Machine) UAMs() *UAMs {
 	u := &UAMs{all: m.count.uams, queues: map[creel.QueuePath]*queueUAMs{}}
+	leaves := map[*sched.Queue]*queueUAMs{}
 	for a := range m.uams {
 		if !a.InQueue() {
 			continue // it is not durable yet
 		}
-		u.live.add(a.Activated())
-		for q := a.Queue(); q != nil; q = q.Parent() {
-			k := u.queues[q.Path()]
-			if k == nil {
-				k = &queueUAMs{users: map[string]liveUAMs{}}
-				u.queues[q.Path()] = k
-			}
-			if q != a.Queue() {
-				k.live.add(a.Activated())
-				continue
-			}
-			k.live.add(m.sched.Runs(&a.App))
-			of := k.users[a.sub.User]
-			of.add(a.Activated())
+		q := a.Queue()
+		k := leaves[q]
+		if k == nil {
+			k = &queueUAMs{users: map[string]*liveUAMs{}}
+			leaves[q], u.queues[q.Path()] = k, k
+		}
+		of := k.users[a.sub.User]
+		if of == nil {
+			of = &liveUAMs{}
 			k.users[a.sub.User] = of
+		}
+		of.add(a.Activated(), a.InLine())
+		k.live.add(m.sched.CountedAs(&a.App))
+	}
+	for leaf, k := range leaves {
+		var of liveUAMs
+		for _, users := range k.users {
+			of.sum(users)
+		}
+		u.live.sum(&of)
+		of.pending = of.apps - of.running // queues above a leaf count so what does not run
+		for q := leaf.Parent(); q != nil; q = q.Parent() {
+			above := u.queues[q.Path()]
+			if above == nil {
+				above = &queueUAMs{}
+				u.queues[q.Path()] = above
+			}
+			above.live.sum(&of)
 		}
 	}
 	return u
 }
 
-func (l *liveUAMs) add(running bool) {
+func (l *liveUAMs) add(running, pending bool) {
+	l.apps++
 	if running {
 		l.running++
-	} else {
+	}
+	if pending {
 		l.pending++
 	}
+}
+
+func (l *liveUAMs) sum(of *liveUAMs) {
+	l.apps += of.apps
+	l.running += of.running
+	l.pending += of.pending
 }
 
 // Live is how many wait to run, and run.
@@ -123,9 +147,11 @@ func (u *UAMs) TakeFromQueue(v *QueueView) {
 	}
 	v.ActiveApps -= k.live.running
 	v.PendingApps -= k.live.pending
-	v.Apps -= k.live.running + k.live.pending
+	v.Apps -= k.live.apps
 	for i := range v.Users {
-		of := &v.Users[i]
-		of.RunningUAMs, of.PendingUAMs = k.users[of.Name].running, k.users[of.Name].pending
+		user := &v.Users[i]
+		if of := k.users[user.Name]; of != nil {
+			user.RunningUAMs, user.PendingUAMs = of.running, of.pending
+		}
 	}
 }

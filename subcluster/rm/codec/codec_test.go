@@ -5,6 +5,7 @@ package codec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -233,6 +234,66 @@ func TestALoadTellsUAMsApart(t *testing.T) {
 	}
 	if err := m.Audit(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing of one UAM alone is left in a router's figures at any step of its life: also when its attempt is over and its
+// end not durable, so that it neither runs nor waits, nor before its beginning is.
+func TestAUAMLeavesNothingInFigures(t *testing.T) {
+	for _, scheduler := range []queues.Scheduler{queues.CapacityScheduler, queues.FairScheduler} {
+		conf := rm.Defaults()
+		conf.Queues.Scheduler = scheduler
+		m, err := rm.New(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, id := time.UnixMilli(1_000_000), creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+		look := func(step string) {
+			load, uams, v := new(Loads).Next(m, now), m.UAMs(), m.Cluster()
+			uams.TakeFromCluster(&v)
+			got := []int64{
+				v.AppsPending, v.AppsRunning, v.AppsSubmitted, v.AppsKilled,
+				load.Metrics.AppsPending - load.UAMs.Pending, load.Metrics.AppsRunning - load.UAMs.Running,
+			}
+			for q := range m.Queues {
+				uams.TakeFromQueue(&q)
+				got = append(got, int64(q.Apps), int64(q.ActiveApps), int64(q.PendingApps), q.AppsSubmitted, q.AppsKilled)
+				for _, u := range q.Users {
+					got = append(got, int64(u.Running-u.RunningUAMs), int64(u.Pending-u.PendingUAMs))
+				}
+				l := load.Find(q.Path)
+				got = append(got, l.AppsPending-l.UAMs.Pending, l.AppsRunning-l.UAMs.Running)
+			}
+			if slices.ContainsFunc(got, func(n int64) bool { return n != 0 }) {
+				t.Errorf("%v, %s: figures are left: %v", scheduler, step, got)
+			}
+		}
+		lives := func(of string) {
+			for i := range 10 {
+				look(fmt.Sprint(of, ", step ", i))
+				for _, a := range m.Actions(nil) {
+					switch a := a.(type) {
+					case rm.SaveApp:
+						m.Saved(now, a.Seq)
+					case rm.SaveAttempt:
+						m.Saved(now, a.Seq)
+					}
+				}
+			}
+		}
+		if err := m.Submit(now, &rm.Submission{
+			ID: id, User: "ann", Queue: "default", Name: creel.UAMName("sc-1"), Unmanaged: true,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		lives("submitted")
+		if _, err := m.Kill(now, id, "no longer needed"); err != nil {
+			t.Fatal(err)
+		}
+		lives("killed")
+		if err := m.Audit(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -299,8 +299,11 @@ func (a *App) Queue() *Queue { return a.queue }
 // InQueue reports whether it is there still.
 func (a *App) InQueue() bool { return a.inQueue }
 
-// Runs reports whether the application counts as one that runs in its leaf's view.
-func (s *Scheduler) Runs(a *App) bool { return s.policy.runs(a) }
+// CountedAs tells whether its leaf's view counts the application among those that run, or that wait.
+func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.policy.countedAs(a) }
+
+// InLine reports whether it waits for its AM to be let run.
+func (a *App) InLine() bool { return a.pendSlot != 0 }
 
 // Activated reports whether its AM may run.
 func (a *App) Activated() bool { return a.activated }

@@ -57,8 +57,8 @@ type policy interface {
 	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
 	measure(s *Scheduler, v *amounts.Vec) float64 // the part of the cluster that an amount is, told
 	report(s *Scheduler, q *Queue, v *QueueView)
-	// runs reports whether a leaf's view counts an application as one that runs.
-	runs(a *App) bool
+	// countedAs tells whether a leaf's view counts an application among those that run, or that wait.
+	countedAs(a *App) (running, pending bool)
 }
 
 // policyOf chooses it.

@@ -125,7 +125,7 @@ func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {
 
 func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 
-func (p *capacityPolicy) runs(a *App) bool { return a.activated }
+func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.activated, a.InLine() }
 
 // size gives a queue its part of its parent's.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {

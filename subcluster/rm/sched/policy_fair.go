@@ -139,7 +139,7 @@ func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 	}
 }
 
-func (p *fairPolicy) runs(a *App) bool { return a.begun }
+func (p *fairPolicy) countedAs(a *App) (running, pending bool) { return a.begun, !a.begun }
 
 // size sets the bounds of a queue. Shares of the moment are computed when asked
 // for (fairshare.go).
