@@ -82,7 +82,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
-	m.counted(a, nil, func(c *sched.AppCounts) { c.Submitted++ })
+	submitted := func(c *sched.AppCounts) { c.Submitted++ }
 	if a.isUAM() && !r.State.Ended() {
 		m.uams[a] = struct{}{}
 	}
@@ -128,6 +128,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			creel.AppFailed:   appFailed,
 			creel.AppKilled:   appKilled,
 		}[r.State]
+		m.counted(a, nil, submitted) // queues count what came or ended there since the start
 		m.counted(a, nil, endedAs(a.state))
 		m.ended = append(m.ended, a)
 		return nil
@@ -142,6 +143,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	if q == nil {
 		q = m.sched.CreateQueue(a.path)
 	}
+	m.counted(a, q, submitted)
 	if q == nil || !q.IsLeaf() {
 		a.state = appSubmitted
 		m.accept(a) // fails it, with the reason

@@ -315,3 +315,45 @@ func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
 	}
 	w.audit()
 }
+
+// What a restart brings back alive counts as submitted to its queue, from which it is taken if it is refused there or
+// is dropped, as it counts there when it ends.
+func TestWhatComesBackCountsInItsQueue(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
+	record := func(n int32, queue creel.QueuePath, change func(*AppRecord)) AppRecord {
+		r := AppRecord{
+			Submission: Submission{ID: id(n), User: "u", Queue: string(queue)}, Submitted: w.now, Queue: queue,
+		}
+		r.Submission.AM.Resource = creel.NewResource(1024, 1)
+		change(&r)
+		return r
+	}
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{
+		record(1, "root.default", func(r *AppRecord) { r.State = creel.AppFinished }),
+		record(2, "root.default", func(*AppRecord) {}),
+		record(3, "root.default", func(r *AppRecord) { r.Hold = Hold{Claim: 7, Why: "sc-2"} }),
+		record(4, "root", func(*AppRecord) {}), // which was a leaf when it came
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if err := w.m.DropHeld(w.now, id(3), 7); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.m.Kill(w.now, id(2), "no longer needed"); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	w.audit()
+	for _, name := range []string{"root", "root.default"} {
+		q, _ := w.m.Queue(name)
+		if got := [4]int64{q.AppsSubmitted, q.AppsCompleted, q.AppsFailed, q.AppsKilled}; got != [4]int64{1, 0, 0, 1} {
+			t.Errorf("%s: submitted, completed, failed, killed %v", name, got)
+		}
+	}
+	v := w.m.Cluster()
+	if got := [4]int64{v.AppsSubmitted, v.AppsCompleted, v.AppsFailed, v.AppsKilled}; got != [4]int64{2, 1, 0, 1} {
+		t.Errorf("the cluster: submitted, completed, failed, killed %v", got)
+	}
+}
