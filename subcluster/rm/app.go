@@ -170,7 +170,7 @@ func (m *Machine) record(a *app) AppRecord {
 		LostOverTime: m.sizes.Resource(&a.lost.overTime), Containers: a.lost.containers, AMs: a.lost.ams,
 	}
 	r.Submission.Priority, r.Submission.HasPriority = a.Priority(), true
-	if a.state == appFinalSaving {
+	if a.state == appFinalSaving || a.state == appFinishing { // of the latter the end is durable
 		r.State = a.target.public(0)
 	} else if a.state.ended() {
 		r.State = a.state.public(0)

@@ -152,3 +152,28 @@ func TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt(t *testing.T) 
 	}
 	w.audit()
 }
+
+// What is kept of an application that has unregistered, and whose AM's container still runs, says that it has ended,
+// also when it is written once more for something else.
+func TestAnEndThatIsDurableStaysSo(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Volatile = false })
+	node := w.node("n1", 8192, 8, "")
+	am := w.submit("ann", "default", nil)
+	w.heartbeat(node)
+	w.pump()
+	w.register(am)
+	if _, err := w.m.FinishAM(w.now, &FinishAM{Attempt: am, Status: creel.FinalSucceeded}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if s := w.m.apps[am.Application].state; s != appFinishing || w.kept().State != creel.AppFinished {
+		t.Fatalf("it has unregistered, is %v, and kept is %v", s, w.kept().State)
+	}
+	if _, err := w.m.SetPriority(w.now, am.Application, 5); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if s := w.kept().State; s != creel.AppFinished {
+		t.Errorf("its priority was changed, and kept is %v", s)
+	}
+}
