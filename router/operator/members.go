@@ -60,8 +60,10 @@ type Drained struct {
 
 // settle is how long after the begin of a drain a member's reports are believed to
 // have all that was on its way to it: a router's next look at the store (2 s), a
-// submission that it forwards meanwhile, and the heartbeat that tells of it.
-const settle = 10 * time.Second
+// submission that it forwards meanwhile, and the heartbeat that tells of it. It is longer
+// than a member of ours takes to read of the drain where it hears of no change (12 s), from when on
+// it refuses what a router brings that stood still.
+const settle = 15 * time.Second
 
 // The store keeps one line of a drain, for people: "finish, by alice: new disks".
 // What somebody else wrote there is the reason of a Stop.

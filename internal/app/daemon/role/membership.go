@@ -138,7 +138,7 @@ func hostOf(configured string) (string, error) {
 }
 
 // witnessPoll is how often a ResourceManager reads which other members there are, and whether it is drained,
-// beside what the store's subscription tells it. A drain is believed to be over no sooner after its begin.
+// beside what the store's subscription tells it. A drain is believed to be over later than that.
 const witnessPoll = 10 * time.Second
 
 // budgetPoll is how often it reads what may be taken back for queues that have a
