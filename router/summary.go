@@ -59,8 +59,7 @@ func Summarize(view *subcluster.View) Summary {
 		switch {
 		case Counted(m):
 			of := m.Load.Metrics // an application counts where it is at home
-			of.AppsRunning -= m.Load.UAMs.Running
-			of.AppsPending -= m.Load.UAMs.Pending
+			of.AppsPending, of.AppsRunning = m.Load.UAMs.TakenFrom(of.AppsPending, of.AppsRunning)
 			s.Sum = addMetrics(s.Sum, &of)
 		case m.State != subcluster.StateDeregistered:
 			s.Without = append(s.Without, Left{m.ID, m.Age})

@@ -36,6 +36,12 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	if s := router.Summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
 		t.Errorf("an application counts where it is at home: %d, %q", s.Sum.AppsRunning, s.Sentence)
 	}
+	for said, want := range map[int64]int64{11: 10, math.MaxInt64: 10, math.MinInt64: 20, -1: 20} { // what no member has
+		twice.Members[1].Load.UAMs.Running = said
+		if n := router.Summarize(twice).Sum.AppsRunning; n != want {
+			t.Errorf("%d UAMs of ten: %d applications, want %d", said, n, want)
+		}
+	}
 	frozen := viewOf(active, lost)
 	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
 	for what, c := range map[string]struct {

@@ -136,6 +136,18 @@ type UAMLoad struct {
 	Running int64 `json:"running"`
 }
 
+// TakenFrom returns so many applications without these UAMs: those that are at home here. A member that says
+// that it has more UAMs than applications has none at home.
+func (u UAMLoad) TakenFrom(pending, running int64) (int64, int64) {
+	less := func(n, by int64) int64 {
+		if n <= 0 || by <= 0 {
+			return n
+		}
+		return max(0, n-by)
+	}
+	return less(pending, u.Pending), less(running, u.Running)
+}
+
 // QueueLoad is a queue's figures in one member and one node label partition.
 type QueueLoad struct {
 	Queue       creel.QueuePath

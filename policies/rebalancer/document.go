@@ -263,10 +263,10 @@ type QueueUse struct {
 
 // useOf describes a queue's figures against what they are parts of.
 func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
+	waiting, running := load.UAMs.TakenFrom(load.AppsPending, load.AppsRunning)
 	return QueueUse{
 		Used: amountsOf(load.Used), UsedPercent: 100 * Share(load.Used, total),
-		PendingPercent: 100 * Share(load.Pending, total),
-		Running:        load.AppsRunning - load.UAMs.Running, Waiting: load.AppsPending - load.UAMs.Pending,
+		PendingPercent: 100 * Share(load.Pending, total), Running: running, Waiting: waiting,
 	}
 }
 
@@ -363,8 +363,8 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 				}
 				s.Use[m.ID] = useOf(load, m.Load.Metrics.Total())
 				all.Used, all.Pending = all.Used.Add(load.Used), all.Pending.Add(load.Pending)
-				all.AppsRunning += load.AppsRunning - load.UAMs.Running
-				all.AppsPending += load.AppsPending - load.UAMs.Pending
+				waiting, running := load.UAMs.TakenFrom(load.AppsPending, load.AppsRunning)
+				all.AppsPending, all.AppsRunning = all.AppsPending+waiting, all.AppsRunning+running
 			}
 		}
 		s.QueueUse = useOf(&all, total)

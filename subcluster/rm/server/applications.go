@@ -110,14 +110,18 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 // do not choose such a member, but one that slept since it chose would bring its application when the
 // drain was believed to be over. What clients submit here themselves is taken.
 func (s *Server) away(claim int64) error {
-	why := s.drained.Load()
-	if claim == 0 || why == nil || (*why)() == "" {
+	drained := s.drained.Load()
+	if claim == 0 || drained == nil {
+		return nil
+	}
+	why := (*drained)()
+	if why == "" {
 		return nil
 	}
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
 		What: fmt.Sprintf("the ResourceManager %s takes no new applications from routers", s.cfg.ClusterID),
-		Why:  "it is drained: " + (*why)(),
+		Why:  "it is drained: " + why,
 		Try:  "submit to another subcluster, or end the drain",
 	}
 }
