@@ -441,9 +441,9 @@ func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most
 	if math.Abs(want-is) <= driftBand && !low {
 		return partOf(most, is)
 	}
-	to := strconv.FormatFloat(min(100, math.Ceil(want*10_000-1e-6)/100), 'f', -1, 64)
-	x.change(path, x.key("maximum-capacity"), text, to, why)
-	return partOf(most, want)
+	percent := min(100, math.Ceil(want*10_000-1e-6)/100)
+	x.change(path, x.key("maximum-capacity"), text, strconv.FormatFloat(percent, 'f', -1, 64), why)
+	return partOf(most, percent/100) // as written: what is below is judged by it, as it will be at a next mend
 }
 
 // amounts is level for children whose capacities are amounts: nobody has to make room.

@@ -170,6 +170,15 @@ func TestWhatMendsDriftOnNodesOfALabel(t *testing.T) {
 			root.y GPU.capacity 90 > 60`,
 		},
 		{
+			"a maximum is judged by the one above it as that comes to be written",
+			`{"queues":[{"queue":"root.x","labels":{"gpu":{"maximum":"1%"}}},
+				{"queue":"root.x.a","labels":{"gpu":{"maximum":"1%"}}}]}`,
+			"root.queues=x,y root.x.capacity=1w root.y.capacity=1w root.x.queues=a root.x.a.capacity=1w " +
+				"root.x" + cap + "=26w root.y" + cap + "=76w root.x.a" + cap + "=1w",
+			`root.x GPU.maximum-capacity  > 25.5
+			root.x.a GPU.maximum-capacity  > 98.04`,
+		},
+		{
 			"Hadoop's root must have the label, and its maxima count as held",
 			`{"queues":[{"queue":"root.x","labels":{"gpu":{"guarantee":"100%","maximum":"100%"}}}]}`,
 			"hadoop " + plain,
@@ -209,8 +218,14 @@ func TestWhatMendsDriftOnNodesOfALabel(t *testing.T) {
 			if !slices.EqualFunc(got, want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
-			if err := refused(applied(conf, made.Changes), hadoop); err != nil {
+			after := applied(conf, made.Changes)
+			if err := refused(after, hadoop); err != nil {
 				t.Error(err)
+			}
+			view.Members[0] = labelledMember("a", version, size, after)
+			again := Mend(view, tree, map[creel.SubclusterID]QueueConf{"a": after})[0]
+			if len(again.Changes) > 0 {
+				t.Errorf("a second mend finds %+v", again.Changes)
 			}
 		})
 	}
