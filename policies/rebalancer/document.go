@@ -389,16 +389,9 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 			if text := lacking(reporting, s.Members); text != "" {
 				s.Drift = append(s.Drift, text)
 			}
-			if is, want := Share(
-				files,
-				total,
-			), Share(
-				guarantee,
-				total,
-			); len(s.Members) > 0 &&
-				math.Abs(is-want) > 0.005 {
-				s.Drift = append(s.Drift, fmt.Sprintf(
-					"members' files guarantee %.1f%% of the federation, the document %.1f%%", 100*is, 100*want))
+			if len(s.Members) > 0 && drifts(files, guarantee, total) {
+				s.Drift = append(s.Drift, fmt.Sprintf("members' files guarantee %.1f%% of the federation, the document %.1f%%",
+					100*Share(files, total), 100*Share(guarantee, total)))
 			}
 		}
 		s.Guarantee, s.Files, s.Percent = amountsOf(guarantee), amountsOf(files), 100*Share(guarantee, total)

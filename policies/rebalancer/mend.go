@@ -42,6 +42,11 @@ type MemberMend struct {
 // driftBand is the part of a federation, or of a member, by which amounts may differ.
 const driftBand = 0.005
 
+// drifts reports whether what members' files guarantee a queue is not what the document does.
+func drifts(files, guarantee, total creel.Resource) bool {
+	return math.Abs(Share(files, total)-Share(guarantee, total)) > driftBand
+}
+
 // Mend tells which settings of the members' queues bring them to what the tree says:
 // its queues that a member lacks, guarantees that do not add up to the tree's, and
 // maxima of members that are not what the tree's leaves them. confs are those of the
@@ -128,19 +133,17 @@ func wantedOf(view *subcluster.View, t *Tree) wanted {
 	}
 	for i := range t.Queues {
 		q := &t.Queues[i]
-		sum, all := 0.0, true
+		sum, all := creel.Resource{}, true
 		for _, m := range members {
 			load := m.Load.Find(q.Path)
 			if all = all && load != nil; load != nil {
-				sum += Share(load.Capacity, total)
+				sum = sum.Add(load.Capacity)
 			}
 		}
-		goal := sum
 		if !q.Guarantee.IsZero() {
-			goal = Share(q.Guarantee, total)
-			out.goal[q.Path] = goal
+			out.goal[q.Path] = Share(q.Guarantee, total)
 		}
-		if !all || math.Abs(sum-goal) > driftBand {
+		if !all || !q.Guarantee.IsZero() && drifts(sum, q.Guarantee, total) {
 			out.drifted[q.Path.Parent()] = true
 		}
 	}
@@ -329,8 +332,9 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 	}
 	for i := range list {
 		c := &list[i]
+		off := Share(partOf(has, is[i]), x.size) - c.share*Share(has, x.size) // in whole amounts, as members report them
 		drifted = drifted || x.added[c.path] && x.label == "" ||
-			x.want.drifted[above] && c.named && math.Abs(is[i]-c.share)*Share(has, x.size) > driftBand
+			x.want.drifted[above] && c.named && math.Abs(off) > driftBand
 	}
 	if !drifted {
 		return stay()
