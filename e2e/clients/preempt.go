@@ -65,7 +65,7 @@ func SparkGivesWay(t *testing.T, c *Cluster, mode string) {
 			t.Fatal(err)
 		}
 	}
-	options := "extraJavaOptions=-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=file:" + logging
+	options := "extraJavaOptions=" + hadoop.Quick + " -Dlog4j2.configurationFile=file:" + logging
 	more := []string{
 		fmt.Sprintf("spark.executor.instances=%d", executors), "spark.executor.memoryOverhead=512m",
 		"spark.task.maxFailures=1", "spark.executor.maxNumFailures=1", "spark.yarn.maxAppAttempts=1",

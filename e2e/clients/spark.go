@@ -61,7 +61,8 @@ func sparkSubmit(
 	for _, s := range append([]string{
 		"spark.executor.instances=2", "spark.yarn.jars=local:" + home + "/jars/*",
 		"spark.driver.memory=512m", "spark.executor.memory=512m", "spark.yarn.am.memory=512m", "spark.executor.cores=1",
-		"spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
+		"spark.driver.extraJavaOptions=" + hadoop.Quick, "spark.executor.extraJavaOptions=" + hadoop.Quick,
+		"spark.yarn.am.extraJavaOptions=" + hadoop.Quick,
 		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true", "spark.yarn.report.interval=200ms",
 		// Without these a container advertises the machine's first address
 		// that is not loopback.
@@ -86,6 +87,7 @@ func sparkSubmit(
 			"SPARK_LOCAL_IP=127.0.0.1",
 			"SPARK_LOCAL_HOSTNAME=127.0.0.1",
 			"PYSPARK_PYTHON="+python,
+			"SPARK_SUBMIT_OPTS="+hadoop.Quick,
 		),
 	}
 }

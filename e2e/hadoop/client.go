@@ -48,7 +48,7 @@ type Client struct {
 	Stdin   io.Reader
 	// AddOpens gives AddOpens to the JVM; command-line clients do not need it.
 	AddOpens bool
-	// FullJIT leaves out the flag that makes short programs start faster.
+	// FullJIT leaves out Quick.
 	FullJIT bool
 
 	dir string
@@ -91,7 +91,7 @@ func (c Client) command(t testing.TB, class string, args []string) process.Comma
 	t.Helper()
 	flags := []string{heap(c.HeapMB, 256), "-Duser.home=" + c.dir}
 	if !c.FullJIT {
-		flags = append(flags, "-XX:TieredStopAtLevel=1")
+		flags = append(flags, strings.Fields(Quick)...)
 	}
 	if c.AddOpens {
 		flags = append(flags, AddOpens)

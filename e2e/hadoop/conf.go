@@ -168,7 +168,7 @@ func common(t testing.TB, dir string) Conf {
 // paths, so that they find the configuration whoever launches them.
 func containers(jars, conf, dir string) Conf {
 	const opens = " --add-opens=java.base/java.lang=ALL-UNNAMED"
-	const small = " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+	const small = " -XX:+UseSerialGC " + Quick
 	return Conf{
 		"yarn.application.classpath":                              conf + "," + jars + "/*",
 		"mapreduce.application.classpath":                         jars + "/*",

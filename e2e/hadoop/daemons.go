@@ -28,6 +28,11 @@ type Daemon struct {
 // their web applications define classes by reflection.
 const AddOpens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 
+// Quick has a JVM compile simply, and believe the classes it is given. What starts and soon ends takes a
+// third less processor time, of which the end-to-end tests have too little; what runs for
+// long is slower, and benchmarks do without.
+const Quick = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+
 // jvm is the command line of a class with Hadoop's jars.
 func jvm(t testing.TB, v Version, confDir string, flags []string, class string, args ...string) []string {
 	t.Helper()
@@ -59,6 +64,9 @@ func launch(t testing.TB, name, dir string, conf Conf, flags []string, class, re
 func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []string, class, ready string) *Daemon {
 	t.Helper()
 	d := &Daemon{Conf: conf, ConfDir: filepath.Join(dir, "conf"), ready: ready}
+	if _, measured := t.(*testing.B); !measured {
+		flags = append(strings.Fields(Quick), flags...)
+	}
 	d.args = func(v Version) []string { return jvm(t, v, d.ConfDir, flags, class) }
 	conf.Write(t, d.ConfDir)
 	d.command = process.Command{
