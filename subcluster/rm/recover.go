@@ -128,8 +128,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			creel.AppFailed:   appFailed,
 			creel.AppKilled:   appKilled,
 		}[r.State]
-		m.counted(a, nil, submitted) // queues count what came or ended there since the start
-		m.counted(a, nil, endedAs(a.state))
+		// Only what its queue refused failed without an attempt.
+		if a.refused = a.state == appFailed && len(r.Attempts) == 0; !a.refused {
+			m.counted(a, nil, submitted) // queues count what came or ended there since the start
+			m.counted(a, nil, endedAs(a.state))
+		}
 		m.ended = append(m.ended, a)
 		return nil
 	}

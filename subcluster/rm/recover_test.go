@@ -334,6 +334,11 @@ func TestWhatComesBackCountsInItsQueue(t *testing.T) {
 		record(2, "root.default", func(*AppRecord) {}),
 		record(3, "root.default", func(r *AppRecord) { r.Hold = Hold{Claim: 7, Why: "sc-2"} }),
 		record(4, "root", func(*AppRecord) {}), // which was a leaf when it came
+		record(5, "root.default", func(r *AppRecord) { r.State = creel.AppFailed }), // its queue refused it: it counted nowhere
+		record(6, "root.default", func(r *AppRecord) {
+			r.State = creel.AppFailed
+			r.Attempts = []AttemptRecord{{ID: creel.AttemptID{Application: id(6), Attempt: 1}, State: creel.AttemptFailed}}
+		}),
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +358,7 @@ func TestWhatComesBackCountsInItsQueue(t *testing.T) {
 		}
 	}
 	v := w.m.Cluster()
-	if got := [4]int64{v.AppsSubmitted, v.AppsCompleted, v.AppsFailed, v.AppsKilled}; got != [4]int64{2, 1, 0, 1} {
+	if got := [4]int64{v.AppsSubmitted, v.AppsCompleted, v.AppsFailed, v.AppsKilled}; got != [4]int64{3, 1, 1, 1} {
 		t.Errorf("the cluster: submitted, completed, failed, killed %v", got)
 	}
 }
