@@ -124,37 +124,43 @@ func (c *changes) seen() []string {
 // same calls without a pause do.
 func TestACallThatWasSleptThroughIsNotTheMembersFault(t *testing.T) {
 	silence := make(chan struct{})
-	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics",
-		func(context.Context, []byte) ([]byte, error) { <-silence; return nil, nil })
-	t.Cleanup(func() { close(silence) })
 	var ahead atomic.Int64
+	var asleep atomic.Bool // we are, while the member has the call
+	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) {
+			if asleep.Load() {
+				ahead.Add(int64(time.Minute))
+			}
+			<-silence
+			return nil, nil
+		})
+	t.Cleanup(func() { close(silence) })
 	clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = clock.Run(ctx) })
 	defer func() { cancel(); wg.Wait() }()
 	c := Config{Trips: 2, OpenFor: time.Hour, Clock: clock}
-	c.Deadlines[Read] = 20 * time.Millisecond
+	c.Deadlines[Read] = 300 * time.Millisecond // for a call to arrive in, on a busy machine
 	p := pool(t, c)
 	m := member(p, subcluster.Addresses{Client: at})
-	call := func(asleep bool) {
-		if asleep {
-			time.AfterFunc(5*time.Millisecond, func() { ahead.Add(int64(time.Minute)) })
-		}
+	call := func() {
 		_, err := m.Client(t.Context(), Read, "ann", "getClusterMetrics", nil)
 		var u *Unavailable
 		if !errors.As(err, &u) || !u.Sent {
 			t.Errorf("a silent member: %v", err)
 		}
 	}
+	asleep.Store(true)
 	for range 4 {
-		call(true)
+		call()
 	}
+	asleep.Store(false)
 	if open := m.Open(); len(open) > 0 {
 		t.Errorf("our own pauses opened %v", open)
 	}
 	for range 2 {
-		call(false)
+		call()
 	}
 	if open := m.Open(); !slices.Equal(open, []Kind{Read}) {
 		t.Errorf("silence of the member opened %v", open)
