@@ -333,7 +333,7 @@ func TestWhatComesBackCountsInItsQueue(t *testing.T) {
 		record(1, "root.default", func(r *AppRecord) { r.State = creel.AppFinished }),
 		record(2, "root.default", func(*AppRecord) {}),
 		record(3, "root.default", func(r *AppRecord) { r.Hold = Hold{Claim: 7, Why: "sc-2"} }),
-		record(4, "root", func(*AppRecord) {}), // which was a leaf when it came
+		record(4, "root", func(*AppRecord) {}),                                      // which was a leaf when it came
 		record(5, "root.default", func(r *AppRecord) { r.State = creel.AppFailed }), // its queue refused it: it counted nowhere
 		record(6, "root.default", func(r *AppRecord) {
 			r.State = creel.AppFailed

@@ -30,14 +30,10 @@ func (c *cluster) submit(
 		s.Claim, s.After = claim, pb.BeginsAfter(app)
 	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
-		switch { // as subcluster/rm/server has it
-		case m.Begins(&s) && c.disk >= onReserve:
-			err = &creel.Error{Kind: creel.ErrReadOnly, What: string(c.id) + " is read-only: its disk is full"}
-		case m.Begins(&s) && s.Claim > 0 && c.isDrained():
-			err = &creel.Error{Kind: creel.ErrUnavailable, What: string(c.id) + " is drained"}
-		}
-		if err != nil {
-			return func() { reply(false, err) }
+		if m.Begins(&s) {
+			if err = c.closed().Refuses(&s); err != nil {
+				return func() { reply(false, err) }
+			}
 		}
 		_, known := m.App(s.ID)
 		if err = m.Submit(now, &s); err == nil {

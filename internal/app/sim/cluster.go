@@ -241,6 +241,18 @@ func (c *cluster) isDrained() bool {
 	return ok && self.Draining != ""
 }
 
+// closed is why it takes nothing new.
+func (c *cluster) closed() (out rm.Closed) {
+	out.Name = string(c.id)
+	if c.disk >= onReserve {
+		out.Full = "its disk is full"
+	}
+	if c.isDrained() {
+		out.Drained = "by its administrator"
+	}
+	return out
+}
+
 // counted is what its scheduler looks at of an amount: memory alone, or every type. Of
 // the others more may be given out than there is.
 func (c *cluster) counted(r creel.Resource) creel.Resource {

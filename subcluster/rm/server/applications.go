@@ -88,7 +88,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				}
 				return Done(struct{}{})
 			}
-			if err := cmp.Or(s.readOnly(), s.away(sub.Claim)); err != nil {
+			if err := s.closed(sub.Claim).Refuses(&sub); err != nil {
 				return Failed[struct{}](err)
 			}
 			s.secrets.addApp(sub.ID, sub.User, c)
@@ -106,24 +106,13 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 	}
 }
 
-// away is the error of a submission under a router's claim to a member that is drained; nil where it is taken. Routers
-// do not choose such a member, but one that slept since it chose would bring its application when the
-// drain was believed to be over. What clients submit here themselves is taken.
-func (s *Server) away(claim int64) error {
-	drained := s.drained.Load()
-	if claim == 0 || drained == nil {
-		return nil
+// closed is why nothing new is taken under a claim of routers. Whether it is drained is asked where that counts.
+func (s *Server) closed(claim int64) rm.Closed {
+	c := rm.Closed{Name: s.cfg.ClusterID, Full: s.Refusing()}
+	if drained := s.drained.Load(); claim != 0 && drained != nil {
+		c.Drained = (*drained)()
 	}
-	why := (*drained)()
-	if why == "" {
-		return nil
-	}
-	return &creel.Error{
-		Kind: creel.ErrUnavailable,
-		What: fmt.Sprintf("the ResourceManager %s takes no new applications from routers", s.cfg.ClusterID),
-		Why:  "it is drained: " + why,
-		Try:  "submit to another subcluster, or end the drain",
-	}
+	return c
 }
 
 // Disown answers a router that wants to leave this home, once that is durable:
@@ -185,7 +174,7 @@ func (s *Server) MoveAway(
 			var held rm.Held
 			switch verb {
 			case yarnrpc.Hold:
-				if err = s.readOnly(); err == nil {
+				if err = s.closed(0).ReadOnly(); err == nil {
 					held, err = m.Hold(now, id, claim, reason)
 				}
 			case yarnrpc.ReleaseHold:

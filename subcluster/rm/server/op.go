@@ -58,7 +58,11 @@ func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, n
 func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		var answer func() (T, error)
-		if err := s.readOnly(); err != nil && o.grows {
+		var err error
+		if o.grows {
+			err = s.closed(0).ReadOnly()
+		}
+		if err != nil {
 			answer = Failed[T](err)
 		} else {
 			answer = o.Run(m, now)

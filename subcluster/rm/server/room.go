@@ -3,9 +3,6 @@
 package server
 
 import (
-	"fmt"
-
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
@@ -42,20 +39,6 @@ func (s *Server) Refusing() string {
 		return ""
 	}
 	return "the disk of its journal is full"
-}
-
-// readOnly is the error of what is refused on a full disk, nil when there is room.
-func (s *Server) readOnly() error {
-	why := s.Refusing()
-	if why == "" {
-		return nil
-	}
-	return &creel.Error{
-		Kind: creel.ErrReadOnly,
-		What: fmt.Sprintf("the ResourceManager %s is read-only", s.cfg.ClusterID),
-		Why:  why + ": it serves the applications it has, and takes nothing new",
-		Try:  "submit to another subcluster, or have its administrator make room on that disk",
-	}
 }
 
 // roomChanged logs what becomes of the room for the journal.

@@ -745,6 +745,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs",
 	},
 	{
+		name:     "a member that is drained takes what a router brings that slept",
+		file:     "subcluster/rm/closed.go",
+		old:      "	if err := c.ReadOnly(); err != nil || s.Claim == 0 || c.Drained == \"\" {\n",
+		wrong:    "	if err := c.ReadOnly(); MUTANT || err != nil || s.Claim == 0 || c.Drained == \"\" {\n",
+		caughtBy: "subcluster/rm TestWhatAResourceManagerTakesThatIsClosed",
+	},
+	{
 		name:     "a member that is drained gets new UAMs",
 		file:     "policies/split_rules.go",
 		old:      "	case m.State != subcluster.StateActive:\n",
