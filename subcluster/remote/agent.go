@@ -130,15 +130,19 @@ func (a *Agent) tell(before string, err error) string {
 }
 
 func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Joining, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, max(timeout, time.Second))
-	defer cancel()
-	load, err := a.Probe(ctx)
+	timeout = max(timeout, time.Second)
+	probing, enough := context.WithTimeout(ctx, timeout)
+	defer enough()
+	load, err := a.Probe(probing)
 	if err != nil {
 		return fmt.Errorf("its ResourceManager does not serve: %w", err)
 	}
 	if a.Version != nil {
 		is.Runs(a.Version())
 	}
+	// The store has a time of its own: a Probe that was answered may have used up all of its.
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	for {
 		s := is.Next(load)
 		epoch, err := a.carryOut(ctx, s)

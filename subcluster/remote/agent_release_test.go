@@ -77,21 +77,47 @@ func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
 	}
 }
 
+// A ResourceManager that tells its metrics, and whose scheduler's document hangs, serves: it is
+// registered, and its lease does not run out.
+func TestADocumentThatHangsCostsNoHeartbeat(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/ws/v1/cluster/metrics":
+			w.Write([]byte(`{"clusterMetrics":{"activeNodes":3}}`))
+		case "/ws/v1/cluster/info":
+			w.Write([]byte(`{"clusterInfo":{"resourceManagerVersion":"3.3.6"}}`))
+		default:
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(s.Close)
+	w := &WebMember{Web: NewWebPort(s.Listener.Addr().String())}
+	store := &versions{}
+	agent := &Agent{Member: subcluster.Member{ID: "sc-1"}, Store: store, Probe: w.Probe, Version: w.Version}
+	is := &subcluster.Joining{Member: agent.Member}
+	if err := agent.heartbeat(t.Context(), is, 0); err != nil || store.heartbeats != 1 {
+		t.Errorf("%d heartbeats: %v", store.heartbeats, err)
+	}
+}
+
 // versions is a store that keeps as what a member registered.
 type versions struct {
 	registered []string
 	heartbeats int
 }
 
-func (*versions) NextEpoch(context.Context, creel.SubclusterID, int64, bool) (int64, error) {
-	return 7, nil
+func (*versions) NextEpoch(ctx context.Context, _ creel.SubclusterID, _ int64, _ bool) (int64, error) {
+	return 7, ctx.Err()
 }
 
-func (v *versions) Register(_ context.Context, m subcluster.Member) error {
+func (v *versions) Register(ctx context.Context, m subcluster.Member) error {
 	v.registered = append(v.registered, m.Version)
-	return nil
+	return ctx.Err()
 }
 
-func (v *versions) Heartbeat(context.Context, subcluster.Heartbeat) error { v.heartbeats++; return nil }
+func (v *versions) Heartbeat(ctx context.Context, _ subcluster.Heartbeat) error {
+	v.heartbeats++
+	return ctx.Err()
+}
 
 func (*versions) Deregister(context.Context, creel.SubclusterID, int64) error { return nil }
