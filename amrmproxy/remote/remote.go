@@ -8,6 +8,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ type Remote struct {
 type peer struct {
 	addresses string
 	token     string
-	login     *hrpc.RelayedLogin // in place of addresses and token
+	login     *hrpc.RelayedLogin // in place of the token, at one of the addresses
 	pair      *failover.Pair
 	hosts     []yarnrpc.ApplicationMasterProtocolClient
 	at        time.Time
@@ -141,20 +142,36 @@ func (r *Remote) ask(
 
 // over finds or makes the client of an attempt over the AM's own login at its home.
 func (r *Remote) over(to server.To) *peer {
+	a, _ := r.addresses(to.Member) // of a home that is not in the view the login goes on
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := r.peersOf(to.Attempt)
 	p := of[to.Member]
 	if p == nil || p.login != to.Login {
 		p = &peer{
-			login: to.Login,
-			pair:  r.pairOf(to.Member),
-			hosts: []yarnrpc.ApplicationMasterProtocolClient{{Caller: to.Login.Peer()}},
+			addresses: a.Scheduler,
+			login:     to.Login,
+			pair:      r.pairOf(to.Member),
+			hosts:     []yarnrpc.ApplicationMasterProtocolClient{{Caller: to.Login.Peer()}},
 		}
 		of[to.Member] = p
 	}
 	p.at = time.Now()
 	return p
+}
+
+// ended takes how a call has ended. An AM's own login is at one host: where that is one of a pair and
+// was silent for the whole time of the call, it is closed, and the AM's client logs in again, at the
+// other first.
+func (p *peer) ended(err error) error {
+	if p.login == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if hosts := failover.Hosts(p.addresses); len(hosts) > 1 {
+		p.pair.Leave(hosts, p.login.Address())
+		p.login.Close()
+	}
+	return err
 }
 
 // Login begins an AM's login at a member that alone can check its token.
@@ -199,7 +216,7 @@ func (r *Remote) Register(
 		out, e = c.RegisterApplicationMaster(ctx, req)
 		return e
 	})
-	return out, err
+	return out, p.ended(err)
 }
 
 // Allocate implements server.Members.
@@ -213,7 +230,8 @@ func (r *Remote) Allocate(
 		return nil, err
 	}
 	if len(p.hosts) == 1 {
-		return p.hosts[0].AllocatePassed(ctx, req)
+		out, err = p.hosts[0].AllocatePassed(ctx, req)
+		return out, p.ended(err)
 	}
 	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
 		out, e = c.AllocatePassed(ctx, req)
@@ -236,7 +254,7 @@ func (r *Remote) Finish(
 		out, e = c.FinishApplicationMaster(ctx, req)
 		return e
 	})
-	return out, err
+	return out, p.ended(err)
 }
 
 // clients calls do with a client of the member as user.

@@ -26,64 +26,82 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rm is one ResourceManager of a pair: it counts the calls it gets, and serves them while
 // it is active.
 type rm struct {
-	active            atomic.Bool
+	active, hangs     atomic.Bool
 	calls             atomic.Int64
 	client, scheduler string
 }
 
-func (r *rm) serve(context.Context, []byte) ([]byte, error) {
+func (r *rm) serve(ctx context.Context, _ []byte) ([]byte, error) {
 	r.calls.Add(1)
+	if r.hangs.Load() {
+		<-ctx.Done()
+	}
 	if !r.active.Load() {
 		return nil, &hrpc.RemoteError{Class: hrpc.ClassStandby, Message: "not active"}
 	}
 	return nil, nil
 }
 
+// listen serves one method of a protocol.
+func listen(
+	t *testing.T,
+	conf hrpc.Config,
+	protocol, method string,
+	serve func(context.Context, []byte) ([]byte, error),
+) string {
+	conf.ErrorOf, conf.DrainTime = yarnrpc.ErrorOf, 10*time.Millisecond
+	conf.Impersonate = func(string, string, netip.Addr) error { return nil }
+	conf.Services = []hrpc.Service{
+		{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{method: {Raw: serve}}},
+	}
+	s, err := hrpc.NewServer(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// byIdentifier has each token be its own password.
+func byIdentifier(id []byte) ([]byte, hrpc.Identity, error) {
+	return id, hrpc.Identity{User: string(id)}, nil
+}
+
 func startRM(t *testing.T) *rm {
 	r := &rm{}
-	listen := func(conf hrpc.Config, protocol, method string) string {
-		conf.ErrorOf, conf.DrainTime = yarnrpc.ErrorOf, 10*time.Millisecond
-		conf.Impersonate = func(string, string, netip.Addr) error { return nil }
-		conf.Services = []hrpc.Service{
-			{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{method: {Raw: r.serve}}},
-		}
-		s, err := hrpc.NewServer(conf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx, l) }()
-		t.Cleanup(func() {
-			stop()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
-		return l.Addr().String()
-	}
-	r.client = listen(hrpc.Config{Simple: true}, yarnrpc.ApplicationClientProtocolName, "getApplicationReport")
-	r.scheduler = listen(hrpc.Config{
-		Tokens: func(id []byte) ([]byte, hrpc.Identity, error) { return id, hrpc.Identity{User: string(id)}, nil },
-	}, yarnrpc.ApplicationMasterProtocolName, "allocate")
+	r.client = listen(t, hrpc.Config{Simple: true}, yarnrpc.ApplicationClientProtocolName, "getApplicationReport", r.serve)
+	r.scheduler = listen(t, hrpc.Config{Tokens: byIdentifier}, yarnrpc.ApplicationMasterProtocolName, "allocate", r.serve)
 	return r
 }
 
-// Once one application, or one report, has found the active one of a pair, all others go
-// there at once, at both ports; the AM that has logged in through us finds it too.
-func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
-	pair := []*rm{startRM(t), startRM(t)}
+// viewOf is a federation of one pair.
+func viewOf(pair []*rm) func() *subcluster.View {
 	view := subcluster.NewView(time.Time{}, []subcluster.Status{{Member: subcluster.Member{
 		ID: "sc-1", Addresses: subcluster.Addresses{
 			Client:    pair[0].client + "," + pair[1].client,
 			Scheduler: pair[0].scheduler + "," + pair[1].scheduler,
 		},
 	}}}, nil)
-	r := New(func() *subcluster.View { return view }, "proxy", hrpc.ClientConfig{})
+	return func() *subcluster.View { return view }
+}
+
+// Once one application, or one report, has found the active one of a pair, all others go
+// there at once, at both ports; the AM that has logged in through us finds it too.
+func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	r := New(viewOf(pair), "proxy", hrpc.ClientConfig{})
 	defer r.Close()
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	allocate := func(attempt int32) error {
@@ -119,4 +137,46 @@ func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	login.Close()
+}
+
+// An AM that has logged in through us at one of a pair that stands still, without closing its
+// connections, logs in at its successor after one call that got no answer in its time.
+func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	pair[0].active.Store(true)
+	r := New(viewOf(pair), "proxy", hrpc.ClientConfig{})
+	defer r.Close()
+	var now atomic.Pointer[hrpc.RelayedLogin]
+	proxy := listen(t, hrpc.Config{
+		Tokens: byIdentifier,
+		Relay: func(id []byte) (*hrpc.RelayedLogin, func() hrpc.Identity, error) {
+			login, err := r.Login("sc-1")
+			now.Store(login)
+			return login, func() hrpc.Identity { return hrpc.Identity{User: string(id)} }, err
+		},
+	}, yarnrpc.ApplicationMasterProtocolName, "allocate", func(ctx context.Context, _ []byte) ([]byte, error) {
+		ctx, enough := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer enough()
+		_, err := r.Allocate(ctx, server.To{Member: "sc-1", Login: now.Load()}, &yarnpb.AllocateRequestProto{})
+		return nil, err
+	})
+	client := hrpc.NewClient(hrpc.ClientConfig{})
+	defer client.Close()
+	token := &hrpc.Credential{Identifier: []byte("t"), Password: []byte("t"), Kind: "YARN_AM_RM_TOKEN"}
+	am := yarnrpc.NewApplicationMasterProtocolClient(client, proxy, hrpc.Login{Credential: token})
+	allocate := func() error {
+		_, err := am.Allocate(t.Context(), &yarnpb.AllocateRequestProto{})
+		return err
+	}
+	if err := allocate(); err != nil {
+		t.Fatal(err)
+	}
+	pair[0].hangs.Store(true)
+	pair[1].active.Store(true)
+	if err := allocate(); err == nil {
+		t.Error("an answer of one that hangs")
+	}
+	if err := allocate(); err != nil || pair[1].calls.Load() != 1 {
+		t.Errorf("%v; its successor got %d calls", err, pair[1].calls.Load())
+	}
 }

@@ -77,6 +77,9 @@ func (l *RelayedLogin) negotiate() error {
 	return nil
 }
 
+// Address is the server's.
+func (l *RelayedLogin) Address() string { return l.cc.target.Address }
+
 // Challenge is the server's, as it wrote it.
 func (l *RelayedLogin) Challenge() string { return l.offer.challenge }
 

@@ -11,6 +11,7 @@ package failover
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -40,6 +41,14 @@ func (p *Pair) First(hosts []string) string {
 		return ""
 	}
 	return hosts[int(p.active.Load())%len(hosts)]
+}
+
+// Leave has the next call begin with another host of a port than one that was silent for the
+// whole time of a call made without Each, where that one is still the first.
+func (p *Pair) Leave(hosts []string, silent string) {
+	if at := slices.Index(hosts, silent); at >= 0 {
+		p.turn(uint32(at), (at+1)%len(hosts))
+	}
 }
 
 // Each makes a call to the host that answered last, and while that one surely did not serve
