@@ -80,12 +80,13 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNo
 	for i := range loads {
 		q := &loads[i]
 		of := subcluster.QueueOn{Queue: q.Queue, Label: q.Label}
-		h.maxima[of] = times(most[of], max(1, factors[q.Label]))
+		lately := times(most[of], max(1, factors[q.Label]))
+		h.maxima[of] = creel.Resource{MemoryMB: lately.MemoryMB, VCores: lately.VCores, Others: most[of].Others}
 		needs := q.Used.Add(q.Pending)
 		if q.Pending.IsZero() {
 			needs = needs.Add(forAM.Scale(q.AppsPending, 1))
 		}
-		out[of] = QueueNow{Uses: q.Used, Needs: needs, Most: h.maxima[of]}
+		out[of] = QueueNow{Uses: q.Used, Needs: needs, Most: lately}
 	}
 	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {
 		if h.conf, err = readConf(ctx, h.Web, h.User); err != nil {
@@ -183,8 +184,16 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) string {
 	key := "yarn.scheduler.capacity." + string(path) + ".capacity"
 	capacity := strings.TrimSpace(h.conf[key])
-	if strings.HasPrefix(capacity, "[") {
-		return fmt.Sprintf("[memory=%d,vcores=%d]", to.MemoryMB, min(to.VCores, above.VCores))
+	if amounts, ok := strings.CutPrefix(capacity, "["); ok {
+		// It refuses a maximum above the parent's, or below the guarantee, takes none of memory as no
+		// maximum at all, and a type that is not named as none of it.
+		least, _ := creel.ParseResource(strings.TrimSuffix(amounts, "]")) // in mixed units it is none
+		is := to.Min(above).Max(least)
+		text := fmt.Sprintf("[memory=%d,vcores=%d", max(1, is.MemoryMB), is.VCores)
+		for _, a := range h.maxima[subcluster.QueueOn{Queue: path}].Others {
+			text += fmt.Sprintf(",%s=%d", a.Name, a.Value)
+		}
+		return text + "]"
 	}
 	part := float64(to.MemoryMB) / float64(max(1, above.MemoryMB))
 	if above.VCores > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // What a queue may use is written in the unit of its capacity, never more than was given,
@@ -25,9 +26,16 @@ func TestMaximaAreWrittenInTheUnitOfTheQueue(t *testing.T) {
 		{"0", creel.NewResource(0, 0), "0"},
 		{"2w", creel.NewResource(4096, 64), "25"},
 		{"30", creel.NewResource(99999, 999), "100"},
-		{"[memory=1024,vcores=1]", creel.NewResource(2048, 1<<40), "[memory=2048,vcores=64]"},
+		{"[memory=1024,vcores=1]", creel.NewResource(2048, 1<<40), "[memory=2048,vcores=64,yarn.io/gpu=4]"},
+		{"[memory=1024,vcores=1]", creel.NewResource(1<<40, 8), "[memory=16384,vcores=8,yarn.io/gpu=4]"}, // the parent's
+		{"[memory=1024,vcores=2]", creel.NewResource(512, 4), "[memory=1024,vcores=4,yarn.io/gpu=4]"},
+		{"[memory=1Gi, vcores=2]", creel.NewResource(0, 0), "[memory=1024,vcores=2,yarn.io/gpu=4]"},
+		{"[memory=0,vcores=0]", creel.NewResource(0, 0), "[memory=1,vcores=0,yarn.io/gpu=4]"}, // no memory is no maximum
 	} {
-		h := &HadoopQueues{conf: map[string]string{"yarn.scheduler.capacity.root.a.capacity": c.capacity}}
+		h := &HadoopQueues{
+			conf:   map[string]string{"yarn.scheduler.capacity.root.a.capacity": c.capacity},
+			maxima: map[subcluster.QueueOn]creel.Resource{{Queue: "root.a"}: above.With("yarn.io/gpu", 4)},
+		}
 		if got := h.text("root.a", c.to, above); got != c.want {
 			t.Errorf("%s of %s by a capacity of %s is %q, want %q", c.to, above, c.capacity, got, c.want)
 		}
