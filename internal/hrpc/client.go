@@ -68,7 +68,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Dial == nil {
-		var d net.Dialer
+		d := net.Dialer{Control: DropUnacknowledged(c.StallTime)}
 		c.Dial = func(
 			ctx context.Context,
 			address string,

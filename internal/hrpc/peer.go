@@ -52,12 +52,14 @@ type ClientConfig struct {
 	PingInterval time.Duration // ipc.ping.interval, 60 s: silence while calls wait before a ping is sent
 	// silence while calls wait before the connection is given up, 0: never (the answer may take long; contexts
 	// end calls)
-	DeadTime        time.Duration
-	IdleTime        time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
-	StallTime       time.Duration // give up a connection that takes no byte of a request for so long, 60 s
-	MaxResponse     int           // ipc.maximum.response.length, 128 MiB
-	MaxPending      int           // bytes of requests queued on one connection before callers wait, 16 MiB
-	MaxCallsPerConn int           // calls waiting on one connection, 65,536; above it calls fail as busy
+	DeadTime time.Duration
+	IdleTime time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
+	// give up a connection that takes no byte of a request for so long, or, if Dial is nil, whose machine
+	// acknowledges none, 60 s
+	StallTime       time.Duration
+	MaxResponse     int // ipc.maximum.response.length, 128 MiB
+	MaxPending      int // bytes of requests queued on one connection before callers wait, 16 MiB
+	MaxCallsPerConn int // calls waiting on one connection, 65,536; above it calls fail as busy
 }
 
 // CallOptions are header fields of one call.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
 )
 
 // SocketLife is how long bytes for a member live that its machine does not
@@ -17,6 +19,6 @@ const SocketLife = 30 * time.Second
 
 // dial connects to a member.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: SocketLife, KeepAlive: SocketLife, Control: dropUnacknowledged}
+	d := net.Dialer{Timeout: SocketLife, KeepAlive: SocketLife, Control: hrpc.DropUnacknowledged(SocketLife)}
 	return d.DialContext(ctx, network, address)
 }
