@@ -152,14 +152,14 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	}
 	slices.Sort(paths) // a queue comes before those below it
 	var order SchedulerConfChange
-	limits := map[creel.QueuePath]creel.Resource{}
+	limits := map[creel.QueuePath]creel.Resource{} // as they will be in force
 	for _, path := range paths {
 		above, changed := limits[path.Parent()]
 		if !changed {
 			above = h.maxima[subcluster.QueueOn{Queue: path.Parent()}]
 		}
-		limits[path] = to[path]
-		text := h.text(path, to[path], above)
+		text, is := h.text(path, to[path], above)
+		limits[path] = is
 		key := "yarn.scheduler.capacity." + string(path) + ".maximum-capacity"
 		if h.conf[key] == text {
 			continue
@@ -180,20 +180,21 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	return false, nil
 }
 
-// text writes what a queue may use in the unit of its capacity, rounded down.
-func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) string {
+// text writes what a queue may use in the unit of its capacity, rounded down, and gives what that
+// is: its guarantee where that is more.
+func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (text string, is creel.Resource) {
 	key := "yarn.scheduler.capacity." + string(path) + ".capacity"
 	capacity := strings.TrimSpace(h.conf[key])
 	if amounts, ok := strings.CutPrefix(capacity, "["); ok {
 		// It refuses a maximum above the parent's, or below the guarantee, takes none of memory as no
 		// maximum at all, and a type that is not named as none of it.
 		least, _ := creel.ParseResource(strings.TrimSuffix(amounts, "]")) // in mixed units it is none
-		is := to.Min(above).Max(least)
-		text := fmt.Sprintf("[memory=%d,vcores=%d", max(1, is.MemoryMB), is.VCores)
+		is = to.Min(above).Max(least)
+		text = fmt.Sprintf("[memory=%d,vcores=%d", max(1, is.MemoryMB), is.VCores)
 		for _, a := range h.maxima[subcluster.QueueOn{Queue: path}].Others {
 			text += fmt.Sprintf(",%s=%d", a.Name, a.Value)
 		}
-		return text + "]"
+		return text + "]", is
 	}
 	part := float64(to.MemoryMB) / float64(max(1, above.MemoryMB))
 	if above.VCores > 0 {
@@ -206,7 +207,7 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) stri
 			percent = max(percent, least)
 		}
 	}
-	return strconv.FormatFloat(percent, 'f', -1, 64)
+	return strconv.FormatFloat(percent, 'f', -1, 64), times(above, percent/100)
 }
 
 // parseMaxima reads what each queue may use at most.

@@ -3,6 +3,9 @@
 package remote
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -36,7 +39,7 @@ func TestMaximaAreWrittenInTheUnitOfTheQueue(t *testing.T) {
 			conf:   map[string]string{"yarn.scheduler.capacity.root.a.capacity": c.capacity},
 			maxima: map[subcluster.QueueOn]creel.Resource{{Queue: "root.a"}: above.With("yarn.io/gpu", 4)},
 		}
-		if got := h.text("root.a", c.to, above); got != c.want {
+		if got, _ := h.text("root.a", c.to, above); got != c.want {
 			t.Errorf("%s of %s by a capacity of %s is %q, want %q", c.to, above, c.capacity, got, c.want)
 		}
 	}
@@ -56,6 +59,42 @@ func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
 	} {
 		if factor := h.grow(now.Add(c.after), "", creel.NewResource(c.mb, 1)); factor != c.want {
 			t.Errorf("after %s with %d MB it counts %v times, want %v", c.after, c.mb, factor, c.want)
+		}
+	}
+}
+
+// A part of a queue is counted from what the queue above it may really use: its guarantee, where its
+// part is less.
+func TestAPartIsOfWhatTheQueueAboveMayReallyUse(t *testing.T) {
+	var order SchedulerConfChange
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	for _, c := range []struct{ above, capacity, want string }{
+		{"50", "0", "50 10"},
+		{"10", "0", "20 25"},
+		{"[memory=50000,vcores=50]", "[memory=0,vcores=0]", "[memory=50000,vcores=50] [memory=5000,vcores=5]"},
+		{"[memory=50000,vcores=50]", "0", "[memory=50000,vcores=50] 10"},
+	} {
+		h := &HadoopQueues{
+			Web: NewWebPort(server.Listener.Addr().String()),
+			conf: map[string]string{
+				"yarn.scheduler.capacity.root.a.capacity":   c.above,
+				"yarn.scheduler.capacity.root.a.b.capacity": c.capacity,
+			},
+			maxima: map[subcluster.QueueOn]creel.Resource{{Queue: "root"}: creel.NewResource(100_000, 100)},
+		}
+		unclear, err := h.Limit(t.Context(), map[creel.QueuePath]creel.Resource{
+			"root.a": creel.NewResource(20_000, 20), "root.a.b": creel.NewResource(5_000, 5),
+		})
+		if err != nil || unclear || len(order.Update) != 2 {
+			t.Fatalf("%+v, %v, %v", order, unclear, err)
+		}
+		if got := order.Update[0].Params.Entry[0].Value + " " + order.Update[1].Params.Entry[0].Value; got != c.want {
+			t.Errorf("below a guarantee of %s: %s, want %s", c.above, got, c.want)
 		}
 	}
 }
