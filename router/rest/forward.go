@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -467,7 +469,7 @@ func subclusterOf(body []byte) string {
 // atNode forwards a call about a node to the member that has it. Where the path has no
 // node the query may, or it names the member.
 func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
-	node := cmp.Or(chi.URLParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
+	node := cmp.Or(pathParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
 	if node == "" {
 		h.named(w, r)
 		return
@@ -477,18 +479,9 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	look := &request{
-		method: http.MethodGet,
-		path:   base + "/nodes/" + node,
-		user:   q.user,
-		head:   forwardHeaders(r, "application/json"),
-	}
+	look := &request{method: http.MethodGet, user: q.user, head: forwardHeaders(r, "application/json")}
 	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
-		_, err := look.at(ctx, m)
-		if notFound(err) {
-			return false, nil
-		}
-		return err == nil, err
+		return look.hasNode(ctx, m, node)
 	})
 	for _, p := range parts {
 		if p.Err != nil || !p.Value {
@@ -503,6 +496,50 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		fail(w, r, err)
+		return
+	}
+	noNode(w, r, node, parts)
+}
+
+// hasNode reports whether a member has a node. One without a port, or of port 0, is any of that host,
+// as it is where YARN's documents take a node's name.
+func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (bool, error) {
+	look := *q
+	host, port, _ := strings.Cut(node, ":")
+	if port != "" && port != "0" {
+		look.path = base + "/nodes/" + url.PathEscape(node)
+		_, err := look.at(ctx, m)
+		if notFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	look.path = base + "/nodes"
+	answer, err := look.at(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	list, err := rawjson.ListAt(answer.body, "nodes", "node")
+	return slices.ContainsFunc(list, func(n []byte) bool {
+		return rawjson.Text(rawjson.Get(n, "nodeHostName")) == host
+	}), err
+}
+
+// noNode answers that no member has a node. That is not known while one does not answer that may have it.
+func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []router.Part[T]) {
+	var silent []router.Missing
+	for _, p := range parts {
+		if errors.Is(p.Err, creel.ErrUnavailable) {
+			silent = append(silent, router.Missing{Member: p.Member, Reason: p.Err.Error()})
+		}
+	}
+	if len(silent) > 0 {
+		tellMissing(w, silent)
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrUnavailable, What: "nodeId, " + node + ", cannot be found now",
+			Why: "not every subcluster answered: " + router.MissingText(silent),
+			Try: "try again in a moment", RetryAfter: time.Second,
+		})
 		return
 	}
 	if partial(w, r, parts) {

@@ -18,7 +18,6 @@ import (
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
-	"github.com/go-chi/chi/v5"
 )
 
 // merger merges documents by the rules of package router.
@@ -318,11 +317,5 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 		write(w, r, http.StatusOK, newest)
 		return
 	}
-	if partial(w, r, parts) {
-		fail(
-			w,
-			r,
-			&creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + chi.URLParam(r, "nodeId") + ", is not found"},
-		)
-	}
+	noNode(w, r, pathParam(r, "nodeId"), parts)
 }
