@@ -28,13 +28,15 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
-// typed refuses a body that is neither JSON nor XML. Hadoop's answer is 503,
-// which its clients take as "try again".
+// typed refuses a body that is neither JSON nor XML, nor the form by which YARN's pages ask for the scheduler's
+// logs. Hadoop's answer is 503, which its clients take as "try again".
 func typed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-			if err != nil || !slices.Contains([]string{"application/json", "application/xml", "text/xml"}, kind) {
+			form := kind == "application/x-www-form-urlencoded" && strings.HasSuffix(r.URL.Path, "/scheduler/logs")
+			document := slices.Contains([]string{"application/json", "application/xml", "text/xml"}, kind)
+			if err != nil || !document && !form {
 				refuse(
 					w,
 					r,

@@ -146,6 +146,25 @@ func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
 	}
 }
 
+// The scheduler's logs are asked for by a form, as YARN's own pages do; nothing else is.
+func TestTheSchedulersLogsAreAskedForByAForm(t *testing.T) {
+	web := overMembers(t, func(w http.ResponseWriter, r *http.Request) {
+		if kind := r.Header.Get("Content-Type"); r.PostFormValue("time") != "60" {
+			t.Errorf("%s: of type %s", r.URL, kind)
+		}
+		io.WriteString(w, "Capacity scheduler logs are being created.")
+	}).Listener.Addr().String()
+	const form = "application/x-www-form-urlencoded"
+	logs := call(t, web, "POST", base+"/scheduler/logs?subClusterId=sc-00", "time=60", "Content-Type", form)
+	if logs.status != 200 || !strings.Contains(logs.body, "are being created") {
+		t.Errorf("%d %s", logs.status, logs.body)
+	}
+	conf := call(t, web, "PUT", base+"/scheduler-conf?subClusterId=sc-00", "time=60", "Content-Type", form)
+	if conf.status != 415 {
+		t.Errorf("a configuration by a form: %d %s", conf.status, conf.body)
+	}
+}
+
 // Documents are not guessed at nor framed by other sites.
 func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
