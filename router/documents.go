@@ -95,7 +95,7 @@ var restDocuments = []Document{
 	{"REST", "POST /reservation/submit", Chosen, "", "by the queue of the reservation"},
 	{"REST", "POST /reservation/update", AtReservation, "", ""},
 	{"REST", "POST /reservation/delete", AtReservation, "", ""},
-	{"REST", "GET /reservation/list", Merged, "reservations document", "at its home where an id is named"},
+	{"REST", "GET /reservation/list", Merged, "reservations document", "at its home where an id is named whose home is on record"},
 	{"REST", "GET /*", AtAny, "", "what no other line names"},
 }
 
@@ -137,7 +137,7 @@ var rpcDocuments = []Document{
 	{"RPC", "submitReservation", Chosen, "", "by the queue of the reservation"},
 	{"RPC", "updateReservation", AtReservation, "", ""},
 	{"RPC", "deleteReservation", AtReservation, "", ""},
-	{"RPC", "listReservations", AtReservation, "", "without an id the plans of all members, joined"},
+	{"RPC", "listReservations", AtReservation, "", "without an id whose home is on record the plans of all members, joined"},
 	{"RPC", "getDelegationToken", ByRouter, "", "taken by every router"},
 	{"RPC", "renewDelegationToken", ByRouter, "", "taken by every router"},
 	{"RPC", "cancelDelegationToken", ByRouter, "", "taken by every router"},

@@ -67,6 +67,7 @@ var xmlRoots = map[string]string{
 	"nodes to labels document":    "nodeToLabelsInfo",
 	"labels to nodes document":    "labelsToNodesInfo",
 	"containers document":         "containers",
+	"reservations document":       "reservationListInfo",
 }
 
 // rooted puts a root around a document that shall be XML and has not got it.

@@ -87,12 +87,14 @@ func (h *Handler) unreserve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reservations lists the plan of a queue: at the home of the reservation it names, else
-// all members' as one.
+// reservations lists the plan of a queue: at the home of the reservation it names, if that is on
+// record, else all members' as one.
 func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Query().Get("reservation-id") != "" {
-		h.reservation(w, r)
-		return
+	if text := r.URL.Query().Get("reservation-id"); text != "" {
+		if id, err := creel.ParseReservationID(text); err != nil || h.server.HasHome(r.Context(), id) {
+			h.reservation(w, r)
+			return
+		}
 	}
 	h.merged("reservations document")(w, r)
 }

@@ -3,17 +3,29 @@
 package rest_test
 
 import (
+	"encoding/xml"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/go-chi/chi/v5"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // A call about a reservation is answered by its home, whichever router it comes through,
@@ -66,6 +78,84 @@ func TestReservationsAreAnsweredByTheirHome(t *testing.T) {
 	f.Members[1].Mend()
 	if home, err := f.Store.ReservationHome(t.Context(), id); err != nil || home != f.Members[1].ID {
 		t.Errorf("it moved to %s, %v", home, err)
+	}
+}
+
+// overPlans serves the router's documents over members that answer so; no reservation has a home on record.
+func overPlans(t *testing.T, members ...http.HandlerFunc) string {
+	t.Helper()
+	view := subcluster.NewView(time.Now(), statuses(t, members...), nil)
+	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
+	t.Cleanup(func() { pool.Close() })
+	mux := chi.NewRouter()
+	rest.New(server.New(server.Config{
+		View: func() *subcluster.View { return view }, Pool: pool,
+		Reservations: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+	}), rest.Config{Started: time.Now()}).Mount(mux)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	return web.Listener.Addr().String()
+}
+
+// plan is a member that lists reservations as a ResourceManager of Hadoop's does: of one that it does
+// not know an empty list. Changes of those it refuses.
+func plan(known string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json;charset=utf-8")
+		sent, _ := io.ReadAll(r.Body)
+		switch asked := r.URL.Query().Get("reservation-id"); {
+		case r.Method == "GET" && (asked == "" || asked == known):
+			io.WriteString(w, `{"reservations":{"reservation-id":"`+known+`","user":"alice"}}`)
+		case r.Method == "GET":
+			io.WriteString(w, `{}`)
+		case !strings.Contains(string(sent), known):
+			w.WriteHeader(400)
+			io.WriteString(w, `{"RemoteException":{"exception":"BadRequestException","message":"not valid"}}`)
+		}
+	}
+}
+
+// A reservation that was made past the routers is listed from where it is, whoever else answers with an
+// empty list, and changed there; while that one does not answer, nobody says that there is no such one.
+func TestAReservationWithoutARecordIsFound(t *testing.T) {
+	const one, two = "reservation_1_0001", "reservation_1_0002"
+	var away atomic.Bool
+	second := func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		plan(two)(w, r)
+	}
+	web := overPlans(t, plan(one), second)
+	list := base + "/reservation/list?queue=default&reservation-id=" + two
+	if r := call(t, web, "GET", list, ""); r.status != 200 || at(t, r.body, "reservations", "reservation-id") != two {
+		t.Errorf("listed: %d %s", r.status, r.body)
+	}
+	change := func() reply {
+		return call(t, web, "POST", base+"/reservation/update", `{"reservation-id":"`+two+`"}`)
+	}
+	if r := change(); r.status != 200 {
+		t.Errorf("changed: %d %s", r.status, r.body)
+	}
+	away.Store(true)
+	if r := change(); r.status != 503 || !strings.Contains(r.body, "sc-01") {
+		t.Errorf("changed while it is away: %d %s", r.status, r.body)
+	}
+}
+
+// The plans of several members are one document in XML, too.
+func TestReservationsInXMLHaveOneRoot(t *testing.T) {
+	web := overPlans(t, plan("reservation_1_0001"), plan("reservation_1_0002"))
+	r := call(t, web, "GET", base+"/reservation/list?queue=default", "", "Accept", "application/xml")
+	var doc struct {
+		XMLName      xml.Name `xml:"reservationListInfo"`
+		Reservations []struct {
+			ID string `xml:"reservation-id"`
+		} `xml:"reservations"`
+	}
+	if err := xml.Unmarshal([]byte(r.body), &doc); err != nil || len(doc.Reservations) != 2 ||
+		doc.Reservations[1].ID != "reservation_1_0002" {
+		t.Errorf("%v: %s", err, r.body)
 	}
 }
 

@@ -81,8 +81,8 @@ func raw(
 	}
 }
 
-// ListReservations asks the home of the reservation it names. Without one the plans of
-// all members that have any are joined.
+// ListReservations asks the home of the reservation it names, if that is on record. Else the plans
+// of all members that have any are joined.
 func (h *Handler) ListReservations(
 	ctx context.Context, req *yarnpb.ReservationListRequestProto,
 ) (*yarnpb.ReservationListResponseProto, error) {
@@ -91,12 +91,14 @@ func (h *Handler) ListReservations(
 		if err != nil {
 			return nil, err
 		}
-		answer, err := server.AtReservation(ctx, h.server, id, raw(ctx, "listReservations", req))
-		if err != nil {
-			return nil, err
+		if h.server.HasHome(ctx, id) {
+			answer, err := server.AtReservation(ctx, h.server, id, raw(ctx, "listReservations", req))
+			if err != nil {
+				return nil, err
+			}
+			list := &yarnpb.ReservationListResponseProto{}
+			return list, parse(answer, list)
 		}
-		list := &yarnpb.ReservationListResponseProto{}
-		return list, parse(answer, list)
 	}
 	body, err := proto.Marshal(req)
 	if err != nil {

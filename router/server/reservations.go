@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -70,7 +71,8 @@ func (s *Server) Reserve(
 }
 
 // AtReservation calls the home of a reservation. One without a record was made past the
-// routers, or long ago: all members are asked, and the one that knows it has the word.
+// routers, or long ago: all members are asked, and the one that knows it has the word. That none
+// does is not known while one does not answer.
 func AtReservation[T any](
 	ctx context.Context, s *Server, id creel.ReservationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
@@ -86,19 +88,18 @@ func AtReservation[T any](
 	if !errors.Is(err, creel.ErrInvalidRequest) {
 		return answer, err
 	}
-	var refused error
+	var refused, silent error
 	for _, p := range Ask(ctx, s, call) {
 		switch {
 		case p.Err == nil:
 			return p.Value, nil
-		case refused == nil && VerdictOf(p.Err) == router.Refused:
-			refused = p.Err
+		case errors.Is(p.Err, creel.ErrUnavailable):
+			silent = cmp.Or(silent, p.Err)
+		case VerdictOf(p.Err) == router.Refused:
+			refused = cmp.Or(refused, p.Err)
 		}
 	}
-	if refused != nil {
-		return answer, refused
-	}
-	return answer, err
+	return answer, cmp.Or(silent, refused, err)
 }
 
 // Unreserve is AtReservation of the call that deletes it.
@@ -118,6 +119,14 @@ func Unreserve[T any](
 		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // it goes in time all the same
 	}
 	return a.answer, err
+}
+
+// HasHome reports whether the home of a reservation is on record, or the record cannot be read: then
+// AtReservation has the answer. What lists one without asks all members: those that do not know it
+// have an empty list of it.
+func (s *Server) HasHome(ctx context.Context, id creel.ReservationID) bool {
+	home, err := s.reservedAt(ctx, id)
+	return home != "" || err != nil
 }
 
 // reservedAt is the home of the reservation that an application runs in, "" if it names
