@@ -300,7 +300,17 @@ func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 	if _, ended := t.endedBefore[id.ID]; ended {
 		return nil
 	}
-	owner = t.app.current
+	return m.ownerOf(t)
+}
+
+// ownerOf is the attempt that has an attempt's containers, and hears of their ends: the
+// current one, which keeps those of earlier ones where the application wants that. nil if
+// nobody has them any more.
+func (m *Machine) ownerOf(t *attempt) *attempt {
+	if t == nil {
+		return nil
+	}
+	owner := t.app.current
 	if owner == nil || owner.over() || owner != t && !t.app.sub.KeepContainers {
 		return nil
 	}
@@ -311,7 +321,8 @@ func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	m.containerOver(k.ID)
 	t := m.attempt(k.ID.Attempt)
-	if t == nil || t.over() || t.app.state.ended() {
+	owner := m.ownerOf(t)
+	if owner == nil || t.app.state.ended() || owner != t && k.ID == t.am {
 		m.commands.Forget(n.Serial(), k.ID)
 		return
 	}
@@ -333,8 +344,8 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		m.amEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
-	t.done = append(
-		t.done,
+	owner.done = append(
+		owner.done,
 		Completed{
 			ID:          k.ID,
 			ExitStatus:  k.ExitStatus,

@@ -121,6 +121,66 @@ func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing
 	w.audit()
 }
 
+// A container that an attempt kept of the one before ends while the ResourceManager is away. Its node
+// tells of that when it registers, and the attempt hears of it; without that its AM would wait for ever.
+func TestTheEndOfAKeptContainerComesThroughARestart(t *testing.T) {
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	attempt := func(n int32) creel.AttemptID { return creel.AttemptID{Application: id, Attempt: n} }
+	kept := creel.ContainerID{Attempt: attempt(1), ID: 2}
+	ams := [2]creel.ContainerID{{Attempt: attempt(1), ID: 1}, {Attempt: attempt(2), ID: 1}}
+	node := creel.NodeID{Host: "n", Port: 1}
+	for _, keeps := range []bool{true, false} {
+		w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+		if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+			Submission: Submission{
+				ID: id, User: "u", Queue: "default", KeepContainers: keeps, MaxAttempts: 3,
+				AM: Ask{Resource: creel.NewResource(1024, 1)},
+			},
+			Submitted: w.now,
+			Queue:     "root.default",
+			Attempts: []AttemptRecord{
+				{ID: attempt(1), AM: ams[0], Node: node, Started: w.now, State: creel.AttemptFailed, Finished: w.now},
+				{ID: attempt(2), AM: ams[1], Node: node, Started: w.now, ExitStatus: creel.ExitInvalid},
+			},
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+		ended := func(id creel.ContainerID) NodeContainer {
+			return NodeContainer{ID: id, Resource: creel.NewResource(1024, 1), State: creel.ContainerComplete, ExitStatus: 3}
+		}
+		running := ended(ams[1])
+		running.State = creel.ContainerRunning
+		if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+			ID: node, Resource: creel.NewResource(8192, 8), Containers: []NodeContainer{running, ended(ams[0]), ended(kept)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.responses[node] = 0 // as registered
+		w.pump()
+		w.audit()
+		forgotten := w.heartbeat(node).Forget
+		w.register(attempt(2))
+		told := w.allocate(attempt(2), AllocateRequest{}).Completed
+		if !keeps {
+			if len(told) != 0 || len(forgotten) != 2 {
+				t.Errorf("an attempt that keeps nothing hears of %v, and its node forgets %v", told, forgotten)
+			}
+			continue
+		}
+		if len(told) != 1 || told[0].ID != kept || told[0].ExitStatus != 3 {
+			t.Errorf("its AM is told of %v, want the end of %s", told, kept)
+		}
+		if len(forgotten) != 1 || forgotten[0] != ams[0] {
+			t.Errorf("before its AM has heard of it the node forgets %v", forgotten)
+		}
+		w.allocate(attempt(2), AllocateRequest{}) // and so acknowledges it
+		if now := w.heartbeat(node).Forget; len(now) != 1 || now[0] != kept {
+			t.Errorf("once its AM has heard of it the node forgets %v", now)
+		}
+		w.audit()
+	}
+}
+
 // A clock that was set back between two epochs does not hold the new one up: who is
 // silent is given up as long after the restart as ever.
 func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
