@@ -124,15 +124,22 @@ func (c *Cluster) started(
 // list is yarn container -list of an attempt that has n containers.
 func list(t *testing.T, c *Cluster, client hadoop.Client, attempt string, n int) (out string) {
 	t.Helper()
-	total := fmt.Sprintf("Total number of containers :%d", n)
+	return shows(t, c, client, []string{"container", "-list", attempt}, fmt.Sprintf("Total number of containers :%d", n))
+}
+
+// shows runs `yarn application` and the like, and fails unless the output has what is wanted. Where
+// ResourceManagers restart meanwhile that may take a while: a list is without what a member has that is
+// away, and AMs come back one by one.
+func shows(t *testing.T, c *Cluster, client hadoop.Client, args []string, wanted ...string) (out string) {
+	t.Helper()
 	once := func() bool {
-		out = client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
-		return strings.Contains(out, total)
+		out = client.Run(t, hadoop.ApplicationCLI, args...).OK(t).Stdout
+		return !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(out, w) })
 	}
-	if c.Restarts { // a list without those of a member that is away is a good answer, then
-		until(t, total, once)
+	if c.Restarts {
+		until(t, strings.Join(wanted, ", "), once)
 	} else if !once() {
-		t.Errorf("no %q in:\n%s", total, out)
+		says(t, out, wanted...)
 	}
 	return out
 }
@@ -265,19 +272,11 @@ var shell = []Case{
 	{"app_life", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
 		id, _ := startShell(t, c, client, 2)
-		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
-		says(
-			t,
-			out,
-			"Application-Id : "+id,
-			"State : RUNNING",
-			"Final-State : UNDEFINED",
-			"Queue : root.default",
-			"Application-Type : YARN",
-		)
-		out = client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-list", id).OK(t).Stdout
+		shows(t, c, client, []string{"application", "-status", id}, "Application-Id : "+id, "State : RUNNING",
+			"Final-State : UNDEFINED", "Queue : root.default", "Application-Type : YARN")
+		out := shows(t, c, client, []string{"applicationattempt", "-list", id},
+			"Total number of application attempts :1", "RUNNING")
 		attempt := matches(t, out, `appattempt_\d+_\d+_\d+`)
-		says(t, out, "Total number of application attempts :1", "RUNNING")
 		out = list(t, c, client, attempt, 3)
 		container := matches(t, out, containerID)
 		status := func() bool {
@@ -291,8 +290,7 @@ var shell = []Case{
 			t.Fatal(out)
 		}
 		says(t, out, "Container-Id : "+container)
-		out = client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout
-		says(t, out, id)
+		shows(t, c, client, []string{"application", "-list"}, id)
 		says(
 			t,
 			client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).Stdout,
