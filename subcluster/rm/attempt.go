@@ -131,6 +131,12 @@ func (t *attempt) over() bool {
 		t.state == tFinalSaving && t.target != tFinished
 }
 
+// hears reports whether an attempt, or the one that follows it, is to hear of what becomes of its
+// containers: while the end of one that is followed is being written down, the next one keeps them.
+func (t *attempt) hears() bool {
+	return !t.over() || t.state == tFinalSaving && t.app.sub.KeepContainers
+}
+
 // containers gives those it owns: of its own number, and those it keeps of
 // earlier attempts, the oldest first. They may end on the way.
 func (t *attempt) containers() iter.Seq[*container] {

@@ -245,9 +245,11 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		}
 	case am:
 		m.amEnded(t, exit, diagnostics)
-	case !t.over():
+	case t.hears():
 		t.done = append(t.done, done)
-		m.news(t)
+		if !t.over() {
+			m.news(t)
+		}
 	}
 }
 

@@ -140,9 +140,9 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 		}
 	case s.State == creel.ContainerComplete:
 		m.ranOn(c.origin.app, n)
-		over := c.owner().over() || c.am
+		told := c.owner().hears() && !c.am
 		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
-		if over {
+		if !told {
 			m.commands.Forget(n.Serial(), s.ID)
 		}
 	default:

@@ -311,7 +311,7 @@ func (m *Machine) ownerOf(t *attempt) *attempt {
 		return nil
 	}
 	owner := t.app.current
-	if owner == nil || owner.over() || owner != t && !t.app.sub.KeepContainers {
+	if owner == nil || !owner.hears() || owner != t && !t.app.sub.KeepContainers {
 		return nil
 	}
 	return owner

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"pgregory.net/rapid"
+)
+
+// keeper is an application of several attempts on one node, under ResourceManagers that are restarted.
+type keeper struct {
+	*world
+	keeps   bool
+	node    creel.NodeID
+	epoch   int64
+	record  AppRecord
+	attempt creel.AttemptID
+	am      creel.ContainerID
+	has     map[creel.ContainerID]*NodeContainer // what the node knows, until it may forget it
+	waits   map[creel.ContainerID]bool           // whose end the AM waits for
+}
+
+// journaled takes what was written down and launched since it was last called.
+func (k *keeper) journaled() {
+	for _, a := range k.got {
+		switch a := a.(type) {
+		case SaveApp:
+			attempts := k.record.Attempts
+			if k.record = a.Record; len(k.record.Attempts) == 0 {
+				k.record.Attempts = attempts
+			}
+		case SaveAttempt:
+			same := func(r AttemptRecord) bool { return r.ID == a.Record.ID }
+			if i := slices.IndexFunc(k.record.Attempts, same); i >= 0 {
+				k.record.Attempts[i] = a.Record
+			} else {
+				k.record.Attempts = append(k.record.Attempts, a.Record)
+			}
+		case LaunchAM:
+			k.am = a.Container.ID
+			k.has[k.am] = &NodeContainer{ID: k.am, Resource: a.Container.Resource, State: creel.ContainerRunning}
+		}
+	}
+	k.got = nil
+}
+
+func (k *keeper) hears(a *Answer) {
+	for _, c := range a.Completed {
+		delete(k.waits, c.ID)
+	}
+	for _, g := range a.Granted {
+		k.waits[g.ID] = true
+		k.has[g.ID] = &NodeContainer{ID: g.ID, Resource: g.Resource, State: creel.ContainerRunning}
+	}
+	k.journaled()
+}
+
+// beat is a heartbeat of the node, which tells of all that it knows.
+func (k *keeper) beat() {
+	var said []ContainerStatus
+	for _, id := range k.sorted(nil) {
+		said = append(said, ContainerStatus{ID: id, State: k.has[id].State, ExitStatus: k.has[id].ExitStatus})
+	}
+	out := k.heartbeat(k.node, said...)
+	for _, id := range out.Forget {
+		delete(k.has, id)
+	}
+	for _, id := range out.Cleanup {
+		if c := k.has[id]; c != nil {
+			c.State, c.ExitStatus = creel.ContainerComplete, 143
+		}
+	}
+	k.journaled()
+}
+
+// sorted are the containers of the node that pass.
+func (k *keeper) sorted(pass func(*NodeContainer) bool) []creel.ContainerID {
+	all := slices.SortedFunc(maps.Keys(k.has), func(a, b creel.ContainerID) int {
+		if a.Attempt != b.Attempt {
+			return a.Attempt.Compare(b.Attempt)
+		}
+		return int(a.ID - b.ID)
+	})
+	return slices.DeleteFunc(all, func(id creel.ContainerID) bool { return pass != nil && !pass(k.has[id]) })
+}
+
+// tasks are the containers that run, without the AM's.
+func (k *keeper) tasks() []creel.ContainerID {
+	return k.sorted(func(c *NodeContainer) bool { return c.State == creel.ContainerRunning && c.ID != k.am })
+}
+
+func (k *keeper) end(id creel.ContainerID) {
+	k.has[id].State, k.has[id].ExitStatus = creel.ContainerComplete, 3
+}
+
+// begin has the AM of the current attempt register, if that has begun and has not registered.
+func (k *keeper) begin() {
+	v, _ := k.m.App(k.attempt.Application)
+	if v.Attempt == k.attempt && k.ids[k.attempt] != unregistered {
+		return
+	}
+	if v.Attempt != k.attempt && !k.keeps {
+		clear(k.waits)
+	}
+	k.attempt = v.Attempt
+	k.ids[k.attempt] = unregistered
+	if k.am.Attempt == k.attempt && k.has[k.am] != nil && k.has[k.am].State == creel.ContainerRunning {
+		k.register(k.attempt)
+		k.journaled()
+	}
+}
+
+const unregistered = -1
+
+// restart has another ResourceManager begin with the journal of the one before. Its node and its AM come back in either order.
+func (k *keeper) restart(amFirst bool) {
+	k.journaled()
+	k.epoch++
+	k.world = newWorld(k.t, func(c *Config) { c.Volatile, c.Epoch, c.MaxAttempts = false, k.epoch, 1000 })
+	record := k.record
+	record.Attempts = slices.Clone(record.Attempts)
+	if err := k.m.Recover(k.now, &Recover{Apps: []AppRecord{record}}); err != nil {
+		k.t.Fatal(err)
+	}
+	k.pump()
+	k.ids[k.attempt] = unregistered
+	if amFirst {
+		k.begin()
+	}
+	k.comes()
+	k.begin()
+}
+
+// comes has the node register.
+func (k *keeper) comes() {
+	r := &RegisterNode{ID: k.node, Resource: creel.NewResource(64<<10, 64)}
+	for _, id := range k.sorted(nil) {
+		r.Containers = append(r.Containers, *k.has[id])
+	}
+	if _, err := k.m.RegisterNode(k.now, r); err != nil {
+		k.t.Fatal(err)
+	}
+	k.responses[k.node] = 0
+	k.pump()
+	k.journaled()
+}
+
+// Through restarts of the ResourceManager and deaths of AMs, an AM hears of the end of each container that it was
+// given, or that it keeps of an attempt before it, and its node may forget each in the end.
+func TestNoEndOfAContainerIsLost(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		k := &keeper{
+			world: newWorld(t, func(c *Config) { c.Volatile, c.MaxAttempts = false, 1000 }), keeps: rapid.Bool().Draw(r, "keeps"),
+			node: creel.NodeID{Host: "n", Port: 1},
+			has:  map[creel.ContainerID]*NodeContainer{}, waits: map[creel.ContainerID]bool{},
+		}
+		k.comes()
+		k.attempt = k.submit("u", "default", func(s *Submission) { s.KeepContainers = k.keeps })
+		k.journaled()
+		k.beat()
+		k.register(k.attempt)
+		r.Repeat(map[string]func(*rapid.T){
+			"ask": func(r *rapid.T) {
+				n := int32(rapid.IntRange(1, 3).Draw(r, "containers"))
+				if k.ids[k.attempt] != unregistered && len(k.has) < 40 {
+					k.hears(k.asks(k.attempt, ask(1, "*", 512, 1, n)))
+				}
+			},
+			"call": func(*rapid.T) {
+				if k.ids[k.attempt] != unregistered {
+					k.hears(k.allocate(k.attempt, AllocateRequest{}))
+				}
+			},
+			"beat": func(*rapid.T) { k.beat(); k.begin() },
+			"end": func(r *rapid.T) {
+				if tasks := k.tasks(); len(tasks) > 0 {
+					k.end(rapid.SampledFrom(tasks).Draw(r, "container"))
+				}
+			},
+			"AM dies": func(*rapid.T) {
+				if k.ids[k.attempt] != unregistered {
+					k.end(k.am)
+					k.beat() // so that nobody calls for it any more
+					k.begin()
+				}
+			},
+			"restart": func(r *rapid.T) { k.restart(rapid.Bool().Draw(r, "AM first")) },
+			"":        func(*rapid.T) { k.audit() },
+		})
+		for range 3 {
+			k.beat()
+			k.begin()
+		}
+		for _, id := range k.tasks() {
+			k.end(id)
+		}
+		for range 3 {
+			k.beat()
+			k.hears(k.allocate(k.attempt, AllocateRequest{}))
+		}
+		k.beat()
+		if len(k.waits) > 0 {
+			r.Fatalf("the AM waits for ever for %v", slices.Collect(maps.Keys(k.waits)))
+		}
+		if left := k.sorted(nil); len(left) != 1 || left[0] != k.am {
+			r.Fatalf("the node has to remember %v, want the AM %s alone", left, k.am)
+		}
+	})
+}
