@@ -124,7 +124,8 @@ func (c *Cluster) started(
 // list is yarn container -list of an attempt that has n containers.
 func list(t *testing.T, c *Cluster, client hadoop.Client, attempt string, n int) (out string) {
 	t.Helper()
-	return shows(t, c, client, []string{"container", "-list", attempt}, fmt.Sprintf("Total number of containers :%d", n))
+	total := fmt.Sprintf("Total number of containers :%d", n)
+	return shows(t, c, client, []string{"container", "-list", attempt}, total)
 }
 
 // shows runs `yarn application` and the like, and fails unless the output has what is wanted. Where

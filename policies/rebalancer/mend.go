@@ -332,7 +332,8 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 	}
 	for i := range list {
 		c := &list[i]
-		off := Share(partOf(has, is[i]), x.size) - c.share*Share(has, x.size) // in whole amounts, as members report them
+		// In whole amounts, as members report them.
+		off := Share(partOf(has, is[i]), x.size) - c.share*Share(has, x.size)
 		drifted = drifted || x.added[c.path] && x.label == "" ||
 			x.want.drifted[above] && c.named && math.Abs(off) > driftBand-1e-9 // at its edge too
 	}

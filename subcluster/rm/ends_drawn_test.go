@@ -59,8 +59,8 @@ func (k *keeper) hears(a *Answer) {
 	k.journaled()
 }
 
-// beat is a heartbeat of the node, which tells of all that it knows.
-func (k *keeper) beat() {
+// tells is a heartbeat of the node, which tells of all that it knows.
+func (k *keeper) tells() {
 	var said []ContainerStatus
 	for _, id := range k.sorted(nil) {
 		said = append(said, ContainerStatus{ID: id, State: k.has[id].State, ExitStatus: k.has[id].ExitStatus})
@@ -161,7 +161,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 		k.comes()
 		k.attempt = k.submit("u", "default", func(s *Submission) { s.KeepContainers = k.keeps })
 		k.journaled()
-		k.beat()
+		k.tells()
 		k.register(k.attempt)
 		r.Repeat(map[string]func(*rapid.T){
 			"ask": func(r *rapid.T) {
@@ -175,7 +175,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 					k.hears(k.allocate(k.attempt, AllocateRequest{}))
 				}
 			},
-			"beat": func(*rapid.T) { k.beat(); k.begin() },
+			"heartbeat": func(*rapid.T) { k.tells(); k.begin() },
 			"end": func(r *rapid.T) {
 				if tasks := k.tasks(); len(tasks) > 0 {
 					k.end(rapid.SampledFrom(tasks).Draw(r, "container"))
@@ -184,7 +184,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			"AM dies": func(*rapid.T) {
 				if k.ids[k.attempt] != unregistered {
 					k.end(k.am)
-					k.beat() // so that nobody calls for it any more
+					k.tells() // so that nobody calls for it any more
 					k.begin()
 				}
 			},
@@ -192,17 +192,17 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			"":        func(*rapid.T) { k.audit() },
 		})
 		for range 3 {
-			k.beat()
+			k.tells()
 			k.begin()
 		}
 		for _, id := range k.tasks() {
 			k.end(id)
 		}
 		for range 3 {
-			k.beat()
+			k.tells()
 			k.hears(k.allocate(k.attempt, AllocateRequest{}))
 		}
-		k.beat()
+		k.tells()
 		if len(k.waits) > 0 {
 			r.Fatalf("the AM waits for ever for %v", slices.Collect(maps.Keys(k.waits)))
 		}
