@@ -142,12 +142,12 @@ func (r *Remote) ask(
 
 // over finds or makes the client of an attempt over the AM's own login at its home.
 func (r *Remote) over(to server.To) *peer {
-	a, _ := r.addresses(to.Member) // of a home that is not in the view the login goes on
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := r.peersOf(to.Attempt)
 	p := of[to.Member]
 	if p == nil || p.login != to.Login {
+		a, _ := r.addresses(to.Member) // of a home that is not in the view the login goes on
 		p = &peer{
 			addresses: a.Scheduler,
 			login:     to.Login,
