@@ -135,7 +135,11 @@ func chooseHome(
 	}
 	d.filter()
 	chosen := -1
-	if len(d.in) > 0 {
+	switch {
+	case len(d.in) == 0:
+	case s.Reserved != "": // made where the policy said then
+		chosen, reason.Because = d.in[0], "it holds the reservation"
+	default:
 		chosen, reason.Because = rule.choose(d, rnd)
 		reason.Because = fallback + reason.Because
 	}

@@ -331,6 +331,22 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	}
 }
 
+// Whatever the policy says since: the plan that has the reservation is where it was made.
+func TestTheHomeOfAnApplicationIsThatOfItsReservation(t *testing.T) {
+	s := small
+	s.Reserved = "sc-b"
+	v := view(member("sc-a", 90_000), member("sc-b", 10))
+	for _, doc := range []string{home("weighted", `{"sc-a":1}`), home("priority", `{"sc-a":1}`), home("balanced", "")} {
+		id, reason, err := must(t, doc).Home(v, s, nil, seeded(1))
+		if id != "sc-b" || err != nil || reason.Because != "it holds the reservation" {
+			t.Errorf("%s: %s, %v\n%s", doc, id, err, reason)
+		}
+	}
+	if _, _, err := must(t, home("reject", "")).Home(v, s, nil, seeded(1)); !errors.Is(err, creel.ErrNotPermitted) {
+		t.Errorf("reject: %v", err)
+	}
+}
+
 func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
 	for _, v := range []*subcluster.View{nil, view()} {
 		if _, _, err := Default().Home(v, small, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) {

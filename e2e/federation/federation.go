@@ -269,11 +269,11 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 // for it; the node and its proxy are the caller's. It recovers from files when it is restarted.
 func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
 	t.Helper()
-	return f.startHadoopOf(t, hadoop.V342, number)
+	return f.startHadoopOf(t, hadoop.V342, number, nil)
 }
 
-// startHadoopOf is StartHadoop of a release.
-func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int) *Subcluster {
+// startHadoopOf is StartHadoop of a release, and with more settings.
+func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int, more hadoop.Conf) *Subcluster {
 	t.Helper()
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
 	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Version: v, Name: "rm-" + s.ID, Conf: hadoop.Conf{
@@ -285,7 +285,7 @@ func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int) *
 		"yarn.resourcemanager.fs.state-store.uri":                          "file://" + tempDir(t, "rmstate"),
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
 		"yarn.am.liveness-monitor.expiry-interval-ms":                      "900000",
-	}})
+	}.With(more)})
 	s.Addresses = s.Hadoop.Addresses
 	s.Agent = start(t, "agent-"+s.ID, "agent", f.common(t, s.Addresses.Conf()), "--subcluster", s.ID)
 	return s

@@ -52,7 +52,7 @@ func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
 	f.proxyPort = commonPort(t, []string{"127.0.0.1"})
-	older := f.startHadoopOf(t, hadoop.V336, 1)
+	older := f.startHadoopOf(t, hadoop.V336, 1, nil)
 	newer := f.StartHadoop(t, 2)
 	f.Subclusters = []*Subcluster{older, newer}
 	f.StartRouter(t, 1, nil)

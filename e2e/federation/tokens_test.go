@@ -22,22 +22,32 @@ import (
 
 // told is what YarnDriver prints of a command.
 type told struct {
-	Call, User, Name, Class, Message string
-	OK                               bool
-	Causes                           []string
-	Ms                               int64
-	Progress                         float64
+	Call, ID, User, Name, Class, Message string
+	OK                                   bool
+	Causes                               []string
+	Ms                                   int64
+	Progress                             float64
+	Containers                           map[string]int // of each reservation
 }
 
-// tokenDriver is Hadoop's YarnClient, told by lines what to do.
-type tokenDriver struct {
+// driver is Hadoop's YarnClient, told by lines what to do.
+type driver struct {
 	*testing.T
 	*process.Process
 	in   io.Writer
 	seen int
 }
 
-func (d *tokenDriver) do(command string) (answer told) {
+// drive starts a driver.
+func drive(t *testing.T, client hadoop.Client) *driver {
+	t.Helper()
+	r, w := io.Pipe()
+	t.Cleanup(func() { w.Close() })
+	client.Stdin = r
+	return &driver{T: t, Process: client.Start(t, "YarnDriver"), in: w}
+}
+
+func (d *driver) do(command string) (answer told) {
 	d.Helper()
 	if _, err := io.WriteString(d.in, command+"\n"); err != nil {
 		d.Fatal(err)
@@ -72,10 +82,7 @@ func TestDelegationTokensHoldAtEveryRouter(t *testing.T) {
 	one, two := f.RouterAddresses[0].Client, f.RouterAddresses[1].Client
 	app := submitAs(t, one, "alice")
 
-	r, w := io.Pipe()
-	t.Cleanup(func() { w.Close() })
-	client := hadoop.Client{Conf: f.ClientConf(0), User: "alice", Stdin: r}
-	d := &tokenDriver{T: t, Process: client.Start(t, "YarnDriver"), in: w}
+	d := drive(t, hadoop.Client{Conf: f.ClientConf(0), User: "alice"})
 	taken := func(when string) {
 		t.Helper()
 		if a := d.do("by-token nobody " + app); !a.OK || a.User != "alice" {

@@ -18,10 +18,22 @@ import org.apache.hadoop.net.NetUtils;
 import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.security.token.Token;
+import org.apache.hadoop.yarn.api.protocolrecords.ReservationDeleteRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.ReservationListRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.ReservationSubmissionRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.ReservationUpdateRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationReport;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
 import org.apache.hadoop.yarn.api.records.NodeReport;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.ReservationAllocationState;
+import org.apache.hadoop.yarn.api.records.ReservationDefinition;
+import org.apache.hadoop.yarn.api.records.ReservationId;
+import org.apache.hadoop.yarn.api.records.ReservationRequest;
+import org.apache.hadoop.yarn.api.records.ReservationRequestInterpreter;
+import org.apache.hadoop.yarn.api.records.ReservationRequests;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.YarnClusterMetrics;
 import org.apache.hadoop.yarn.client.api.YarnClient;
@@ -179,6 +191,43 @@ public class YarnDriver {
           a.put("types", names);
         });
         return;
+      case "reserve": { // reserve QUEUE CONTAINERS SECONDS: containers of 256 MB, together, at some time within an hour
+        answer("reserve", a -> {
+          ReservationId id = client.createReservation().getReservationId();
+          a.put("id", id.toString());
+          client.submitReservation(ReservationSubmissionRequest.newInstance(definition(args[2], args[3]), args[1], id));
+        });
+        return;
+      }
+      case "reserve-anew": // reserve-anew RESERVATION CONTAINERS SECONDS
+        answer("reserve-anew", a -> client.updateReservation(
+            ReservationUpdateRequest.newInstance(definition(args[2], args[3]), ReservationId.parseReservationId(args[1]))));
+        return;
+      case "unreserve":
+        answer("unreserve", a -> client.deleteReservation(
+            ReservationDeleteRequest.newInstance(ReservationId.parseReservationId(args[1]))));
+        return;
+      case "reserved": // reserved QUEUE [RESERVATION]: how many containers each reservation of the queue's plan asks for
+        answer("reserved", a -> {
+          Map<String, Object> containers = new LinkedHashMap<>();
+          for (ReservationAllocationState r : client.listReservations(ReservationListRequest.newInstance(
+              args[1], args.length > 2 ? args[2] : "", true)).getReservationAllocationState()) {
+            containers.put(r.getReservationId().toString(), r.getReservationDefinition().getReservationRequests()
+                .getReservationResources().get(0).getNumContainers());
+          }
+          a.put("containers", containers);
+        });
+        return;
+      case "submit-in": // submit-in RESERVATION QUEUE
+        answer("submit-in", a -> {
+          ApplicationSubmissionContext c = client.createApplication().getApplicationSubmissionContext();
+          c.setQueue(args[2]);
+          c.setReservationID(ReservationId.parseReservationId(args[1]));
+          c.setResource(Resource.newInstance(256, 1));
+          c.setAMContainerSpec(ContainerLaunchContext.newInstance(null, null, Arrays.asList("sleep 3600"), null, null, null));
+          a.put("id", client.submitApplication(c).toString());
+        });
+        return;
       case "parallel": {
         // parallel CALLS THREADS APPLICATION: every call asks for a report.
         int calls = Integer.parseInt(args[1]);
@@ -204,6 +253,15 @@ public class YarnDriver {
       default:
         throw new IllegalArgumentException("unknown command " + args[0]);
     }
+  }
+
+  private static ReservationDefinition definition(String containers, String seconds) {
+    int n = Integer.parseInt(containers);
+    long now = System.currentTimeMillis();
+    ReservationRequest request =
+        ReservationRequest.newInstance(Resource.newInstance(256, 1), n, n, 1000L * Integer.parseInt(seconds));
+    return ReservationDefinition.newInstance(now, now + 3600000L,
+        ReservationRequests.newInstance(Arrays.asList(request), ReservationRequestInterpreter.R_ALL), "made by a test");
   }
 
   private static void report(Map<String, Object> a, ApplicationReport r) {
