@@ -5,6 +5,7 @@ package federation
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,7 +16,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Hadoop's YarnClient makes reservations in the plans of two Hadoop ResourceManagers through a router:
+// Hadoop's YarnClient makes reservations in the plans of two Hadoop ResourceManagers through a router, beside
+// a ResourceManager that has none:
 // each is made where the policy of its queue says then, stays there when the policy says otherwise,
 // is changed and deleted there, and an application in the reservation has its home there.
 // Lists have the plans of both.
@@ -23,7 +25,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	t.Parallel()
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
-	f.proxyPort = commonPort(t, []string{"127.0.0.1"})
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.4"})
 	for number := 1; number <= 2; number++ {
 		s := f.startHadoopOf(t, hadoop.V342, number, hadoop.Conf{
 			"yarn.resourcemanager.reservation-system.enable": "true",
@@ -36,9 +38,10 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 		startSimulated(t, s, 8192)
 	}
 	one, two := f.Subclusters[0], f.Subclusters[1]
+	f.Subclusters = append(f.Subclusters, f.StartSubcluster(t, 3, nil)) // has no plans
 	f.StartRouter(t, 1, nil)
 	web := f.RouterAddresses[0].Web
-	AwaitActive(t, web, 2)
+	AwaitActive(t, web, 3)
 	d := drive(t, hadoop.Client{Conf: f.ClientConf(0), User: hadoop.OSUser(t)})
 	do := func(format string, args ...any) told {
 		t.Helper()
@@ -78,6 +81,15 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 		return id
 	}
 
+	for range 20 { // each gets its id of any member that has plans
+		if a := d.do("new-reservation"); !a.OK {
+			t.Fatalf("%+v", a)
+		}
+		code, body := posted(t, web, "/ws/v1/cluster/reservation/new-reservation")
+		if code != http.StatusOK || !strings.Contains(body, "reservation_") {
+			t.Fatalf("%d: %s", code, body)
+		}
+	}
 	first, second := reserved(two, 2), reserved(one, 3)
 	both := map[string]int{first: 2, second: 3}
 	if all := do("reserved plan").Containers; !maps.Equal(all, both) {
@@ -121,6 +133,21 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	if a := d.do("submit-in " + second + " root.plan"); a.OK || !strings.Contains(a.Message, one.ID) {
 		t.Errorf("an application while the home of its reservation is down: %+v", a)
 	}
+}
+
+// posted sends an empty call of the OS user.
+func posted(t *testing.T, web, path string) (code int, body string) {
+	t.Helper()
+	r, err := httpClient.Post("http://"+web+path+"?user.name="+hadoop.OSUser(t), "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
 }
 
 // containersOf reads Hadoop's list of reservations; it writes a list of one as that one.

@@ -394,7 +394,10 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 
 // forwardAny is anyone of a call that has been read.
 func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request) {
-	answer, err := server.Any(r.Context(), h.server, q.at)
+	answer, err := server.Any(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (reply, error) {
+		answer, err := q.at(ctx, m)
+		return answer, server.OfNoPlan(err)
+	})
 	if err != nil {
 		fail(w, r, err)
 		return

@@ -46,17 +46,21 @@ func (h *Handler) weighed(parts []router.Part[[]byte]) []router.Weighed[[]byte] 
 // merged answers a document that is merged field by field.
 func (h *Handler) merged(typ string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		parts := h.askJSON(r, remote.Read)
-		for i := range parts {
-			if _, ok := (jsonForm{}).Object(parts[i].Value, nil); parts[i].Err == nil && !ok {
-				parts[i].Err = errors.New("it answered no JSON object")
-			}
-		}
-		if !partial(w, r, parts) {
-			return
-		}
-		write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
+		h.merge(w, r, typ, h.askJSON(r, remote.Read))
 	}
+}
+
+// merge writes the document that members' parts are together.
+func (h *Handler) merge(w http.ResponseWriter, r *http.Request, typ string, parts []router.Part[[]byte]) {
+	for i := range parts {
+		if _, ok := (jsonForm{}).Object(parts[i].Value, nil); parts[i].Err == nil && !ok {
+			parts[i].Err = errors.New("it answered no JSON object")
+		}
+	}
+	if !partial(w, r, parts) {
+		return
+	}
+	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 }
 
 // xmlRoots are the root elements of documents whose JSON has none.

@@ -4,12 +4,15 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -88,7 +91,7 @@ func (h *Handler) unreserve(w http.ResponseWriter, r *http.Request) {
 }
 
 // reservations lists the plan of a queue: at the home of the reservation it names, if that is on
-// record, else all members' as one.
+// record, else those of all members that have any as one.
 func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("reservation-id"); text != "" {
 		if id, err := creel.ParseReservationID(text); err != nil || h.server.HasHome(r.Context(), id) {
@@ -96,7 +99,14 @@ func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	h.merged("reservations document")(w, r)
+	parts := h.askJSON(r, remote.Read)
+	planning := slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
+		return errors.Is(server.OfNoPlan(p.Err), creel.ErrQueueNotFound)
+	})
+	if len(planning) == 0 { // the refusal is the answer
+		planning = parts
+	}
+	h.merge(w, r, "reservations document", planning)
 }
 
 // passOr writes a member's answer on, or why there is none.

@@ -108,6 +108,8 @@ func plan(known string) http.HandlerFunc {
 			io.WriteString(w, `{"reservations":{"reservation-id":"`+known+`","user":"alice"}}`)
 		case r.Method == "GET":
 			io.WriteString(w, `{}`)
+		case strings.HasSuffix(r.URL.Path, "/new-reservation"):
+			io.WriteString(w, `{"reservation-id":"reservation_1_0003"}`)
 		case !strings.Contains(string(sent), known):
 			w.WriteHeader(400)
 			io.WriteString(w, `{"RemoteException":{"exception":"BadRequestException","message":"not valid"}}`)
@@ -140,6 +142,43 @@ func TestAReservationWithoutARecordIsFound(t *testing.T) {
 	away.Store(true)
 	if r := change(); r.status != 503 || !strings.Contains(r.body, "sc-01") {
 		t.Errorf("changed while it is away: %d %s", r.status, r.body)
+	}
+}
+
+// planless is a member that has no reservations.
+func planless(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json;charset=utf-8")
+	code, words := 400, "Reservation is not enabled. Please enable & try again"
+	if strings.HasSuffix(r.URL.Path, "/new-reservation") {
+		code, words = 503, "Unable to create new reservation from RM web service"
+	}
+	w.WriteHeader(code)
+	io.WriteString(w, `{"RemoteException":{"message":"`+words+`"}}`)
+}
+
+// Members without reservations stand in nobody's way: what others say is the answer, whole. Theirs is it
+// where nobody has any.
+func TestMembersWithoutReservationsArePassedOver(t *testing.T) {
+	const one = "reservation_1_0001"
+	mixed, none := overPlans(t, planless, plan(one), planless), overPlans(t, planless, planless)
+	for range 10 { // the order is random
+		if r := call(t, mixed, "POST", base+"/reservation/new-reservation", ""); r.status != 200 {
+			t.Fatalf("an id: %d %s", r.status, r.body)
+		}
+	}
+	r := call(t, mixed, "GET", base+"/reservation/list?queue=default", "")
+	if r.status != 200 || at(t, r.body, "reservations", "reservation-id") != one || r.head.Get("X-Missing-SubClusters") != "" {
+		t.Errorf("listed: %d, missing %q: %s", r.status, r.head.Get("X-Missing-SubClusters"), r.body)
+	}
+	r = call(t, mixed, "POST", base+"/reservation/update", `{"reservation-id":"reservation_1_0002"}`)
+	if r.status != 400 || !strings.Contains(r.body, "not valid") {
+		t.Errorf("an unknown one changed: %d %s", r.status, r.body)
+	}
+	if r := call(t, none, "POST", base+"/reservation/new-reservation", ""); r.status != 503 || !strings.Contains(r.body, "Unable to") {
+		t.Errorf("an id of nobody: %d %s", r.status, r.body)
+	}
+	if r := call(t, none, "GET", base+"/reservation/list?queue=default", ""); r.status != 400 || !strings.Contains(r.body, "not enabled") {
+		t.Errorf("listed by nobody: %d %s", r.status, r.body)
 	}
 }
 

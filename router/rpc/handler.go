@@ -217,7 +217,8 @@ func (h *Handler) newApplication(ctx context.Context, request []byte) ([]byte, e
 func (h *Handler) anyone(method string) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		return server.Any(ctx, h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-			return m.Client(ctx, remote.Read, user(ctx), method, request)
+			answer, err := m.Client(ctx, remote.Read, user(ctx), method, request)
+			return answer, server.OfNoPlan(err)
 		})
 	}
 }

@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
@@ -113,21 +112,4 @@ func said(err error) string {
 		return err.Error()
 	}
 	return "its answer cannot be read"
-}
-
-// noPlan is the refusal of a member where a queue has no reservations: of a class that many
-// refusals have.
-type noPlan struct{ error }
-
-// Unwrap gives the refusal, and what it means, to errors.Is.
-func (e noPlan) Unwrap() []error { return []error{e.error, creel.ErrQueueNotFound} }
-
-// ofNoPlan finds out by its words whether a refusal to list reservations is one.
-func ofNoPlan(err error) error {
-	var refused *hrpc.RemoteError
-	if errors.As(err, &refused) && (strings.Contains(refused.Message, "Reservation is not enabled") ||
-		strings.Contains(refused.Message, "is not managed by reservation system")) {
-		return noPlan{err}
-	}
-	return err
 }

@@ -32,9 +32,9 @@ func TestWhichRefusalsLeaveAPartMissing(t *testing.T) {
 		{refusal(yarnrpc.ClassAttemptNotFound, "no such attempt"), ""},
 		{refusal(yarnrpc.ClassContainerNotFound, "no such container"), ""},
 		{refusal(hrpc.ClassNoSuchMethod, "Unknown method getNodesToAttributes"), ""},
-		{ofNoPlan(refusal(yarnrpc.ClassYarn, reservations)), ""},
-		{ofNoPlan(refusal(yarnrpc.ClassYarn, "Reservation is not enabled. Please enable & try again")), ""},
-		{ofNoPlan(refusal(yarnrpc.ClassYarn, "bob may not list them")), "sc-b (it refuses: bob may not list them)"},
+		{server.OfNoPlan(refusal(yarnrpc.ClassYarn, reservations)), ""},
+		{server.OfNoPlan(refusal(yarnrpc.ClassYarn, "Reservation is not enabled. Please enable & try again")), ""},
+		{server.OfNoPlan(refusal(yarnrpc.ClassYarn, "bob may not list them")), "sc-b (it refuses: bob may not list them)"},
 		{fmt.Errorf("%w: 10 s without a heartbeat", server.ErrLost), ""},
 		{refusal(hrpc.ClassAccessControl, "bob may not\n\tat java"), "sc-b (it refuses: bob may not)"},
 		{
@@ -60,7 +60,7 @@ func TestWhichRefusalsLeaveAPartMissing(t *testing.T) {
 	if !alike([]error{refusal("a", "1"), refusal("a", "2")}) || alike([]error{refusal("a", "1"), refusal("b", "1")}) {
 		t.Error("refusals are alike by their class")
 	}
-	if err := ofNoPlan(refusal(yarnrpc.ClassYarn, reservations)); yarnrpc.ErrorOf(err).Class != yarnrpc.ClassYarn ||
+	if err := server.OfNoPlan(refusal(yarnrpc.ClassYarn, reservations)); yarnrpc.ErrorOf(err).Class != yarnrpc.ClassYarn ||
 		!errors.Is(err, creel.ErrQueueNotFound) {
 		t.Errorf("as the only word it is %v", yarnrpc.ErrorOf(err))
 	}

@@ -107,7 +107,7 @@ func (h *Handler) ListReservations(
 	parts, err := askAll(ctx, h, remote.List, "listReservations",
 		func(_ creel.SubclusterID, send sender) (*yarnpb.ReservationListResponseProto, error) {
 			list, err := parsed[yarnpb.ReservationListResponseProto](send(body))
-			return list, ofNoPlan(err)
+			return list, server.OfNoPlan(err)
 		})
 	if err != nil {
 		return nil, err

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Of members that each can answer for all, one whose release does not have the call is passed
-// over. It is the answer where all are so; where one is silent, that may have it.
+// Of members that each can answer for all, one whose release does not have the call, or where it is not
+// enabled, is passed over. It is the answer where all are so; where one is silent, that may have it.
 func TestAnyPassesOverWhoLacksTheCall(t *testing.T) {
 	members := make([]subcluster.Status, 3)
 	for i, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
@@ -29,7 +30,11 @@ func TestAnyPassesOverWhoLacksTheCall(t *testing.T) {
 		answers map[creel.SubclusterID]error
 		want    error
 	}{
-		"one has it":    {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks}, nil},
+		"one has it": {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks}, nil},
+		"two are without reservations": {map[creel.SubclusterID]error{
+			"sc-a": OfNoPlan(&hrpc.RemoteError{Message: "Reservation is not enabled. Please enable & try again"}),
+			"sc-b": OfNoPlan(&remote.StatusError{Code: 503, Body: []byte("Unable to create new reservation from RM web service")}),
+		}, nil},
 		"nobody has it": {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks, "sc-c": lacks}, remote.ErrNotInRelease},
 		"one is silent": {map[creel.SubclusterID]error{"sc-a": lacks, "sc-b": lacks,
 			"sc-c": &remote.Unavailable{Err: errors.New("silent")}}, creel.ErrUnavailable},

@@ -94,7 +94,7 @@ func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 
 // Any asks members one after another, in random order, until one answers:
 // for questions that each can answer for all. A refusal is an answer, but for that of a
-// member whose release does not have the call.
+// member whose release does not have the call, or where it is not enabled.
 func Any[T any](
 	ctx context.Context,
 	s *Server,
@@ -118,7 +118,7 @@ func Any[T any](
 		v, e := call(ctx, s.conf.Pool.Member(status))
 		var silent *remote.Unavailable
 		switch {
-		case errors.Is(e, remote.ErrNotInRelease):
+		case errors.Is(e, creel.ErrNotEnabled): // also remote.ErrNotInRelease
 			err = cmp.Or(err, e) // one that has it may be silent
 		case errors.As(e, &silent):
 			err = e

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -88,18 +90,20 @@ func AtReservation[T any](
 	if !errors.Is(err, creel.ErrInvalidRequest) {
 		return answer, err
 	}
-	var refused, silent error
+	var refused, none, silent error
 	for _, p := range Ask(ctx, s, call) {
 		switch {
 		case p.Err == nil:
 			return p.Value, nil
 		case errors.Is(p.Err, creel.ErrUnavailable):
 			silent = cmp.Or(silent, p.Err)
+		case errors.Is(OfNoPlan(p.Err), creel.ErrQueueNotFound):
+			none = cmp.Or(none, p.Err)
 		case VerdictOf(p.Err) == router.Refused:
 			refused = cmp.Or(refused, p.Err)
 		}
 	}
-	return answer, cmp.Or(silent, refused, err)
+	return answer, cmp.Or(silent, refused, none, err)
 }
 
 // Unreserve is AtReservation of the call that deletes it.
@@ -141,3 +145,35 @@ func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.
 	}
 	return home, err
 }
+
+// OfNoPlan finds out by its words whether a refusal is that of a member which has no reservations, or
+// none in a queue: its class, or code, many refusals have. To errors.Is it is that the queue is not
+// there then, and where the member has none at all that they are not enabled.
+func OfNoPlan(err error) error {
+	var words string
+	var refused *hrpc.RemoteError
+	var status *remote.StatusError
+	switch {
+	case errors.As(err, &refused):
+		words = refused.Message
+	case errors.As(err, &status):
+		words = string(status.Body)
+	}
+	switch {
+	case strings.Contains(words, "Reservation is not enabled"),
+		strings.Contains(words, "Unable to create new reservation"): // by REST
+		return noPlan{err, creel.ErrNotEnabled}
+	case strings.Contains(words, "is not managed by reservation system"):
+		return noPlan{err, creel.ErrQueueNotFound}
+	}
+	return err
+}
+
+// noPlan is a refusal of OfNoPlan.
+type noPlan struct {
+	error
+	kind error
+}
+
+// Unwrap gives the refusal, and what it means, to errors.Is.
+func (e noPlan) Unwrap() []error { return []error{e.error, creel.ErrQueueNotFound, e.kind} }

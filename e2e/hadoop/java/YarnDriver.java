@@ -191,6 +191,9 @@ public class YarnDriver {
           a.put("types", names);
         });
         return;
+      case "new-reservation":
+        answer("new-reservation", a -> a.put("id", client.createReservation().getReservationId().toString()));
+        return;
       case "reserve": { // reserve QUEUE CONTAINERS SECONDS: containers of 256 MB, together, at some time within an hour
         answer("reserve", a -> {
           ReservationId id = client.createReservation().getReservationId();
