@@ -655,6 +655,11 @@ func (s *Session) answerAllocate() {
 			held.untold = false
 		}
 	}
+	// As of takeBack: an AM takes completions before the containers that it is told to have kept.
+	r.ContainersFromPreviousAttempts = slices.DeleteFunc(
+		r.ContainersFromPreviousAttempts,
+		func(c *yarnpb.ContainerProto) bool { return s.held.live[containerID(c.GetId())] == nil },
+	)
 	for _, m := range s.members {
 		if m.delivery == toDeliver {
 			m.delivery = inAnswer

@@ -73,6 +73,9 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		kept := r.CloneVT()
 		kept.ContainersFromPreviousAttempts, kept.NmTokensFromPreviousAttempts = nil, nil
 		s.record.Answer = kept
+		if !s.restored && s.endsWithAttempt() { // what is to be told has ended with an attempt before this
+			s.out.CompletedContainerStatuses, s.record.Completions, s.recorded = nil, nil, delivered
+		}
 		s.home.gen = s.changed()
 	default:
 		into := s.out
@@ -117,6 +120,26 @@ func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerPr
 		}
 	}
 	return nil
+}
+
+// takeFound takes the containers that a member which was restarted tells of as their nodes come back, and
+// leaves in its answer those that the AM is to be told of: none that were granted to itself, as far as that
+// is known.
+func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
+	var left []*yarnpb.ContainerProto
+	for _, c := range r.ContainersFromPreviousAttempts {
+		if s.learn(m, c.GetId()) {
+			left = append(left, c)
+		}
+	}
+	switch {
+	case m.home: // it tells of earlier attempts' alone
+	case s.restored && s.endsWithAttempt():
+		left = nil // they are this attempt's: the proxy before this one has told of them
+	default:
+		left = s.survivors(left)
+	}
+	r.ContainersFromPreviousAttempts = left
 }
 
 // learn notes a container that a member has granted to another than this session. One that the AM
@@ -169,9 +192,7 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 		m.delivery = toDeliver
 	}
 	s.ledger.landed(m)
-	for _, c := range r.GetContainersFromPreviousAttempts() {
-		s.learn(m, c.GetId())
-	}
+	s.takeFound(m, r)
 	if m.home {
 		s.homeAnswered = true
 		for _, x := range r.GetRejectedSchedulingRequests() {
@@ -201,6 +222,7 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 	m.replay, m.responseID = false, r.GetResponseId()
 	s.keepCompletions(m, r)
 	r.AllocatedContainers = nil
+	s.takeFound(m, r)
 	if m.saysOnce(r) {
 		m.delivery = toDeliver
 		s.out = absorb(s.out, r, m.home)

@@ -563,6 +563,12 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 					&yarnpb.ContainerStatusProto{ContainerId: sc.container(m, sc.int(n)), ExitStatus: proto.Int32(0)},
 				)
 			}
+		case "back":
+			for n := range strings.SplitSeq(v, ",") {
+				allocate().ContainersFromPreviousAttempts = append(
+					allocate().ContainersFromPreviousAttempts, &yarnpb.ContainerProto{Id: sc.container(m, sc.int(n))},
+				)
+			}
 		case "rejected":
 			allocate().RejectedSchedulingRequests = append(allocate().RejectedSchedulingRequests,
 				&yarnpb.RejectedSchedulingRequestProto{

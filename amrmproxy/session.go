@@ -154,8 +154,8 @@ func (s *Session) restore(r *Record) {
 	if s.restored = r.Attempt == s.attempt; s.restored {
 		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
-		s.tellRecorded(r.Completions)
 	}
+	s.tellRecorded(r.Completions)
 	// Saved before anything is done with it: a proxy that still has this attempt, as one
 	// that was taken for dead, must find the record changed.
 	s.gen = 1
