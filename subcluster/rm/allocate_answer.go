@@ -101,9 +101,14 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 }
 
 // takePrevious tells of the kept containers that still live, and of the nodes
-// they need tokens for.
+// they need tokens for. An AM that is registered was told of those of its own attempt when
+// they were granted, as with Hadoop's (SchedulerApplicationAttempt.addRMContainer); a UAM's
+// proxy may be another that was not.
 func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
 	for _, id := range t.previous {
+		if t.registered && id.Attempt == t.id && !t.app.sub.Unmanaged {
+			continue
+		}
 		if c := m.container(id); c != nil && c.owner() == t {
 			grants = append(grants, m.grantOf(c))
 			if m.token(t, c.node) {
@@ -154,11 +159,15 @@ func (m *Machine) acknowledged(t *attempt) {
 }
 
 // ackAll lets nodes forget all completions of an attempt that nobody will fetch.
+// The next attempt, which keeps the containers, hears again of those in an answer that this one
+// has not acknowledged: it may have died before that came.
 func (m *Machine) ackAll(t *attempt) {
-	m.acknowledged(t)
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
+		t.done = append(slices.Clone(t.told()), t.done...)
+		t.unconfirmed, t.acks = false, t.acks[:0]
 		return
 	}
+	m.acknowledged(t)
 	for i := range t.done {
 		m.commands.Forget(t.done[i].node, t.done[i].ID)
 	}

@@ -24,6 +24,20 @@ type keeper struct {
 	waits   map[creel.ContainerID]bool           // whose end the AM waits for
 }
 
+func newKeeper(t *testing.T, keeps bool) *keeper {
+	k := &keeper{
+		world: newWorld(t, func(c *Config) { c.Volatile, c.MaxAttempts = false, 1000 }), keeps: keeps,
+		node: creel.NodeID{Host: "n", Port: 1},
+		has:  map[creel.ContainerID]*NodeContainer{}, waits: map[creel.ContainerID]bool{},
+	}
+	k.comes()
+	k.attempt = k.submit("u", "default", func(s *Submission) { s.KeepContainers = k.keeps })
+	k.journaled()
+	k.tells()
+	k.register(k.attempt)
+	return k
+}
+
 // journaled takes what was written down and launched since it was last called.
 func (k *keeper) journaled() {
 	for _, a := range k.got {
@@ -153,16 +167,7 @@ func (k *keeper) comes() {
 // given, or that it keeps of an attempt before it, and its node may forget each in the end.
 func TestNoEndOfAContainerIsLost(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		k := &keeper{
-			world: newWorld(t, func(c *Config) { c.Volatile, c.MaxAttempts = false, 1000 }), keeps: rapid.Bool().Draw(r, "keeps"),
-			node: creel.NodeID{Host: "n", Port: 1},
-			has:  map[creel.ContainerID]*NodeContainer{}, waits: map[creel.ContainerID]bool{},
-		}
-		k.comes()
-		k.attempt = k.submit("u", "default", func(s *Submission) { s.KeepContainers = k.keeps })
-		k.journaled()
-		k.tells()
-		k.register(k.attempt)
+		k := newKeeper(t, rapid.Bool().Draw(r, "keeps"))
 		r.Repeat(map[string]func(*rapid.T){
 			"ask": func(r *rapid.T) {
 				n := int32(rapid.IntRange(1, 3).Draw(r, "containers"))
@@ -188,6 +193,14 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 					k.begin()
 				}
 			},
+			"AM dies in a call": func(*rapid.T) {
+				if k.ids[k.attempt] != unregistered {
+					k.allocate(k.attempt, AllocateRequest{}) // the answer reaches nobody
+					k.end(k.am)
+					k.tells()
+					k.begin()
+				}
+			},
 			"restart": func(r *rapid.T) { k.restart(rapid.Bool().Draw(r, "AM first")) },
 			"":        func(*rapid.T) { k.audit() },
 		})
@@ -210,4 +223,18 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			r.Fatalf("the node has to remember %v, want the AM %s alone", left, k.am)
 		}
 	})
+}
+
+// A node that comes back to a restarted ResourceManager after the AM has registered has containers that this AM
+// was granted: it is not told that it has kept them of an attempt before it.
+func TestAnAMHearsOfItsOwnContainersOnce(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		k := newKeeper(t, keeps)
+		k.hears(k.asks(k.attempt, ask(1, "*", 512, 1, 2)))
+		k.tells()
+		k.restart(true)
+		if got := k.allocate(k.attempt, AllocateRequest{}).FromPrevious; len(got) > 0 {
+			t.Errorf("keeps containers %v: it is told of %v", keeps, got)
+		}
+	}
 }

@@ -24,6 +24,14 @@ type model struct {
 	asked map[creel.AttemptID]map[string]int32 // "priority/id" -> containers outstanding at "*"
 	live  map[creel.ContainerID]Grant
 	ended map[creel.ContainerID]bool
+	// Of each application, what the last answer told as ended, and to which attempt: the next attempt is
+	// told of it again, for that answer may have come too late.
+	last map[creel.ApplicationID]lastTold
+}
+
+type lastTold struct {
+	attempt int32
+	ended   []creel.ContainerID
 }
 
 func newModel() *model {
@@ -31,6 +39,7 @@ func newModel() *model {
 		asked: map[creel.AttemptID]map[string]int32{},
 		live:  map[creel.ContainerID]Grant{},
 		ended: map[creel.ContainerID]bool{},
+		last:  map[creel.ApplicationID]lastTold{},
 	}
 }
 
@@ -58,7 +67,13 @@ func (mo *model) answer(
 		}
 		mo.live[g.ID] = g
 	}
+	last, now := mo.last[id.Application], lastTold{attempt: id.Attempt}
+	defer func() { mo.last[id.Application] = now }()
 	for _, c := range a.Completed {
+		now.ended = append(now.ended, c.ID)
+		if mo.ended[c.ID] && last.attempt < id.Attempt && slices.Contains(last.ended, c.ID) {
+			continue
+		}
 		if mo.ended[c.ID] {
 			t.Fatalf("container %s ended twice", c.ID)
 		}
