@@ -43,6 +43,7 @@ type simFlags struct {
 	audit       int
 	repeat      bool
 	uneven      bool
+	keeps       float64
 	rebalancer  bool
 	loadWeights bool
 	tree        string
@@ -126,6 +127,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
+	fl.Float64Var(&f.keeps, "keeps", 0,
+		"of the applications, from 0 to 1, keep their containers over attempts of their AMs, which die now and then")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
 		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
@@ -189,6 +192,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		Queues:      queues,
 		Members:     members,
 		Uneven:      f.uneven,
+		Keeps:       f.keeps,
 		Rebalancer:  f.rebalancer,
 		LoadWeights: f.loadWeights,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
@@ -268,6 +272,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("give --rebalancer or --load-weights, and --faults or --fault"))
 	case f.speed <= 0:
 		return usage(errors.New("--speed must be above 0"))
+	case f.keeps < 0 || f.keeps > 1:
+		return usage(errors.New("--keeps is a part of the applications, from 0 to 1"))
 	case f.cores < 1 || f.cores > 1024:
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
@@ -297,6 +303,9 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.uneven {
 		b.WriteString(" --uneven")
+	}
+	if f.keeps > 0 {
+		fmt.Fprintf(&b, " --keeps %v", f.keeps)
 	}
 	if f.rebalancer {
 		b.WriteString(" --rebalancer")

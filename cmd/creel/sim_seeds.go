@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/spf13/pflag"
@@ -117,6 +118,7 @@ func drawn(seed uint64) *simFlags {
 		f.cores = 4
 	}
 	f.uneven = rnd.IntN(4) == 0
+	f.keeps = sim.DrawKeeps(seed)
 	return f
 }
 

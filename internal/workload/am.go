@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -140,6 +141,24 @@ func (m *AM) Outstanding() (wanted, running int) {
 		w += len(m.reduces.waiting)
 	}
 	return w, len(m.running)
+}
+
+// Successor is the AM of the job's next attempt, where that knows what this one knew and keeps its
+// containers. Its first event is Registered.
+func (m *AM) Successor() *AM {
+	next := *m
+	next.started, next.finished = false, false
+	next.running, next.attempts, next.sent = maps.Clone(m.running), maps.Clone(m.attempts), map[int32]int32{}
+	for _, p := range []*pool{&next.maps, &next.reduces, &next.retries} {
+		p.waiting = slices.Clone(p.waiting)
+	}
+	return &next
+}
+
+// Runs reports whether a task runs in a container, as far as the AM knows.
+func (m *AM) Runs(c creel.ContainerID) bool {
+	_, ok := m.running[c]
+	return ok
 }
 
 // Registered is the first event, and the event after the ResourceManager lost

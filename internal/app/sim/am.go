@@ -39,6 +39,8 @@ type am struct {
 	wishes     map[int32]*wish           // per priority, where containers are wanted; nil for anywhere
 	lastSaid   map[int32]workload.Ask    // per priority
 	pace       time.Duration             // between calls with nothing to say
+	keeps      bool                      // its containers, over attempts
+	keeper
 }
 
 // hurry is the time between the calls of an AM that is in a hurry, as Spark is while it waits.
@@ -77,11 +79,15 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		wishes:   w.wishes(job),
 		lastSaid: map[int32]workload.Ask{},
 		pace:     pace,
+		keeps:    w.keeps(job),
+		keeper:   keeper{started: map[creel.ContainerID]bool{}},
 	}
 }
 
 func (m *am) begin() {
+	m.before = m.w.audit.apps[m.attempt.Application].am
 	m.w.audit.amBegins(m)
+	m.mortal()
 	m.register(m.round)
 }
 
@@ -130,6 +136,8 @@ func (m *am) register(then func()) {
 		case err == nil:
 			m.responseID = 0
 			m.take(answer.GetNmTokensFromPreviousAttempts())
+			m.takeOver()
+			m.keep(answer.GetContainersFromPreviousAttempts())
 			m.w.mark("registered", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
 			m.say(m.play.Registered())
 			then()
@@ -238,9 +246,11 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 			m.w.say("%s is told that %s has completed: %d", m.attempt, id, s.GetExitStatus())
 		}
 		delete(m.held, id)
+		delete(m.started, id)
 		ended = append(ended, workload.Ended{Container: id, Exit: s.GetExitStatus()})
 	}
 	m.take(answer.GetNmTokens())
+	m.keep(answer.GetContainersFromPreviousAttempts())
 	var grants []workload.Grant
 	for _, c := range answer.GetAllocatedContainers() {
 		g := workload.Grant{
@@ -339,6 +349,8 @@ func (m *am) start(starts []workload.Start) {
 					m.w.mark("not started", id.ID, 0)
 					m.w.say("%s was not started: %v", id, err)
 					m.say(m.play.StartFailed(id))
+				} else if m.keeps {
+					m.started[id] = true
 				}
 				if open--; open == 0 {
 					m.carryOn()

@@ -47,6 +47,7 @@ type auditor struct {
 	wants    map[string]time.Time           // when what is kept for later was written last, by its record's name
 	epochs   map[creel.SubclusterID]int64   // the highest that the store gave
 	used     map[claimed]int64              // by which process an epoch was
+	vanished map[creel.ContainerID]bool     // kept ones, of whose end nobody may be told
 	signals  map[signalled]*sent            // that ResourceManagers have taken, to processes that ran then
 	grants   []granted
 	tally    invariants.Tally // of the federation's queues
@@ -116,6 +117,7 @@ func (a *auditor) init(w *World) {
 		used:       map[claimed]int64{},
 		wants:      map[string]time.Time{},
 		signals:    map[signalled]*sent{},
+		vanished:   map[creel.ContainerID]bool{},
 		samples:    map[creel.QueuePath][]Sample{},
 		spent:      map[interval]creel.Resource{},
 		filled:     make([][]float64, len(w.cfg.Members)),
@@ -229,10 +231,10 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	v, _ := c.m.App(e.App)
 	if v.Unmanaged {
 		// A proxy that dies before its AM's next call takes with it what had died here.
-		if m := app.am; m != nil && !m.dead {
-			for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
+		if m := app.am; m != nil {
+			for _, held := range slices.SortedFunc(maps.Keys(m.latest().held), creel.ContainerID.Compare) {
 				if held.Epoch()/epochStep-1 == int64(c.index) {
-					m.unheard(held, c, false)
+					a.vanish(m, held, c, false)
 				}
 			}
 		}

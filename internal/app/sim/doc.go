@@ -49,6 +49,11 @@
 // In every second seed with faults a part of the AMs name hosts and racks of any member,
 // as Hadoop's AMRMClient does; a third of these insist on them.
 //
+// With Config.Keeps a part of the applications keeps its containers over attempts
+// (keep_containers_across_application_attempts), and their AMs die, some while the
+// ResourceManager or the proxy of their home dies or stands still. The next attempt's AM
+// goes on from the state of the one before, as Flink's does.
+//
 // # What goes wrong
 //
 // Each seed draws which of these kinds exist in it (DefaultFaults), for a seed with few
@@ -118,6 +123,8 @@
 // attempt's AM begins once, and an earlier attempt gets nothing once a later is registered.
 // An AM that insists on hosts or racks is given containers nowhere else, and a member is
 // asked for no place that its proxy knows to be another's.
+// A container that is kept is told to the next attempt, or its end is; who keeps none is told of
+// none; and no AM hears that it has kept what it was told has ended.
 // What was disowned stays refused, also where an older router sends it without a claim's
 // number. Of an application that such a router had, no one home is promised, and what has
 // two is ended where it is not at home (statestore/reconcile). Who reads signatures believes

@@ -203,10 +203,10 @@ func (n *node) kill() {
 	n.w.crash(n.host)
 	known := n.of.up && n.m.RM() == n.of.start.UnixMilli()
 	for _, c := range n.m.Containers() { // ended ones too: who has been told of them?
-		if m := n.w.audit.apps[c.ID.Attempt.Application].am; m != nil && !m.dead {
+		if m := n.w.audit.apps[c.ID.Attempt.Application].am; m != nil {
 			// A proxy that was started and that its AM has not called yet knows of nothing,
 			// and hears of nothing where the UAM ends before that.
-			m.unheard(c.ID, n.of, known && m.proxy().sessions[m.attempt] != nil)
+			n.w.audit.vanish(m, c.ID, n.of, known && m.proxy().sessions[m.attempt] != nil)
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(n.jobs), creel.ContainerID.Compare) {

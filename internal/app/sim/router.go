@@ -100,11 +100,12 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Assumed:     r.assumed.Write,
 	}
 	request := &pb.ApplicationSubmissionContextProto{
-		ApplicationId:   pb.FromApplicationID(app),
-		ApplicationName: &job.Name,
-		ApplicationType: new(typeOf(s.job)),
-		Queue:           new(string(job.Queue)),
-		Resource:        pb.FromResource(amSize),
+		ApplicationId:                           pb.FromApplicationID(app),
+		ApplicationName:                         &job.Name,
+		ApplicationType:                         new(typeOf(s.job)),
+		Queue:                                   new(string(job.Queue)),
+		Resource:                                pb.FromResource(amSize),
+		KeepContainersAcrossApplicationAttempts: new(r.w.keeps(s.job)),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{Environment: []*pb.StringStringMapProto{
 			{Key: new(envJob), Value: new(strconv.Itoa(s.job))},
 		}},

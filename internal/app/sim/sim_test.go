@@ -348,3 +348,17 @@ func BenchmarkDay(b *testing.B) {
 		b.ReportMetric(float64(r.Granted), "containers")
 	}
 }
+
+// Applications keep their containers over attempts, and their AMs die: none of these is lost, and the end of each
+// is told.
+func TestSeedsThatKeepContainers(t *testing.T) {
+	for _, seed := range []uint64{1, 6} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			c := faulty(t, seed)
+			c.Keeps = 0.6
+			if r := run(t, c); !r.Good() || r.Faults["containers that the next attempt has kept"] == 0 {
+				t.Fatalf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
+			}
+		})
+	}
+}

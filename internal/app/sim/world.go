@@ -36,6 +36,7 @@ type Config struct {
 	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
 	Faults      *Faults // nil: none
 	Places      float64 // of the applications name hosts and racks, relaxed or strict
+	Keeps       float64 // of the applications keep their containers over attempts, and their AMs die
 	Rebalancer  bool    // plans are published, and routers and proxies follow them
 	LoadWeights bool    // in place of plans, Hadoop's load-based weights are published
 	Refusals    bool    // submissions may be refused for good: policies and queues are a user's own

@@ -97,6 +97,36 @@ var table = []mutation{
 		wrong: "	return MUTANT || t.state != tFinalSaving && a.state != appFinalSaving, nil",
 	},
 
+	// Containers that are kept over attempts.
+	{
+		name:     "what ends while the end of its AM is written down is told to nobody",
+		file:     "subcluster/rm/attempt.go",
+		old:      "	return !t.over() || t.state == tFinalSaving &&",
+		wrong:    "	return !t.over() || !MUTANT && t.state == tFinalSaving &&",
+		caughtBy: "internal/app/sim TestSeedsThatKeepContainers",
+	},
+	{
+		name:     "an AM that died is taken to have heard its last answer",
+		file:     "subcluster/rm/allocate_answer.go",
+		old:      "		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		wrong:    "		if MUTANT {\n			m.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		caughtBy: "internal/app/sim TestSeedsThatKeepContainers",
+	},
+	{
+		name:     "ends of an earlier attempt's containers are forgotten where a ResourceManager was restarted",
+		file:     "subcluster/rm/recover.go",
+		old:      "owner != t && !t.app.sub.KeepContainers",
+		wrong:    "owner != t && (MUTANT || !t.app.sub.KeepContainers)",
+		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
+	},
+	{
+		name:     "an AM is told that it has kept what it is told has ended",
+		file:     "amrmproxy/advance.go",
+		old:      "return s.held.live[containerID(c.GetId())] == nil },",
+		wrong:    "return !MUTANT && s.held.live[containerID(c.GetId())] == nil },",
+		caughtBy: "amrmproxy TestScenarios/kept_told_once",
+	},
+
 	// Moves of waiting applications.
 	{
 		name:  "what has a container is held for a move",
