@@ -54,7 +54,7 @@ var hadoopKeys = []Setting{
 		Key:     "fs.defaultFS",
 		Type:    URL,
 		Default: "file:///",
-		Doc:     "Whether lists show a user only what the user may see; true stops the start.",
+		Doc:     "The file system of Hadoop's clients and NodeManagers.",
 	},
 	{
 		Key:     "hadoop.tmp.dir",

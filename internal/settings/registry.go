@@ -18,6 +18,7 @@ type Setting struct {
 	Unit    time.Duration // what a plain number of a Duration counts
 	Port    int           // of an Address written without one; -1 when it must be written
 	Choices []string      // of an Enum
+	Least   Bound         // of a number; see bounds.go
 	Doc     string        // one sentence, without the name
 	Section string        // heading on the reference page
 	Secret  bool          // printed as ****
@@ -50,6 +51,7 @@ var registry = sync.OnceValue(func() *tables {
 		}
 	}
 	t.setStatus()
+	t.setBounds()
 	for line := range strings.Lines(hadoopNames) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			t.hadoop[line] = true

@@ -196,11 +196,11 @@ func (s *Settings) Explain(w io.Writer, key string) error {
 func (s *Setting) typeText() string {
 	switch s.Type {
 	case Duration:
-		return fmt.Sprintf("duration, a plain number is %s", unitName(s))
+		return fmt.Sprintf("duration%s, a plain number is %s", s.Least, unitName(s))
 	case Enum:
 		return strings.Join(s.Choices, " | ")
 	}
-	return s.Type.String()
+	return s.Type.String() + s.Least.String()
 }
 
 // statusText says what creel does with the setting, with the reason where that
@@ -313,7 +313,7 @@ func Reference(w io.Writer) error {
 		"Times take ns, us, ms, s, m, h or d; a plain number is in the unit named. Sizes take k, m, g, t (powers of 1024). ",
 	)
 	b.WriteString(
-		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ",
+		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse or means nothing (a time of -1), stops the start. ",
 	)
 	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
 	b.WriteString(
@@ -334,7 +334,7 @@ func Reference(w io.Writer) error {
 		}
 		kind := row.typeText()
 		if row.Type == Duration {
-			kind = "duration (" + unitName(row) + ")"
+			kind = "duration" + row.Least.String() + " (" + unitName(row) + ")"
 		}
 		def := ""
 		if row.Default != "" {

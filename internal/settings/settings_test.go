@@ -231,6 +231,40 @@ func TestEverythingWrongIsReportedAtOnceWithLineAndRightName(t *testing.T) {
 	}
 }
 
+// A number that means nothing would be replaced by a default that nobody sees.
+func TestNumbersThatMeanNothingAreRefused(t *testing.T) {
+	load := func(key, value string) error {
+		_, err := settings.Load(settings.Sources{Defines: []string{key + "=" + value}})
+		return err
+	}
+	for _, row := range settings.All() {
+		switch row.Type {
+		case settings.Int, settings.Long, settings.Float, settings.Percent, settings.Duration, settings.Bytes:
+		default:
+			continue
+		}
+		if strings.HasPrefix(row.Key, "creel.") && row.Least == settings.Unbound {
+			t.Errorf("%s: nothing says what it must at least be", row.Key)
+		}
+		if row.Least == settings.Unbound {
+			continue
+		}
+		if err := load(row.Key, "-1"); err == nil || !strings.Contains(err.Error(), row.Key) {
+			t.Errorf("%s=-1: %v", row.Key, err)
+		}
+		if err := load(row.Key, "0"); (err == nil) != (row.Least == settings.NotNegative) {
+			t.Errorf("%s=0: %v", row.Key, err)
+		}
+		if err := load(row.Key, "1"); err != nil {
+			t.Errorf("%s=1: %v", row.Key, err)
+		}
+	}
+	err := load("creel.membership.lease", "-5s")
+	if err == nil || !strings.Contains(err.Error(), `creel.membership.lease: value "-5s": must be more than 0`) {
+		t.Errorf("a lease that is over before it begins: %v", err)
+	}
+}
+
 func TestIncludesAndTheirLimits(t *testing.T) {
 	const open = `<configuration xmlns:xi="http://www.w3.org/2001/XInclude">`
 	dir := conf(t, map[string]string{

@@ -202,21 +202,28 @@ func (s *Setting) check(text string) error {
 		}
 	}
 	var err error
+	var n float64 // of what is a number
+	var whole int64
+	var long time.Duration
 	switch s.Type {
 	case Int:
-		_, err = parseInt(text, 32)
+		whole, err = parseInt(text, 32)
+		n = float64(whole)
 	case Long:
-		_, err = parseInt(text, 64)
+		whole, err = parseInt(text, 64)
+		n = float64(whole)
 	case Bool:
 		_, err = parseBool(text)
 	case Float:
-		_, err = parseFloat(text)
+		n, err = parseFloat(text)
 	case Percent:
-		_, err = parsePercent(text)
+		n, err = parsePercent(text)
 	case Duration:
-		_, err = ParseDuration(text, s.Unit)
+		long, err = ParseDuration(text, s.Unit)
+		n = float64(long)
 	case Bytes:
-		_, err = ParseBytes(text)
+		whole, err = ParseBytes(text)
+		n = float64(whole)
 	case Address:
 		_, _, err = ParseAddress(text, s.Port)
 	case Enum:
@@ -226,6 +233,9 @@ func (s *Setting) check(text string) error {
 			}
 		}
 		err = fmt.Errorf("not one of %s", strings.Join(s.Choices, ", "))
+	}
+	if err == nil {
+		err = s.Least.of(n)
 	}
 	return err
 }

@@ -45,6 +45,9 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		return AgentConfig{}, s.Problem("creel.subcluster.id", err.Error(),
 			"name the member: --subcluster ID or creel.subcluster.id")
 	}
+	if err := leaseOutlasts(s); err != nil {
+		return AgentConfig{}, err
+	}
 	addresses, err := addressesOf(s)
 	if err != nil {
 		return AgentConfig{}, err

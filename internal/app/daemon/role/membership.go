@@ -60,6 +60,9 @@ func membershipSettings(
 		return nil, s.Problem("creel.subcluster.id", err.Error(),
 			"a member needs a name: --subcluster ID or creel.subcluster.id")
 	}
+	if err := leaseOutlasts(s); err != nil {
+		return nil, err
+	}
 	secret, err := clusterSecret(store, s.String("creel.cluster.secret-file"))
 	if err != nil {
 		return nil, err
@@ -87,6 +90,17 @@ func membershipSettings(
 		Host:      host,
 		Escrow:    EscrowSettings(s),
 	}, nil
+}
+
+// leaseOutlasts refuses a lease that is over before the member's next heartbeat.
+func leaseOutlasts(s *settings.Settings) error {
+	lease, each := s.Duration("creel.membership.lease"), s.Duration("creel.membership.beat-interval")
+	if lease > each {
+		return nil
+	}
+	return s.Problem("creel.membership.lease",
+		fmt.Sprintf("the member would be lost before each heartbeat: creel.membership.beat-interval is %v", each),
+		"make it several times that")
 }
 
 // Escrow is how a ResourceManager holds its parts of federation-wide maxima.

@@ -103,11 +103,14 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 		t.Errorf("a router, which reads no queues: %v", err)
 	}
 	for define, want := range map[string]string{
-		"creel.store.url=mysql://x":                         "creel.store.url",
-		"net.topology.table.file.name=/nowhere/racks":       "net.topology.table.file.name",
-		"net.topology.script.file.name=/nowhere/program":    "net.topology.script.file.name",
-		"yarn.resourcemanager.epoch=99999999":               "epoch",
-		"creel.subcluster.id=a/b,creel.store.url=redis://x": "creel.subcluster.id",
+		"creel.store.url=mysql://x":                           "creel.store.url",
+		"net.topology.table.file.name=/nowhere/racks":         "net.topology.table.file.name",
+		"net.topology.script.file.name=/nowhere/program":      "net.topology.script.file.name",
+		"yarn.resourcemanager.epoch=99999999":                 "epoch",
+		"yarn.scheduler.maximum-allocation-mb=512":            "less than yarn.scheduler.minimum-allocation-mb, 1024",
+		"yarn.scheduler.minimum-allocation-vcores=5":          "yarn.scheduler.maximum-allocation-vcores",
+		"creel.membership.lease=1s,creel.store.url=redis://x": "lost before each heartbeat",
+		"creel.subcluster.id=a/b,creel.store.url=redis://x":   "creel.subcluster.id",
 	} {
 		if err := Check(minimal(t, strings.Split(define, ",")...), settings.RM); err == nil ||
 			!strings.Contains(err.Error(), want) {

@@ -3,6 +3,7 @@
 package role
 
 import (
+	"fmt"
 	"log/slog"
 	"math"
 
@@ -122,6 +123,13 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		s.Long("yarn.scheduler.maximum-allocation-mb"),
 		s.Long("yarn.scheduler.maximum-allocation-vcores"),
 	)
+	for _, of := range []string{"mb", "vcores"} {
+		least, most := "yarn.scheduler.minimum-allocation-"+of, "yarn.scheduler.maximum-allocation-"+of
+		if s.Long(most) < s.Long(least) {
+			why := fmt.Sprintf("no container could be made: it is less than %s, %d", least, s.Long(least))
+			return m, s.Problem(most, why, "raise it, or lower that one")
+		}
+	}
 	for _, t := range m.ResourceTypes {
 		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".maximum-allocation"); ok {
 			n, err := settings.ParseBytes(v.Text)

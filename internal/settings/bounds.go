@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"strings"
+)
+
+// Bound is what a number, a time or a size must at least be. One that is less means nothing: a daemon would take its
+// default instead, unseen, or do what nobody meant.
+type Bound uint8
+
+const (
+	Unbound     Bound = iota
+	NotNegative       // 0 or more
+	Positive          // more than 0
+)
+
+// String follows the name of a type: "int, more than 0".
+func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more than 0"}[b] }
+
+// mayBeZero are the numbers, times and sizes of ours for which 0 means something. All others are more than 0.
+var mayBeZero = []string{
+	"creel.store.wait-replicas",
+	"creel.rm.recovery-wait",
+	"creel.nm.simulate",
+	"creel.router.last-parts",
+	"creel.rebalancer.slow-start",
+	"creel.rebalancer.audit.interval",
+	"creel.rebalancer.audit.within",
+	"creel.rebalancer.move.per-minute",
+	"creel.rebalancer.move.queue-percent",
+	"creel.rebalancer.move.dead-band",
+	"creel.rebalancer.move.again-after",
+	"creel.escrow.linger",
+	"creel.escrow.recovery",
+	"creel.ipc.server.max-connections-per-address",
+	"creel.http.max-connections-per-address",
+	"creel.trace.sample",
+}
+
+// yarnBounds are those of YARN's. Most of them stop the start of Hadoop's daemons, too.
+var yarnBounds = map[Bound][]string{
+	Positive: {
+		"ipc.maximum.data.length",
+		"yarn.am.liveness-monitor.expiry-interval-ms",
+		"yarn.nm.liveness-monitor.expiry-interval-ms",
+		"yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
+		"yarn.resourcemanager.am.max-attempts",
+		"yarn.resourcemanager.am.global.max-attempts",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+		"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval",
+		"yarn.router.asc-interceptor-max-size",
+		"yarn.scheduler.maximum-allocation-mb",
+		"yarn.scheduler.maximum-allocation-vcores",
+	},
+	NotNegative: {
+		"yarn.resourcemanager.max-completed-applications",
+		"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill",
+		"yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round",
+		"yarn.resourcemanager.monitor.capacity.preemption.max_ignored_over_capacity",
+		"yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor",
+		"yarn.router.submit.retry",
+		"yarn.scheduler.fair.waitTimeBeforeKill",
+		"yarn.scheduler.minimum-allocation-mb",
+		"yarn.scheduler.minimum-allocation-vcores",
+	},
+}
+
+// setBounds writes the tables above into the rows.
+func (t *tables) setBounds() {
+	for _, s := range t.all {
+		switch s.Type {
+		case Int, Long, Float, Percent, Duration, Bytes:
+			if strings.HasPrefix(s.Key, "creel.") {
+				s.Least = Positive
+			}
+		}
+	}
+	set := func(keys []string, to Bound) {
+		for _, key := range keys {
+			row, ok := t.exact[key]
+			if !ok {
+				panic("settings: bound of " + key + ", which is not in the registry")
+			}
+			row.Least = to
+		}
+	}
+	set(mayBeZero, NotNegative)
+	for bound, keys := range yarnBounds {
+		set(keys, bound)
+	}
+}
+
+// of refuses a number that is below the bound.
+func (b Bound) of(n float64) error {
+	switch {
+	case b == Positive && n <= 0:
+		return errors.New("must be more than 0")
+	case b == NotNegative && n < 0:
+		return errors.New("must not be negative")
+	}
+	return nil
+}
