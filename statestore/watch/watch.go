@@ -267,7 +267,8 @@ func (w *Watcher) tell(before, next *subcluster.View) {
 		m := &next.Members[i]
 		was, ok := before.Member(m.ID)
 		if !ok || was.State != m.State {
-			w.cfg.Log.Info("member", "subcluster", m.ID, "state", m.State, "reason", m.Reason, "epoch", m.Epoch)
+			w.cfg.Log.Info("member",
+				"subcluster", m.ID, "state", m.State.String(), "reason", m.Reason, "epoch", m.Epoch)
 		}
 	}
 	switch {
