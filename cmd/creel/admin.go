@@ -74,13 +74,24 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	switch {
 	case errors.As(err, &lost):
 		return &coded{exitUnreachable, fmt.Errorf(
-			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, lost.Err)}
+			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, inWords(lost.Err))}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &coded{exitUnreachable, fmt.Errorf("%s: %w; name another with --admin, or a directory with --conf", at, err)}
+		return &coded{exitUnreachable, fmt.Errorf(
+			"%s: %w; name another with --admin, or a directory with --conf", at, inWords(err))}
 	case errors.As(err, &refused):
-		return &coded{cmp.Or(exitCode(err), exitGeneral), errors.New(refused.Message)}
+		return refusal(refused, exitCode(err))
 	}
 	return err
+}
+
+// refusal tells what a ResourceManager said, without the classes that it puts before it and the trace of a Java server.
+// A refused call is of a general class, as Hadoop has it: the class within its message says that the user may not.
+func refusal(e *hrpc.RemoteError, code int) error {
+	text, _, _ := strings.Cut(e.Message, "\n")
+	if strings.Contains(text, "AccessControlException: ") || strings.Contains(text, "AuthorizationException: ") {
+		code = exitNotPermitted
+	}
+	return &coded{code, errors.New(javaName.ReplaceAllString(text, ""))}
 }
 
 // member is the subcluster in a request; nil for all.

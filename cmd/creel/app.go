@@ -317,6 +317,9 @@ func appSubmit() *cobra.Command {
 			if err := json.Unmarshal(b, &doc); err != nil {
 				return usage(fmt.Errorf("%s is no JSON submission document: %w", file, strictjson.Worded(err)))
 			}
+			if doc == nil {
+				return usage(fmt.Errorf("%s is no JSON submission document: it is null", file))
+			}
 		case len(args) == 0:
 			return usage(fmt.Errorf("give a command after --, or a document with --file"))
 		default:
@@ -332,13 +335,15 @@ func appSubmit() *cobra.Command {
 				"application-name": name,
 				"queue":            queue,
 				"application-type": kind,
-				"application-tags": map[string]any{"tag": tags},
 				"resource":         map[string]int64{"memory": memory, "vCores": vcores},
 				"am-container-spec": map[string]any{
 					"commands":    map[string]string{"command": strings.Join(args, " ")},
 					"environment": map[string]any{"entry": entries},
 				},
 			}
+		}
+		if len(tags) > 0 && doc["application-tags"] == nil {
+			doc["application-tags"] = map[string]any{"tag": tags}
 		}
 		if doc["application-id"] == nil || doc["application-id"] == "" {
 			var fresh struct {

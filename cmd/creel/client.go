@@ -114,14 +114,14 @@ func (f *clientFlags) call(
 			fmt.Errorf(
 				"%s cannot be reached: %w; start one with `creel up`, or name another with --server",
 				f.server,
-				errors.Unwrap(err),
+				inWords(err),
 			),
 		}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
 	if err != nil {
-		return nil, &coded{exitUnreachable, err}
+		return nil, &coded{exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, inWords(err))}
 	}
 	if resp.StatusCode >= 300 {
 		return resp.Header, answerError(resp.StatusCode, b)

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/creelrm/creel"
@@ -24,6 +26,31 @@ const (
 	exitPartial      = 7
 	exitWaitFailed   = 8
 )
+
+// exitMeanings are the words for them on the page of the command line, in `creel --help` and in the man page.
+var exitMeanings = []struct {
+	code int
+	text string
+}{
+	{exitOK, "done"},
+	{exitGeneral, "it failed in another way"},
+	{exitUsage, "the command line, a file or a setting cannot be used"},
+	{exitNotFound, "there is no such application, queue, node or subcluster"},
+	{exitNotPermitted, "the user may not"},
+	{exitUnreachable, "the server or the state store did not answer, or is busy: try again"},
+	{exitConflict, "it is not as the command expects: changed meanwhile, or still alive"},
+	{exitPartial, "done in part: a subcluster is missing or refused, and is named"},
+	{exitWaitFailed, "what was waited for did not come: another end, or no end in time"},
+}
+
+// exitText is a line for each exit code.
+func exitText(line string) string {
+	var b strings.Builder
+	for _, m := range exitMeanings {
+		fmt.Fprintf(&b, line, m.code, m.text)
+	}
+	return b.String()
+}
 
 // coded is an error that knows its exit code.
 type coded struct {

@@ -200,7 +200,7 @@ func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error
 	req.Header.Set("Accept", "application/json, text/plain")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, errors.Unwrap(err))
+		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, inWords(err))
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLog))

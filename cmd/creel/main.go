@@ -65,7 +65,10 @@ func rootCommand() *cobra.Command {
 picks a home subcluster; an AM-RM proxy spreads the application's asks over many
 ResourceManagers. Every part speaks Hadoop's own protocols.
 
-Start with: creel demo`,
+Start with: creel demo
+
+Exit codes of all commands:
+` + strings.TrimRight(exitText("  %d  %s\n"), "\n"),
 		Version:       build.Read().Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,

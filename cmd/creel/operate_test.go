@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +70,87 @@ func TestSchedulerConfByCommand(t *testing.T) {
 	s.shows(exitGeneral, "admin scheduler-conf --user root", "subClusterId")
 	for _, wrong := range []string{"--set prod", "--set root.prod:x", "--global =1", "--validate", "--format x"} {
 		s.shows(exitUsage, "admin scheduler-conf "+wrong)
+	}
+}
+
+// ends is the exit code of a command that a user types, and all that it prints.
+func ends(t *testing.T, line string) (int, string) {
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(strings.Fields(line))
+	err := root.ExecuteContext(t.Context())
+	if err != nil {
+		out.WriteString(err.Error())
+	}
+	return exitCode(err), out.String()
+}
+
+// Who may not is told so in words, whoever refuses: a router's admin port, or members through a router.
+func TestWhoMayNotIsToldInWords(t *testing.T) {
+	fed := smallWith(t, []string{
+		"yarn.acl.enable=true", "yarn.admin.acl=root", "yarn.scheduler.configuration.store.class=fs",
+	})
+	t.Setenv("CREEL_SERVER", "http://"+fed.Routers[0].Address("web"))
+	plain := func(want int, line, text string) {
+		t.Helper()
+		code, out := ends(t, line)
+		if code != want || !strings.Contains(out, text) || strings.Contains(out, "java") ||
+			strings.Contains(out, "org.apache") {
+			t.Errorf("%s: %d %s", line, code, out)
+		}
+	}
+	for _, verb := range []string{"refresh-queues", "refresh-nodes", "refresh-acls"} {
+		for _, at := range []string{fed.Routers[0].Address("admin"), fed.RMs[0].Address("admin")} {
+			plain(exitNotPermitted, "admin "+verb+" --user eve --admin "+at, "User eve doesn't have permission")
+		}
+	}
+	plain(exitPartial, "queue mend --dry-run --user eve", "Only admins can carry out this operation")
+	plain(exitPartial, "queue mend --dry-run --user eve", "no member's queues could be compared")
+	plain(exitOK, "queue mend --dry-run --user root", "nothing is to be changed")
+}
+
+// An application without tags has none, and none is counted.
+func TestAnApplicationWithoutTags(t *testing.T) {
+	fed := small(t)
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s.run(0, "app", "submit", "--name", "none", "--", "sleep", "1")
+	s.run(0, "app", "submit", "--name", "one", "--tag", "etl", "--", "sleep", "1")
+	out := s.run(0, "app", "tags", "-o", "name")
+	if got := strings.Fields(out); len(got) != 1 || got[0] != "etl" || strings.Count(out, "\n") != 1 {
+		t.Errorf("the tags: %q", out)
+	}
+	path := filepath.Join(t.TempDir(), "null.json")
+	if err := os.WriteFile(path, []byte("null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.shows(exitUsage, "app submit --file "+path, "is null")
+}
+
+// What became of a connection is told in words, not by the system's calls.
+func TestConnectionsInWords(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for line, want := range map[string]string{
+		"subcluster list --request-timeout 50ms --server http://" + silent.Addr().String(): "no answer came in time",
+		"admin refresh-nodes --request-timeout 50ms --admin " + silent.Addr().String():     "no answer came in time",
+		"subcluster list --server http://" + gone.Addr().String():                          "nobody listens there",
+		"admin refresh-nodes --admin " + gone.Addr().String():                              "nobody listens there",
+		"ready http://" + gone.Addr().String():                                             "nobody listens there",
+	} {
+		code, out := ends(t, line)
+		if code != exitUnreachable || !strings.Contains(out, want) || strings.Contains(out, "dial tcp") {
+			t.Errorf("%s: %d %s", line, code, out)
+		}
 	}
 }
 

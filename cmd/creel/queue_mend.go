@@ -70,15 +70,11 @@ Hadoop's, where yarn.scheduler.configuration.store.class of that member allows i
 		if _, err := f.call(c.Context(), http.MethodPost, mendsPath, nil, order, &made); err != nil {
 			return err
 		}
-		failed := false
-		for i := range made.Members {
-			failed = failed || made.Members[i].Error != "" && !order.DryRun
-		}
 		err := printOne(c.OutOrStdout(), f.printer, made, strconv.FormatInt(made.Version, 10), func(w io.Writer) error {
 			return printMend(w, &made, order.DryRun)
 		})
-		if err == nil && failed {
-			err = &coded{exitPartial, errors.New("not all members are as the document says")}
+		if err == nil && made.Failed() > 0 {
+			err = &coded{exitPartial, errors.New(notAll(order))}
 		}
 		return err
 	}
@@ -117,6 +113,10 @@ func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
 	}
 	text := fmt.Sprintf("changed; creel queue mend --undo %d takes it back", made.Version)
 	switch {
+	case changes == 0 && made.Failed() == len(made.Members):
+		text = "no member's queues could be compared"
+	case changes == 0 && made.Failed() > 0:
+		text = "nothing is to be changed in the other members"
 	case changes == 0:
 		text = "nothing is to be changed"
 	case dryRun:
@@ -124,6 +124,14 @@ func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
+}
+
+// notAll says what a mend lacks that not every member took part in.
+func notAll(order operator.MendOrder) string {
+	if order.DryRun {
+		return "not all members' queues could be compared"
+	}
+	return "not all members are as the document says"
 }
 
 func orNone(text string) string {

@@ -60,7 +60,7 @@ func askReady(ctx context.Context, url string) error {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s cannot be reached: %w", url, errors.Unwrap(err))
+		return fmt.Errorf("%s cannot be reached: %w", url, inWords(err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -106,6 +106,9 @@ func referencePages() (map[string][]byte, error) {
 		pages[c.Name()+".md"] = b
 		fmt.Fprintf(&list, "* [creel %s](%s.md): %s\n", c.Name(), c.Name(), c.Short)
 	}
+	list.WriteString("\n## Exit codes\n\nThe same for every command, for scripts; with `-o json` an error is a document on " +
+		"standard error, with `exit_code`.\n\n| code | means |\n|---|---|\n")
+	list.WriteString(exitText("| %d | %s |\n"))
 	pages["README.md"] = []byte(list.String())
 	return pages, nil
 }

@@ -106,6 +106,17 @@ func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending,
 
 func (m Mended) changes() bool { return m.Error == "" && len(m.Changes) > 0 }
 
+// Failed is how many members could not be asked, or did not take their changes.
+func (m *Mending) Failed() int {
+	n := 0
+	for i := range m.Members {
+		if m.Members[i].Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // each works on all at once: one that is slow holds up nobody else.
 func each(list []Mended, do func(*Mended)) {
 	var all sync.WaitGroup

@@ -35,11 +35,11 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.words())
+	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.Words())
 }
 
-// words are the message of a RemoteException, or the beginning of what else the member wrote.
-func (e *StatusError) words() string {
+// Words are the message of a RemoteException, or the beginning of what else the member wrote.
+func (e *StatusError) Words() string {
 	var doc struct {
 		Exception struct{ Message string } `json:"RemoteException"`
 	}

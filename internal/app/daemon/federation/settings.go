@@ -43,6 +43,7 @@ func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*s
 		}
 	}
 	defaults := []string{
+		"creel.rm.data=" + dir, // below it each ResourceManager has a directory of its own
 		"yarn.scheduler.minimum-allocation-mb=128",
 		"creel.store.url=memory", // never the store that a directory of somebody's real cluster names
 	}

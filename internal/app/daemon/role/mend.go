@@ -54,7 +54,7 @@ func (q memberQueues) call(
 	if !errors.As(err, &refused) {
 		return answer, err
 	}
-	text, try := strings.TrimSpace(fmt.Sprintf("%.400s", refused.Body)), ""
+	text, try := strings.TrimSpace(fmt.Sprintf("%.400s", refused.Words())), ""
 	switch {
 	case refused.Code == http.StatusBadRequest && strings.Contains(text, "utable"):
 		text = "its queues are those of a file"
