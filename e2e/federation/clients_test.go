@@ -63,13 +63,13 @@ var rows = []row{
 			"dshell_placement": "placement-constraints.handler is disabled",
 			"queue_list":       "`yarn queue` of 3.3.6 has no -list",
 			"rest_get":         ownClient, "rest_client": ownClient, "spark_client": ownClient, "spark_cluster": ownClient,
-			"spark4_client": ownClient, "spark4_cluster": ownClient,
+			"spark4_client": ownClient, "spark4_cluster": ownClient, "tez_wordcount": ownClient,
 		},
 		usual: map[string][]string{"clean": {"node_list", "queue_status", "app_list", "mr_pi"}},
 	},
 	{
 		federation: "mixed",
-		usual:      map[string][]string{"clean": {"app_life", "mr_pi"}},
+		usual:      map[string][]string{"clean": {"app_life", "mr_pi", "tez_wordcount"}},
 	},
 	{
 		federation: "hadoop",

@@ -284,7 +284,8 @@ func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int, m
 		"yarn.resourcemanager.store.class":                                 "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
 		"yarn.resourcemanager.fs.state-store.uri":                          "file://" + tempDir(t, "rmstate"),
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
-		"yarn.am.liveness-monitor.expiry-interval-ms":                      "900000",
+		// For so long it waits for an AM that it was about to start when it was killed.
+		"yarn.am.liveness-monitor.expiry-interval-ms": "60000",
 	}.With(more)})
 	s.Addresses = s.Hadoop.Addresses
 	s.Agent = start(t, "agent-"+s.ID, "agent", f.common(t, s.Addresses.Conf()), "--subcluster", s.ID)

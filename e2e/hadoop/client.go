@@ -50,6 +50,8 @@ type Client struct {
 	AddOpens bool
 	// FullJIT leaves out Quick.
 	FullJIT bool
+	// Jars is a directory of more jars, after Hadoop's.
+	Jars string
 
 	dir string
 }
@@ -96,10 +98,14 @@ func (c Client) command(t testing.TB, class string, args []string) process.Comma
 	if c.AddOpens {
 		flags = append(flags, AddOpens)
 	}
+	classPath := ClassPath(t, c.Version, c.ConfDir())
+	if c.Jars != "" {
+		classPath += ":" + c.Jars + "/*"
+	}
 	return process.Command{
 		Name:  class[strings.LastIndex(class, ".")+1:],
 		Dir:   c.dir,
-		Args:  jvm(t, c.Version, c.ConfDir(), flags, class, args...),
+		Args:  jvm(t, classPath, flags, class, args...),
 		Env:   c.Environment(t),
 		Stdin: c.Stdin,
 	}

@@ -33,11 +33,11 @@ const AddOpens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 // long is slower, and benchmarks do without.
 const Quick = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
-// jvm is the command line of a class with Hadoop's jars.
-func jvm(t testing.TB, v Version, confDir string, flags []string, class string, args ...string) []string {
+// jvm is the command line of a class.
+func jvm(t testing.TB, classPath string, flags []string, class string, args ...string) []string {
 	t.Helper()
 	line := append([]string{Java(t), "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true"}, flags...)
-	line = append(line, "-cp", ClassPath(t, v, confDir), class)
+	line = append(line, "-cp", classPath, class)
 	return append(line, args...)
 }
 
@@ -67,7 +67,7 @@ func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []stri
 	if _, measured := t.(*testing.B); !measured {
 		flags = append(strings.Fields(Quick), flags...)
 	}
-	d.args = func(v Version) []string { return jvm(t, v, d.ConfDir, flags, class) }
+	d.args = func(v Version) []string { return jvm(t, ClassPath(t, v, d.ConfDir), flags, class) }
 	conf.Write(t, d.ConfDir)
 	d.command = process.Command{
 		Name: name,
@@ -343,7 +343,7 @@ func StartZooKeeper(t testing.TB) (*Daemon, string) {
 	d := &Daemon{ConfDir: filepath.Join(dir, "conf"), ready: "binding to port"}
 	Conf{}.Write(t, d.ConfDir)
 	d.command = process.Command{Name: "zookeeper", Dir: dir,
-		Args: jvm(t, V342, d.ConfDir, []string{"-Xmx128m"}, "org.apache.zookeeper.server.ZooKeeperServerMain", file)}
+		Args: jvm(t, ClassPath(t, V342, d.ConfDir), []string{"-Xmx128m"}, "org.apache.zookeeper.server.ZooKeeperServerMain", file)}
 	d.start(t)
 	d.WaitPort(t, address)
 	return d, address

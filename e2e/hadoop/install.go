@@ -26,7 +26,7 @@ const (
 	V336 Version = "3.3.6" // clients and the ResourceManager
 )
 
-//go:embed pom.xml pom-336.xml java/*.java python/*.txt
+//go:embed pom.xml pom-336.xml pom-tez.xml java/*.java python/*.txt
 var files embed.FS
 
 // Java is the path of the java program; JAVA_HOME wins over PATH.
@@ -62,14 +62,23 @@ func Jars(t testing.TB, v Version) string {
 	if pom == "" {
 		t.Fatalf("no pom for Hadoop %s", v)
 	}
+	return fetched(t, "hadoop-"+string(v), pom, "Hadoop "+string(v))
+}
+
+// TezJars returns the directory of Tez and its examples; they need those of V342, too.
+func TezJars(t testing.TB) string { t.Helper(); return fetched(t, "tez", "pom-tez.xml", "Tez") }
+
+// fetched returns the directory of the jars that a pom names.
+func fetched(t testing.TB, name, pom, what string) string {
+	t.Helper()
 	text, err := files.ReadFile(pom)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Cached(t, "hadoop-"+string(v), text, func(dir string) error {
+	return Cached(t, name, text, func(dir string) error {
 		mvn := tool(t, "mvn")
 		tool(t, "javac")
-		t.Logf("fetching Hadoop %s, about 100 MB, once", v)
+		t.Logf("fetching %s, about 100 MB, once", what)
 		return withTemp(text, "pom.xml", func(pom string) error {
 			return run(
 				dir,
