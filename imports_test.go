@@ -218,7 +218,8 @@ var rules = map[string]rule{
 	},
 	"amrmproxy/remote": {
 		imports: []string{
-			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc",
+			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/awake", "internal/hrpc", data,
+			"internal/yarnrpc",
 		},
 	},
 	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},

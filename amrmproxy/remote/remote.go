@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -29,6 +30,7 @@ type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
 	proxy  string // who we are when we act for users; "" says to be them
+	clock  *awake.Clock
 
 	mu    sync.Mutex
 	peers map[creel.AttemptID]map[creel.SubclusterID]*peer
@@ -48,13 +50,15 @@ type peer struct {
 // New speaks to members at the addresses that the view has for them.
 // impersonator, if not "", is the user that submits and kills UAMs on behalf
 // of their owners (hadoop.proxyuser.*); otherwise the owner's name is simply
-// said, which ResourceManagers without Kerberos believe. Close it.
-func New(view func() *subcluster.View, impersonator string, cfg hrpc.ClientConfig) *Remote {
+// said, which ResourceManagers without Kerberos believe. The clock tells our own
+// pauses from a member's silence; nil: there are none. Close it.
+func New(view func() *subcluster.View, impersonator string, clock *awake.Clock, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
 		client: hrpc.NewClient(cfg),
 		view:   view,
 		proxy:  impersonator,
+		clock:  clock,
 		peers:  map[creel.AttemptID]map[creel.SubclusterID]*peer{},
 		pairs:  map[creel.SubclusterID]*failover.Pair{},
 	}
@@ -140,12 +144,12 @@ func (r *Remote) ask(
 	return failover.Each(ctx, pair, failover.Hosts(hosts), repeat, call)
 }
 
-// over finds or makes the client of an attempt over the AM's own login at its home.
+// over finds or makes the client of an attempt over the AM's own login at its home. That of a login which has
+// ended, which a late call comes with, is not kept: its successor's may be there, or nobody who would let go of it.
 func (r *Remote) over(to server.To) *peer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.peersOf(to.Attempt)
-	p := of[to.Member]
+	p := r.peers[to.Attempt][to.Member]
 	if p == nil || p.login != to.Login {
 		a, _ := r.addresses(to.Member) // of a home that is not in the view the login goes on
 		p = &peer{
@@ -154,17 +158,21 @@ func (r *Remote) over(to server.To) *peer {
 			pair:      r.pairOf(to.Member),
 			hosts:     []yarnrpc.ApplicationMasterProtocolClient{{Caller: to.Login.Peer()}},
 		}
-		of[to.Member] = p
+		select {
+		case <-to.Login.Ended():
+		default:
+			r.peersOf(to.Attempt)[to.Member] = p
+		}
 	}
 	p.at = time.Now()
 	return p
 }
 
-// ended takes how a call has ended. An AM's own login is at one host: where that is one of a pair and
-// was silent for the whole time of the call, it is closed, and the AM's client logs in again, at the
-// other first.
-func (p *peer) ended(err error) error {
-	if p.login == nil || !errors.Is(err, context.DeadlineExceeded) {
+// ended takes how a call has ended that began when the clock had counted these pauses. An AM's own login is at one
+// host: where that is one of a pair and was silent for the whole time of the call, it is closed, and the AM's client
+// logs in again, at the other first. A time of which this process has slept a part is no silence.
+func (r *Remote) ended(p *peer, err error, pauses time.Duration) error {
+	if p.login == nil || !errors.Is(err, context.DeadlineExceeded) || r.clock.Paused() > pauses {
 		return err
 	}
 	if hosts := failover.Hosts(p.addresses); len(hosts) > 1 {
@@ -208,6 +216,7 @@ func (r *Remote) Register(
 	to server.To,
 	req *yarnpb.RegisterApplicationMasterRequestProto,
 ) (out *yarnpb.RegisterApplicationMasterResponseProto, err error) {
+	pauses := r.clock.Paused()
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
@@ -216,7 +225,7 @@ func (r *Remote) Register(
 		out, e = c.RegisterApplicationMaster(ctx, req)
 		return e
 	})
-	return out, p.ended(err)
+	return out, r.ended(p, err, pauses)
 }
 
 // Allocate implements server.Members.
@@ -225,13 +234,14 @@ func (r *Remote) Allocate(
 	to server.To,
 	req *yarnpb.AllocateRequestProto,
 ) (out *yarnpb.AllocateResponseProto, err error) {
+	pauses := r.clock.Paused()
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
 	}
 	if len(p.hosts) == 1 {
 		out, err = p.hosts[0].AllocatePassed(ctx, req)
-		return out, p.ended(err)
+		return out, r.ended(p, err, pauses)
 	}
 	err = failover.Each(ctx, p.pair, p.hosts, false, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) {
 		out, e = c.AllocatePassed(ctx, req)
@@ -246,6 +256,7 @@ func (r *Remote) Finish(
 	to server.To,
 	req *yarnpb.FinishApplicationMasterRequestProto,
 ) (out *yarnpb.FinishApplicationMasterResponseProto, err error) {
+	pauses := r.clock.Paused()
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
@@ -254,7 +265,7 @@ func (r *Remote) Finish(
 		out, e = c.FinishApplicationMaster(ctx, req)
 		return e
 	})
-	return out, p.ended(err)
+	return out, r.ended(p, err, pauses)
 }
 
 // clients calls do with a client of the member as user.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // it is active.
 type rm struct {
 	active, hangs     atomic.Bool
+	hanging           func() // is called when it hangs; may be nil
 	calls             atomic.Int64
 	client, scheduler string
 }
@@ -34,6 +36,9 @@ type rm struct {
 func (r *rm) serve(ctx context.Context, _ []byte) ([]byte, error) {
 	r.calls.Add(1)
 	if r.hangs.Load() {
+		if r.hanging != nil {
+			r.hanging()
+		}
 		<-ctx.Done()
 	}
 	if !r.active.Load() {
@@ -101,7 +106,7 @@ func viewOf(pair []*rm) func() *subcluster.View {
 // there at once, at both ports; the AM that has logged in through us finds it too.
 func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
-	r := New(viewOf(pair), "proxy", hrpc.ClientConfig{})
+	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})
 	defer r.Close()
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	allocate := func(attempt int32) error {
@@ -139,19 +144,18 @@ func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
 	login.Close()
 }
 
-// An AM that has logged in through us at one of a pair that stands still, without closing its
-// connections, logs in at its successor after one call that got no answer in its time.
-func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
-	pair := []*rm{startRM(t), startRM(t)}
-	pair[0].active.Store(true)
-	r := New(viewOf(pair), "proxy", hrpc.ClientConfig{})
-	defer r.Close()
+// throughUs is an AM that logs in through us at one of a pair, and calls there with a short time. clock may be nil.
+func throughUs(t *testing.T, pair []*rm, clock *awake.Clock) (allocate func() error, logins *atomic.Int64) {
+	t.Helper()
+	r := New(viewOf(pair), "proxy", clock, hrpc.ClientConfig{})
 	var now atomic.Pointer[hrpc.RelayedLogin]
+	logins = new(atomic.Int64)
 	proxy := listen(t, hrpc.Config{
 		Tokens: byIdentifier,
 		Relay: func(id []byte) (*hrpc.RelayedLogin, func() hrpc.Identity, error) {
 			login, err := r.Login("sc-1")
 			now.Store(login)
+			logins.Add(1)
 			return login, func() hrpc.Identity { return hrpc.Identity{User: string(id)} }, err
 		},
 	}, yarnrpc.ApplicationMasterProtocolName, "allocate", func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -161,13 +165,21 @@ func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
 		return nil, err
 	})
 	client := hrpc.NewClient(hrpc.ClientConfig{})
-	defer client.Close()
+	t.Cleanup(func() { client.Close(); r.Close() })
 	token := &hrpc.Credential{Identifier: []byte("t"), Password: []byte("t"), Kind: "YARN_AM_RM_TOKEN"}
 	am := yarnrpc.NewApplicationMasterProtocolClient(client, proxy, hrpc.Login{Credential: token})
-	allocate := func() error {
+	return func() error {
 		_, err := am.Allocate(t.Context(), &yarnpb.AllocateRequestProto{})
 		return err
-	}
+	}, logins
+}
+
+// An AM that has logged in through us at one of a pair that stands still, without closing its
+// connections, logs in at its successor after one call that got no answer in its time.
+func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	pair[0].active.Store(true)
+	allocate, _ := throughUs(t, pair, nil)
 	if err := allocate(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +188,67 @@ func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
 	if err := allocate(); err == nil {
 		t.Error("an answer of one that hangs")
 	}
-	if err := allocate(); err != nil || pair[1].calls.Load() != 1 {
+	silent, err := pair[0].calls.Load(), allocate()
+	for err != nil && pair[0].calls.Load() == silent { // until its own connection to us has ended, too
+		err = allocate()
+	}
+	if err != nil || pair[1].calls.Load() != 1 {
 		t.Errorf("%v; its successor got %d calls", err, pair[1].calls.Load())
+	}
+}
+
+// A call that ran out of its time while this process slept tells nothing of who was called: the AM's login stays.
+func TestAnAMsLoginIsNotClosedForAPauseOfOurOwn(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	pair[0].active.Store(true)
+	var slept atomic.Int64
+	clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }, nil)
+	allocate, logins := throughUs(t, pair, clock)
+	if err := allocate(); err != nil {
+		t.Fatal(err)
+	}
+	pair[0].hanging = func() { slept.Add(int64(time.Minute)) } // while the call is on its way
+	pair[0].hangs.Store(true)
+	if err := allocate(); err == nil {
+		t.Fatal("an answer of one that hangs")
+	}
+	pair[0].hangs.Store(false)
+	if err := allocate(); err != nil || logins.Load() != 1 {
+		t.Errorf("%v; the AM logged in %d times", err, logins.Load())
+	}
+}
+
+// A call that comes late, with a login that has ended, neither puts it in the place of the one that followed nor
+// leaves anything behind of an attempt that is over.
+func TestALoginThatHasEndedIsNotKeptAgain(t *testing.T) {
+	pair := []*rm{startRM(t), startRM(t)}
+	pair[0].active.Store(true)
+	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})
+	defer r.Close()
+	attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}
+	var logins [2]*hrpc.RelayedLogin
+	call := func(l *hrpc.RelayedLogin) {
+		ctx, enough := context.WithCancel(t.Context())
+		enough() // who answers does not matter here
+		r.Allocate(ctx, server.To{Member: "sc-1", Attempt: attempt, Login: l}, &yarnpb.AllocateRequestProto{})
+	}
+	for i := range logins {
+		var err error
+		if logins[i], err = r.Login("sc-1"); err != nil {
+			t.Fatal(err)
+		}
+		defer logins[i].Close()
+		call(logins[i])
+	}
+	logins[0].Close()
+	<-logins[0].Ended()
+	call(logins[0])
+	if p := r.peers[attempt]["sc-1"]; p == nil || p.login != logins[1] {
+		t.Errorf("after a late call the attempt's login is %v, and was %p", p, logins[1])
+	}
+	r.Forget(attempt)
+	call(logins[0])
+	if len(r.peers) != 0 {
+		t.Errorf("of an attempt that is over there is %v", r.peers)
 	}
 }

@@ -221,7 +221,7 @@ type proxy struct {
 
 func (f *federation) proxy() *proxy {
 	f.t.Helper()
-	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
+	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
 	records := &stored.Records{Records: f.store, Secrets: secrets, Random: rand.Reader}
 	p, err := server.New(
 		server.Config{
@@ -797,7 +797,7 @@ func TestTheProxyRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 	f := found(t, `{}`, 1)
-	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
+	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
 	defer calls.Close()
 	records := &stored.Records{Records: &brokenStore{errors.New("redis is away")}, Secrets: secrets}
 	p, err := server.New(

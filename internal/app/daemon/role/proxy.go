@@ -143,7 +143,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		Queues: func() []string { return p.Proxy.Queues() },
 	})
 	view := p.Watcher.View
-	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
+	calls := remote.New(view, c.User, clock, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)
 	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
 	hosts := addResolver(&p.Service, store, view, c.Machines, c.Log)
