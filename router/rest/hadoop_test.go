@@ -203,3 +203,19 @@ func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 		t.Errorf("while the one that has it is away: %+v", silent)
 	}
 }
+
+// What cannot be left out of a list is refused, whatever there is to list: Hadoop's ResourceManagers refuse it where
+// they have an application alone.
+func TestAFieldThatNobodyCanLeaveOutIsRefused(t *testing.T) {
+	web := overMembers(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"apps":{}}`)
+	}).Listener.Addr().String()
+	bad := call(t, web, "GET", base+"/apps?deSelects=timeouts,owner", "")
+	if bad.status != 400 || !strings.Contains(bad.body, "Invalid deSelects string owner specified.") {
+		t.Errorf("%d %s", bad.status, bad.body)
+	}
+	if good := call(t, web, "GET", base+"/apps?deSelects=timeouts,resourceInfo&deSelects=resourceRequests", ""); good.status != 200 {
+		t.Errorf("%d %s", good.status, good.body)
+	}
+}
