@@ -469,8 +469,8 @@ func subclusterOf(body []byte) string {
 	return strings.TrimSpace(id)
 }
 
-// atNode forwards a call about a node to the member that has it. Where the path has no
-// node the query may, or it names the member.
+// atNode forwards a call about a node to the member that has it, and a change to all that it is for. Where the path
+// has no node the query may, or it names the member.
 func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	node := cmp.Or(pathParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
 	if node == "" {
@@ -483,9 +483,22 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	look := &request{method: http.MethodGet, user: q.user, head: forwardHeaders(r, "application/json")}
+	id := creel.NodeID{Host: node}
+	if full, err := creel.ParseNodeID(node); err == nil {
+		id = full
+	}
+	labels := strings.HasSuffix(r.URL.Path, "/replace-labels")
 	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
-		return look.hasNode(ctx, m, node)
+		has, err := look.hasNode(ctx, m, node)
+		if labels && err == nil && !has {
+			return look.hasLabels(ctx, m, id)
+		}
+		return has, err
 	})
+	if q.method != http.MethodGet {
+		h.orderNode(w, r, q, id, parts)
+		return
+	}
 	for _, p := range parts {
 		if p.Err != nil || !p.Value {
 			continue
@@ -501,7 +514,50 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	noNode(w, r, node, parts)
+	if _, silent := router.ForNode(id, parts); len(silent) > 0 {
+		tellMissing(w, silent)
+		fail(w, r, router.NodeUnknown(node, silent))
+		return
+	}
+	h.forwardAny(w, r, q) // each says of a node that is not there what a ResourceManager says
+}
+
+// orderNode forwards a change of a node to the members that it is for.
+func (h *Handler) orderNode(
+	w http.ResponseWriter, r *http.Request, q *request, node creel.NodeID, has []router.Part[bool],
+) {
+	members, silent := router.ForNode(node, has)
+	if len(silent) > 0 {
+		tellMissing(w, silent)
+		fail(w, r, router.NodeUnknown(node.String(), silent))
+		return
+	}
+	concerned := func(id creel.SubclusterID) bool { return slices.Contains(members, id) }
+	parts := server.AskSome(r.Context(), h.server, concerned, q.at)
+	if len(parts) == 0 {
+		partial(w, r, parts) // there are no members
+		return
+	}
+	if err := server.CarriedOut("the change of "+node.String(), parts); err != nil {
+		fail(w, r, err)
+		return
+	}
+	pass(w, r, parts[0].Value)
+}
+
+// hasLabels reports whether a member keeps labels of a node that it may not have.
+func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.NodeID) (bool, error) {
+	look := *q
+	look.path = base + "/get-node-to-labels"
+	answer, err := look.at(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	list, err := rawjson.ListAt(answer.body, "nodeToLabels", "entry")
+	return slices.ContainsFunc(list, func(entry []byte) bool {
+		id, err := creel.ParseNodeID(rawjson.Text(rawjson.Get(entry, "key")))
+		return err == nil && (id == node || node.Port == 0 && id.Host == node.Host)
+	}), err
 }
 
 // hasNode reports whether a member has a node. One without a port, or of port 0, is any of that host,
@@ -538,11 +594,7 @@ func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []
 	}
 	if len(silent) > 0 {
 		tellMissing(w, silent)
-		fail(w, r, &creel.Error{
-			Kind: creel.ErrUnavailable, What: "nodeId, " + node + ", cannot be found now",
-			Why: "not every subcluster answered: " + router.MissingText(silent),
-			Try: "try again in a moment", RetryAfter: time.Second,
-		})
+		fail(w, r, router.NodeUnknown(node, silent))
 		return
 	}
 	if partial(w, r, parts) {

@@ -141,7 +141,9 @@ func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
 	if r := get("/scheduler/activities?user.name=alice&subClusterId=sc-b"); r.status != 200 {
 		t.Errorf("activities of a member: %d %s", r.status, r.body)
 	}
-	if r := get("/scheduler/activities?user.name=alice&nodeId=nowhere:1"); r.status != 404 {
+	if r := get("/scheduler/activities?user.name=alice&nodeId=nowhere:1"); r.status != 200 ||
+		at(t, r.body, "activities", "nodeId") != "nowhere:1" ||
+		at(t, r.body, "activities", "diagnostic") != "Cannot find node manager with given node id" {
 		t.Errorf("activities of a node of nobody: %d %s", r.status, r.body)
 	}
 }

@@ -4,10 +4,7 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -76,56 +73,38 @@ func named[T any, M interface {
 func (h *AdminHandler) asked(
 	ctx context.Context,
 	method, only string,
-	request func(*remote.Member) ([]byte, error),
+	request []byte,
 ) ([]router.Part[[]byte], error) {
-	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		if only != "" && string(m.ID) != only {
-			return nil, nil
+	concerned := func(id creel.SubclusterID) bool { return only == "" || string(id) == only }
+	same := func(creel.SubclusterID) ([]byte, error) { return request, nil }
+	parts := h.put(ctx, method, concerned, same)
+	switch {
+	case len(parts) > 0:
+		return parts, server.CarriedOut(method, parts)
+	case only != "":
+		return nil, &creel.Error{
+			Kind: creel.ErrSubclusterNotFound,
+			What: fmt.Sprintf("%s: there is no subcluster %q", method, only),
+			Try:  "see `creel subcluster list`",
 		}
-		body, err := request(m)
-		if err != nil || body == nil {
+	}
+	return nil, missingError(method, "no subcluster has registered")
+}
+
+// put puts an order to the members that it concerns, and returns what they answered.
+func (h *AdminHandler) put(
+	ctx context.Context,
+	method string,
+	concerned func(creel.SubclusterID) bool,
+	request func(creel.SubclusterID) ([]byte, error),
+) []router.Part[[]byte] {
+	return server.AskSome(ctx, h.server, concerned, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		body, err := request(m.ID)
+		if err != nil {
 			return nil, err
 		}
 		return m.Admin(ctx, user(ctx), method, body)
 	})
-	if only != "" {
-		parts = slices.DeleteFunc(parts, func(p router.Part[[]byte]) bool { return string(p.Member) != only })
-		if len(parts) == 0 {
-			return nil, &creel.Error{
-				Kind: creel.ErrSubclusterNotFound,
-				What: fmt.Sprintf("%s: there is no subcluster %q", method, only),
-				Try:  "see `creel subcluster list`",
-			}
-		}
-	}
-	var failed []string
-	var first error
-	for _, p := range parts {
-		if p.Err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", p.Member, p.Err))
-			if first == nil {
-				first = p.Err
-			}
-		}
-	}
-	switch {
-	case len(parts) == 0:
-		return nil, missingError(method, "no subcluster has registered")
-	case first == nil:
-		return parts, nil
-	case len(failed) == len(parts) && len(parts) == 1:
-		return nil, first // as the one that was asked says it
-	}
-	var silent *remote.Unavailable
-	if len(failed) == len(parts) && !errors.As(first, &silent) {
-		return nil, first
-	}
-	return nil, &creel.Error{
-		Kind: creel.ErrUnavailable,
-		What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", method, len(failed), len(parts)),
-		Why:  strings.Join(failed, "; "),
-		Try:  "again when they are well; in the others it is done",
-	}
 }
 
 func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
@@ -141,7 +120,7 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 				return nil, err
 			}
 		}
-		parts, err := h.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
+		parts, err := h.asked(ctx, method, member, request)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +148,7 @@ func (h *AdminHandler) GetGroupsForUser(
 	if err != nil {
 		return nil, err
 	}
-	parts, err := h.asked(ctx, "getGroupsForUser", "", func(*remote.Member) ([]byte, error) { return body, nil })
+	parts, err := h.asked(ctx, "getGroupsForUser", "", body)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +168,7 @@ func (h *AdminHandler) CheckForDecommissioningNodes(
 		ctx,
 		"checkForDecommissioningNodes",
 		req.GetSubClusterId(),
-		func(*remote.Member) ([]byte, error) { return body, nil },
+		body,
 	)
 	if err != nil {
 		return nil, err
@@ -229,6 +208,7 @@ func (h *AdminHandler) UpdateNodeResource(
 			order.NodeResourceMap = part
 			return order
 		},
+		nil,
 	)
 	return &yarnpb.UpdateNodeResourceResponseProto{}, err
 }
@@ -250,6 +230,7 @@ func (h *AdminHandler) ReplaceLabelsOnNodes(
 			order.NodeToLabels = part
 			return order
 		},
+		labelled,
 	)
 	return &yarnpb.ReplaceLabelsOnNodeResponseProto{}, err
 }
@@ -271,13 +252,13 @@ func (h *AdminHandler) MapAttributesToNodes(
 			order.NodeToAttributes = part
 			return order
 		},
+		nil,
 	)
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
-// byNode gives each member the items about its nodes. What is about a node
-// that no member has goes to all, so that the caller gets a ResourceManager's
-// own words on it.
+// byNode gives each member the items about its nodes (router.ForNode), or all to the one that is named. known, if not
+// nil, are further nodes of which a member has something to change.
 func byNode[T any](
 	ctx context.Context,
 	h *AdminHandler,
@@ -285,49 +266,86 @@ func byNode[T any](
 	items []T,
 	node func(T) creel.NodeID,
 	request func(part []T) proto.Message,
+	known func(context.Context, *remote.Member) ([]creel.NodeID, error),
 ) error {
-	has := func(ctx context.Context, m *remote.Member) (map[string]bool, error) {
-		body, err := proto.Marshal(&yarnpb.GetClusterNodesRequestProto{})
+	if only != "" {
+		body, err := proto.Marshal(request(items))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		answer, err := m.Client(ctx, remote.List, user(ctx), "getClusterNodes", body)
-		if err != nil {
-			return nil, err
-		}
-		var nodes yarnpb.GetClusterNodesResponseProto
-		if err := parse(answer, &nodes); err != nil {
-			return nil, err
-		}
-		set := map[string]bool{}
-		for _, n := range nodes.GetNodeReports() {
-			id := yarnpb.ToNodeID(n.GetNodeId())
-			set[id.String()], set[id.Host] = true, true
-		}
-		return set, nil
+		_, err = h.asked(ctx, method, only, body)
+		return err
 	}
-	owner := map[string]creel.SubclusterID{}
-	sets := server.Ask(ctx, h.server, has)
+	has := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (map[creel.NodeID]bool, error) {
+		nodes, err := registered(ctx, m)
+		if err == nil && known != nil {
+			var more []creel.NodeID
+			more, err = known(ctx, m)
+			nodes = append(nodes, more...)
+		}
+		set := map[creel.NodeID]bool{}
+		for _, id := range nodes {
+			set[id], set[creel.NodeID{Host: id.Host}] = true, true
+		}
+		return set, err
+	})
+	if len(has) == 0 {
+		return missingError(method, "no subcluster has registered")
+	}
+	parts := map[creel.SubclusterID][]T{}
 	for _, item := range items {
 		id := node(item)
-		for _, s := range sets {
-			if s.Value[id.String()] || id.Port == 0 && s.Value[id.Host] {
-				owner[id.String()] = s.Member
-				break
-			}
+		each := make([]router.Part[bool], len(has))
+		for i, p := range has {
+			each[i] = router.Part[bool]{Member: p.Member, Value: p.Value[id], Err: p.Err}
+		}
+		members, silent := router.ForNode(id, each)
+		if len(silent) > 0 {
+			return router.NodeUnknown(id.String(), silent)
+		}
+		for _, m := range members {
+			parts[m] = append(parts[m], item)
 		}
 	}
-	_, err := h.asked(ctx, method, only, func(m *remote.Member) ([]byte, error) {
-		var part []T
-		for _, item := range items {
-			if at, known := owner[node(item).String()]; !known || at == m.ID {
-				part = append(part, item)
-			}
-		}
-		if len(part) == 0 {
-			return nil, nil
-		}
-		return proto.Marshal(request(part))
-	})
-	return err
+	return server.CarriedOut(method, h.put(ctx, method,
+		func(id creel.SubclusterID) bool { return len(parts[id]) > 0 },
+		func(id creel.SubclusterID) ([]byte, error) { return proto.Marshal(request(parts[id])) },
+	))
+}
+
+// registered are the nodes of a member.
+func registered(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err error) {
+	var nodes yarnpb.GetClusterNodesResponseProto
+	if err := listed(ctx, m, "getClusterNodes", &yarnpb.GetClusterNodesRequestProto{}, &nodes); err != nil {
+		return nil, err
+	}
+	for _, n := range nodes.GetNodeReports() {
+		ids = append(ids, yarnpb.ToNodeID(n.GetNodeId()))
+	}
+	return ids, nil
+}
+
+// labelled are the nodes of which a member keeps labels, registered or not.
+func labelled(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err error) {
+	var nodes yarnpb.GetNodesToLabelsResponseProto
+	if err := listed(ctx, m, "getNodeToLabels", &yarnpb.GetNodesToLabelsRequestProto{}, &nodes); err != nil {
+		return nil, err
+	}
+	for _, n := range nodes.GetNodeToLabels() {
+		ids = append(ids, yarnpb.ToNodeID(n.GetNodeId()))
+	}
+	return ids, nil
+}
+
+// listed gets a list of a member's, in the caller's name.
+func listed(ctx context.Context, m *remote.Member, method string, request, into proto.Message) error {
+	body, err := proto.Marshal(request)
+	if err != nil {
+		return err
+	}
+	answer, err := m.Client(ctx, remote.List, user(ctx), method, body)
+	if err != nil {
+		return err
+	}
+	return parse(answer, into)
 }

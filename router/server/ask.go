@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,13 +39,23 @@ func Ask[T any](
 	s *Server,
 	call func(ctx context.Context, m *remote.Member) (T, error),
 ) []router.Part[T] {
+	return AskSome(ctx, s, func(creel.SubclusterID) bool { return true }, call)
+}
+
+// AskSome is Ask of those members alone that are asked.
+func AskSome[T any](
+	ctx context.Context,
+	s *Server,
+	asked func(creel.SubclusterID) bool,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) []router.Part[T] {
 	view := s.View()
 	if view == nil {
 		return nil
 	}
 	parts := make([]router.Part[T], 0, len(view.Members))
 	for i := range view.Members {
-		if view.Members[i].State != subcluster.StateDeregistered {
+		if view.Members[i].State != subcluster.StateDeregistered && asked(view.Members[i].ID) {
 			parts = append(parts, router.Part[T]{Member: view.Members[i].ID})
 		}
 	}
@@ -90,6 +101,37 @@ func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 		return nil, false
 	}
 	return parts[0].Err, true
+}
+
+// CarriedOut returns the error that an order is which had to be carried out by all of parts: one that did not makes
+// it an error, which says who did not and that the others did. Where all refuse it, it is the first's refusal.
+func CarriedOut[T any](order string, parts []router.Part[T]) error {
+	var failed []string
+	var first error
+	for _, p := range parts {
+		if p.Err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", p.Member, p.Err))
+			if first == nil {
+				first = p.Err
+			}
+		}
+	}
+	switch {
+	case first == nil:
+		return nil
+	case len(failed) == len(parts) && len(parts) == 1:
+		return first // as the one that was asked says it
+	}
+	var silent *remote.Unavailable
+	if len(failed) == len(parts) && !errors.As(first, &silent) {
+		return first
+	}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", order, len(failed), len(parts)),
+		Why:  strings.Join(failed, "; "),
+		Try:  "again when they are well; in the others it is done",
+	}
 }
 
 // Any asks members one after another, in random order, until one answers:

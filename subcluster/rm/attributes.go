@@ -147,7 +147,7 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 	var unknown []string
 	for i := range list {
 		h := &list[i]
-		if h.Host = strings.TrimSpace(h.Host); strict && !m.registered(creel.NodeID{Host: h.Host}) {
+		if h.Host = strings.TrimSpace(h.Host); strict && !m.HasNode(creel.NodeID{Host: h.Host}) {
 			unknown = append(unknown, h.Host)
 			continue
 		}

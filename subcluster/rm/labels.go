@@ -197,7 +197,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 	if strict {
 		var unknown []string
 		for _, n := range list {
-			if !m.registered(n.Node) {
+			if !m.HasNode(n.Node) {
 				unknown = append(unknown, n.Node.String())
 			}
 		}
@@ -227,7 +227,8 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 	return nil
 }
 
-func (m *Machine) registered(id creel.NodeID) bool {
+// HasNode reports whether a node has registered; one with port 0 is any of its host.
+func (m *Machine) HasNode(id creel.NodeID) bool {
 	if id.Port != 0 {
 		return m.nodes[id] != nil
 	}

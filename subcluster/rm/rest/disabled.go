@@ -70,10 +70,26 @@ func (h *Handler) refusing(err error) http.HandlerFunc {
 
 const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> says what holds an application back"
 
+// activities says of a node that is not there what Hadoop's ResourceManager says.
 func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
+	node, diagnostic := r.URL.Query().Get("nodeId"), notRecorded
+	if node != "" {
+		id, err := labelledNode(node)
+		known := false
+		if err == nil {
+			err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) { known = m.HasNode(id) })
+			if err != nil {
+				h.refuse(w, r, err)
+				return
+			}
+		}
+		if !known {
+			diagnostic = "Cannot find node manager with given node id"
+		}
+	}
 	h.reply(w, r, http.StatusOK, "activities", rooted, func(w *writer) {
-		w.OptText("nodeId", r.URL.Query().Get("nodeId"))
-		w.Text("diagnostic", notRecorded)
+		w.OptText("nodeId", node)
+		w.Text("diagnostic", diagnostic)
 	})
 }
 
