@@ -33,7 +33,8 @@ var tez = []Case{
 		} {
 			args = append(args, "-D", s)
 		}
-		all := c.ran(t, client, "org.apache.tez.examples.OrderedWordCount", append(args, input(t, client), out, "2")...).All
+		args = append(args, input(t, client), out, "2")
+		all := c.ran(t, client, "org.apache.tez.examples.OrderedWordCount", args...).All
 		id := matches(t, all, applicationID)
 		// The client is told by the AM, before that says farewell to the ResourceManager.
 		until(t, "the end of "+id, func() bool { return c.report(t, client, id).State == "FINISHED" })

@@ -343,7 +343,8 @@ func StartZooKeeper(t testing.TB) (*Daemon, string) {
 	d := &Daemon{ConfDir: filepath.Join(dir, "conf"), ready: "binding to port"}
 	Conf{}.Write(t, d.ConfDir)
 	d.command = process.Command{Name: "zookeeper", Dir: dir,
-		Args: jvm(t, ClassPath(t, V342, d.ConfDir), []string{"-Xmx128m"}, "org.apache.zookeeper.server.ZooKeeperServerMain", file)}
+		Args: jvm(t, ClassPath(t, V342, d.ConfDir), []string{"-Xmx128m"},
+			"org.apache.zookeeper.server.ZooKeeperServerMain", file)}
 	d.start(t)
 	d.WaitPort(t, address)
 	return d, address
