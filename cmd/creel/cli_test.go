@@ -322,27 +322,21 @@ func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	s.run(exitUsage, "ready")
 }
 
-// A script starts `creel up`, waits for its file, uses it, and ends it.
+// A script starts `creel up`, waits for its file, uses it, and ends it. Its log has changes where it is told so.
 func TestUpForScripts(t *testing.T) {
+	t.Run("quiet", func(t *testing.T) { upForScripts(t, false) })
+	t.Run("with its audit log", func(t *testing.T) { upForScripts(t, true, "-D", "creel.log.level=info") })
+}
+
+func upForScripts(t *testing.T, audited bool, more ...string) {
 	dir := t.TempDir()
 	ready := filepath.Join(dir, "ready.json")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	up := exec.Command(
-		program,
-		"up",
-		"--any-port",
-		"--nodes",
-		"2",
-		"--subclusters",
-		"2",
-		"--data",
-		filepath.Join(dir, "data"),
-		"--ready-file",
-		ready,
-	)
+	up := exec.Command(program, append([]string{"up", "--any-port", "--nodes", "2", "--subclusters", "2",
+		"--data", filepath.Join(dir, "data"), "--ready-file", ready}, more...)...)
 	up.Env = append(os.Environ(), "CREEL_TEST_AS_CREEL=1", "HADOOP_CONF_DIR=")
 	var out bytes.Buffer
 	up.Stdout, up.Stderr = &out, &out
@@ -397,6 +391,9 @@ func TestUpForScripts(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("after Ctrl-C up exits with %v\n%s", err, out.String())
+	}
+	if strings.Contains(out.String(), "registerNodeManager") != audited {
+		t.Errorf("lines of audit: not %v\n%s", audited, out.String())
 	}
 	http.DefaultClient.CloseIdleConnections()
 	for _, text := range []string{"client-conf", "curl -s " + web, "spark-submit"} {

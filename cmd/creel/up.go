@@ -18,7 +18,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/settings"
@@ -47,7 +46,10 @@ and one for the NodeManagers of each subcluster.
 
 The nodes are simulated: a container "runs" for as long as CREEL_SIM_MS in its
 environment says, one second else, and executes nothing. With --nodes 0 there
-are none: start Hadoop's own NodeManagers with the directories printed.`,
+are none: start Hadoop's own NodeManagers with the directories printed.
+
+It logs what goes wrong; with -D creel.log.level=info all else, too, the audit
+log of changes among it.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	f.daemonFlags.register(c)
@@ -78,6 +80,12 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if level, _ := s.Lookup("creel.log.level"); level.Origin.Source == "default" {
+		f.defines = append([]string{"creel.log.level=warn"}, f.defines...) // so that what it prints is read
+		if s, err = federation.Settings(dir, f.confFlags.dir, f.defines, f.flags...); err != nil {
+			return err
+		}
+	}
 	if err := setUpLogs(s, settings.RM, settings.Router, settings.Proxy); err != nil {
 		return err
 	}
@@ -104,7 +112,7 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 		Settings:      s,
 		DefaultPorts:  !f.anyPort,
 		Lease:         5 * time.Second,
-		Log:           logs.AtLeast(slog.Default(), slog.LevelWarn),
+		Log:           slog.Default(),
 	})
 	if err != nil {
 		return err

@@ -158,28 +158,6 @@ func Level() string { return strings.ToLower(level.Level().String()) }
 // Flush writes the lines that wait.
 func Flush() { stderr.flush() }
 
-// AtLeast returns a logger that drops what is below a level.
-func AtLeast(l *slog.Logger, level slog.Level) *slog.Logger {
-	return slog.New(atLeast{l.Handler(), level})
-}
-
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
-
-func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= h.level && h.Handler.Enabled(ctx, l)
-}
-
-func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(a), h.level}
-}
-
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
-}
-
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
