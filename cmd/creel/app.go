@@ -107,7 +107,7 @@ var appColumns = []column[appDoc]{
 	{"CONTAINERS", false, func(a appDoc) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
 	{"MEMORY-MB", true, func(a appDoc) string { return strconv.FormatInt(max(a.MemoryMB, 0), 10) }},
 	{"VCORES", true, func(a appDoc) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
-	{"STARTED", true, func(a appDoc) string { return time.UnixMilli(a.Started).Format(time.RFC3339) }},
+	{"STARTED", true, func(a appDoc) string { return moment(a.Started) }},
 	{"ELAPSED", false, func(a appDoc) string {
 		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
 	}},

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// Whoever may not view an application is told of no start: a member leaves it out.
+func TestAnUnknownStartIsNotIn1970(t *testing.T) {
+	i := slices.IndexFunc(appColumns, func(c column[appDoc]) bool { return c.title == "STARTED" })
+	if got := appColumns[i].text(appDoc{}); got != "-" {
+		t.Errorf("started %s", got)
+	}
+}
