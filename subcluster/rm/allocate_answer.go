@@ -168,6 +168,11 @@ func (m *Machine) ackAll(t *attempt) {
 		return
 	}
 	m.acknowledged(t)
+	m.forgetEnds(t)
+}
+
+// forgetEnds lets nodes forget the ends of containers that an attempt has not fetched.
+func (m *Machine) forgetEnds(t *attempt) {
 	for i := range t.done {
 		m.commands.Forget(t.done[i].node, t.done[i].ID)
 	}

@@ -94,6 +94,7 @@ func (m *Machine) appOver(a *app, s appState) {
 		for serial := range t.nodeSets.All(nodeset.Ran) {
 			m.nodeList[serial].appEnded(a.id)
 		}
+		m.forgetEnds(t)
 		t.live, t.nodeSets, t.avoided = pagemap.Map[container]{}, nil, nil
 		t.answer, t.acks = nil, nil
 	}

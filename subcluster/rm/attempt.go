@@ -230,7 +230,7 @@ func (m *Machine) inherit(t, prev *attempt) {
 		}
 	}
 	prev.victims = nil
-	t.done = append(t.done, prev.done...)
+	t.done, prev.done = append(t.done, prev.done...), nil
 }
 
 func (m *Machine) saveAttempt(t *attempt, then func()) {

@@ -177,3 +177,56 @@ func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 		t.Errorf("its priority was changed, and kept is %v", s)
 	}
 }
+
+// What an application has not fetched when it is over nobody fetches: it is not kept until the application is
+// forgotten, and its nodes may forget it, also those that tell again.
+func TestEndsThatNobodyFetchedGoWithTheirApplication(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.node("n1", 8192, 8, "")
+	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
+	w.register(am)
+	id := w.asks(am, ask(1, "*", 1024, 1, 1)).Granted[0].ID
+	ended := ContainerStatus{ID: id, State: creel.ContainerComplete}
+	if got := w.heartbeat(n, ended).Forget; slices.Contains(got, id) {
+		t.Fatalf("before its AM was told the node is to forget %v", got)
+	}
+	if _, err := w.m.Kill(w.now, am.Application, "no longer wanted"); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if a := w.m.apps[am.Application]; a.state != appKilled || a.attempts[0].done != nil {
+		t.Errorf("the application is %s and keeps %v", a.state, a.attempts[0].done)
+	}
+	for _, when := range []string{"at once", "when it tells again"} {
+		if got := w.heartbeat(n, ended).Forget; !slices.Contains(got, id) {
+			t.Errorf("%s the node is to forget %v", when, got)
+		}
+	}
+	w.audit()
+}
+
+// What one attempt has not fetched is the next one's alone. When that has it, the node may forget it, however often
+// it tells.
+func TestEndsThatAreHandedOnAreNotKeptByWhoHandedThemOn(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.MaxAttempts = 2 })
+	n := w.node("n1", 8192, 8, "")
+	first := w.submit("ann", "default", func(s *Submission) { s.KeepContainers = true })
+	w.register(first)
+	id := w.asks(first, ask(1, "*", 1024, 1, 1)).Granted[0].ID
+	ended := ContainerStatus{ID: id, State: creel.ContainerComplete}
+	am := creel.NewContainerID(first, 0, 1)
+	w.heartbeat(n, ended, ContainerStatus{ID: am, State: creel.ContainerComplete, ExitStatus: 1})
+	w.heartbeat(n, ended)
+	second := creel.AttemptID{Application: first.Application, Attempt: 2}
+	w.register(second)
+	if got := w.allocate(second, AllocateRequest{}).Completed; len(got) != 1 || got[0].ID != id {
+		t.Fatalf("the second attempt is told of %v", got)
+	}
+	w.allocate(second, AllocateRequest{})
+	for _, when := range []string{"at once", "when it tells again"} {
+		if got := w.heartbeat(n, ended).Forget; !slices.Contains(got, id) {
+			t.Errorf("%s the node is to forget %v", when, got)
+		}
+	}
+	w.audit()
+}
