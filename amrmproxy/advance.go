@@ -347,7 +347,9 @@ func (s *Session) onNumbered(e Numbered) {
 
 // recordUAM writes a UAM into the record; the member waits until it is durable.
 func (s *Session) recordUAM(m *member) {
-	t := UAM{Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited}
+	t := UAM{
+		Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited || m.unacked,
+	}
 	uams := slices.Clone(s.record.UAMs)
 	i := slices.IndexFunc(uams, func(t UAM) bool { return t.Member >= m.id })
 	switch {
@@ -699,8 +701,12 @@ func (s *Session) answerRegister() {
 	}
 	r := s.answer
 	for _, m := range s.members {
-		if m.inherited && m.state == memberUp {
+		switch {
+		case !m.inherited || m.state != memberUp:
+		case s.endsWithAttempt():
 			s.inherit(m, nil)
+		default:
+			m.inherited, m.unacked = false, true
 		}
 	}
 	s.attached.ContainersFromPreviousAttempts = s.survivors(s.attached.ContainersFromPreviousAttempts)

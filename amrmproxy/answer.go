@@ -68,11 +68,12 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r
 		s.record.Queue = creel.QueuePath(r.GetQueue())
-		// The containers are told now and never again: a proxy that comes after
-		// us must not tell them a second time.
-		kept := r.CloneVT()
-		kept.ContainersFromPreviousAttempts, kept.NmTokensFromPreviousAttempts = nil, nil
-		s.record.Answer = kept
+		// Home tells of the containers once: a proxy that comes after us has them from the record,
+		// until the AM has the answer.
+		s.record.Answer = r
+		if len(r.ContainersFromPreviousAttempts) > mostKept || len(r.NmTokensFromPreviousAttempts) > mostKept {
+			s.record.Answer = withoutKept(r)
+		}
 		if !s.restored && s.endsWithAttempt() { // what is to be told has ended with an attempt before this
 			s.out.CompletedContainerStatuses, s.record.Completions, s.recorded = nil, nil, delivered
 		}
@@ -90,6 +91,17 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		}
 		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
 	}
+}
+
+// withoutKept is an answer to a registration without what earlier attempts have left, itself where it has nothing of
+// that.
+func withoutKept(r *yarnpb.RegisterApplicationMasterResponseProto) *yarnpb.RegisterApplicationMasterResponseProto {
+	if len(r.GetContainersFromPreviousAttempts())+len(r.GetNmTokensFromPreviousAttempts()) == 0 {
+		return r
+	}
+	r = r.CloneVT()
+	r.ContainersFromPreviousAttempts, r.NmTokensFromPreviousAttempts = nil, nil
+	return r
 }
 
 // endsWithAttempt reports whether the application's containers end with their attempt, as

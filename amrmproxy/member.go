@@ -67,6 +67,9 @@ type member struct {
 	// inherited: launched for an earlier attempt, whose containers this
 	// AM has not been told of.
 	inherited bool
+	// unacked: the answer to the registration tells of them, and the AM has not said that it has that:
+	// the record says inherited until then, for a proxy that comes after us to tell of them again.
+	unacked bool
 	// takenOver: launched by a proxy before us, of which a late call may have the number that is
 	// next. Our first call says nothing then: after that one it would be answered unread.
 	takenOver bool

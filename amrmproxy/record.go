@@ -20,7 +20,8 @@ type Record struct {
 	Type    string // as home reports it; "" while it is not known
 
 	// The AM's registration and its answer, for an AM that has to
-	// register again with a proxy that has forgotten it while the home has not.
+	// register again with a proxy that has forgotten it while the home has not. Until the AM has
+	// sent its first heartbeat the answer has what earlier attempts have left at home.
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
@@ -31,6 +32,10 @@ type Record struct {
 	// the AM may not have been told of.
 	Completions []*yarnpb.ContainerStatusProto
 }
+
+// mostKept bounds the containers and tokens in Record.Answer that earlier attempts have left: of more, a
+// proxy that comes before the AM has heard of them tells nothing.
+const mostKept = 1000
 
 // mostCompletions bounds Record.Completions, whose record a store takes up to 1 MB of.
 const mostCompletions = 5000

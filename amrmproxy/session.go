@@ -371,6 +371,9 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		if s.restored && s.record.Answer != nil {
 			// Home still has the registration and would refuse a second one.
 			s.answer = s.record.Answer
+			for _, c := range s.answer.ContainersFromPreviousAttempts {
+				s.learn(s.home, c.GetId())
+			}
 			s.home.state, s.home.responseID, s.home.gen = memberUp, unknownID, s.gen
 		} else {
 			s.home.state = memberRegistering
@@ -458,6 +461,14 @@ func (s *Session) heardAnswer() {
 		if m.delivery == inAnswer {
 			m.delivery = delivered
 		}
+		if m.unacked {
+			m.unacked, m.contested = false, true
+			s.recordUAM(m)
+		}
+	}
+	if kept := withoutKept(s.record.Answer); kept != s.record.Answer {
+		s.record.Answer = kept
+		s.changed()
 	}
 	if s.recorded == inAnswer {
 		s.recorded, s.record.Completions = delivered, nil
