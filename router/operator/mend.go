@@ -91,7 +91,7 @@ func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending,
 	if out.Version, err = o.recordMend(ctx, user, w, out); err != nil {
 		return Mending{}, err
 	}
-	each(out.Members, func(m *Mended) {
+	each(out.Members, func(_ int, m *Mended) {
 		if !m.changes() {
 			return
 		}
@@ -118,10 +118,10 @@ func (m *Mending) Failed() int {
 }
 
 // each works on all at once: one that is slow holds up nobody else.
-func each(list []Mended, do func(*Mended)) {
+func each(list []Mended, do func(i int, m *Mended)) {
 	var all sync.WaitGroup
 	for i := range list {
-		all.Go(func() { do(&list[i]) })
+		all.Go(func() { do(i, &list[i]) })
 	}
 	all.Wait()
 }
@@ -146,13 +146,12 @@ func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending
 		}
 	}
 	confs := make([]rebalancer.QueueConf, len(out.Members))
-	each(out.Members, func(m *Mended) {
+	each(out.Members, func(i int, m *Mended) {
 		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
 		if err != nil {
 			m.Error = err.Error()
 		}
-		at := slices.IndexFunc(out.Members, func(x Mended) bool { return x.Member == m.Member })
-		confs[at] = conf
+		confs[i] = conf
 	})
 	known := map[creel.SubclusterID]rebalancer.QueueConf{}
 	for i := range out.Members {
@@ -205,7 +204,7 @@ func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mendin
 			out.Members = append(out.Members, m)
 		}
 	}
-	each(out.Members, func(m *Mended) {
+	each(out.Members, func(_ int, m *Mended) {
 		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
 		var back []rebalancer.QueueChange
 		if err == nil {
