@@ -103,14 +103,21 @@ var table = []mutation{
 		file:     "subcluster/rm/attempt.go",
 		old:      "	return !t.over() || t.state == tFinalSaving &&",
 		wrong:    "	return !t.over() || !MUTANT && t.state == tFinalSaving &&",
-		caughtBy: "internal/app/sim TestSeedsThatKeepContainers",
+		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
 	},
 	{
 		name:     "an AM that died is taken to have heard its last answer",
 		file:     "subcluster/rm/allocate_answer.go",
 		old:      "		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
 		wrong:    "		if MUTANT {\n			m.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
-		caughtBy: "internal/app/sim TestSeedsThatKeepContainers",
+		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
+	},
+	{
+		name:     "what an AM has kept is taken for told before it has the answer to its registration",
+		file:     "amrmproxy/answer.go",
+		old:      "if len(r.ContainersFromPreviousAttempts) > mostKept",
+		wrong:    "if MUTANT || len(r.ContainersFromPreviousAttempts) > mostKept",
+		caughtBy: "amrmproxy TestScenarios/kept_and_proxy_restart",
 	},
 	{
 		name:     "ends of an earlier attempt's containers are forgotten where a ResourceManager was restarted",
