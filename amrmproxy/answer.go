@@ -372,7 +372,7 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 
 // gone takes an ended UAM out of the record.
 func (s *Session) gone(m *member) {
-	m.state = memberGone
+	m.state, m.unacked = memberGone, false
 	if i := slices.IndexFunc(s.record.UAMs, func(t UAM) bool { return t.Member == m.id }); i >= 0 {
 		s.record.UAMs = slices.Delete(slices.Clone(s.record.UAMs), i, i+1)
 		s.changed()

@@ -120,6 +120,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/kept_and_proxy_restart",
 	},
 	{
+		name:     "an AM's first heartbeat brings a UAM that is gone back into the record",
+		file:     "amrmproxy/answer.go",
+		old:      "m.state, m.unacked = memberGone, false",
+		wrong:    "m.state, m.unacked = memberGone, m.unacked && MUTANT",
+		caughtBy: "amrmproxy TestScenarios/kept_uam_dies_unheard",
+	},
+	{
 		name:     "ends of an earlier attempt's containers are forgotten where a ResourceManager was restarted",
 		file:     "subcluster/rm/recover.go",
 		old:      "owner != t && !t.app.sub.KeepContainers",
