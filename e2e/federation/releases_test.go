@@ -16,7 +16,18 @@ import (
 // released is a document of a router, with what its head says of members that are not in it.
 func released(t *testing.T, web, path string) (code int, body, missing string) {
 	t.Helper()
-	r, err := httpClient.Get("http://" + web + path)
+	code, body, head := sent(t, http.MethodGet, web, path)
+	return code, body, head.Get("X-Missing-SubClusters")
+}
+
+// sent is what a router or a ResourceManager answers to a call without a body.
+func sent(t *testing.T, method, web, path string) (code int, body string, head http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+web+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := httpClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +36,7 @@ func released(t *testing.T, web, path string) (code int, body, missing string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.StatusCode, string(b), r.Header.Get("X-Missing-SubClusters")
+	return r.StatusCode, string(b), r.Header
 }
 
 // versionsOf are the versions that a router sees members publish.

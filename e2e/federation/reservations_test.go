@@ -5,7 +5,6 @@ package federation
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -85,7 +84,8 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 		if a := d.do("new-reservation"); !a.OK {
 			t.Fatalf("%+v", a)
 		}
-		code, body := posted(t, web, "/ws/v1/cluster/reservation/new-reservation")
+		code, body, _ := sent(t, http.MethodPost, web,
+			"/ws/v1/cluster/reservation/new-reservation?user.name="+hadoop.OSUser(t))
 		if code != http.StatusOK || !strings.Contains(body, "reservation_") {
 			t.Fatalf("%d: %s", code, body)
 		}
@@ -133,21 +133,6 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	if a := d.do("submit-in " + second + " root.plan"); a.OK || !strings.Contains(a.Message, one.ID) {
 		t.Errorf("an application while the home of its reservation is down: %+v", a)
 	}
-}
-
-// posted sends an empty call of the OS user.
-func posted(t *testing.T, web, path string) (code int, body string) {
-	t.Helper()
-	r, err := httpClient.Post("http://"+web+path+"?user.name="+hadoop.OSUser(t), "application/json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode, string(b)
 }
 
 // containersOf reads Hadoop's list of reservations; it writes a list of one as that one.
