@@ -106,6 +106,7 @@ var rules = map[string]rule{
 	"internal/query":          {},
 	"internal/allow":          {},
 	"internal/groups":         {},
+	"internal/amcookies":      {imports: []string{"."}},
 	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/readable":       {},
@@ -200,6 +201,7 @@ var rules = map[string]rule{
 			"internal/token",
 			"internal/query",
 			"internal/allow",
+			"internal/amcookies",
 			"internal/servlets",
 		},
 	},
@@ -261,8 +263,8 @@ var rules = map[string]rule{
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/allow", "internal/audit", "internal/servlets", "internal/rawjson", "subcluster",
-			"internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
+			".", "statestore/intents", "internal/allow", "internal/amcookies", "internal/audit", "internal/servlets",
+			"internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
 	},

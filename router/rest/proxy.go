@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/amcookies"
 	"github.com/go-chi/chi/v5"
 )
 
@@ -57,17 +58,21 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 			"Subcluster "+string(home.ID)+", the home of "+app.String()+", has published no web address.")
 		return
 	}
+	own := amcookies.Of(app, r.Header)
 	p := httputil.ReverseProxy{
 		Transport: toHomes,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", at, at
 			// Neither the home nor the AM is shown what the browser keeps for the router.
 			p.Out.Header.Del("Cookie")
+			if theirs := own.ToHome(); theirs != "" {
+				p.Out.Header.Set("Cookie", theirs)
+			}
 			p.Out.Header.Del("Authorization")
 			p.Out.Header.Set("X-Forwarded-For", clientAddress(r))
 		},
 		ModifyResponse: func(answer *http.Response) error {
-			answer.Header.Del("Set-Cookie")
+			own.Answer(answer.Header)
 			if to := answer.Header.Get("Location"); to != "" {
 				answer.Header.Set("Location", fromHome(to, at))
 			}

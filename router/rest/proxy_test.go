@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -83,7 +85,8 @@ func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
 	web := f.Routers[1].Web // any of them
 
 	r := call(t, web, "GET", "/proxy/"+id+"/x%2Fy?q=1", "", "Cookie", "hadoop.auth=secret", "Authorization", "Basic secret")
-	if r.status != 200 || r.body != "/ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" || r.head.Get("Set-Cookie") != "" {
+	if r.status != 200 || r.body != "/ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" ||
+		r.head.Get("Set-Cookie") != "mine=1; Path=/proxy/"+id {
 		t.Errorf("the page: %d %q %v", r.status, r.body, r.head)
 	}
 	r = call(t, web, "GET", "/proxy/"+id+"/new?x=1", "")
@@ -121,6 +124,74 @@ func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
 	if want := "Subcluster " + string(home.ID) + ", the home of " + id + ", does not answer"; r.status != 503 ||
 		!strings.Contains(r.body, want) || r.head.Get("Retry-After") == "" {
 		t.Errorf("while home is away: %d %s %v", r.status, r.body, r.head)
+	}
+}
+
+// An AM's login and its XSRF cookie hold over any router, and over the home's own port; an AM is
+// sent none that it did not set.
+func TestCookiesOfAMsPassTheRouter(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{})
+	am := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ui/login" {
+			http.SetCookie(w, &http.Cookie{Name: "login", Value: "ok", Path: "/ui", HttpOnly: true, MaxAge: 60})
+			http.SetCookie(w, &http.Cookie{Name: "_xsrf", Value: "t", Path: "/"})
+			http.SetCookie(w, &http.Cookie{Name: "SSO", Value: "mine", MaxAge: 60})
+			http.SetCookie(w, &http.Cookie{Name: "hadoop.auth", Value: "u=mallory&t=simple&e=9999999999999"})
+		}
+		fmt.Fprintf(w, "cookie=%s xsrf=%s", r.Header.Get("Cookie"), r.Header.Get("X-XSRFToken"))
+	}))
+	defer am.Close()
+	one, home := runsWithPage(t, f, am.URL+"/ui")
+	two, _ := runsWithPage(t, f, am.URL+"/ui")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := http.Client{Jar: jar}
+	get := func(web, path string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+web+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-XSRFToken", "t")
+		answer, err := b.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != 200 {
+			t.Fatalf("%s: %s %s, %v", path, answer.Status, body, err)
+		}
+		return string(body)
+	}
+	// Routers and members are on one host, whose cookies are for all ports.
+	site, err := url.Parse("http://" + f.Routers[0].Web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar.SetCookies(site, []*http.Cookie{{Name: "SSO", Value: "secret", Path: "/"}})
+	get(f.Routers[0].Web, "/proxy/"+one+"/?user.name=alice") // and hadoop.auth is kept
+	if said := get(f.Routers[0].Web, "/proxy/"+one+"/login"); said != "cookie=proxy-user=alice xsrf=t" {
+		t.Errorf("before its login an AM hears %q", said)
+	}
+	const logged = "cookie=proxy-user=alice; login=ok; _xsrf=t; SSO=mine xsrf=t"
+	for _, web := range []string{f.Routers[0].Web, f.Routers[1].Web, home.D.Addresses().Web} {
+		if said := get(web, "/proxy/"+one+"/jobs"); said != logged {
+			t.Errorf("by %s an AM hears %q", web, said)
+		}
+	}
+	if said := get(f.Routers[1].Web, "/proxy/"+two+"/"); said != "cookie=proxy-user=alice xsrf=t" {
+		t.Errorf("the other AM hears %q", said)
+	}
+	if said := get(f.Routers[0].Web, "/proxy/"+two+"/login"); said != "cookie=proxy-user=alice xsrf=t" {
+		t.Errorf("the other AM hears %q", said)
+	}
+	// What a page has set otherwise is not of its AM.
+	jar.SetCookies(site.JoinPath("proxy", one), []*http.Cookie{{Name: "login", Value: "by a script", Path: "/proxy/" + one}})
+	if said := get(f.Routers[1].Web, "/proxy/"+one+"/"); said != "cookie=proxy-user=alice; _xsrf=t; SSO=mine xsrf=t" {
+		t.Errorf("after a script has set its cookie an AM hears %q", said)
 	}
 }
 

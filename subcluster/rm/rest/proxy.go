@@ -19,13 +19,14 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/amcookies"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/go-chi/chi/v5"
 )
 
 // The web proxy stands between browsers and the pages of AMs, which belong
-// to users: an AM sees of a request what a page needs, and none of the
-// cookies and credentials the browser has for us.
+// to users: an AM sees of a request what a page needs, of cookies those that
+// it set itself, and none of the credentials the browser has for us.
 
 // passed are the request's headers that an AM gets to see.
 var passed = []string{
@@ -38,6 +39,11 @@ var passed = []string{
 	"Origin",
 	"Access-Control-Request-Method",
 	"Access-Control-Request-Headers",
+	// Scripts of a page show in them what its cookie says.
+	"X-Csrf-Token",
+	"X-Csrftoken",
+	"X-Xsrf-Token",
+	"X-Xsrftoken",
 	// A page may keep a web socket to its AM.
 	"Connection",
 	"Upgrade",
@@ -219,6 +225,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 	if name := r.URL.Query().Get("user.name"); name != "" {
 		user = name
 	}
+	own := amcookies.Of(a.ID, r.Header)
 	p := httputil.ReverseProxy{
 		Transport: h.ams,
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -231,12 +238,15 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 				}
 			}
 			p.Out.Header.Set("Via", via)
-			p.Out.AddCookie(
-				&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)},
-			) // AMs' filters read who looks from it
+			// AMs' filters read from it who looks.
+			cookies := "proxy-user=" + url.QueryEscape(user)
+			if theirs := own.ToAM(); theirs != "" {
+				cookies += "; " + theirs
+			}
+			p.Out.Header.Set("Cookie", cookies)
 		},
 		ModifyResponse: func(res *http.Response) error {
-			res.Header.Del("Set-Cookie") // a user's page has no cookies on our address
+			own.Answer(res.Header)
 			if to := res.Header.Get("Location"); to != "" {
 				res.Header.Set("Location", throughProxy(to, target, a.ID))
 			}

@@ -410,10 +410,10 @@ func TestAnApplicationByREST(t *testing.T) {
 		t.Errorf("timeout: %d %s", r.status, r.body)
 	}
 
-	// The AM's page, without our cookies.
+	// The AM's page, without our cookies; its own are for its page alone.
 	r := c.call("GET", "/proxy/"+id+"/x%2Fy?q=1", "", "Cookie", "hadoop.auth=secret", "Authorization", "Basic secret")
 	if r.status != 200 || r.body != "page /ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" ||
-		r.head.Get("Set-Cookie") != "" {
+		r.head.Get("Set-Cookie") != "mine=1; Path=/proxy/"+id {
 		t.Errorf("proxied: %d %q %v", r.status, r.body, r.head)
 	}
 	if r := c.call("POST", "/proxy/"+id+"/", "{}"); r.status != 405 {

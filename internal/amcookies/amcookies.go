@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package amcookies decides which cookies pass between browsers and the pages of AMs, which web
+// proxies serve below /proxy/ID: an AM is a program of any user, on an address that it shares with
+// us, with other AMs, and perhaps with another login of the site.
+//
+// A cookie that an AM sets is kept by browsers for /proxy/ID alone, with a second cookie beside it,
+// its mark: a hash of what was set, which no script reads. Of what a browser sends, only pairs that
+// a mark fits go on to the AM. So an AM gets back what it set and nothing else, also where it
+// takes the name of a cookie that is not its own; and no proxy remembers anything. What a
+// script of the page sets has no mark, and stays in the browser.
+//
+// The rule may be applied several times on one way: a router applies it to what the home passed on.
+package amcookies
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// mark begins the names of marks.
+const mark = "creel-am-"
+
+// One AM has at most this many cookies, and bytes of names and values: servers on the way take
+// no more than a few KB of headers.
+const (
+	most  = 20
+	bytes = 8192
+)
+
+// Own are the cookies of one request that the application's AM set itself.
+type Own struct {
+	app     string
+	cookies []cookie
+}
+
+// cookie is a cookie as text, for its value is the AM's.
+type cookie struct{ name, value string }
+
+// Of returns the AM's own among the cookies of a request.
+func Of(app creel.ApplicationID, request http.Header) Own {
+	o := Own{app: app.String()}
+	var sent []cookie
+	marks := map[cookie]bool{}
+	for _, line := range request["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			c, named := parse(pair)
+			switch {
+			case !named:
+			case strings.HasPrefix(c.name, mark):
+				marks[c] = true
+			case !ours(c.name):
+				sent = append(sent, c)
+			}
+		}
+	}
+	for _, c := range sent {
+		// Of several with a name, the first is that of the longest path.
+		if marks[o.markOf(c)] && o.at(c.name) < 0 {
+			o.put(c)
+		}
+	}
+	return o
+}
+
+// ToAM is what the AM is sent as Cookie, "" for none.
+func (o Own) ToAM() string {
+	var b strings.Builder
+	for _, c := range o.cookies {
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(c.name + "=" + c.value)
+	}
+	return b.String()
+}
+
+// ToHome is what the home's web proxy is sent as Cookie, "" for none: it looks for marks too.
+func (o Own) ToHome() string {
+	with := Own{}
+	for _, c := range o.cookies {
+		with.cookies = append(with.cookies, c, o.markOf(c))
+	}
+	return with.ToAM()
+}
+
+// Answer replaces the cookies that an answer sets by those that the AM may set, with their marks.
+func (o Own) Answer(answer http.Header) {
+	set := answer["Set-Cookie"]
+	answer.Del("Set-Cookie")
+	o.cookies = slices.Clone(o.cookies)
+	for _, line := range set {
+		first, rest, _ := strings.Cut(line, ";")
+		c, named := parse(first)
+		if !named || ours(c.name) || strings.HasPrefix(c.name, mark) || len(line) > bytes ||
+			strings.ContainsFunc(line, control) || !o.put(c) {
+			continue
+		}
+		attributes, hidden := "; Path=/proxy/"+o.app, ""
+		for a := range strings.SplitSeq(rest, ";") {
+			a = strings.Trim(a, " \t")
+			name, _, _ := strings.Cut(a, "=")
+			switch strings.ToLower(strings.Trim(name, " \t")) {
+			case "httponly":
+				hidden = "; HttpOnly"
+			case "expires", "max-age", "secure", "samesite":
+				attributes += "; " + a
+			}
+		}
+		m := o.markOf(c)
+		answer.Add("Set-Cookie", c.name+"="+c.value+attributes+hidden)
+		answer.Add("Set-Cookie", m.name+"="+m.value+attributes+"; HttpOnly")
+	}
+}
+
+func (o Own) at(name string) int {
+	return slices.IndexFunc(o.cookies, func(c cookie) bool { return c.name == name })
+}
+
+// put takes a cookie, in the place of one with its name, unless the AM has too many with it.
+func (o *Own) put(c cookie) bool {
+	at, size := o.at(c.name), len(c.name)+len(c.value)
+	for i, x := range o.cookies {
+		if i != at {
+			size += len(x.name) + len(x.value)
+		}
+	}
+	switch {
+	case size > bytes || at < 0 && len(o.cookies) == most:
+		return false
+	case at < 0:
+		o.cookies = append(o.cookies, c)
+	default:
+		o.cookies[at] = c
+	}
+	return true
+}
+
+// markOf is the mark of a cookie that the AM sets.
+func (o Own) markOf(c cookie) cookie {
+	sum := sha256.Sum256([]byte(o.app + " " + c.name + "=" + c.value))
+	return cookie{mark + c.name, base64.RawURLEncoding.EncodeToString(sum[:16])}
+}
+
+// parse reads name=value as browsers do. One without a name is none: a browser sends its
+// value alone, which may look like another cookie.
+func parse(pair string) (c cookie, named bool) {
+	name, value, found := strings.Cut(pair, "=")
+	c = cookie{strings.Trim(name, " \t"), strings.Trim(value, " \t")}
+	return c, found && c.name != "" && !strings.ContainsFunc(c.name, notInNames)
+}
+
+// ours are names that an AM neither sets nor is sent by browsers: the login of Hadoop's and our own
+// pages, and the user whom a proxy names to AMs.
+func ours(name string) bool { return name == "hadoop.auth" || name == "proxy-user" }
+
+func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+func notInNames(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
