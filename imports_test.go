@@ -110,6 +110,7 @@ var rules = map[string]rule{
 	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/readable":       {},
+	"internal/network":        {},
 	"internal/seldom":         {},
 	"internal/rawjson":        {pure: true},
 	"internal/strictjson":     {pure: true},
@@ -211,7 +212,7 @@ var rules = map[string]rule{
 			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
 		},
 	},
-	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
+	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workers"}},
 	"amrmproxy/server": {
 		imports: []string{
 			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", "internal/hrpc/telemetry",

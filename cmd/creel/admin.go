@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/network"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
@@ -74,10 +75,10 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	switch {
 	case errors.As(err, &lost):
 		return &coded{exitUnreachable, fmt.Errorf(
-			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, inWords(lost.Err))}
+			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, network.InWords(lost.Err))}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &coded{exitUnreachable, fmt.Errorf(
-			"%s: %w; name another with --admin, or a directory with --conf", at, inWords(err))}
+			"%s: %w; name another with --admin, or a directory with --conf", at, network.InWords(err))}
 	case errors.As(err, &refused):
 		return refusal(refused, exitCode(err))
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/spf13/cobra"
 )
@@ -114,14 +115,14 @@ func (f *clientFlags) call(
 			fmt.Errorf(
 				"%s cannot be reached: %w; start one with `creel up`, or name another with --server",
 				f.server,
-				inWords(err),
+				network.InWords(err),
 			),
 		}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
 	if err != nil {
-		return nil, &coded{exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, inWords(err))}
+		return nil, &coded{exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, network.InWords(err))}
 	}
 	if resp.StatusCode >= 300 {
 		return resp.Header, answerError(resp.StatusCode, b)

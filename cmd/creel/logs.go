@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/network"
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
@@ -200,7 +201,7 @@ func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error
 	req.Header.Set("Accept", "application/json, text/plain")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, inWords(err))
+		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, network.InWords(err))
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLog))

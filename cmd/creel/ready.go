@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/network"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +61,7 @@ func askReady(ctx context.Context, url string) error {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s cannot be reached: %w", url, inWords(err))
+		return fmt.Errorf("%s cannot be reached: %w", url, network.InWords(err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

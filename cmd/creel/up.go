@@ -80,12 +80,6 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if level, _ := s.Lookup("creel.log.level"); level.Origin.Source == "default" {
-		f.defines = append([]string{"creel.log.level=warn"}, f.defines...) // so that what it prints is read
-		if s, err = federation.Settings(dir, f.confFlags.dir, f.defines, f.flags...); err != nil {
-			return err
-		}
-	}
 	if err := setUpLogs(s, settings.RM, settings.Router, settings.Proxy); err != nil {
 		return err
 	}

@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// Bound is what a number, a time or a size must at least be. One that is less means nothing: a daemon would take its
-// default instead, unseen, or do what nobody meant.
+// Bound is what a number, a time or a size must at least be, and a share at most. One that is out of it means nothing:
+// a daemon would take its default instead, unseen, or do what nobody meant.
 type Bound uint8
 
 const (
 	Unbound     Bound = iota
 	NotNegative       // 0 or more
 	Positive          // more than 0
+	Share             // 0 to 1
 )
 
 // String follows the name of a type: "int, more than 0".
-func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more than 0"}[b] }
+func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more than 0", ", 0 to 1"}[b] }
 
 // mayBeZero are the numbers, times and sizes of ours for which 0 means something. All others are more than 0.
 var mayBeZero = []string{
@@ -37,8 +38,10 @@ var mayBeZero = []string{
 	"creel.escrow.recovery",
 	"creel.ipc.server.max-connections-per-address",
 	"creel.http.max-connections-per-address",
-	"creel.trace.sample",
 }
+
+// shares are those of ours that are a part of a whole.
+var shares = []string{"creel.trace.sample"}
 
 // yarnBounds are those of YARN's. Most of them stop the start of Hadoop's daemons, too.
 var yarnBounds = map[Bound][]string{
@@ -88,18 +91,21 @@ func (t *tables) setBounds() {
 		}
 	}
 	set(mayBeZero, NotNegative)
+	set(shares, Share)
 	for bound, keys := range yarnBounds {
 		set(keys, bound)
 	}
 }
 
-// of refuses a number that is below the bound.
+// of refuses a number that is out of the bound.
 func (b Bound) of(n float64) error {
 	switch {
 	case b == Positive && n <= 0:
 		return errors.New("must be more than 0")
 	case b == NotNegative && n < 0:
 		return errors.New("must not be negative")
+	case b == Share && !(n >= 0 && n <= 1):
+		return errors.New("must be from 0 to 1")
 	}
 	return nil
 }

@@ -16,9 +16,11 @@ import (
 
 // Sources says where to look; its zero value gives the built-in defaults.
 type Sources struct {
-	ConfDir string   // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none when that is empty
-	Defines []string // key=value of each -D, in order
-	Flags   []Flag   // flags given on the command line, in order
+	ConfDir string // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none when that is empty
+	// Defaults are values, by key, in place of the registry's defaults: files are over them.
+	Defaults map[string]string
+	Defines  []string // key=value of each -D, in order
+	Flags    []Flag   // flags given on the command line, in order
 
 	// Env and System resolve ${env.X} and ${user.name}; nil means the process's.
 	Env    func(name string) (string, bool)
@@ -110,7 +112,11 @@ func Load(src Sources) (*Settings, error) {
 	}
 	for _, row := range All() {
 		if !strings.Contains(row.Key, "*") {
-			s.values[row.Key] = &Value{Key: row.Key, Raw: row.Default, Origin: Origin{Source: "default"}}
+			raw, ok := src.Defaults[row.Key]
+			if !ok {
+				raw = row.Default
+			}
+			s.values[row.Key] = &Value{Key: row.Key, Raw: raw, Origin: Origin{Source: "default"}}
 		}
 	}
 

@@ -252,7 +252,7 @@ func TestNumbersThatMeanNothingAreRefused(t *testing.T) {
 		if err := load(row.Key, "-1"); err == nil || !strings.Contains(err.Error(), row.Key) {
 			t.Errorf("%s=-1: %v", row.Key, err)
 		}
-		if err := load(row.Key, "0"); (err == nil) != (row.Least == settings.NotNegative) {
+		if err := load(row.Key, "0"); (err == nil) != (row.Least != settings.Positive) {
 			t.Errorf("%s=0: %v", row.Key, err)
 		}
 		if err := load(row.Key, "1"); err != nil {
@@ -262,6 +262,11 @@ func TestNumbersThatMeanNothingAreRefused(t *testing.T) {
 	err := load("creel.membership.lease", "-5s")
 	if err == nil || !strings.Contains(err.Error(), `creel.membership.lease: value "-5s": must be more than 0`) {
 		t.Errorf("a lease that is over before it begins: %v", err)
+	}
+	for _, more := range []string{"1.5", "50", "NaN", "Inf"} {
+		if err := load("creel.trace.sample", more); err == nil || !strings.Contains(err.Error(), "creel.trace.sample") {
+			t.Errorf("a share of %s: %v", more, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package rebuild_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,10 @@ func TestAPauseOfItsOwnIsNoTimeInWhichOneWaitedForOthers(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if store.begun.Load() == 0 {
 			t.Error("it never begins")
+		}
+		// It cannot tell an emptied store from one that is new.
+		if told := r.Trouble(); !strings.HasPrefix(told, "the store is new or came back empty") {
+			t.Errorf("it says %q", told)
 		}
 		cancel()
 		wg.Wait()

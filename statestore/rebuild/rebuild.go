@@ -203,6 +203,9 @@ func (r *Rebuilder) tell(trouble error) {
 		return
 	}
 	text := "the store came back empty, and the ResourceManagers are asked what they run"
+	if r.before == nil { // nobody here has seen another
+		text = "the store is new or came back empty, and the ResourceManagers are asked what they run"
+	}
 	if trouble != nil {
 		text += ": " + trouble.Error()
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/statestore"
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -126,7 +127,7 @@ func (s *Store) translate(err error) error {
 			RetryAfter: 5 * time.Second,
 		}
 	}
-	return statestore.Unavailable(firstLine(text), time.Second)
+	return statestore.Unavailable(firstLine(network.InWords(err).Error()), time.Second)
 }
 
 // gaveUp is the error of a call whose time is over. last is what the server or

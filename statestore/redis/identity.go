@@ -31,10 +31,11 @@ const (
 )
 
 func came(why string) error {
-	return statestore.Unavailable(
-		"the store came back empty or is another one: "+why+"; known homes go on, new ones wait until it is rebuilt",
-		5*time.Second,
-	)
+	return untilRebuilt("the store came back empty or is another one: " + why)
+}
+
+func untilRebuilt(why string) error {
+	return statestore.Unavailable(why+"; known homes go on, new ones wait until it is rebuilt", 5*time.Second)
 }
 
 // rebuilding is the error of a store whose homes are being written back, to one
@@ -83,7 +84,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	}
 	switch state {
 	case stateRebuild:
-		return "", rebuilding{came("its homes are being written back")}
+		return "", rebuilding{untilRebuilt("the store is new or came back empty, and its homes are being written back")}
 	case stateMaking:
 		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err

@@ -42,11 +42,16 @@ func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*s
 			return nil, err
 		}
 	}
-	defaults := []string{
+	own := []string{ // whatever the files say: never the store or the journal of somebody's real cluster
 		"creel.rm.data=" + dir, // below it each ResourceManager has a directory of its own
-		"yarn.scheduler.minimum-allocation-mb=128",
-		"creel.store.url=memory", // never the store that a directory of somebody's real cluster names
+		"creel.store.url=memory",
 	}
-	s, err := settings.Load(settings.Sources{ConfDir: confDir, Defines: append(defaults, defines...), Flags: flags})
+	s, err := settings.Load(settings.Sources{
+		ConfDir: confDir, Defines: append(own, defines...), Flags: flags,
+		Defaults: map[string]string{
+			"yarn.scheduler.minimum-allocation-mb": "128",
+			"creel.log.level":                      "warn", // so that what is printed beside the log is read
+		},
+	})
 	return s, settings.Invalid(err)
 }

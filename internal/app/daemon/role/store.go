@@ -110,19 +110,22 @@ func shownStore(s *settings.Settings) string {
 }
 
 // storeError tells of a store that could not be used at the start: which, by
-// what setting, and the store's own reason.
+// what setting, and the store's own reason. One that refuses is there: what to try is its own word.
 func storeError(s *settings.Settings, err error) error {
-	reason := err
-	var told *creel.Error
-	if errors.As(err, &told) && told.Why != "" {
-		reason = errors.New(told.Why)
-	}
-	return &creel.Error{
+	out := &creel.Error{
 		Kind: creel.ErrUnavailable,
 		What: "the state store " + shownStore(s) + " cannot be used",
-		Why:  reason.Error(),
+		Why:  err.Error(),
 		Try:  "start it, or correct creel.store.url (--store)",
 	}
+	var told *creel.Error
+	if errors.As(err, &told) && told.Why != "" {
+		out.Why = told.Why
+		if !errors.Is(err, creel.ErrUnavailable) {
+			out.Try = told.Try + ", or correct creel.store.url (--store)"
+		}
+	}
+	return out
 }
 
 // clusterSecret reads the secret that seals what is shared through the store:

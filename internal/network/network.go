@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package network says in words what became of a connection.
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+)
+
+// told is an error of a connection in words; what it was is still found in it.
+type told struct {
+	text string
+	error
+}
+
+func (e *told) Error() string { return e.text }
+func (e *told) Unwrap() error { return e.error }
+
+// InWords says what became of a connection as one would tell an operator. An error that is no connection's stays
+// as it is.
+func InWords(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) { // its text repeats the address, with all of the query
+		err = of.Err
+	}
+	var name *net.DNSError
+	var n net.Error
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return &told{certificate(untrusted.Err), err}
+	case errors.As(err, &name):
+		return &told{fmt.Sprintf("no address is known of the host %q", name.Name), err}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &told{"nobody listens there", err}
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
+		return &told{"no answer came in time", err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return &told{"the connection ended before the answer did", err}
+	}
+	return err
+}
+
+// certificate says why a server's certificate is not taken.
+func certificate(err error) string {
+	var of x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &of):
+		return fmt.Sprintf("its certificate is not for %q", of.Host)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired, or is of a time to come"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "its certificate is signed by nobody whom this machine trusts (SSL_CERT_FILE names others)"
+	}
+	return "its certificate is not taken: " + err.Error()
+}

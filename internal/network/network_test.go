@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/internal/network"
+)
+
+// What became of a connection is told without Go's words, and is still found in the error.
+func TestAConnectionIsToldInWords(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	_, err = net.Dial("tcp", l.Addr().String())
+	if told := network.InWords(err); told.Error() != "nobody listens there" || !errors.Is(told, syscall.ECONNREFUSED) {
+		t.Errorf("%v of %v", told, err)
+	}
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	for want, conf := range map[string]*tls.Config{
+		"signed by nobody whom this machine trusts": {RootCAs: x509.NewCertPool()},
+		`not for "elsewhere"`:                       {RootCAs: known, ServerName: "elsewhere"},
+		"has expired": {RootCAs: known, Time: func() time.Time {
+			return server.Certificate().NotAfter.Add(time.Hour)
+		}},
+	} {
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: conf}}
+		_, err := client.Get(server.URL)
+		told := network.InWords(err).Error()
+		if !strings.Contains(told, want) || strings.Contains(told, "x509") || strings.Contains(told, "tls:") {
+			t.Errorf("%q, want %q", told, want)
+		}
+	}
+	if err := errors.New("the disk is full"); network.InWords(err) != err {
+		t.Error("what is no connection's is changed")
+	}
+}
