@@ -122,7 +122,9 @@ func (f *clientFlags) call(
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
 	if err != nil {
-		return nil, &coded{exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, network.InWords(err))}
+		return nil, &coded{
+			exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, network.InWords(err)),
+		}
 	}
 	if resp.StatusCode >= 300 {
 		return resp.Header, answerError(resp.StatusCode, b)
