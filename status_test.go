@@ -31,7 +31,7 @@ type feature struct {
 
 // features are the rows of docs/status.md.
 var features = []feature{
-	{"submission", "submit, report, list and kill by Hadoop RPC: `yarn`, MapReduce, Tez and Spark, unmodified", works, "",
+	{"submission", "submit, report, list and kill by Hadoop RPC: `yarn`, MapReduce, Tez, Flink, Skein and Spark, unmodified", works, "",
 		[]string{"e2e/federation.TestClients"}},
 	{"submission", "the same by REST", works, "",
 		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary", "e2e/rest.TestAFederationAnswersAsOneResourceManager",

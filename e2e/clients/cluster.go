@@ -98,7 +98,7 @@ func Run(t *testing.T, c *Cluster) {
 
 // Cases are all cases, in the order of a user's curiosity.
 func Cases() []Case {
-	return slices.Concat(commandLine, rest, shell, mapreduce, tez, spark)
+	return slices.Concat(commandLine, rest, shell, mapreduce, tez, flink, skein, spark)
 }
 
 // Reads are those of the named cases, or of all, that read the state of the whole cluster;
@@ -107,7 +107,7 @@ func Reads(only []string) []string { return named(only, slices.Concat(commandLin
 
 // Work: see Reads.
 func Work(only []string) []string {
-	return named(only, slices.Concat(rest[1:], shell, mapreduce, tez, spark))
+	return named(only, slices.Concat(rest[1:], shell, mapreduce, tez, flink, skein, spark))
 }
 
 func named(only []string, of []Case) (names []string) {

@@ -40,15 +40,7 @@ func sparkSubmit(
 	t.Helper()
 	packages := hadoop.PysparkPath(t, line)
 	home := filepath.Join(packages, "pyspark")
-	python, err := programs.Path("python3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The shim of a version manager does not work in a container, whose home
-	// is another.
-	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable, end='')").Output(); err == nil {
-		python = string(real)
-	}
+	python := python3(t)
 	args := []string{
 		filepath.Join(home, "bin", "spark-submit"),
 		"--master",
@@ -90,6 +82,19 @@ func sparkSubmit(
 			"SPARK_SUBMIT_OPTS="+hadoop.Quick,
 		),
 	}
+}
+
+// python3 is the interpreter itself: the shim of a version manager does not work in a container, whose home is another.
+func python3(t testing.TB) string {
+	t.Helper()
+	python, err := programs.Path("python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable, end='')").Output(); err == nil {
+		python = string(real)
+	}
+	return python
 }
 
 // runSpark submits pi.

@@ -43,7 +43,7 @@ var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "t
 var usual = []string{
 	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
 	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
-	"mr_pi", "mr_kill", "spark_client", "spark_cluster",
+	"mr_pi", "mr_kill", "spark_client", "spark_cluster", "skein",
 }
 
 var rows = []row{
@@ -64,12 +64,13 @@ var rows = []row{
 			"queue_list":       "`yarn queue` of 3.3.6 has no -list",
 			"rest_get":         ownClient, "rest_client": ownClient, "spark_client": ownClient, "spark_cluster": ownClient,
 			"spark4_client": ownClient, "spark4_cluster": ownClient, "tez_wordcount": ownClient,
+			"flink_application": ownClient, "flink_session": ownClient, "skein": ownClient,
 		},
 		usual: map[string][]string{"clean": {"node_list", "queue_status", "app_list", "mr_pi"}},
 	},
 	{
 		federation: "mixed",
-		usual:      map[string][]string{"clean": {"app_life", "mr_pi", "tez_wordcount"}},
+		usual:      map[string][]string{"clean": {"app_life", "mr_pi", "tez_wordcount", "flink_session"}},
 	},
 	{
 		federation: "hadoop",

@@ -260,6 +260,8 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	s.Proxy = f.StartProxy(t, s.ID, s.address, more)
 	conf := f.common(t, more).With(s.Addresses.Conf(), hadoop.Conf{
 		"yarn.resourcemanager.epoch": strconv.Itoa(number * 1000), // keeps container ids of the subclusters apart
+		// Nodes have addresses of their own on one host; some AMs name the host.
+		"creel.rm.proxy.hosts": "*",
 	})
 	s.RM = start(t, "rm-"+s.ID, "rm", conf, "--subcluster", s.ID, "--data", tempDir(t, "data"))
 	return s

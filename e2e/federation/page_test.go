@@ -25,8 +25,8 @@ func TestTheClientsPage(t *testing.T) {
 
 Made from the table of e2e/federation: ` + "`go test ./e2e/federation -run TestTheClientsPage -update`" + `.
 
-What Hadoop's own programs, Tez, Spark and REST clients do with one YARN cluster, done by them, unmodified, with two members behind a
-router, AMs through the AM-RM proxies. ` + "`./test table`" + ` runs each row against each federation three times: undisturbed; while one
+What Hadoop's own programs, Tez, Flink, Skein, Spark and REST clients do with one YARN cluster, done by them, unmodified, with two
+members behind a router, AMs through the AM-RM proxies. ` + "`./test table`" + ` runs each row against each federation three times: undisturbed; while one
 member after the other is **killed** with kill -9 and started again; while one after the other is **drained** until nothing is left
 in it, and undrained. A case in **bold** is part of every run of ` + "`./test`" + `, for the disturbances that are named.
 
@@ -52,7 +52,7 @@ in it, and undrained. A case in **bold** is part of every run of ` + "`./test`" 
 What a user meets while a member is away, which no federation can mend:
 
 * A container that was granted and not begun when its ResourceManager died is refused by its node ("allocated by a previous RM"), as
-  in a cluster of Hadoop's. MapReduce, Tez and Spark ask for another; a distributed shell counts it as failed, and is run again.
+  in a cluster of Hadoop's. MapReduce, Tez, Flink, Skein and Spark ask for another; a distributed shell counts it as failed, and is run again.
 * The distributed shell's client asks for all nodes before it submits. With Hadoop's default,
   ` + "`yarn.router.interceptor.allow-partial-result.enable`" + ` false, it is told which member is missing and ends; the table is run with true,
   where lists lack what is in that member.

@@ -85,6 +85,15 @@ func PysparkPath(t testing.TB, line Spark) string {
 	return PythonPath(t)
 }
 
+// FlinkHome returns the directory of a Flink distribution: lib, opt and plugins.
+func FlinkHome(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(packages(t, "flink", "python/flink.txt"), "pyflink")
+}
+
+// SkeinPath returns a directory for PYTHONPATH that holds Skein, which starts services on YARN.
+func SkeinPath(t testing.TB) string { t.Helper(); return packages(t, "skein", "python/skein.txt") }
+
 // packages returns the directory of what a file of requirements names.
 func packages(t testing.TB, name, file string) string {
 	t.Helper()
@@ -95,9 +104,9 @@ func packages(t testing.TB, name, file string) string {
 	root := Cached(t, name, requirements, func(dir string) error {
 		python, err := programs.Path("python3")
 		if err != nil {
-			t.Fatalf("the Spark and REST client tests need python3 with venv: %v", err)
+			t.Fatalf("%s comes by python3 with venv: %v", name, err)
 		}
-		t.Logf("fetching %s, some 300 to 500 MB, once", strings.Join(strings.Fields(string(requirements)), " and "))
+		t.Logf("fetching %s, up to 500 MB, once", strings.Join(strings.Fields(string(requirements)), " and "))
 		// Installed as plain files for PYTHONPATH: a venv would carry the path
 		// of the partial directory in its scripts.
 		return withTemp(requirements, "requirements.txt", func(path string) error {

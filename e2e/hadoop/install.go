@@ -68,6 +68,25 @@ func Jars(t testing.TB, v Version) string {
 // TezJars returns the directory of Tez and its examples; they need those of V342, too.
 func TezJars(t testing.TB) string { t.Helper(); return fetched(t, "tez", "pom-tez.xml", "Tez") }
 
+// FlinkExamples returns the jar of Flink's streaming examples. Their parent is not in every registry, which this goal of
+// later releases wants to read, so the jar is fetched
+// alone by an old one, into a repository of its own.
+func FlinkExamples(t testing.TB) string {
+	t.Helper()
+	const artifact, name = "org.apache.flink:flink-examples-streaming:2.3.0", "flink-examples-streaming-2.3.0.jar"
+	dir := Cached(t, "flink-examples", []byte(artifact), func(dir string) error {
+		repository := filepath.Join(dir, "repository")
+		err := run(dir, tool(t, "mvn"), "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get",
+			"-Dmaven.repo.local="+repository, "-Dtransitive=false", "-Dartifact="+artifact)
+		if err != nil {
+			return err
+		}
+		jar := filepath.Join(repository, "org", "apache", "flink", "flink-examples-streaming", "2.3.0", name)
+		return errors.Join(os.Rename(jar, filepath.Join(dir, name)), os.RemoveAll(repository))
+	})
+	return filepath.Join(dir, name)
+}
+
 // fetched returns the directory of the jars that a pom names.
 func fetched(t testing.TB, name, pom, what string) string {
 	t.Helper()

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+//go:embed skein_user.py
+var skeinUser []byte
+
+var skein = []Case{
+	// Services, as Dask and tf-yarn start theirs: their number changes while the application runs.
+	{"skein", func(t *testing.T, c *Cluster) {
+		client := c.client(t, hadoop.Conf{"fs.defaultFS": "viewfs://nodes/"})
+		python := python3(t)
+		// All that it wants of a Hadoop that is installed is this program's answer.
+		bin := filepath.Join(client.Dir(), "bin")
+		script := "#!/bin/sh\necho '" + hadoop.ClassPath(t, hadoop.V342, client.ConfDir()) + "'\n"
+		if err := os.Mkdir(bin, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, "yarn"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		user := filepath.Join(client.Dir(), "user.py")
+		if err := os.WriteFile(user, skeinUser, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		packages := hadoop.SkeinPath(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*process.Guard)
+		defer cancel()
+		_, all, code := process.Run(ctx, t, process.Command{
+			Name: "skein", Dir: client.Dir(),
+			Args: []string{python, user, c.Web, python, packages},
+			Env: append(client.Environment(t), "PATH="+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+packages,
+				"SKEIN_DRIVER_JAVA_OPTIONS="+hadoop.Quick+" -Duser.home="+client.Dir()),
+		})
+		if code != 0 {
+			log, err := os.ReadFile(filepath.Join(client.Dir(), "driver.log"))
+			t.Fatalf("exit code %d\n%s\nits log: %v\n%s", code, all, err, log)
+		}
+		says(t, all, "all is well")
+	}},
+}
