@@ -81,7 +81,8 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 	if err := os.Mkdir(conf, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(conf, "config.yaml"), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+	text := []byte(strings.Join(lines, "\n") + "\n")
+	if err := os.WriteFile(filepath.Join(conf, "config.yaml"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return flinkClient{client, filepath.Join(client.Dir(), "out")}

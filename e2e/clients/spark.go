@@ -55,7 +55,8 @@ func sparkSubmit(
 		"spark.driver.memory=512m", "spark.executor.memory=512m", "spark.yarn.am.memory=512m", "spark.executor.cores=1",
 		"spark.driver.extraJavaOptions=" + hadoop.Quick, "spark.executor.extraJavaOptions=" + hadoop.Quick,
 		"spark.yarn.am.extraJavaOptions=" + hadoop.Quick,
-		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true", "spark.yarn.report.interval=200ms",
+		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true",
+		"spark.yarn.report.interval=200ms",
 		// Without these a container advertises the machine's first address
 		// that is not loopback.
 		"spark.yarn.appMasterEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",

@@ -68,9 +68,8 @@ func Jars(t testing.TB, v Version) string {
 // TezJars returns the directory of Tez and its examples; they need those of V342, too.
 func TezJars(t testing.TB) string { t.Helper(); return fetched(t, "tez", "pom-tez.xml", "Tez") }
 
-// FlinkExamples returns the jar of Flink's streaming examples. Their parent is not in every registry, which this goal of
-// later releases wants to read, so the jar is fetched
-// alone by an old one, into a repository of its own.
+// FlinkExamples returns the jar of Flink's streaming examples. Their parent is not in every registry, which this goal
+// of later releases wants to read: an old one fetches the jar alone, into a repository of its own.
 func FlinkExamples(t testing.TB) string {
 	t.Helper()
 	const artifact, name = "org.apache.flink:flink-examples-streaming:2.3.0", "flink-examples-streaming-2.3.0.jar"
