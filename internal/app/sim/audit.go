@@ -632,9 +632,9 @@ func (a *auditor) timePasses(c *cluster, now time.Time) {
 }
 
 // fenced: a ResourceManager whose successor was admitted as the member is one no more. err
-// is what the store says to a heartbeat or a registration.
-func (a *auditor) fenced(c *cluster, err error) {
-	c.admitted = c.admitted || err == nil
+// is what the store says to a heartbeat or a registration of a process.
+func (a *auditor) fenced(c *cluster, process int64, err error) {
+	c.admitted = c.admitted || err == nil && process == c.process
 	a.check(err != nil || !c.gone || !a.w.clusters[c.index].admitted || a.forgetful(),
 		"%s was taken over, and is taken for the member", c.name)
 }

@@ -98,23 +98,24 @@ func (c *cluster) carryOut(load []byte) {
 	if s.Heartbeat != nil && c.old {
 		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
 	}
+	process, previous, takeOver := c.process, c.joining.Previous, c.joining.TakeOver // of who sends it, whenever it comes
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(int64, error)) {
 		reply(atStore(w, true, func() (epoch int64, err error) {
 			switch {
 			case s.Take:
-				epoch, err = w.store.NextEpoch(w.storeClock(), c.id, c.joining.Previous, c.joining.TakeOver)
+				epoch, err = w.store.NextEpoch(w.storeClock(), c.id, previous, takeOver)
 				if err == nil {
-					w.audit.gave(c, epoch)
+					w.audit.gave(c, previous, epoch)
 				}
 			case s.Register != nil:
-				w.audit.uses(c, s.Register.Epoch)
+				w.audit.uses(c, process, s.Register.Epoch)
 				if err = w.store.Register(w.storeClock(), *s.Register); err == nil {
 					w.tell(statestore.Change{Kind: statestore.ChangeMembers})
 				}
-				w.audit.fenced(c, err)
+				w.audit.fenced(c, process, err)
 			default:
 				err = w.store.Heartbeat(w.storeClock(), *s.Heartbeat)
-				w.audit.fenced(c, err)
+				w.audit.fenced(c, process, err)
 			}
 			return epoch, err
 		}))
@@ -152,25 +153,24 @@ func (j *journal) member() int64 {
 }
 
 // gave: the store never gives an epoch of a member twice, and each is above all before.
-func (a *auditor) gave(c *cluster, epoch int64) {
+func (a *auditor) gave(c *cluster, previous, epoch int64) {
 	a.check(epoch > a.epochs[c.id] || a.forgetful(), "%s was given epoch %d, and there was %d", c.name, epoch,
 		a.epochs[c.id])
-	a.check(epoch > c.joining.Previous, "%s was given epoch %d, and the process before it had %d", c.name, epoch,
-		c.joining.Previous)
+	a.check(epoch > previous, "%s was given epoch %d, and the process before it had %d", c.name, epoch, previous)
 	a.epochs[c.id] = max(a.epochs[c.id], epoch)
 }
 
 // uses: an epoch is used when the journal has it, and by one process.
-func (a *auditor) uses(c *cluster, epoch int64) {
+func (a *auditor) uses(c *cluster, process, epoch int64) {
 	if !a.w.claims() {
 		return
 	}
 	a.check(c.gone || c.kept.member() >= epoch, "%s registers with epoch %d, and its journal has %d", c.name, epoch,
 		c.kept.member())
 	used := claimed{c.id, epoch}
-	a.check(a.used[used] == 0 || a.used[used] == c.process || a.forgetful(),
+	a.check(a.used[used] == 0 || a.used[used] == process || a.forgetful(),
 		"epoch %d of %s is used by two processes", epoch, c.id)
-	a.used[used] = c.process
+	a.used[used] = process
 }
 
 // claimed is an epoch of a member.
