@@ -52,18 +52,19 @@ func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Words,
 	call func(context.Context, Part) error,
 ) error {
-	failed := earlier.drop(ctx, s, "")
+	i.Member = ""
+	failed := earlier.at("").giveWay(ctx, s, i)
 	others, err := Others(ctx, s, i, home)
 	if err != nil {
 		failed = errors.Join(failed, fmt.Errorf("where else the application has parts is not known: %w", err))
 	}
 	for _, p := range others {
 		err := call(ctx, p)
+		i.Member = p.Member
 		if errors.Is(err, creel.ErrUnavailable) || comesAgain(err) {
-			i.Member = p.Member
 			err = Record(ctx, s, i)
 		} else if err == nil {
-			err = earlier.drop(ctx, s, p.Member)
+			err = earlier.at(p.Member).giveWay(ctx, s, i)
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("subcluster %s: %w", p.Member, err))

@@ -8,7 +8,8 @@
 // container) and member, so that the answer "it will be done" holds whatever happens to the router
 // that gave it; a later word of the same user takes the place of the earlier one. Of what is set (a queue,
 // a priority, a lifetime) a word that a member has carried out takes the place of all that are on record
-// for that member and were said before it, by whatever user (Earlier).
+// for that member and were said before it, by whatever user (Earlier). A call with one of these may be on its way
+// still: so the word is said once more, AgainAfter later. Of that nobody is told.
 // Every router carries intents out: it makes the call at the member in the user's
 // name, until the member says that it is done, or that it does not know the
 // application, or refuses. A signal to a container that it does not know is refused when it
@@ -58,6 +59,10 @@ const tries = 5
 // nodes up after this time (yarn.nm.liveness-monitor.expiry-interval-ms) unless it is told another.
 const DoubtFor = 10 * time.Minute
 
+// AgainAfter is when a word that has taken the place of others is said again: later than any call with one of them
+// is waited for.
+const AgainAfter = time.Minute
+
 // RefusedFor is how long a refused intent can be read, by the store's clock.
 const RefusedFor = time.Hour
 
@@ -104,7 +109,9 @@ type Intent struct {
 
 	Doubted string        `json:"doubted,omitempty"` // what the member said that may not know the container yet
 	Refused string        `json:"refused,omitempty"` // why the member will not
-	Asked   time.Time     `json:"-"`                 // or doubted first, or refused; store's clock
+	Another bool          `json:"another,omitempty"` // word of the user was on record in its place
+	Again   bool          `json:"again,omitempty"`   // it has been carried out, and is to be once more
+	Asked   time.Time     `json:"-"`                 // or doubted first, or refused, or carried out; store's clock
 	Age     time.Duration `json:"-"`                 // since then, by the store's clock
 
 	newer map[string]json.RawMessage // fields of another version, which go on with it
@@ -212,7 +219,13 @@ func Record(ctx context.Context, s Store, i Intent) error {
 // write puts an intent on record, as one of at most so many (0: any number), unless the user's word there is
 // younger than a version.
 func write(ctx context.Context, s Store, i Intent, most int, version int64) error {
-	data, err := i.encode()
+	i.Another = false
+	same, err := i.encode()
+	if err != nil {
+		return err
+	}
+	i.Another = i.Verb.sets()
+	other, err := i.encode()
 	if err != nil {
 		return err
 	}
@@ -221,8 +234,13 @@ func write(ctx context.Context, s Store, i Intent, most int, version int64) erro
 		if before, err = s.DocumentOf(ctx, class, i.name(), nil); err != nil {
 			return err
 		}
-		if string(data) == string(before.Data) || before.Version > version {
+		is := string(before.Data)
+		if is == string(same) || is == string(other) || before.Version > version {
 			return nil
+		}
+		data := same
+		if before.Data != nil {
+			data = other
 		}
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: i.name(), Expect: before.Version, Data: data, Author: i.User, Quiet: true, Most: most,
@@ -263,13 +281,36 @@ func (i *Intent) earlier(set statestore.DocumentSet) (out Words) {
 	return out
 }
 
-// drop takes words off the record, where they are as they were: all for a member, the home for "", which has
-// carried out a newer one.
-func (w Words) drop(ctx context.Context, s Store, at creel.SubclusterID) (failed error) {
+// at are those for a member, the home for "".
+func (w Words) at(member creel.SubclusterID) (out Words) {
 	for k := range w {
-		if i, err := Read(&w[k], w[k].Time); err != nil || i.Member != at {
-			continue
+		if i, err := Read(&w[k], w[k].Time); err == nil && i.Member == member {
+			out = append(out, w[k])
 		}
+	}
+	return out
+}
+
+// giveWay has words for one member go, where they are as they were, for one that it has carried out. That takes
+// their place on record, to be said again.
+func (w Words) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
+	if len(w) == 0 {
+		return nil
+	}
+	newest := int64(0)
+	for k := range w {
+		newest = max(newest, w[k].Version)
+	}
+	to.Again = true
+	if err := write(ctx, s, to, 0, newest); err != nil {
+		failed = fmt.Errorf("an earlier word may undo this one: %w", err)
+	}
+	return errors.Join(failed, w.drop(ctx, s))
+}
+
+// drop takes words off the record, where they are as they were.
+func (w Words) drop(ctx context.Context, s Store) (failed error) {
+	for k := range w {
 		_, err := s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: w[k].Name, Expect: w[k].Version, Author: w[k].Author, Quiet: true,
 		})
@@ -289,7 +330,7 @@ func Waiting(ctx context.Context, s Store, app creel.ApplicationID) ([]Intent, e
 	}
 	var out []Intent
 	for d := range byTime(set) {
-		if i, err := Read(d, set.Now); err == nil && (app.IsZero() || i.Application == app) {
+		if i, err := Read(d, set.Now); err == nil && !i.Again && (app.IsZero() || i.Application == app) {
 			out = append(out, i)
 		}
 	}

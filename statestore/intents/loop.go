@@ -104,6 +104,9 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 			}
 			continue
 		}
+		if i.Again && i.Age < AgainAfter {
+			continue
+		}
 		err = l.carryOut(ctx, &round{view, set, gone}, d, i)
 		if errors.Is(err, creel.ErrUnavailable) || ctx.Err() != nil {
 			return err
@@ -196,29 +199,42 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 		l.write(ctx, d, nil)
 	case err != nil:
 		now := i.heard(errors.Is(err, creel.ErrContainerNotFound), err.Error())
-		if now.Refused != "" {
+		if now.Refused != "" && !i.Again {
 			l.cfg.Log.Warn("a recorded intent is refused by the subcluster that must carry it out",
 				append(attrs, "error", err)...)
 		}
 		l.hear(ctx, d, i, now)
 	case done:
-		if i.Member == "" {
+		if i.Member == "" && !i.Again {
 			if err := elsewhere(ctx, l.store, i, home, d.Version); err != nil {
 				return err // before the record of it goes
 			}
 		}
-		if err := l.dropEarlier(ctx, r.set, d, i); err != nil {
+		earlier := l.earlier(r.set, d, i)
+		if err := earlier.drop(ctx, l.store); err != nil {
 			return err
 		}
+		if i.Again {
+			l.write(ctx, d, nil)
+			break
+		}
 		l.cfg.Log.Info("a recorded intent is carried out", attrs...)
+		if i.Another || len(earlier) > 0 {
+			i.Another, i.Again = false, true
+			l.write(ctx, d, &i)
+			break
+		}
 		l.write(ctx, d, nil)
 	}
 	return nil
 }
 
-// hear writes down what has become of an intent, if that is anything new.
+// hear writes down what has become of an intent, if that is anything new. One that is said again and refused is over:
+// its user was told that it is done.
 func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent) {
-	if was.Doubted != is.Doubted || was.Refused != is.Refused {
+	if is.Again && is.Refused != "" {
+		l.write(ctx, d, nil)
+	} else if was.Doubted != is.Doubted || was.Refused != is.Refused {
 		l.write(ctx, d, &is)
 	}
 }
@@ -234,15 +250,14 @@ func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, 
 	return err
 }
 
-// dropEarlier takes words from before one that its member has carried out off the record: that
-// member was busy, say, when it was asked for them.
-func (l *Loop) dropEarlier(ctx context.Context, set statestore.DocumentSet, d *statestore.Document, i Intent) error {
+// earlier are words from before one that its member has carried out: that member was busy, say, when it was asked
+// for them.
+func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Intent) Words {
 	if !i.Verb.sets() {
 		return nil
 	}
-	earlier := i.earlier(set)
-	return slices.DeleteFunc(earlier, func(e statestore.Document) bool { return e.Version >= d.Version }).
-		drop(ctx, l.store, i.Member)
+	words := i.earlier(set).at(i.Member)
+	return slices.DeleteFunc(words, func(e statestore.Document) bool { return e.Version >= d.Version })
 }
 
 // idAt is the application's id in the member that an intent is for.

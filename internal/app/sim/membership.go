@@ -98,14 +98,14 @@ func (c *cluster) carryOut(load []byte) {
 	if s.Heartbeat != nil && c.old {
 		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
 	}
-	process, previous, takeOver := c.process, c.joining.Previous, c.joining.TakeOver // of who sends it, whenever it comes
+	process, from := c.process, c.joining // of who sends it, whenever it comes
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(int64, error)) {
 		reply(atStore(w, true, func() (epoch int64, err error) {
 			switch {
 			case s.Take:
-				epoch, err = w.store.NextEpoch(w.storeClock(), c.id, previous, takeOver)
+				epoch, err = w.store.NextEpoch(w.storeClock(), c.id, from.Previous, from.TakeOver)
 				if err == nil {
-					w.audit.gave(c, previous, epoch)
+					w.audit.gave(c, from.Previous, epoch)
 				}
 			case s.Register != nil:
 				w.audit.uses(c, process, s.Register.Epoch)

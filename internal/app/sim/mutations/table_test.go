@@ -1088,6 +1088,20 @@ var table = []mutation{
 		caughtBy: "statestore/intents TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes",
 	},
 	{
+		name:     "a word that takes the place of one on its way is not said again",
+		file:     "statestore/intents/intents.go",
+		old:      "	to.Again = true\n",
+		wrong:    "	if to.Again = true; MUTANT {\n		return w.drop(ctx, s)\n	}\n",
+		caughtBy: "statestore/intents TestAWordThatIsOnItsWayUndoesNoNewerOne",
+	},
+	{
+		name:     "a word on record that takes the place of one on its way is not said again",
+		file:     "statestore/intents/loop.go",
+		old:      "if i.Another || len(earlier) > 0 {",
+		wrong:    "if !MUTANT && (i.Another || len(earlier) > 0) {",
+		caughtBy: "statestore/intents TestAWordThatIsOnItsWayUndoesNoNewerOne",
+	},
+	{
 		name:     "a round carries out what is on record no more",
 		file:     "statestore/intents/loop.go",
 		old:      "err != nil || now.Version != d.Version {",
