@@ -102,3 +102,10 @@ func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback 
 		strings.Join(unknown, ", "),
 	)
 }
+
+// Excludes reports whether no application of the policy's queues can get its home at a member of a view, since the
+// policy gives it no weight.
+func (p Policy) Excludes(view *subcluster.View, id creel.SubclusterID) bool {
+	weights, _ := weightsInForce(p.homeRule().given(), view)
+	return weights.of(id) <= 0
+}

@@ -81,3 +81,30 @@ func TestADocumentThatNamesUnknownMembersIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A member that a policy excludes is one where Home never leads: with weight 0, or without one where others have.
+func TestAPolicyExcludesWhereItGivesNoHomes(t *testing.T) {
+	view := view(member("sc-1", 50_000), member("sc-2", 50_000), member("sc-3", 50_000))
+	for document, want := range map[string]string{
+		`{"home":{"policy":"priority","weights":{"sc-1":2,"sc-2":0}}}`:  "sc-2 sc-3",
+		`{"home":{"policy":"balanced"}}`:                                "",
+		`{"home":{"policy":"reject"}}`:                                  "", // closed to what comes, not to what waits
+		`{"home":{"policy":"weighted","weights":{"gone":1,"sc-3":0}}}`:  "sc-3",
+		`{"home":{"policy":"weighted","weights":{"sc-1":1,"gone":1}}}`:  "sc-2 sc-3",
+		`{"split":{"policy":"locality","weights":{"sc-1":1,"sc-2":0}}}`: "",
+	} {
+		p, err := Parse([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range view.Members {
+			if id := view.Members[i].ID; p.Excludes(view, id) {
+				got = append(got, string(id))
+			}
+		}
+		if is := strings.Join(got, " "); is != want {
+			t.Errorf("%s excludes %q, want %q", document, is, want)
+		}
+	}
+}

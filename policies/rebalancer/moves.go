@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -48,6 +49,8 @@ type MoveInput struct {
 	Waiting []WaitingApplication
 	Past    []PastMove
 	Optout  func(creel.QueuePath) bool // nil: no queue has opted out
+	// Excludes is whether the policy of a queue gives a member no homes, by a weight of 0; nil: none does.
+	Excludes func(creel.QueuePath, creel.SubclusterID) bool
 }
 
 // ChosenMove is one, with its reason.
@@ -76,8 +79,8 @@ type place struct {
 //     wait longest.
 //
 // An application whose AM is on nodes of a label is judged by these nodes alone, and goes to
-// members that have such. It goes where most room is, among the members that take applications and
-// have its queue there; what a drain moves goes where least waits if there is no room.
+// members that have such. It goes where most room is, among the members that take applications, have its
+// queue there and are not excluded by its queue's policy; what a drain moves goes where least waits if there is no room.
 func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
 	budget := terms.PerMinute
 	lately := map[creel.ApplicationID]bool{}
@@ -133,15 +136,15 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		left[from{a.Home, a.Queue}]++
 	}
 	for _, a := range drained {
-		to := best(pools[a.Label], a, func(*place) bool { return true })
+		to := in.best(pools[a.Label], a, func(*place) bool { return true })
 		switch {
 		case to == nil:
 			there := ""
 			if a.Label != "" {
 				there = " there"
 			}
-			note("what waits in queue %s of %s%s stays: no other member that takes applications has that queue%s",
-				a.Queue, a.Home, onLabel(a.Label), there)
+			note("what waits in queue %s of %s%s stays: no other member that takes applications has that queue%s%s",
+				a.Queue, a.Home, onLabel(a.Label), there, in.orExcluded(a.Queue))
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		default:
@@ -154,7 +157,7 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 			continue
 		}
 		use := inUse(member.In(a.Label))
-		to := best(pools[a.Label], a, func(p *place) bool {
+		to := in.best(pools[a.Label], a, func(p *place) bool {
 			return p.room >= p.each && inUse(p.member)+terms.DeadBand <= use
 		})
 		key := from{a.Home, a.Queue}
@@ -162,8 +165,8 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		case in.Optout != nil && in.Optout(a.Queue):
 			note("queue %s has opted out", a.Queue)
 		case to == nil:
-			note("what waits in queue %s of %s%s stays: no member with that queue has room and is used less by %.0f %%",
-				a.Queue, a.Home, onLabel(a.Label), 100*terms.DeadBand)
+			note("what waits in queue %s of %s%s stays: no member with that queue has room and is used less by %.0f %%%s",
+				a.Queue, a.Home, onLabel(a.Label), 100*terms.DeadBand, in.orExcluded(a.Queue))
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		case left[key] >= max(1, most):
@@ -174,6 +177,22 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		}
 	}
 	return chosen, notes
+}
+
+// orExcluded names the members to which the policy of a queue gives no homes.
+func (in *MoveInput) orExcluded(queue creel.QueuePath) string {
+	var excluded []string
+	if in.Excludes != nil && in.View != nil {
+		for i := range in.View.Members {
+			if id := in.View.Members[i].ID; in.Excludes(queue, id) {
+				excluded = append(excluded, string(id))
+			}
+		}
+	}
+	if len(excluded) == 0 {
+		return ""
+	}
+	return ", but for " + strings.Join(excluded, ", ") + ", where its policy gives no homes"
 }
 
 func onLabel(label string) string {
@@ -241,11 +260,14 @@ func taken(places []place, to creel.SubclusterID) {
 	}
 }
 
-// best is the place with most room among those that have the queue and are not the home.
-func best(places []place, a WaitingApplication, may func(*place) bool) (to *place) {
+// best is the place with most room among those that have the queue, may be chosen for it and are not the home.
+func (in *MoveInput) best(places []place, a WaitingApplication, may func(*place) bool) (to *place) {
 	for i := range places {
 		p := &places[i]
 		if p.member.ID == a.Home || len(p.member.Load.Queues) > 0 && p.member.Load.Find(a.Queue) == nil || !may(p) {
+			continue
+		}
+		if in.Excludes != nil && in.Excludes(a.Queue, p.member.ID) {
 			continue
 		}
 		if to == nil || p.room > to.room {

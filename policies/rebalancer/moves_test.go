@@ -87,6 +87,38 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 	}
 }
 
+// Where the policy of a queue gives no homes, nothing of it is moved to, whatever room is there.
+func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
+	in := &MoveInput{
+		View: subcluster.NewView(time.Time{}, []subcluster.Status{
+			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a"),
+			moveMember("sc-2", subcluster.StateActive, 0, 0, 0, "root.a"),
+			moveMember("sc-3", subcluster.StateActive, 50, 5, 0, "root.a"),
+		}, nil),
+		Now: time.Unix(1000, 0), Waiting: waitingIn("sc-1", "root.a", 5),
+		Excludes: func(q creel.QueuePath, id creel.SubclusterID) bool { return q == "root.a" && id == "sc-2" },
+	}
+	terms := usualTerms
+	terms.Loaded = true
+	for _, drained := range []map[creel.SubclusterID]string{{"sc-1": "sc-1 is drained"}, nil} {
+		in.Drained = drained
+		chosen, notes := ChooseMoves(in, terms)
+		if len(chosen) == 0 {
+			t.Errorf("nothing moves: %q", notes)
+		}
+		for _, c := range chosen {
+			if c.To != "sc-3" {
+				t.Errorf("it goes where its policy gives no homes: %+v", c)
+			}
+		}
+	}
+	in.Excludes = func(creel.QueuePath, creel.SubclusterID) bool { return true }
+	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 ||
+		!strings.Contains(strings.Join(notes, ""), "but for sc-1, sc-2, sc-3, where its policy gives no homes") {
+		t.Errorf("%v %q", chosen, notes)
+	}
+}
+
 // The store's clock was set back by an hour: what moved before that is of a time to come, and keeps nothing from
 // moving for that hour.
 func TestMovesGoOnAfterTheClockWasSetBack(t *testing.T) {

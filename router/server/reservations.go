@@ -48,7 +48,7 @@ func (s *Server) Reserve(
 	if errors.Is(err, creel.ErrInvalidRequest) { // it has none
 		view := s.View()
 		var chosen creel.SubclusterID
-		chosen, _, err = s.policy(view, r.Queue).
+		chosen, _, err = s.Policy(view, r.Queue).
 			Home(view, policies.Submission{Queue: r.Queue, User: r.User}, nil, s.random())
 		if err == nil {
 			home, fresh, err = s.conf.Reservations.ClaimReservation(ctx, r.ID, chosen)

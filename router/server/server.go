@@ -129,7 +129,7 @@ func New(conf Config) *Server {
 	s.policies.Store(policies.EmptyTable(conf.Policy))
 	s.submitter = router.Submitter{
 		View:     conf.View,
-		Policy:   s.policy,
+		Policy:   s.Policy,
 		Homes:    conf.Homes,
 		Disown:   s.disown,
 		MaxTries: conf.MaxTries,
@@ -142,9 +142,9 @@ func New(conf Config) *Server {
 	return s
 }
 
-// policy returns the policy of a queue in a view. Documents are read once for
+// Policy returns the policy of a queue in a view. Documents are read once for
 // each version of them.
-func (s *Server) policy(view *subcluster.View, queue creel.QueuePath) policies.Policy {
+func (s *Server) Policy(view *subcluster.View, queue creel.QueuePath) policies.Policy {
 	before := s.policies.Load()
 	now := policies.NewTable(before, view.Policies)
 	if now != before {
@@ -191,7 +191,7 @@ func (s *Server) Recent(queue creel.QueuePath, most int) []router.Submitted {
 // most that many. It does nothing else.
 func (s *Server) Preview(queue creel.QueuePath, fresh policies.Policy, most int) router.Preview {
 	view := s.View()
-	return router.NewPreview(view, queue, s.Recent(queue, most), s.policy(view, queue), fresh, 1)
+	return router.NewPreview(view, queue, s.Recent(queue, most), s.Policy(view, queue), fresh, 1)
 }
 
 // Counts are the running totals.

@@ -70,6 +70,7 @@ func (r *gateway) moveLoop() {
 // have room. The terms are the daemons' but that more is moved, and sooner again.
 func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err error) {
 	in := rebalancer.MoveInput{View: s.View, Now: s.Now, Drained: map[creel.SubclusterID]string{}}
+	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool { return r.policy(q).Excludes(s.View, id) }
 	for i := range s.View.Members {
 		m := &s.View.Members[i]
 		if !m.State.Alive() || m.Load.Metrics.AppsPending+m.Load.Metrics.AppsRunning == 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/moves"
@@ -47,10 +48,12 @@ type mover struct {
 	homes router.Homes // the store's, past every cache
 	pool  *remote.Pool
 	view  func() *subcluster.View
-	terms rebalancer.MoveTerms
-	name  string
-	log   *slog.Logger
-	over  [2]atomic.Int64 // moves that happened, and those that came to nothing
+	// policy is that of a queue in a view.
+	policy func(*subcluster.View, creel.QueuePath) policies.Policy
+	terms  rebalancer.MoveTerms
+	name   string
+	log    *slog.Logger
+	over   [2]atomic.Int64 // moves that happened, and those that came to nothing
 }
 
 // addMoves adds the loop of a router that moves waiting applications.
@@ -275,6 +278,7 @@ func (m *mover) chosen(
 		return nil, notes, nil
 	}
 	in.Past = past(s)
+	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool { return m.policy(s.View, q).Excludes(s.View, id) }
 	terms := m.terms
 	if terms.Loaded {
 		var err error

@@ -243,6 +243,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		ListsUAMs:     c.ListsUAMs,
 		LastParts:     c.LastParts,
 	})
+	moving.policy = r.Server.Policy
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
 		Preview: moving.preview, Members: memberQueues{moving.member},
