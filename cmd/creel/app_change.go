@@ -288,12 +288,25 @@ func appSignal() *cobra.Command {
 		path := "/ws/v1/cluster/containers/" + url.PathEscape(id.String()) + "/signal/" + signal
 		head, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, nil)
 		if err != nil {
-			return err
+			return notSignalled(id, err)
 		}
 		return f.changed(c, changedDoc{ID: id.String(), Change: "the signal " + signal}, "is sent "+signal, head)
 	}
 	f.register(c)
 	return c
+}
+
+// notSignalled has a refused signal end with the exit code of its reason: ResourceManagers, Hadoop's too, answer all of
+// them with 500 and a sentence.
+func notSignalled(id creel.ContainerID, err error) error {
+	switch text := err.Error(); {
+	case strings.Contains(text, "absent container"):
+		return &coded{exitNotFound, fmt.Errorf("no container %s runs; see `creel app containers %s`", id,
+			id.Attempt.Application)}
+	case strings.Contains(text, "cannot perform operation"):
+		return &coded{exitNotPermitted, err}
+	}
+	return err
 }
 
 // nodeShow prints one node.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -135,10 +136,16 @@ moved again only if it is named; a move that undoes one goes on.`,
 		if _, err := f.call(c.Context(), http.MethodPost, "/api/v1/moves/undo", nil, order, &out); err != nil {
 			return err
 		}
-		return printList(c.OutOrStdout(), f.printer, out.Moves, []column[operator.Undone]{
+		if err := printList(c.OutOrStdout(), f.printer, out.Moves, []column[operator.Undone]{
 			{"APPLICATION", false, func(u operator.Undone) string { return u.Application.String() }},
 			{"RESULT", false, func(u operator.Undone) string { return u.Result }},
-		})
+		}); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(out.Moves, func(u operator.Undone) bool { return u.Result == operator.NoMove }) {
+			return &coded{exitNotFound, errSilent}
+		}
+		return nil
 	}
 	return c
 }

@@ -227,7 +227,8 @@ func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 		for _, verb := range []string{
 			"app status application_1_1", "app attempts application_1_1", "app containers application_1_1",
 			"app kill application_1_1", "app move application_1_1 prod", "app priority application_1_1 3",
-			"app logs application_1_1", "app status application_1_1 -o json", "node show nosuch:1", "queue show nosuch",
+			"app logs application_1_1", "app status application_1_1 -o json",
+			"app signal container_1_0001_01_000001 FORCEFUL_SHUTDOWN", "node show nosuch:1", "queue show nosuch",
 		} {
 			if out := s.run(exitNotFound, strings.Fields(verb)...); strings.Contains(out, "java.") ||
 				strings.Contains(out, "Exception") {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,6 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer"
-	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -121,8 +119,11 @@ func rebalancerPlan() *cobra.Command {
 		}
 		switch text := c.OutOrStdout(); {
 		case state.Paused != nil:
-			fmt.Fprintf(text, "paused by %s since %s: %s\n", state.Paused.By, state.Paused.At.Format(time.RFC3339),
-				state.Paused.Reason)
+			why := ""
+			if state.Paused.Reason != "" {
+				why = ": " + state.Paused.Reason
+			}
+			fmt.Fprintf(text, "paused by %s since %s%s\n", state.Paused.By, state.Paused.At.Format(time.RFC3339), why)
 		case !state.InForce:
 			fmt.Fprintln(text, "its lease is over: everything is decided without it")
 		}
@@ -363,8 +364,11 @@ func rebalancerPause(pause bool) *cobra.Command {
 		if _, err := f.call(c.Context(), http.MethodPut, "/api/v1/rebalancer/paused", nil, order, nil); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(c.OutOrStdout(), map[bool]string{true: "paused", false: "resumed"}[pause])
-		return err
+		became := map[bool]string{true: "paused", false: "resumed"}[pause]
+		return printOne(c.OutOrStdout(), f.printer, map[string]bool{"paused": pause}, became, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, became)
+			return err
+		})
 	}
 	return c
 }
@@ -395,63 +399,49 @@ var escrowColumns = []column[escrowLine]{
 }
 
 func rebalancerEscrow() *cobra.Command {
-	var f storeFlags
+	var f policyFlags
 	c := &cobra.Command{
 		Use: "escrow", Short: "show who holds which part of federation-wide maxima and user limits", Args: noArguments,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
-			set, err := store.Documents(ctx, rebalancer.EscrowClass)
+		var maxima, users []operator.Escrow
+		if len(f.conf.flags) > 0 {
+			past := storeFlags{confFlags: f.conf, printer: f.printer}
+			if err := past.with(c.Context(), func(ctx context.Context, store statestore.Store) (err error) {
+				maxima, users, err = operator.ReadEscrow(ctx, store)
+				return err
+			}); err != nil {
+				return err
+			}
+		} else {
+			state, err := f.rebalancer(c.Context())
 			if err != nil {
 				return err
 			}
-			var lines []escrowLine
-			for _, d := range set.Documents {
-				var r escrow.Record
-				if err := json.Unmarshal(d.Data, &r); err != nil {
-					return fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
-				}
-				lines = append(lines, escrowLines("", &r, set.Now)...)
+			maxima, users = state.Escrow, state.UserLimits
+		}
+		var lines []escrowLine
+		for _, e := range slices.Concat(maxima, users) {
+			ends := "over"
+			if e.Lasts != "" {
+				ends = e.Lasts
+			} else if e.LeaseSeconds > 0 {
+				ends = time.Duration(e.LeaseSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 			}
-			users, err := store.Documents(ctx, rebalancer.UsersClass)
-			if err != nil {
-				return err
-			}
-			for _, d := range users.Documents {
-				var r escrow.UsersRecord
-				if err := json.Unmarshal(d.Data, &r); err != nil {
-					return fmt.Errorf("the escrow records of users of %s cannot be read: %w", d.Name, err)
-				}
-				for user, of := range r.All {
-					lines = append(lines, escrowLines(user, of, users.Now)...)
-				}
-			}
-			return printList(c.OutOrStdout(), f.printer, lines, escrowColumns)
-		})
+			lines = append(lines, escrowLine{
+				e.Queue, e.Label, e.User, amount(e.Maximum), e.Member, amount(e.Cap), amount(e.Needs), amount(e.Share), ends,
+			})
+		}
+		return printList(c.OutOrStdout(), f.printer, lines, escrowColumns)
 	}
 	return c
 }
 
-func escrowLines(user string, r *escrow.Record, now time.Time) (lines []escrowLine) {
-	for _, h := range r.Holders {
-		ends := "over"
-		if text := h.Lasts(); text != "" {
-			ends = text
-		} else if left := h.Ends.Sub(now); left > 0 {
-			ends = left.Round(100_000_000).String()
-		}
-		lines = append(lines, escrowLine{
-			r.Queue, r.Label, user, amount(r.Maximum), h.Member, amount(h.Cap), amount(h.Needs), amount(h.Share), ends,
-		})
-	}
-	return lines
-}
-
 // amount leaves out what a maximum does not bound.
-func amount(r creel.Resource) string {
-	if r.VCores >= 1<<40 { // an even part of no bound
-		return fmt.Sprintf("%d MB", r.MemoryMB)
+func amount(a subcluster.Amounts) string {
+	if a[creel.VCoresName] >= 1<<40 { // an even part of no bound
+		return fmt.Sprintf("%d MB", a[creel.MemoryName])
 	}
-	return r.String()
+	return amountsText(rebalancer.Amounts(a))
 }

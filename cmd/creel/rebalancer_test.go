@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,6 +75,20 @@ func TestARebalancerIsSeenAtWork(t *testing.T) {
 	}
 	s.shows(0, "rebalancer why default", "of the federation: all it wants", "it wants ", " in sc-", "0.0% to ")
 
+	// Who holds what of a maximum is asked of the router: nobody reaches a store in memory.
+	tree := filepath.Join(t.TempDir(), "tree.yaml")
+	if err := os.WriteFile(tree, []byte("queues:\n- queue: root.default\n  maximum: 60%\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(0, "queue", "apply", "-f", tree, "--user", "root")
+	eventually(t, "both members' parts of the maximum", func() bool {
+		out := s.run(0, "rebalancer", "escrow")
+		return strings.Contains(out, "sc-1") && strings.Contains(out, "sc-2")
+	})
+
+	s.shows(exitNotFound, "rebalancer rollback application_1_0001", "no move of it is known")
+	s.shows(0, "rebalancer rollback", "RESULT") // of nothing
+
 	s.run(0, "rebalancer", "pause", "--reason", "new racks")
 	eventually(t, "the last plan's lease to end", func() bool {
 		resp, err := http.Get(s.server + "/api/v1/rebalancer")
@@ -92,6 +108,6 @@ func TestARebalancerIsSeenAtWork(t *testing.T) {
 		t.Errorf("%v plans were published while plans are paused", is-was)
 	}
 	s.shows(0, "rebalancer plan", "paused by", "new racks")
-	s.run(0, "rebalancer", "resume")
+	s.shows(0, "rebalancer resume -o json", `"paused": false`)
 	eventually(t, "plans again", func() bool { return metric("creel_rebalancer_plans_total") > was })
 }

@@ -105,6 +105,9 @@ type Undone struct {
 	Result      string              `json:"result"`
 }
 
+// NoMove is the result of an application that was named and of which no move is known.
+const NoMove = "no move of it is known"
+
 // undoFor is how far back moves are undone that are not named.
 const undoFor = time.Hour
 
@@ -219,7 +222,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 	}
 	for _, a := range apps {
 		if !seen[a] {
-			say(a, "no move of it is known")
+			say(a, NoMove)
 		}
 	}
 	return out, nil

@@ -47,7 +47,7 @@ func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 // addHeld says of queues which parts of their maxima members hold without a lease, and
 // which members take no part in their user limits.
 func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) error {
-	held, err := o.escrow(ctx)
+	held, _, err := ReadEscrow(ctx, o.conf.Store)
 	if err != nil {
 		return err
 	}
@@ -205,6 +205,7 @@ type Escrow struct {
 	Member  creel.SubclusterID `json:"member"`
 	Cap     subcluster.Amounts `json:"cap"`
 	Needs   subcluster.Amounts `json:"needs"`
+	Share   subcluster.Amounts `json:"share,omitempty"` // the rebalancer's; nil for an even split
 	// LeaseSeconds is for how long it holds that yet, by the store's clock; 0: it is over.
 	LeaseSeconds float64 `json:"lease_s"`
 	// Lasts says how long where that is no matter of a lease: in members with Hadoop's
@@ -212,48 +213,44 @@ type Escrow struct {
 	Lasts string `json:"lasts,omitempty"`
 }
 
-// escrow reads who holds what.
-func (o *Operator) escrow(ctx context.Context) (out []Escrow, err error) {
-	set, err := o.conf.Store.Documents(ctx, rebalancer.EscrowClass)
+// ReadEscrow reads who holds what of maxima, and of user limits.
+func ReadEscrow(ctx context.Context, store interface {
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+}) (maxima, users []Escrow, err error) {
+	set, err := store.Documents(ctx, rebalancer.EscrowClass)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, d := range set.Documents {
 		var r escrow.Record
 		if err := json.Unmarshal(d.Data, &r); err != nil {
-			return nil, fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
+			return nil, nil, fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
 		}
-		out = append(out, holders("", &r, set.Now)...)
+		maxima = append(maxima, holders("", &r, set.Now)...)
 	}
-	return out, nil
+	if set, err = store.Documents(ctx, rebalancer.UsersClass); err != nil {
+		return nil, nil, err
+	}
+	for _, d := range set.Documents {
+		var r escrow.UsersRecord
+		if err := json.Unmarshal(d.Data, &r); err != nil {
+			return nil, nil, fmt.Errorf("the escrow records of users of %s cannot be read: %w", d.Name, err)
+		}
+		for user, of := range r.All {
+			users = append(users, holders(user, of, set.Now)...)
+		}
+	}
+	return maxima, users, nil
 }
 
 func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
 	for _, h := range r.Holders {
 		out = append(out, Escrow{
 			r.Queue, r.Label, user, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
-			subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
+			subcluster.AmountsOf(h.Needs), subcluster.AmountsOf(h.Share), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
 		})
 	}
 	return out
-}
-
-// userLimits reads who holds what of user limits.
-func (o *Operator) userLimits(ctx context.Context) (out []Escrow, err error) {
-	set, err := o.conf.Store.Documents(ctx, rebalancer.UsersClass)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range set.Documents {
-		var r escrow.UsersRecord
-		if err := json.Unmarshal(d.Data, &r); err != nil {
-			return nil, fmt.Errorf("the escrow records of users of %s cannot be read: %w", d.Name, err)
-		}
-		for user, of := range r.All {
-			out = append(out, holders(user, of, set.Now)...)
-		}
-	}
-	return out, nil
 }
 
 // Rebalancer reads it.
@@ -297,10 +294,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 			return nil, err
 		}
 	}
-	if out.Escrow, err = o.escrow(ctx); err != nil {
-		return nil, err
-	}
-	if out.UserLimits, err = o.userLimits(ctx); err != nil {
+	if out.Escrow, out.UserLimits, err = ReadEscrow(ctx, o.conf.Store); err != nil {
 		return nil, err
 	}
 	if d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName); err != nil {
