@@ -430,7 +430,8 @@ func rebalancerEscrow() *cobra.Command {
 				ends = time.Duration(e.LeaseSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 			}
 			lines = append(lines, escrowLine{
-				e.Queue, e.Label, e.User, amount(e.Maximum), e.Member, amount(e.Cap), amount(e.Needs), amount(e.Share), ends,
+				e.Queue, e.Label, e.User, amount(e.Maximum), e.Member, amount(e.Cap), amount(e.Needs),
+				amount(e.Share), ends,
 			})
 		}
 		return printList(c.OutOrStdout(), f.printer, lines, escrowColumns)

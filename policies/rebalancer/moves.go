@@ -80,7 +80,8 @@ type place struct {
 //
 // An application whose AM is on nodes of a label is judged by these nodes alone, and goes to
 // members that have such. It goes where most room is, among the members that take applications, have its
-// queue there and are not excluded by its queue's policy; what a drain moves goes where least waits if there is no room.
+// queue there and are not excluded by its queue's policy; what a drain moves goes where least waits if there
+// is no room.
 func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
 	budget := terms.PerMinute
 	lately := map[creel.ApplicationID]bool{}

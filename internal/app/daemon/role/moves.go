@@ -278,7 +278,9 @@ func (m *mover) chosen(
 		return nil, notes, nil
 	}
 	in.Past = past(s)
-	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool { return m.policy(s.View, q).Excludes(s.View, id) }
+	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool {
+		return m.policy(s.View, q).Excludes(s.View, id)
+	}
 	terms := m.terms
 	if terms.Loaded {
 		var err error
