@@ -74,7 +74,7 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 		"taskmanager.memory.network.min: 16m",
 		"taskmanager.memory.network.max: 16m",
 		"taskmanager.numberOfTaskSlots: 1",
-		"parallelism.default: 4",
+		"parallelism.default: 2",
 		"resourcemanager.taskmanager-timeout: 3 s",
 		"yarn.application-attempts: 1",
 	}

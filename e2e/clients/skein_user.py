@@ -54,15 +54,15 @@ with skein.Client(log="driver.log") as client:
         return [c for c in app.get_containers(services=[service]) if c.state == "RUNNING"]
 
     until("both services run", lambda: len(running("words")) == 2 and len(running("after")) == 1)
-    app.scale("words", 6)
-    until("six run", lambda: len(running("words")) == 6)
-    until("six have said their word", lambda: len(app.kv) == 6)
+    app.scale("words", 4)
+    until("four run", lambda: len(running("words")) == 4)
+    until("four have said their word", lambda: len(app.kv) == 4)
 
     # One is killed, and another says its word in its place.
     app.kill_container(running("words")[0].id)
-    until("five run", lambda: len(running("words")) == 5)
-    app.scale("words", 6)
-    until("seven have said their word", lambda: len(app.kv) == 7 and len(running("words")) == 6)
+    until("three run", lambda: len(running("words")) == 3)
+    app.scale("words", 4)
+    until("five have said their word", lambda: len(app.kv) == 5 and len(running("words")) == 4)
     app.scale("words", 1)
     until("one is left", lambda: len(running("words")) == 1)
 
