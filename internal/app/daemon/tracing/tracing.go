@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -52,7 +53,13 @@ func SetUp(ctx context.Context, s *settings.Settings, role string) (stop func(),
 	if !On(s) {
 		return func() {}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint(s)))
+	to := endpoint(s)
+	if u, err := url.Parse(to); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		// The exporter would log Go's words, and send to its own default.
+		return nil, s.Problem("creel.trace.endpoint", fmt.Sprintf("traces cannot be sent to %q", to),
+			"give a URL such as http://127.0.0.1:4318/v1/traces (OTEL_EXPORTER_OTLP_ENDPOINT: without the path)")
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to))
 	if err != nil {
 		return nil, fmt.Errorf("creel.trace.endpoint: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -99,5 +100,18 @@ func TestUntracedCallsPayNothing(t *testing.T) {
 	stop()
 	if n := len(ServerInterceptors(s)) + len(ClientInterceptors(s)); n != 0 {
 		t.Errorf("%d interceptors", n)
+	}
+}
+
+// What is no URL stops the start: the exporter would send elsewhere.
+func TestAnEndpointThatIsNoURLIsRefused(t *testing.T) {
+	for _, to := range []string{"nonsense", "127.0.0.1:4318", "ftp://x/y", "http://", "://"} {
+		s, err := settings.Load(settings.Sources{Defines: []string{"creel.trace.endpoint=" + to}})
+		if err != nil {
+			continue // refused before
+		}
+		if _, err = SetUp(t.Context(), s, "router"); err == nil || !strings.Contains(err.Error(), "creel.trace.endpoint") {
+			t.Errorf("%q: %v", to, err)
+		}
 	}
 }
