@@ -136,7 +136,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"the federation's queue tree, a `FILE` as of creel queue apply: its maxima and user limits hold at every event")
 	fl.StringVar(&f.fault, "fault", "",
 		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (messages late by minutes; killed and cut off; "+
-			"dead for an hour; routers that stand still within a submission; emptied)")
+			"slow one way; dead for an hour; routers that stand still within a submission; emptied)")
 	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
 	fl.DurationVar(&f.search, "search", 0,
 		"with --faults: for so long run drawn seeds on drawn days and sizes, from --seed on if it is given")

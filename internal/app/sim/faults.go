@@ -42,6 +42,7 @@ type Faults struct {
 	Router     time.Duration // a router is killed
 	Partition  time.Duration // a subcluster is cut off, both ways or one, or from one other site
 	Down       time.Duration // the most that one of them is gone
+	SlowPath   time.Duration // messages from one site to another take up to slowestPath longer, for a while
 	Pause      time.Duration // a process stands still for up to 20 s, and goes on
 	Halts      time.Duration // a node with all that runs on it, or a proxy, stands still for up to Halted
 	Halted     time.Duration
@@ -166,6 +167,7 @@ var namedFaults = map[string]func(f *Faults){
 	"members":    func(f *Faults) { f.Subcluster, f.Partition = 5*time.Minute, 5*time.Minute },
 	"late":       func(f *Faults) { f.Late, f.Delay, f.Orphans = 0.0005, 3*time.Minute, true },
 	"store":      func(f *Faults) { f.Empty = 30 * time.Minute },
+	"paths":      func(f *Faults) { f.SlowPath, f.Orphans = 2*time.Minute, true },
 	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
 }
 
@@ -370,6 +372,7 @@ func (w *World) planFaults() {
 		}
 	})
 	plan("partition", f.Partition, w.partition)
+	plan("slow path", f.SlowPath, w.slowPath)
 }
 
 // wrong draws by how much a clock is wrong.
@@ -416,6 +419,27 @@ func (w *World) partition(which uint64, down time.Duration) {
 		}
 		w.mark("mended", int64(site), int64(len(cut)))
 		w.say("%s is reached again", w.clusters[site].id)
+	})
+}
+
+// slowestPath is the most that a message is late on a path that is slow: longer than most callers wait.
+const slowestPath = 14 * time.Second
+
+// slowPath has what goes from one site to another be late for a while, and not what comes back.
+func (w *World) slowPath(which uint64, down time.Duration) {
+	n := uint64(len(w.clusters)) + 1
+	from, to := int(which%n)-1, int(which>>8%n)-1
+	way := w.between(from, to)
+	if from == to || w.late[way] > 0 {
+		return
+	}
+	w.audit.fault("paths slow one way")
+	w.late[way] = time.Second + time.Duration(which>>16%uint64(slowestPath-time.Second))
+	w.mark("slow path", int64(way), w.late[way].Milliseconds())
+	w.say("what goes from site %d to site %d is late by %v", from, to, w.late[way])
+	w.after(down, func() {
+		w.late[way] = 0
+		w.mark("slow path", int64(way), 0)
 	})
 }
 

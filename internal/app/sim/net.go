@@ -258,7 +258,8 @@ func (x *exchange[T]) reply(t T, err error) {
 // travel sends the request, or the answer, on its way. One that comes after the
 // caller's patience has ended still comes.
 func (x *exchange[T]) travel(from, to *host) {
-	at := x.w.inOrder(from, to, x.w.now.Add(x.w.delay()))
+	late := x.w.late[x.w.between(from.site, to.site)]
+	at := x.w.inOrder(from, to, x.w.now.Add(x.w.delay()+late))
 	x.w.push(at, x)
 	if at.After(x.giveUp) {
 		x.w.at(x.giveUp, func() { x.fail(errTimeout) })

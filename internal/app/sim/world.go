@@ -176,8 +176,9 @@ type World struct {
 	hash   uint64
 	line   []byte
 
-	cuts       []bool         // from one site to another, see between
-	lanes      map[lane]int64 // when the latest message of a connection arrives
+	cuts       []bool          // from one site to another, see between
+	late       []time.Duration // on the same ways
+	lanes      map[lane]int64  // when the latest message of a connection arrives
 	hosts      []*host
 	store      *statestore.State
 	storeAt    *host
@@ -220,6 +221,7 @@ func New(cfg Config) (*World, error) {
 		now:     origin,
 		hash:    offset64,
 		cuts:    make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
+		late:    make([]time.Duration, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
 		lanes:   map[lane]int64{},
 		nodes:   map[creel.NodeID]*node{},
 		hostsOf: map[string]*node{},
