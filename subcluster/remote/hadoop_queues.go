@@ -31,6 +31,7 @@ type HadoopQueues struct {
 
 	conf   map[string]string   // nil: not changed by calls
 	asked  time.Time           // for it
+	told   string              // it: which host of an HA pair, whose configurations may differ
 	sizes  map[string][]sizeAt // of its nodes by label, what they were lately
 	maxima map[subcluster.QueueOn]creel.Resource
 }
@@ -88,11 +89,11 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNo
 		}
 		out[of] = QueueNow{Uses: q.Used, Needs: needs, Most: lately}
 	}
-	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery {
+	if now := time.Now(); h.asked.IsZero() || now.Sub(h.asked) >= confEvery || h.told != h.Web.answered() {
 		if h.conf, err = readConf(ctx, h.Web, h.User); err != nil {
 			return nil, false, err
 		}
-		h.asked = now
+		h.asked, h.told = now, h.Web.answered()
 	}
 	return out, h.conf != nil, nil
 }

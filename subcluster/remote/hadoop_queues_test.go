@@ -4,8 +4,12 @@ package remote
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +99,45 @@ func TestAPartIsOfWhatTheQueueAboveMayReallyUse(t *testing.T) {
 		}
 		if got := order.Update[0].Params.Entry[0].Value + " " + order.Update[1].Params.Entry[0].Value; got != c.want {
 			t.Errorf("below a guarantee of %s: %s, want %s", c.above, got, c.want)
+		}
+	}
+}
+
+// The configuration is that of the ResourceManager that is active: after a failover it is read at once, and a
+// maximum that only the former one had is set anew.
+func TestAFailoverHasTheConfigurationReadAgain(t *testing.T) {
+	var hosts [2]*httptest.Server
+	var active, orders atomic.Int32
+	for i, maximum := range []string{"50", "100"} {
+		hosts[i] = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case active.Load() != int32(i):
+				w.Header().Set("Location", hosts[1-i].URL+r.URL.Path)
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			case r.Method == http.MethodPut:
+				orders.Add(1)
+			case r.URL.Path == SchedulerConfPath:
+				fmt.Fprintf(w, `{"property":[{"name":"yarn.scheduler.capacity.root.a.capacity","value":"10"},
+					{"name":"yarn.scheduler.capacity.root.a.maximum-capacity","value":%q}]}`, maximum)
+			default:
+				io.WriteString(w, `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","queueName":"root"}}}`)
+			}
+		}))
+		defer hosts[i].Close()
+	}
+	h := &HadoopQueues{Web: NewWebPort(strings.TrimPrefix(hosts[0].URL, "http://") + "," +
+		strings.TrimPrefix(hosts[1].URL, "http://"))}
+	for i := range hosts {
+		active.Store(int32(i))
+		if _, _, err := h.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h.maxima[subcluster.QueueOn{Queue: "root"}] = creel.NewResource(1000, 10)
+		if _, err := h.Limit(t.Context(), map[creel.QueuePath]creel.Resource{"root.a": creel.NewResource(500, 5)}); err != nil {
+			t.Fatal(err)
+		}
+		if n := orders.Load(); n != int32(i) {
+			t.Errorf("%d maxima were set at the active one of configuration %d, want %d", n, i, i)
 		}
 	}
 }

@@ -80,6 +80,9 @@ func (w *WebPort) call(
 	return code, answer, err
 }
 
+// answered is the host that answered last.
+func (w *WebPort) answered() string { return w.pair.First(w.hosts) }
+
 func (w *WebPort) get(ctx context.Context, path string, most int) ([]byte, error) {
 	code, body, err := w.call(ctx, http.MethodGet, path, nil, nil)
 	switch {
