@@ -265,7 +265,7 @@ var rules = map[string]rule{
 	"router/rest": {
 		imports: []string{
 			".", "statestore/intents", "internal/allow", "internal/amcookies", "internal/audit", "internal/servlets",
-			"internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
+			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
 	},

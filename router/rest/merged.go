@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
@@ -246,8 +247,10 @@ func underApplication(app []byte) []byte {
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
-	if err := deselected(r); err != nil {
-		fail(w, r, err)
+	// Hadoop's ResourceManagers refuse it only where they have an application to list, and the answer to one question
+	// is not to depend on that.
+	if _, why := query.DeSelected(r.URL.Query()); why != "" {
+		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: "java.lang.Exception: " + why})
 		return
 	}
 	parts := h.lists(w, r, "apps", "app", func(member creel.SubclusterID) func([]byte) []byte {
@@ -263,25 +266,6 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		return rawjson.List{Root: "apps", Name: "app", Items: apps}
 	}
 	h.writeList(w, r, parts, merged)
-}
-
-// deselected refuses what no ResourceManager can leave out. Hadoop's refuse it only where they have an application to
-// list, and the answer to one question is not to depend on that.
-func deselected(r *http.Request) error {
-	for _, list := range r.URL.Query()["deSelects"] {
-		for field := range strings.SplitSeq(list, ",") {
-			switch field = strings.TrimSpace(field); field {
-			case "", "resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo":
-			default:
-				return &creel.Error{
-					Kind: creel.ErrInvalidRequest,
-					What: "java.lang.Exception: Invalid deSelects string " + field + " specified. It should be one " +
-						"of [resourceRequests, timeouts, appNodeLabelExpression, amNodeLabelExpression, resourceInfo]",
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // node is the bytes of one and where they came from.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -112,17 +113,11 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	for _, t := range set(r, "applicationTags") {
 		f.tags = append(f.tags, strings.ToLower(t))
 	}
-	f.deselect = map[string]bool{}
-	for _, d := range set(r, "deSelects") {
-		switch d {
-		case "resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo":
-			f.deselect[d] = true
-		default:
-			return f, badRequest(
-				cause + "Invalid deSelects string " + d + " specified. It should be one of [resourceRequests, timeouts, appNodeLabelExpression, amNodeLabelExpression, resourceInfo]",
-			)
-		}
+	fields, why := query.DeSelected(q)
+	if why != "" {
+		return f, badRequest(cause + why)
 	}
+	f.deselect = fields
 	return f, nil
 }
 
