@@ -10,7 +10,9 @@ import (
 )
 
 // deSelects are what a list of applications leaves out of each, if it is asked to.
-var deSelects = []string{"resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo"}
+var deSelects = []string{
+	"resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo",
+}
 
 // DeSelected reads which of them a query names. Why is what YARN says to one that names another, "" else.
 func DeSelected(query url.Values) (named map[string]bool, why string) {
