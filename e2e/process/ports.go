@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -19,32 +23,43 @@ const (
 
 var ports struct {
 	sync.Mutex
-	given map[int]bool
+	held []*os.File // a locked file for each port: see reserved
 }
 
 // FreePort returns a TCP port that nobody listens on at the host (a loopback
-// address) and that this binary has not given out before.
+// address) and that no binary of tests that lives has given out before: a JVM takes it seconds later.
 func FreePort(t testing.TB, host string) int {
 	t.Helper()
 	ports.Lock()
 	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = make(map[int]bool)
-	}
 	for range 1000 {
 		port := lowestPort + rand.IntN(highestPort-lowestPort)
-		if ports.given[port] {
-			continue
-		}
 		// A daemon on the wildcard address would take the port as well.
-		if !free("", port) || !free(host, port) {
-			continue
+		if free("", port) && free(host, port) && reserved(t, port) {
+			return port
 		}
-		ports.given[port] = true
-		return port
 	}
 	t.Fatalf("no free port between %d and %d on %s", lowestPort, highestPort, host)
 	return 0
+}
+
+// reserved takes a port for this process, as long as it lives, and reports whether nobody who runs tests had it.
+func reserved(t testing.TB, port int) bool {
+	t.Helper()
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("creel-ports-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		f.Close()
+		return false
+	}
+	ports.held = append(ports.held, f)
+	return true
 }
 
 func free(host string, port int) bool {

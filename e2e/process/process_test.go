@@ -164,3 +164,12 @@ func TestFreePortsDiffer(t *testing.T) {
 		seen[port] = true
 	}
 }
+
+// What one process has been given, no other is, though nobody listens there yet: a lock is of the file that was opened,
+// so that of this process holds against itself, too.
+func TestAPortIsGivenOnce(t *testing.T) {
+	port := FreePort(t, "127.0.0.1")
+	if !free("127.0.0.1", port) || reserved(t, port) {
+		t.Errorf("port %d is given twice", port)
+	}
+}
