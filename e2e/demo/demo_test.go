@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/process"
@@ -70,6 +72,25 @@ func verdict(t *testing.T, p *process.Process, file string) {
 		}
 	}
 	t.Logf("%s", p.Tail(14))
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, is := labels(string(readme)), labels(p.Output()); len(is) < 5 || !slices.Equal(shown, is) {
+		t.Errorf("README.md shows a demo that tells of %q, this one told of %q", shown, is)
+	}
+}
+
+// labels are the first words of what a demo tells at its end.
+func labels(text string) (words []string) {
+	in := false
+	for line := range strings.Lines(text) {
+		in = in && line != "\n" || strings.HasPrefix(line, "applications  ")
+		if in {
+			words = append(words, strings.Fields(line)[0])
+		}
+	}
+	return words
 }
 
 func TestASubclusterAndARouterAreKilled(t *testing.T) {
