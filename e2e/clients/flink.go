@@ -57,7 +57,9 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 		" --add-opens=java.base/java.util=ALL-UNNAMED --add-exports=java.base/sun.net.util=ALL-UNNAMED"
 	conf := filepath.Join(client.Dir(), "flink")
 	client.Env = append(client.Env, "FLINK_CONF_DIR="+conf, "FLINK_LIB_DIR="+client.Jars,
-		"FLINK_PLUGINS_DIR="+filepath.Join(home, "plugins"), "JDK_JAVA_OPTIONS="+opens)
+		"FLINK_PLUGINS_DIR="+filepath.Join(home, "plugins"),
+		// It writes down in the temporary directory which session is its user's: another client is not to read that.
+		"JDK_JAVA_OPTIONS="+opens+" -Djava.io.tmpdir="+client.Dir())
 	lines := []string{
 		"env.java.opts.all: -XX:+UseSerialGC " + hadoop.Quick + " " + opens,
 		"jobmanager.memory.process.size: 512m",
