@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Home gives an attempt up while its AM goes on. Whether the application is over is asked
-// at once and, however often that AM calls, until it is; only then its UAMs go.
+// Home gives an attempt up while its AM goes on. The driver asks home at once, and repeatedly until home answers,
+// whether the application is over; only then its UAMs are dropped.
 func TestTheUAMsOfAnAttemptThatWasGivenUpGoWithTheApplication(t *testing.T) {
 	d := NewDriver(DriverOptions{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),

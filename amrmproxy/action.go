@@ -10,8 +10,8 @@ import (
 // Action is something a session wants done.
 type Action interface{ action() }
 
-// Save makes the record durable before what depends on it is asked for. A nil
-// record removes it: the application is over and no UAM is left.
+// Save makes the record durable before any call that depends on it. A nil record removes it: the application is over
+// and no UAM is left.
 type Save struct {
 	Number uint64
 	Record *Record
@@ -38,17 +38,15 @@ type Reply struct {
 	Err      error
 }
 
-// NewID asks a member for an application id, for a UAM that cannot have its
-// application's there. What it gives and nobody uses costs nothing.
+// NewID asks a member for an application id, for a UAM that cannot have its application's id there. An unused id
+// costs nothing.
 type NewID struct {
 	Member creel.SubclusterID
-	User   string // who owns the application, "" while that is not known
+	User   string // the application's owner, "" while unknown
 }
 
-// Launch starts the UAM in a member: the same application id and
-// queue, named by its home, keeping containers so that a later proxy can
-// attach again. User may be "" when nobody has told it yet: it is the one that
-// the home's report names.
+// Launch starts the UAM in a member: the same application id and queue, named by its home, keeping containers so that
+// a later proxy can attach again. User may be "" while unknown: the launch then uses the one in home's report.
 type Launch struct {
 	Member, Home creel.SubclusterID
 	Application  creel.ApplicationID
@@ -68,7 +66,7 @@ type Drop struct {
 	User         string
 }
 
-// Done says that the session is over.
+// Done reports that the session is over.
 type Done struct{ Why string }
 
 func (Save) action()   {}

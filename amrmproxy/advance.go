@@ -70,8 +70,8 @@ func (s *Session) onTick() {
 	}
 	s.unstick()
 	s.ledger.sweep(s.now)
-	// Home gives up an AM after AMExpiry, too, and the next attempt takes these UAMs over: it
-	// has as long again to begin. An application that is over is heard of by asking home.
+	// Home gives up an AM after AMExpiry, too, and the next attempt takes these UAMs over: it has as long again to
+	// begin. The driver learns that an application is over by asking home.
 	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
 		s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
 	}
@@ -102,12 +102,13 @@ func (s *Session) onTick() {
 	}
 }
 
-// unstick lets asks that have waited long in one member be placed anew, as if it had no
-// room, and sooner what has none there by its own word (overdue). At another plan all that wait are, but those for
-// places and what that has just moved:
-// where the queue is the next to get something the plan says, also of a member that grants
-// now and then, and so is not left. They are member by member: a split looks at all members,
-// and for each of those at once its cost would be the square of these, at each plan.
+// unstick lets asks that have waited long in one member be placed again, as if it had no free resources. Asks whose
+// member reported a lack of resources move sooner (overdue).
+//
+// After another plan all waiting asks are placed again, except those for hosts and racks and those moved just now.
+// They go where the plan has the queue next in line, also from a member that grants now and then. This happens one
+// member at a time: a split looks at all members, so doing all at once would cost the square of their number at each
+// plan.
 func (s *Session) unstick() {
 	if !s.asks() {
 		return
@@ -141,10 +142,10 @@ func (s *Session) unstick() {
 	}
 }
 
-// turnEvery is the time between two members in which what waits is placed anew at a plan.
+// turnEvery is the time between two members whose waiting asks are placed again after a plan.
 const turnEvery = 100 * time.Millisecond
 
-// nextTurn is the member in which what waits is to be placed anew now, nil for none.
+// nextTurn returns the member whose waiting asks are to be placed again now, nil for none.
 func (s *Session) nextTurn() *member {
 	for s.turns > 0 && !s.now.Before(s.turnAt) {
 		m := s.members[s.turn%len(s.members)]
@@ -157,15 +158,15 @@ func (s *Session) nextTurn() *member {
 	return nil
 }
 
-// anotherPlan reports whether there is a plan by which what waits has not been placed.
+// anotherPlan reports whether there is a plan by which the waiting asks have not been placed.
 func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// overdue reports whether asks of a group have waited in a member for so long that they are placed anew, and why.
-// One that has said that it has room for fewer is left after a heartbeat or so, by a policy that knows where there
-// is some; where the asks' places are they wait for longer (3 s by default, as Spark waits for them), and as long
-// as there is some room.
+// overdue reports whether asks of a group have waited in a member so long that they are placed again, and why. A
+// member that reported free resources for fewer asks is left after about a heartbeat, if the policy knows where there
+// are some. In the subcluster of the asks' hosts and racks they wait longer (3 s by default, as Spark does), and as
+// long as it has some free resources.
 func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bool) {
 	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
 	if waited > s.cfg.StuckAfter {
@@ -194,7 +195,7 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 	return why, waited > soon && s.now.Sub(c.tried) > soon
 }
 
-// replacement is why asks that wait in a member are placed anew.
+// replacement is the reason why asks that wait in a member are placed again.
 type replacement int
 
 const (
@@ -216,8 +217,8 @@ func (s *Session) splitDirty() {
 	}
 }
 
-// split has the policy share a group over the members. from, if not nil, is one whose asks
-// are placed anew, and why.
+// split has the policy share a group over the members. from, if not nil, is the member whose asks are placed again,
+// for the reason why.
 func (s *Session) split(g *group, from *member, why replacement) {
 	fresh := g.fresh
 	g.dirty, g.fresh = false, false
@@ -270,7 +271,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
 	if from != nil {
 		share := g.star().at[from].share
-		// What is granted here while it moves is given back, so little is not worth it.
+		// Grants that arrive here during the move are released, so a small move is not worth it.
 		most := func(sh policies.Share) bool { return sh.Member == from.id && 2*sh.Count > share }
 		if plan.Waiting > 0 && plan.Waiting >= share || why == beyondRoom && slices.ContainsFunc(plan.Shares, most) {
 			return // there is no room elsewhere either: it keeps its place in the queue where it is
@@ -291,7 +292,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 		if fresh || !errors.Is(err, creel.ErrInvalidLabel) {
 			s.refuseWaiting(err)
 		}
-		return // what has lost its label waits, as it does in a ResourceManager
+		return // asks whose label was removed wait, as they do in a ResourceManager
 	}
 	g.apply(s.members, plan.Shares, s.owners, s.now)
 	for _, m := range s.members {
@@ -311,8 +312,8 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 	return s.places.Where(name)
 }
 
-// plan wants a UAM: first the record says so, then it is launched. Where the member has
-// had one, and takes its id no second time, it is asked for another id before.
+// plan requests a UAM: it is recorded first, then launched. A member that has had one and does not accept its id a
+// second time is asked for another id before.
 func (s *Session) plan(m *member) {
 	m.wanted = s.now
 	m.state, m.token, m.attempt, m.tries, m.ownID = memberPlanned, nil, creel.AttemptID{}, 0, creel.ApplicationID{}
@@ -323,10 +324,9 @@ func (s *Session) plan(m *member) {
 	s.recordUAM(m)
 }
 
-// renumbers reports whether a UAM may have an id of its own in a member: in Hadoop's, which
-// take an application's once. Its containers are then of another application to their
-// nodes, so it is not for types whose containers find each other's data there by the
-// application's id, as those do that fetch from Hadoop's ShuffleHandler.
+// renumbers reports whether a UAM may have an id of its own in a member: only where Hadoop's ResourceManager runs,
+// which accepts an application's id once. Nodes then see its containers as another application's. So types whose
+// containers find each other's data by the application's id, such as users of Hadoop's ShuffleHandler, are excluded.
 func (s *Session) renumbers(m *member) bool {
 	return m.hadoop && !m.begins && s.record.Type != "" && !slices.Contains(s.cfg.OneID, s.record.Type)
 }
@@ -442,7 +442,7 @@ func (s *Session) advance(m *member) {
 		return
 	}
 	if m.gen > s.durable && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
-		return // what this rests on is not durable yet
+		return // the record that this depends on is not durable yet
 	}
 	switch m.state {
 	case memberNumbering:
@@ -493,8 +493,8 @@ func (s *Session) advance(m *member) {
 	}
 }
 
-// unneeded reports whether a UAM that nobody has begun is not to be begun: its member is
-// drained meanwhile, and is asked for nothing.
+// unneeded reports whether a UAM that has not been launched is not to be: its member is being drained by now and
+// receives no asks.
 func (s *Session) unneeded(m *member) bool {
 	return m.draining && m.tries == 0 && !m.takenOver && s.ledger.outstanding(m) == 0
 }
@@ -549,7 +549,7 @@ func (s *Session) heartbeatTo(m *member) {
 	if s.phase != phaseRunning || !m.called && !s.due(m) {
 		return
 	}
-	// A call of no number is refused, and repeated as what it was; of takenOver see there.
+	// A call without a valid number is refused, and repeated with its original content; see takenOver for that case.
 	if m.responseID == unknownID || m.takenOver {
 		m.takenOver = false
 		s.send(m, s.nothing(m.responseID))
@@ -562,7 +562,7 @@ func (s *Session) heartbeatTo(m *member) {
 // new is begun or asked for in its name, and its UAMs are kept.
 func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
 
-// asks reports whether asks of the AM may be placed, and placed anew.
+// asks reports whether asks of the AM may be placed, and placed again.
 func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
 
 // due reports whether a member is called without the AM having sent a heartbeat.
@@ -583,8 +583,8 @@ func (s *Session) due(m *member) bool {
 	return m.news || s.ledger.outstanding(m) > 0
 }
 
-// request is what a member has to be told now. The home gets the AM's own
-// message with the lists set, the others a new one.
+// request returns the allocate request that a member is due now. Home receives the AM's own message with the lists
+// set, the others a new one.
 func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	a := &yarnpb.AllocateRequestProto{}
 	if m.home && s.amRequest != nil {
@@ -592,7 +592,7 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	}
 	a.ResponseId = proto.Int32(m.responseID)
 	a.Progress = s.progress
-	unsaid := !m.home && s.silent() // asks were placed by what was known when the AM was heard
+	unsaid := !m.home && s.silent() // asks were placed by the view at the AM's last heartbeat
 	if !unsaid {
 		a.Ask = s.ledger.collect(m, m.quiet)
 	}
@@ -615,7 +615,7 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	return a
 }
 
-// answerAM answers what can be answered.
+// answerAM answers the AM's calls whose answers are ready.
 func (s *Session) answerAM() {
 	if s.phase == phaseRegistering {
 		s.answerRegister()
@@ -657,7 +657,7 @@ func (s *Session) answerAllocate() {
 			held.untold = false
 		}
 	}
-	// As of takeBack: an AM takes completions before the containers that it is told to have kept.
+	// As in takeBack: an AM processes completions before the containers retained from earlier attempts.
 	r.ContainersFromPreviousAttempts = slices.DeleteFunc(
 		r.ContainersFromPreviousAttempts,
 		func(c *yarnpb.ContainerProto) bool { return s.held.live[containerID(c.GetId())] == nil },
@@ -686,8 +686,8 @@ func (s *Session) answerAllocate() {
 	s.waiting = s.waiting[:0]
 }
 
-// answerRegister answers when home has, its answer is durable, and the UAMs
-// that outlived the last proxy have told what they hold or had time to.
+// answerRegister answers once home has answered, the answer is durable, and the UAMs that outlived the last proxy
+// have reported their containers or had time to.
 func (s *Session) answerRegister() {
 	if s.answer == nil || s.home.gen > s.durable {
 		return

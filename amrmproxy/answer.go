@@ -68,13 +68,13 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r
 		s.record.Queue = creel.QueuePath(r.GetQueue())
-		// Home tells of the containers once: a proxy that comes after us has them from the record,
-		// until the AM has the answer.
+		// Home reports these containers only once: a later proxy reads them from the record until the AM has the
+		// answer.
 		s.record.Answer = r
 		if len(r.ContainersFromPreviousAttempts) > mostKept || len(r.NmTokensFromPreviousAttempts) > mostKept {
 			s.record.Answer = withoutKept(r)
 		}
-		if !s.restored && s.endsWithAttempt() { // what is to be told has ended with an attempt before this
+		if !s.restored && s.endsWithAttempt() { // the reported containers ended with an earlier attempt
 			s.out.CompletedContainerStatuses, s.record.Completions, s.recorded = nil, nil, delivered
 		}
 		s.home.gen = s.changed()
@@ -83,7 +83,7 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		if s.phase == phaseRegistering {
 			into = s.attached
 		}
-		if m.inherited { // else this very AM was told of them when they were granted
+		if m.inherited { // otherwise this AM was informed when they were granted
 			if s.phase == phaseRunning {
 				left = s.inherit(m, left)
 			}
@@ -93,8 +93,8 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	}
 }
 
-// withoutKept is an answer to a registration without what earlier attempts have left, itself where it has nothing of
-// that.
+// withoutKept returns an answer to a registration without containers and tokens of earlier attempts, or the answer
+// itself if it has none.
 func withoutKept(r *yarnpb.RegisterApplicationMasterResponseProto) *yarnpb.RegisterApplicationMasterResponseProto {
 	if len(r.GetContainersFromPreviousAttempts())+len(r.GetNmTokensFromPreviousAttempts()) == 0 {
 		return r
@@ -104,17 +104,15 @@ func withoutKept(r *yarnpb.RegisterApplicationMasterResponseProto) *yarnpb.Regis
 	return r
 }
 
-// endsWithAttempt reports whether the application's containers end with their attempt, as
-// its home has said when this one registered. Hadoop's do not say: then they are kept, as
-// by Hadoop's own proxy.
+// endsWithAttempt reports whether the application's containers end with their attempt, as home said when this attempt
+// registered. Hadoop's ResourceManager does not report it: then containers are retained, as by Hadoop's own proxy.
 func (s *Session) endsWithAttempt() bool {
 	a := s.record.Answer
 	return a != nil && yarnpb.NumberIn(a.ProtoReflect().GetUnknown(), yarnpb.FieldEnds) != 0
 }
 
-// inherit notes that a UAM of an earlier attempt has told what that has left there: from now on
-// the record says that what it grants is this one's. It gives the containers that live on;
-// the others are ended, as home has ended its own.
+// inherit records that a UAM of an earlier attempt has reported that attempt's containers: later grants are recorded
+// as this attempt's. It returns the containers that live on. The others are released, as home has ended its own.
 func (s *Session) inherit(m *member, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
 	m.inherited, m.contested = false, true
 	s.recordUAM(m)
@@ -134,9 +132,8 @@ func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerPr
 	return nil
 }
 
-// takeFound takes the containers that a member which was restarted tells of as their nodes come back, and
-// leaves in its answer those that the AM is to be told of: none that were granted to itself, as far as that
-// is known.
+// takeFound records the containers that a restarted member reports as their nodes come back. It leaves in the answer
+// only those the AM must hear of: none that, as far as is known, were granted to this attempt.
 func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 	var left []*yarnpb.ContainerProto
 	for _, c := range r.ContainersFromPreviousAttempts {
@@ -145,17 +142,17 @@ func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 		}
 	}
 	switch {
-	case m.home: // it tells of earlier attempts' alone
+	case m.home: // home reports only containers of earlier attempts
 	case s.restored && s.endsWithAttempt():
-		left = nil // they are this attempt's: the proxy before this one has told of them
+		left = nil // they are this attempt's: the proxy before this one reported them
 	default:
 		left = s.survivors(left)
 	}
 	r.ContainersFromPreviousAttempts = left
 }
 
-// learn notes a container that a member has granted to another than this session. One that the AM
-// gave back before its member was heard goes back now. It reports whether the container is news.
+// learn records a container that a member granted to an earlier session. If the AM released it before its member was
+// known, it is released now. learn reports whether the container is new.
 func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
 	id := containerID(p)
 	if s.held.knows(id) {
@@ -170,7 +167,7 @@ func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
 	return true
 }
 
-// renew prepares everything the member has to be told from the beginning.
+// renew prepares for sending the member everything from the beginning.
 func (s *Session) renew(m *member) {
 	s.ledger.forget(m)
 	m.blackAdd, m.blackDel = nil, nil
@@ -186,7 +183,7 @@ func (s *Session) renew(m *member) {
 	}
 }
 
-// onAllocated sorts an answer into what the AM is told.
+// onAllocated sorts an answer into the parts that the AM receives.
 func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	if r.Limit != nil {
@@ -223,12 +220,14 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 }
 
-// onReplayed takes the answer that a member gave to the proxy before us (to a call of no
-// number: what it answers before the first). What it says
-// is told, for the AM may not know it, and to hear of it twice does no harm. Its grants
-// are not: they may run already, and those that do not expire. Then the call that is
-// due is made, behind one that says nothing: a late call of that proxy has the number
-// which is next, and if it comes before ours, ours is answered as its repeat, unread.
+// onReplayed handles the answer that a member sent to the proxy before this one; a call without a valid number makes
+// the member repeat it.
+//
+// Completions and tokens in it are passed on: the AM may not have them, and a repeat does no harm. Grants are not:
+// they may run already, and those that do not expire.
+//
+// Then the due call follows, behind an empty one. A late call of the earlier proxy has the next number; if it arrives
+// first, the member answers this proxy's call as its repeat, unread.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
@@ -246,7 +245,7 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 	m.under, m.again = s.nothing(m.responseID), true
 }
 
-// nothing is a call that says nothing.
+// nothing returns an allocate call without content.
 func (s *Session) nothing(number int32) *Send {
 	return &Send{Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(number), Progress: s.progress}}
 }
@@ -256,16 +255,15 @@ func saysNothing(a *yarnpb.AllocateRequestProto) bool {
 		a.BlacklistRequest == nil && a.TrackingUrl == nil
 }
 
-// keepWanted leaves in the answer the grants that the AM wants; the others
-// go back to who made them.
+// keepWanted leaves in the answer the grants that the AM wants; the others are released to the member.
 func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.AllocatedContainers[:0]
 	for _, c := range r.AllocatedContainers {
 		id := containerID(c.GetId())
 		if s.held.knows(id) {
 			if o := s.held.live[id]; o != nil && o.by != m {
-				// Two ResourceManagers of one epoch gave out the same id. Only
-				// one of the two can be told.
+				// Two ResourceManagers of one epoch issued the same id. Only one of the two containers can be passed
+				// on.
 				m.release = append(m.release, c.GetId())
 				m.news = true
 			}
@@ -295,8 +293,7 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	r.AllocatedContainers = kept
 }
 
-// keepCompletions leaves in the answer the completions that the AM has not been
-// told.
+// keepCompletions leaves in the answer the completions that the AM has not received.
 func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.CompletedContainerStatuses[:0]
 	for _, st := range r.CompletedContainerStatuses {
@@ -313,9 +310,9 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	r.CompletedContainerStatuses = kept
 }
 
-// completed notes that a container has completed, of which c is known, nil for nothing. It
-// reports whether the AM is to be told. It is not if it was told before, or never heard of the
-// container. arrived are grants of the answer that is being taken.
+// completed records that a container has completed; c is its entry, nil if unknown. It reports whether the AM is to
+// be informed: not if it was before, or never received the container. arrived are grants of the answer being
+// processed.
 func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*yarnpb.ContainerProto) bool {
 	if first := s.held.complete(id, c); !first || c == nil {
 		return first
@@ -327,10 +324,9 @@ func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*
 	return !c.surplus && !c.untold
 }
 
-// takeBack takes a container that has completed out of the grants that the AM
-// has not been told of. An AM takes completions before grants: told of both at
-// once, it would wait for the container for ever. It still asks for one, so one
-// is wanted again.
+// takeBack removes a completed container from the grants that the AM has not received. An AM processes completions
+// before grants: with both at once it would wait for the container for ever. Its ask is still open, so one more
+// container is wanted.
 func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerProto) {
 	for _, list := range lists {
 		if list == nil {
@@ -379,12 +375,12 @@ func (s *Session) gone(m *member) {
 	}
 }
 
-// onError decides what the lack of an answer means.
+// onError decides how to go on after a call without an answer.
 func (s *Session) onError(m *member, err error) {
 	if n, ok := expectedID(err); ok && m.under.Allocate != nil {
-		// Its counter is not ours: another proxy has called, or its answer was lost.
-		// What it answered that proxy last may not have reached the AM: it is asked
-		// for once more, and again if a late call of that proxy comes in between.
+		// Its counter differs: another proxy has called, or its answer was lost. The last answer to that proxy may
+		// not have reached the AM. So the member is asked to repeat it, and again if a late call of that proxy comes
+		// in between.
 		if m.responseID != unknownID {
 			m.contested, m.gen = true, s.changed()
 		}
@@ -420,8 +416,8 @@ func (s *Session) onError(m *member, err error) {
 	}
 }
 
-// onNotRegistered: that ResourceManager was restarted. The attempt registers
-// again there, and says everything again.
+// onNotRegistered handles the restart of a ResourceManager: the attempt registers there again and sends everything
+// again.
 func (s *Session) onNotRegistered(m *member, under *Send) {
 	if m.state == memberEnding {
 		m.answered()
@@ -452,8 +448,8 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 	s.renew(m)
 }
 
-// keepUnsent keeps what a request carried and nobody took, other than asks,
-// releases and blacklist, which are told anew from the ledger.
+// keepUnsent retains the content of a request that no member accepted, except asks, releases and blacklist, which the
+// ledger sends again.
 func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
@@ -464,12 +460,12 @@ func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 	}
 }
 
-// onUnknownAttempt: the member says that there is no such AM.
+// onUnknownAttempt handles a member's answer that there is no such AM.
 func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	if m.home {
 		if under.Finish != nil && m.hadoop {
-			// Hadoop's forgets an attempt as it takes its finish. Ours goes on to say that it
-			// has taken it; one that knows the attempt no more gave it up before.
+			// Hadoop's ResourceManager forgets an attempt when it accepts its finish. Creel's still answers that it
+			// has; one that no longer knows the attempt gave it up before.
 			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})
 			return
 		}
@@ -482,13 +478,13 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	}
 	why := "the UAM in " + string(m.id) + " is gone: " + err.Error()
 	if m.state == memberEnding {
-		why = idleWhy // the answer that said so was lost
+		why = idleWhy // the answer to the finish was lost
 	}
 	s.uamGone(m, why)
 }
 
-// uamGone tells the AM of the containers that died with a UAM. The record keeps what
-// it may not know, for no member does any more; it is written with the UAM's removal.
+// uamGone reports to the AM the containers that died with a UAM. The record retains the completions that the AM may
+// lack, since no member can repeat them; it is written with the UAM's removal.
 func (s *Session) uamGone(m *member, why string) {
 	var last []*yarnpb.ContainerStatusProto
 	if s.recorded == inAnswer { // another UAM is gone since a moment ago
@@ -520,7 +516,7 @@ func (s *Session) uamGone(m *member, why string) {
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
 }
 
-// tellRecorded tells the AM of completions that the proxy before us had on record.
+// tellRecorded passes to the AM the completions that the earlier proxy recorded.
 func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	if len(completions) == 0 {
 		return
@@ -574,7 +570,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			s.uamGone(m, "the UAM in "+string(m.id)+" lost its token: "+err.Error())
 			return
 		}
-		if g != nil || m.singly { // else these are what is refused
+		if g != nil || m.singly { // else these are the refused requests
 			m.untaken(a)
 		}
 		if g != nil {

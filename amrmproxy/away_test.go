@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// Home is away for an hour. Its AM goes on: only its first heartbeat waits for home, and
-// what is kept for home's return does not grow with the hour.
+// Home is away for an hour while its AM goes on. Only the first heartbeat waits for home, and the state stored for
+// home's return does not grow with the hour.
 func TestAnHourWithoutHomeCostsNeitherTimeNorMemory(t *testing.T) {
 	for name, fails := range map[string]bool{"refusing": true, "silent": false} {
 		s, err := NewSession(Options{

@@ -11,7 +11,7 @@ import (
 
 // Config of sessions. Zero fields take the default named beside them.
 type Config struct {
-	// Tick is how often the driver says Tick. 50 ms.
+	// Tick is the driver's interval between Tick events. 50 ms.
 	Tick time.Duration
 	// UAMHeartbeat is how long after its last call a UAM with something
 	// outstanding is called again, so that its grants lie ready when the
@@ -29,15 +29,14 @@ type Config struct {
 	// AttachWait is how long the answer to register waits for UAMs that
 	// outlived the last proxy, so that their containers stand in it. 2 s.
 	AttachWait time.Duration
-	// SlowAfter is how long a member may fail to answer before what is asked
-	// of it moves to others. 10 s.
+	// SlowAfter is how long a member may fail to answer before its asks move to others. 10 s.
 	SlowAfter time.Duration
-	// StuckAfter is how long an ask may wait in a member without a grant
-	// before others are tried; a hundredth of it where the member says that it
-	// has no room, or for fewer than wait there, and the policy looks for room. 30 s.
+	// StuckAfter is how long an ask may wait in a member without a grant before others are tried. It is a hundredth
+	// of that where the member reported no free resources, or too few for the waiting asks, and the policy splits by
+	// free resources. 30 s.
 	StuckAfter time.Duration
-	// AMExpiry is after how long home gives up a silent AM, YARN's
-	// yarn.am.liveness-monitor.expiry-interval-ms; its UAMs are kept for twice as long. 10 min.
+	// AMExpiry is the time after which home gives up a silent AM, YARN's yarn.am.liveness-monitor.expiry-interval-ms.
+	// Its UAMs stay for twice as long. 10 min.
 	AMExpiry time.Duration
 	// Retry is the first pause after a failed call; it doubles up to RetryMost.
 	// 100 ms and 5 s.
@@ -47,18 +46,16 @@ type Config struct {
 	// IdleAfter is how long a UAM may do nothing for its AM before it is given back.
 	// 60 s.
 	IdleAfter time.Duration
-	// Shuffling are the types of applications whose containers leave data on their
-	// nodes that others read when they have ended: it goes with the UAM, so where such
-	// a container has run the UAM stays until the application ends. An application of
-	// which the type is not known counts as one. MAPREDUCE, SPARK and TEZ.
+	// Shuffling are the types of applications whose ended containers leave data on their nodes that others read. That
+	// data goes with the UAM, so where such a container has run the UAM stays until the application ends. An
+	// application of unknown type counts as one. MAPREDUCE, SPARK and TEZ.
 	Shuffling []string
-	// OneID are the types of applications whose UAM cannot have an id of its own: their
-	// containers find each other's data on a node by the id of the application. A type that
-	// is not known counts as one. MAPREDUCE and TEZ.
+	// OneID are the types of applications whose UAM cannot have an id of its own: their containers find each other's
+	// data on a node by the id of the application. An unknown type counts as one. MAPREDUCE and TEZ.
 	OneID []string
 }
 
-// Validate fills in defaults and refuses what cannot work.
+// Validate fills in defaults and rejects values that cannot work.
 func (c *Config) Validate() error {
 	for _, d := range []struct {
 		name string

@@ -26,36 +26,36 @@ func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 type heldContainer struct {
 	by       *member
 	id       *yarnpb.ContainerIdProto
-	surplus  bool // the AM never heard of it: it goes back, and its completion is not told
-	untold   bool // the AM hears of it in its next answer
+	surplus  bool // the AM never received it: it is released, and its completion is not passed on
+	untold   bool // the AM receives it in its next answer
 	released bool
 }
 
-// containers knows who granted what. A container is told to the AM when
-// granted and when completed, each once.
+// containers records which member granted which container. The AM is informed of a container when it is granted and
+// when it completes, once each.
 type containers struct {
 	live map[creel.ContainerID]*heldContainer
-	// Each that ever lived or ended here: one that does not live has ended, and a
-	// ResourceManager that tells its completion again after a restart is not believed.
+	// All containers that ever lived or ended here: one that is not live has ended. A completion that a
+	// ResourceManager repeats after a restart is ignored.
 	seen idSet
 }
 
-// mostReturned bounds the containers that the AM gives back to a proxy that does not know them.
+// mostReturned bounds the containers that the AM releases to a proxy that does not know them.
 const mostReturned = 4096
 
 func newContainers() containers {
 	return containers{live: map[creel.ContainerID]*heldContainer{}}
 }
 
-// hold notes a container that has been granted, and that nobody knows.
+// hold records a granted container that is not known yet.
 func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
 	c.seen.add(id)
 	c.live[id] = o
 	o.by.live++
 }
 
-// complete notes the completion of a container of which o is live, nil if it is not. It
-// reports whether that is news: not if it was told before.
+// complete records the completion of a container; o is its entry while it is live, nil otherwise. It reports whether
+// that is news: not if it was reported before.
 func (c *containers) complete(id creel.ContainerID, o *heldContainer) (first bool) {
 	if o != nil {
 		o.by.live--

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Whatever comes in whatever order, of several attempts and epochs: a container is known
-// while it lives and when it has ended, and ends once.
+// Events in any order, of several attempts and epochs: a container is known while it lives and after it has ended,
+// and ends once.
 func TestContainersAreKnownAndEndOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &member{}
@@ -86,7 +86,7 @@ func TestMemoryOfContainersIsBounded(t *testing.T) {
 	}
 }
 
-// A set of ids is what a map of them is.
+// A set of ids behaves like a map of them.
 func TestASetOfIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s idSet
@@ -116,7 +116,7 @@ func TestASetOfIDs(t *testing.T) {
 	})
 }
 
-// An ask is the one before when nothing but its number changed, whatever a later Hadoop adds.
+// An ask equals the one before when only its number changed, whatever fields a later Hadoop adds.
 func TestAnAskIsComparedInAllButItsNumber(t *testing.T) {
 	ask := func(change func(*yarnpb.ResourceRequestProto)) *yarnpb.ResourceRequestProto {
 		a := &yarnpb.ResourceRequestProto{

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Home has memory for all that its AM wants and no cores, nor GPUs where these are wanted: what waits there moves on at once, but from
-// one whose scheduler compares memory alone.
+// Home has enough memory for its AM's asks but no cores, or no GPUs where those are wanted. Asks that wait there move
+// on at once, except from a member whose scheduler compares memory alone.
 func TestAsksLeaveAMemberThatHasNoCores(t *testing.T) {
 	gpus := creel.NewResource(1024, 1).With("yarn.io/gpu", 1)
 	memory, cpu := yarnpb.SchedulerResourceTypes_MEMORY, yarnpb.SchedulerResourceTypes_CPU

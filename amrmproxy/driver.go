@@ -19,7 +19,7 @@ type DriverConfig struct {
 	Session     Config
 	SilentAfter time.Duration // an AM silent for so long has its home asked whether it is over, 15 s
 	Linger      time.Duration // how long an ended session repeats its last answer, 1 min
-	Early       int           // calls that may wait for the record; the next is told "busy", 64
+	Early       int           // calls that may wait for the record; further ones are answered "busy", 64
 }
 
 func (c DriverConfig) withDefaults() DriverConfig {
@@ -29,11 +29,10 @@ func (c DriverConfig) withDefaults() DriverConfig {
 	return c
 }
 
-// Driver brings a session from its record to its end, in the daemon and in the
-// simulator alike: it has the record read, makes the session, shows it the view
-// and its queue's policy, asks home about an AM that has fallen silent, and lets
-// an ended session repeat its last answer for a while. It is pure as the session
-// is; whoever runs it performs its actions (see the package).
+// Driver brings a session from its record to its end, in the daemon and in the simulator alike. It has the record
+// read, makes the session, and shows it the view and its queue's policy. It asks home about an AM that has fallen
+// silent, and lets an ended session repeat its last answer for a while. It is pure as the session is; its caller
+// performs the actions (see the package).
 type Driver struct {
 	cfg     DriverConfig
 	attempt creel.AttemptID
@@ -62,12 +61,12 @@ type Driver struct {
 type DriverOptions struct {
 	Config  DriverConfig
 	Attempt creel.AttemptID
-	Home    creel.SubclusterID // as the AM's token tells
+	Home    creel.SubclusterID // according to the AM's token
 	Rand    *rand.Rand
 }
 
-// NewDriver makes the driver of an attempt. Its first Step has to be Opened,
-// with what Recording.Load gave; what the AM says before that waits.
+// NewDriver makes the driver of an attempt. Its first Step has to be Opened, with the result of Recording.Load; calls
+// of the AM wait until then.
 func NewDriver(o DriverOptions) *Driver {
 	return &Driver{
 		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, rnd: o.Rand,
@@ -121,9 +120,8 @@ func (d *Driver) See(view *subcluster.View, table *policies.Table, places Places
 	}
 }
 
-// Step takes one event and returns what has to be done, in order. The slice is
-// valid until the next Step. Save and the other actions of the session are
-// passed on as they are.
+// Step takes one event and returns the actions to perform, in order. The slice is valid until the next Step. Save and
+// the other actions of the session are passed on unchanged.
 func (d *Driver) Step(now time.Time, e Event) []Action {
 	d.now, d.acts = now, d.acts[:0]
 	switch e := e.(type) {
@@ -209,7 +207,7 @@ func (d *Driver) fromAM(e FromAM) {
 	d.early = append(d.early, e)
 }
 
-// step shows the session what there is to see, then the event.
+// step shows the session the current view, then the event.
 func (d *Driver) step(e Event) {
 	if d.session == nil {
 		return
@@ -250,9 +248,8 @@ func (d *Driver) tick() {
 		return
 	}
 	d.step(Tick{})
-	// An AM that has fallen silent may have been killed behind our back: if its
-	// home says that the application is over, its UAMs go now and not when they
-	// expire.
+	// An AM that has fallen silent may have been killed without this proxy's knowledge. If its home reports that the
+	// application is over, its UAMs go now and not when they expire.
 	if d.session == nil || d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
 		return
 	}
@@ -277,9 +274,8 @@ func (d *Driver) homeAnswered(e HomeAnswered) {
 	}
 }
 
-// Supersede decides what a call of an attempt means for the other attempts of
-// its application that have a driver here. Earlier ones are to be stopped before
-// its record is read, for they must not write any more then. Once a later one
+// Supersede decides which drivers of an application's other attempts a call of this attempt replaces. Those of
+// earlier attempts must stop before its record is read, since they must not write any more then. Once a later attempt
 // is here, the call is refused: an error of kind creel.ErrAttemptNotFound.
 func Supersede(a creel.AttemptID, others []creel.AttemptID) (stop []creel.AttemptID, err error) {
 	for _, o := range others {

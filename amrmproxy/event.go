@@ -22,10 +22,9 @@ type FromAM struct {
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
 }
 
-// Answered ends the Send of that sequence number: one of the answers, or Err.
-// Err of kind creel.ErrUnavailable, ErrBusy or ErrStandby says that the member
-// may or may not have acted; ErrNotRegistered, ErrAttemptNotFound,
-// ErrApplicationNotFound and the others are the member's word.
+// Answered ends the Send of that sequence number: one of the answers, or Err. With Err of kind creel.ErrUnavailable,
+// ErrBusy or ErrStandby the member may or may not have acted. ErrNotRegistered, ErrAttemptNotFound,
+// ErrApplicationNotFound and the others are the member's own answer.
 type Answered struct {
 	Member   creel.SubclusterID
 	Seq      uint64
@@ -35,16 +34,15 @@ type Answered struct {
 	Err      error
 }
 
-// Numbered ends a NewID, with an id that the member gave to nobody else, or Err.
+// Numbered ends a NewID, with an id that the member issued only once, or Err.
 type Numbered struct {
 	Member creel.SubclusterID
 	ID     creel.ApplicationID
 	Err    error
 }
 
-// Launched ends a Launch: the UAM waits for its registration. Token is its
-// AMRM token as the report of that member gave it. User is who owns the
-// application, where the driver had to find out; "" leaves what is known.
+// Launched ends a Launch: the UAM waits for its registration. Token is its AMRM token from that member's report. User
+// is the application's owner, where the driver had to find out; "" leaves the known one.
 type Launched struct {
 	Member  creel.SubclusterID
 	Attempt creel.AttemptID
@@ -53,14 +51,14 @@ type Launched struct {
 	Type    string // of the application as its home reports it; "" where home does not answer
 }
 
-// LaunchFailed ends a Launch without a UAM. Err of kind ErrSpent says that the member
-// takes no UAM of this id any more.
+// LaunchFailed ends a Launch without a UAM. Err of kind ErrSpent means that the member no longer accepts a UAM of
+// this id.
 type LaunchFailed struct {
 	Member creel.SubclusterID
 	Err    error
 }
 
-// Dropped ends a Drop; Err nil says that the member has no live UAM.
+// Dropped ends a Drop; with a nil Err the member has no live UAM.
 type Dropped struct {
 	Member creel.SubclusterID
 	Err    error
@@ -69,9 +67,8 @@ type Dropped struct {
 // Saved ends the Save of that number: the record is durable.
 type Saved struct{ Number uint64 }
 
-// SaveFailed ends the Save of that number. Err of kind creel.ErrStale says
-// that a later attempt owns the record: this session must end without touching
-// its UAMs. Others are tried again.
+// SaveFailed ends the Save of that number. With Err of kind creel.ErrStale a later attempt owns the record: this
+// session must end without touching its UAMs. Saves with other errors are retried.
 type SaveFailed struct {
 	Number uint64
 	Err    error
@@ -85,18 +82,17 @@ type Saw struct {
 	Places Places
 }
 
-// Places tells which members have the host or rack of a name; none when nobody knows
-// it. A value never changes: what members publish anew makes another (resolver.Table).
-// nil knows nothing.
+// Places maps the name of a host or rack to the members that have it; none if it is unknown. A value never changes: a
+// new report of a member makes another one (resolver.Table). A nil Places has no entries.
 type Places interface {
 	Where(name string) []creel.SubclusterID
 }
 
-// Ended says that the application is over at its home (killed by a client,
-// finished behind the proxy's back): every UAM has to go.
+// Ended reports that the application is over at its home (killed by a client, or finished without this proxy): every
+// UAM has to go.
 type Ended struct{ Why string }
 
-// Tick says only that time has passed.
+// Tick reports only that time has passed.
 type Tick struct{}
 
 func (FromAM) event()       {}

@@ -16,10 +16,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An AM at home in sc-a asks for ten containers. The policy sends seven asks to
-// its home and three to sc-b, where a UAM is started for them; the grants of both
-// come back to the AM in its next answers. Whoever runs a session performs its
-// actions and tells what became of them: here by hand.
+// An AM at home in sc-a asks for ten containers. The policy sends seven asks to its home and three to sc-b, where a
+// UAM is started for them; the AM receives the grants of both in its next answers. The caller of a session performs
+// its actions and passes it their results: here by hand.
 func ExampleSession() {
 	now := time.Unix(0, 0)
 	session, err := amrmproxy.NewSession(amrmproxy.Options{
@@ -38,7 +37,7 @@ func ExampleSession() {
 		}
 	}
 
-	// What the federation looks like, and how asks are to be split: by room.
+	// The federation's members, and a policy that splits asks by free resources.
 	policy, err := policies.Parse([]byte(`{"split":{"policy":"locality","headroomAlpha":1}}`))
 	if err != nil {
 		fmt.Println(err)

@@ -6,11 +6,10 @@ import "slices"
 
 const idleWhy = "the UAM there did nothing for its AM, and was given back"
 
-// giveBack ends the UAMs that have done nothing for their AM for Config.IdleAfter, so
-// that no ResourceManager carries applications it does nothing for. That it is meant
-// is on record first: a proxy that stood still, and whose attempt another speaks for by
-// now, must not end what that one uses (docs/adr/0016-two-proxies.md). What the AM asks
-// for meanwhile goes elsewhere; after Config.UAMRetry the member is one as any other.
+// giveBack ends the UAMs that have been idle for Config.IdleAfter, so that no ResourceManager carries applications it
+// does nothing for. The intention is recorded first: a proxy that was paused while another took over its attempt must
+// not end a UAM that the other uses (docs/adr/0016-two-proxies.md). The AM's asks go elsewhere meanwhile; after
+// Config.UAMRetry the member is treated like any other.
 func (s *Session) giveBack() {
 	if s.phase != phaseRunning || !s.spoken {
 		return
@@ -34,8 +33,8 @@ func (s *Session) keeps(m *member) bool {
 		m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
 }
 
-// atRest reports whether a member and the session agree about everything: nothing is
-// under way between the two, and nothing waits to be told to either.
+// atRest reports whether a member and the session agree about everything: no call is under way between the two, and
+// nothing waits to be sent to either.
 func (s *Session) atRest(m *member) bool {
 	return !m.busy && !m.again && !m.replay && !m.contested && !m.closed && m.badSince.IsZero() &&
 		m.delivery == delivered && len(m.release)+len(m.updates) == 0 && s.ledger.settled(m)

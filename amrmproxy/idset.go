@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// idSet holds ids of containers. ResourceManagers number containers one after the other, so
-// that of an application that has had a million of them it keeps a few runs: one of each
-// attempt and epoch, and one more for each gap.
+// idSet holds ids of containers. ResourceManagers number containers one after the other, so an application that has
+// had a million of them needs only a few runs: one for each attempt and epoch, and one more for each gap.
 type idSet struct {
 	attempts []attemptIDs // the one that was added last at the end
 }
@@ -25,8 +24,7 @@ type attemptIDs struct {
 // idRun is each number from first to last, both included.
 type idRun struct{ first, last int64 }
 
-// What a set keeps at most. Over it the attempt that came first is forgotten, and of an
-// attempt the lower half of its runs.
+// Limits of a set's size. Beyond them the earliest attempt is forgotten, and the lower half of an attempt's runs.
 const (
 	mostAttempts = 32
 	mostRuns     = 4096

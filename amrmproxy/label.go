@@ -7,24 +7,23 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An ask that names no node label has that of its application's submission, which an AM
-// does not tell. Where members have labels the proxy asks home for it before such asks
-// are split; while home does not tell, they are home's alone.
+// An ask that names no node label has that of its application's submission, which the AM does not send. Where members
+// have labels the proxy asks home for it before such asks are split; until home answers, they go to home alone.
 
 // appLabel is the label of the application's submission.
 type appLabel struct {
 	text  string
 	given bool // the submission names it, also none
-	known bool // home has told
-	asked bool // home was asked, and may not have told
+	known bool // home has reported it
+	asked bool // home was asked, and may not have answered
 }
 
-// Labelled brings the node label of the application's submission and its type, or why home
-// did not tell them.
+// Labelled brings the node label of the application's submission and its type, or the error with which home failed to
+// report them.
 type Labelled struct {
 	Label string
 	Given bool   // the submission names it, also none
-	Type  string // "" where it is not told
+	Type  string // "" if not reported
 	Err   error
 }
 
@@ -44,8 +43,8 @@ func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
 	return out
 }
 
-// WantsLabel reports whether the session has to know the application's label: members
-// have labels, and home has not told it.
+// WantsLabel reports whether the session needs the application's label: members have labels, and home has not
+// reported it.
 func (s *Session) WantsLabel() bool {
 	if s.label.known || s.view == nil || s.phase > phaseRunning {
 		return false
@@ -59,13 +58,13 @@ func (s *Session) WantsLabel() bool {
 	return false
 }
 
-// wantsType reports whether the session has to know the application's type, by which its
-// UAMs stay and are made again: home did not tell it when the first was launched.
+// wantsType reports whether the session needs the application's type, which decides whether its UAMs stay and are
+// renumbered: home did not report it when the first was launched.
 func (s *Session) wantsType() bool {
 	return s.phase == phaseRunning && s.record.Type == "" && len(s.record.UAMs) > 0
 }
 
-// wantsReport reports whether home is to be asked for what an AM does not tell.
+// wantsReport reports whether home is to be asked for facts that an AM does not send.
 func (s *Session) wantsReport() bool { return s.WantsLabel() || s.wantsType() }
 
 func (s *Session) onLabelled(e Labelled) {
@@ -94,9 +93,9 @@ func (s *Session) labelOf(g *group) (label string, given bool) {
 	return s.label.text, s.label.given
 }
 
-// pendingBeside is how many containers a member is asked for beside a group, which is placed
-// anew, on nodes of the same label. elsewhere reports whether there are others, of which the
-// member's headroom has the room, too.
+// pendingBeside returns how many containers a member is asked for on nodes of the same label, apart from a group that
+// is placed again. elsewhere reports whether there are asks for other labels, whose free resources the member's
+// headroom includes, too.
 func (s *Session) pendingBeside(g *group, m *member) (n int64, elsewhere bool) {
 	label, _ := s.labelOf(g)
 	for _, o := range s.ledger.groups {
@@ -113,9 +112,8 @@ func (s *Session) pendingBeside(g *group, m *member) (n int64, elsewhere bool) {
 	return n, elsewhere
 }
 
-// labelAt is the label that the UAM of a member has of its application, so that asks
-// without one mean there what they mean at home; nil for none. A member that does not
-// have it would refuse the UAM, and gets no such asks.
+// labelAt returns the label under which the UAM of a member is submitted, so that asks without one mean the same
+// there as at home; nil for none. A member that does not have it would refuse the UAM, and receives no such asks.
 func (s *Session) labelAt(m *member) *string {
 	if !s.label.given {
 		return nil

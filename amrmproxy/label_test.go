@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Home is asked for the label of the submission once where members have labels, again
-// after a second if it does not tell, and not at all where nobody has any.
+// Home is asked for the label of the submission once where members have labels, again after a second if it does not
+// answer, and not at all where no member has any.
 func TestHomeIsAskedForTheLabelWhereMembersHaveLabels(t *testing.T) {
 	for _, labelled := range []bool{false, true} {
 		d := NewDriver(DriverOptions{
@@ -78,8 +78,8 @@ func TestTheLabelOfASubmissionIsReadInItsReport(t *testing.T) {
 	}
 }
 
-// Home is asked for the application's type when a UAM was launched while it did not tell
-// it, and no longer when it has: by the type a UAM stays, and is made again.
+// Home is asked for the application's type if it did not report it when a UAM was launched, and no longer once it
+// has. The type decides whether a UAM stays, and whether it is started again.
 func TestHomeIsAskedForTheTypeThatALaunchDidNotTell(t *testing.T) {
 	d := NewDriver(DriverOptions{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),

@@ -19,7 +19,7 @@ import (
 // Clients makes the calls of ApplicationClientProtocol that launching and
 // killing UAMs needs. user is the one to act as, "" for the proxy's own.
 type Clients interface {
-	// NewID gets an application id from a member, which gives it to nobody else.
+	// NewID gets an application id from a member, which issues it only once.
 	NewID(ctx context.Context, member creel.SubclusterID, user string) (creel.ApplicationID, error)
 	Submit(
 		ctx context.Context,
@@ -47,8 +47,7 @@ type Clients interface {
 // Sleep lets time pass; the error is the context's.
 type Sleep func(ctx context.Context, d time.Duration) error
 
-// ownerOf finds who owns the application: the ResourceManager gives the token
-// of a UAM to that very user only.
+// ownerOf returns the application's owner: the ResourceManager returns the token of a UAM to that very user only.
 func ownerOf(
 	ctx context.Context,
 	c Clients,
@@ -69,9 +68,8 @@ func ownerOf(
 	return report.GetUser(), nil
 }
 
-// HomeTime is how much of the time of a launch or a drop is for the report by home that
-// may be done without: a home that takes calls and does not answer leaves time for what
-// comes after it.
+// HomeTime is the part of a launch's or drop's time for the optional report by home: a home that accepts calls and
+// does not answer leaves time for the following steps.
 func HomeTime(whole time.Duration) time.Duration { return min(3*time.Second, whole/3) }
 
 // originOf is home's report of the application, with its owner. Where the owner is known
@@ -104,15 +102,15 @@ func noOwner(app creel.ApplicationID) error {
 // it no second time.
 var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
 
-// LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
-// submit, wait until the attempt is launched, read its token from the report. The
-// UAM has the type, tags and priority that home reports of the application, and what is
-// left of its lifetime: queues of its member order it as home's do, operators find it
-// by them, and it ends in time while home is away. Where home does not answer before
-// brief ends it goes without those, if the owner is known.
-// It may be repeated: a ResourceManager takes the same id twice without change. One
-// that has ended is begun again, which Hadoop's ResourceManagers do not: the error is
-// of kind ErrSpent.
+// LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher: submit, wait until the attempt is launched,
+// read its token from the report. The UAM has the type, tags and priority from home's report of the application, and
+// the rest of its lifetime. So queues of its member order it as home's do, operators find it by them, and it ends in
+// time while home is away. If home does not answer before brief ends, the launch goes on without those, provided the
+// owner is known.
+//
+// It may be repeated: a ResourceManager accepts the same id twice without change. Creel's ResourceManager begins an
+// ended UAM again; Hadoop's does not, and the error is of kind ErrSpent.
+//
 // ctx bounds it; brief, made of ctx, has the HomeTime of it.
 func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
 	out := Launched{Member: l.Member}
@@ -170,8 +168,8 @@ func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (La
 	}
 }
 
-// submissionContext is the submission of a UAM of the application that origin reports. One
-// with an id of its own says by a tag whose it is.
+// submissionContext is the submission of a UAM of the application that origin reports. A UAM with an id of its own
+// names its application in a tag.
 func submissionContext(
 	l Launch,
 	id creel.ApplicationID,
@@ -198,8 +196,8 @@ func submissionContext(
 	}
 }
 
-// timeLeft are the timeouts of an application that begins now what origin, which is to end then, began before:
-// a UAM ends in time, too, while its home and its proxy are away.
+// timeLeft returns the timeouts for a UAM that begins now, from those of origin, its application: a UAM ends in time
+// even while its home and its proxy are away.
 func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationTimeoutMapProto) {
 	for _, t := range origin.GetAppTimeouts() {
 		if left := t.GetApplicationTimeout().GetRemainingTime(); left > 0 { // -1: it has none
@@ -211,7 +209,7 @@ func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationT
 	return out
 }
 
-// mostTags is how many tags a ResourceManager of Hadoop's takes of an application
+// mostTags is the number of tags that Hadoop's ResourceManager accepts for an application
 // (YarnConfiguration.APPLICATION_MAX_TAGS).
 const mostTags = 10
 

@@ -16,13 +16,13 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// homeAndMember are clients of a home, whose report of an application they have, and of a
-// member that launches what is submitted.
+// homeAndMember are clients of a home, which has a report of an application, and of a member that launches submitted
+// applications.
 type homeAndMember struct {
 	Clients
 	origin    *yarnpb.ApplicationReportProto // nil: home hangs
 	submitted *yarnpb.ApplicationSubmissionContextProto
-	user      string // who submitted, or killed
+	user      string // the user that submitted, or killed
 }
 
 func (c *homeAndMember) Submit(
@@ -52,7 +52,7 @@ func (c *homeAndMember) Kill(
 	return true, ctx.Err()
 }
 
-// A UAM has what its application has at home: type, tags, priority, and what is left of its lifetime.
+// A UAM has its application's type, tags and priority at home, and the rest of its lifetime.
 func TestAUAMHasWhatItsApplicationHas(t *testing.T) {
 	lifetime := func(left int64) []*yarnpb.AppTimeoutsMapProto {
 		kind := yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum()
@@ -87,7 +87,7 @@ func TestAUAMHasWhatItsApplicationHas(t *testing.T) {
 	}
 }
 
-// While home hangs a UAM is launched without what home would have told, and one is killed.
+// While home hangs a UAM is launched without the facts that home would have reported, and one is killed.
 func TestAUAMIsLaunchedAndKilledWhileHomeHangs(t *testing.T) {
 	sleep := func(context.Context, time.Duration) error { return nil }
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 2}

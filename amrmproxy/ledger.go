@@ -17,20 +17,17 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// The ledger is the table of asks as the AM keeps it, and the part of it
-// that each member has been told.
+// The ledger is the table of asks as the AM sees it, and the part of it that was sent to each member.
 //
-// Asks are absolute and a ResourceManager lowers its own count with each grant
-// (ApplicationMasterProtocol). It does not know which of its grants are still
-// on their way when an ask arrives, so an ask sent again raises its count by
-// as many: over-granted. The ledger therefore keeps, for each line and member,
-// what it should hold (share) and what we believe it holds (table), and sends
-// only where they differ.
+// Asks are absolute and a ResourceManager lowers its own count with each grant (ApplicationMasterProtocol). It does
+// not know which of its grants are still on their way when an ask arrives, so an ask sent again raises its count by
+// as many: over-granted. For each line and member the ledger therefore stores the intended count (share) and the
+// assumed count (table), and sends only where they differ.
 
 // anywhere is the resource name of the line that carries a group's total.
 const anywhere = "*"
 
-// groupKey names what a scheduler treats as one.
+// groupKey identifies asks that a scheduler treats as one.
 type groupKey struct {
 	priority  int32
 	request   int64
@@ -45,8 +42,8 @@ func (k groupKey) compare(o groupKey) int {
 	)
 }
 
-// group is one group of asks. need is the number the AM still wants and
-// nobody has granted; the line "*" carries it.
+// group is one group of asks. need is the number that the AM still wants and no member has granted; the line "*"
+// carries it.
 type group struct {
 	key    groupKey
 	lines  []*line // by name; "*" sorts before hosts and racks
@@ -58,10 +55,10 @@ type group struct {
 
 	hedged bool
 	rooms  bool // the policy looks for room, see policies.Plan
-	adrift bool // some wait with nobody, see policies.Plan
+	adrift bool // some wait in no member, see policies.Plan
 	dirty  bool // needs a split
 	fresh  bool // the AM has spoken of it since the last
-	unsent int  // grants accepted and not yet told to the AM
+	unsent int  // accepted grants not yet sent to the AM
 	reason policies.Reason
 	barred []*member // refused this group's size
 	left   []*member // asks waited there for their places too long; until it grants, or the AM names other places
@@ -82,15 +79,15 @@ type line struct {
 type cell struct {
 	share, table int64 // table -1: not known
 	body         int   // the body that the member has
-	unconfirmed  bool  // the member's count may have moved: tell it when the AM speaks of the line again
+	unconfirmed  bool  // the member's count may have moved: send it when the AM repeats the line
 	carried      bool  // the request under way carries it
-	prior        int64 // what the member held before that: as many grants in the answer may have come before the ask
+	prior        int64 // the member's count before that: as many grants in the answer may have come before the ask
 	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
 	unsure       bool  // such grants may as well have come after the ask: the member may hold less than table
 	hold         bool  // the member refused it: not again until the AM speaks of the line
 
 	since time.Time // it waits from then, or from its last grant, on
-	tried time.Time // it was placed anew then, and may have stayed
+	tried time.Time // time of the last new placement, after which it may have stayed
 }
 
 func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
@@ -129,9 +126,8 @@ func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 	return nil
 }
 
-// ask takes one line of the AM's request and gives its group. blank are
-// members whose tables are not known, since another proxy filled them. early
-// are grants for it that came before the ask did, and wait to be told.
+// ask takes one line of the AM's request and returns its group. blank are members whose tables are unknown, since
+// another proxy filled them. early are grants for it that came before the ask did, and wait to be sent to the AM.
 func (l *ledger) ask(
 	a *yarnpb.ResourceRequestProto,
 	blank []*member,
@@ -194,9 +190,9 @@ func (l *line) cell(m *member) *cell {
 	return c
 }
 
-// sameBody compares two asks in all but their number, unknown fields included. It compares
-// what they are written as, which takes a fifth of proto.Equal's time, and each call of an AM
-// asks. What is written alike is equal; to tell a member once more what is equal does no harm.
+// sameBody compares two asks in all but their number, unknown fields included. It compares their encodings, which
+// takes a fifth of proto.Equal's time; this matters since each call of an AM has asks. Equal encodings mean equal
+// asks; sending an equal ask once more does no harm.
 func sameBody(a, b *yarnpb.ResourceRequestProto) bool {
 	if a == b {
 		return true
@@ -221,18 +217,17 @@ func (g *group) held(members []*member) []policies.Share {
 	return out
 }
 
-// placesChanged has groups that name hosts and racks split anew: others may have them.
+// placesChanged marks groups that name hosts and racks for a new split: other members may have them.
 func (l *ledger) placesChanged() {
 	for _, g := range l.groups {
 		g.dirty = g.dirty || len(g.lines) > 1
 	}
 }
 
-// keptEmpty is how long a group that nobody wants any more is remembered, to
-// know late grants as surplus.
+// keptEmpty is how long a group that is no longer wanted is remembered, to recognize late grants as surplus.
 const keptEmpty = time.Minute
 
-// leave has groups split anew that a member is asked for.
+// leave marks the groups with asks in a member for a new split.
 func (l *ledger) leave(m *member) {
 	for _, g := range l.groups {
 		c := g.star().at[m]
@@ -274,7 +269,7 @@ func (g *group) onPlaces() bool {
 	return slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.name != anywhere && ln.want > 0 })
 }
 
-// apply gives members their shares of a group, and its places to who has them.
+// apply assigns members their shares of a group, and its hosts and racks to the members that have them.
 func (g *group) apply(
 	members []*member,
 	shares []policies.Share,
@@ -317,7 +312,7 @@ func (g *group) apply(
 	}
 }
 
-// forget drops what a member was told: its ResourceManager has lost it.
+// forget drops the record of everything sent to a member: its ResourceManager has lost it.
 func (l *ledger) forget(m *member) {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -328,10 +323,9 @@ func (l *ledger) forget(m *member) {
 	}
 }
 
-// collect are the asks a member has to be told, as clones of the AM's with
-// our number. quiet says that the member's last answer granted nothing, so a
-// correction will not race with grants on their way. A member that has refused a
-// request of several groups is told of one alone.
+// collect returns the asks that a member is due, as clones of the AM's with this proxy's count. With quiet the
+// member's last answer granted nothing, so a correction will not race with grants on their way. A member that has
+// refused a request of several groups gets one group at a time.
 func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	var out []*yarnpb.ResourceRequestProto
 	for _, g := range l.groups {
@@ -357,8 +351,7 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	return out
 }
 
-// settled reports whether the member has been told all its asks and has refused
-// none.
+// settled reports whether the member has received all its asks and has refused none.
 func (l *ledger) settled(m *member) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -405,10 +398,9 @@ func (l *ledger) landed(m *member) {
 	}
 }
 
-// refused notes that the member refused its last request whole: what it carried is not
-// known there. It gives the group that was refused, which is not sent again of itself. Of
-// several nobody knows which it was: it is nil, and they are sent one by one, but to home,
-// whose refusal the AM hears.
+// refused records that the member refused its last request as a whole: its content is unknown there. It returns the
+// refused group, which is not sent again by itself. Of several groups it is unknown which was refused: the result is
+// nil, and they are sent one by one, except to home, whose refusal the AM receives.
 func (l *ledger) refused(m *member) *group {
 	var of []*group
 	for _, g := range l.groups {
@@ -430,7 +422,7 @@ func (l *ledger) refused(m *member) *group {
 	return of[0]
 }
 
-// lower books a grant in what we believe the member's count to be.
+// lower subtracts a grant from the member's assumed count.
 func (c *cell) lower() {
 	switch {
 	case c.carried && c.prior > 0:

@@ -14,7 +14,7 @@ import (
 type memberState int
 
 const (
-	memberNone        memberState = iota // no AM of ours there
+	memberNone        memberState = iota // no UAM there
 	memberNumbering                      // a UAM is wanted, and the member is asked for an id for it
 	memberPlanned                        // a UAM is wanted; its record is not durable yet
 	memberLaunching                      // the driver is launching it
@@ -27,23 +27,21 @@ const (
 	memberGone                           // ended
 )
 
-// delivery is how far a member's last answer has come. The next call to the member
-// acknowledges it, and then its ResourceManager forgets what it said only once. So
-// where it said such things the next call waits until the AM has them, or a proxy
-// that dies in between takes them with it (docs/adr/0015-unacknowledged-answers.md).
+// delivery is the progress of a member's last answer. The next call to the member acknowledges it, and then its
+// ResourceManager forgets the data that it sends only once. So after such an answer the next call waits until the AM
+// has it, or a proxy that dies in between would lose it (docs/adr/0015-unacknowledged-answers.md).
 type delivery int
 
 const (
-	delivered delivery = iota // nothing is said only once, or the AM has sent a heartbeat since it was told
+	delivered delivery = iota // no data in it is sent only once, or the AM has sent a heartbeat since it received it
 	toDeliver                 // it waits for the AM's next answer
 	inAnswer                  // it is in the answer given last
 )
 
-// saysOnce reports whether an answer has what its ResourceManager will not say again
-// once it is acknowledged. Completions a UAM is told again when it registers anew, and
-// tokens for nodes it gets anew then; who speaks to a home cannot register again, and
-// is only repeated the last answer. Grants do not count: nobody can tell whether the
-// AM has them, so that they are never told twice and expire.
+// saysOnce reports whether an answer carries data that its ResourceManager sends only once. A UAM that registers
+// again receives its completions and node tokens again. The home attempt cannot register again, and only its last
+// answer is repeated. Grants do not count: it cannot be known whether the AM has them, so they are never sent twice
+// and expire.
 func (m *member) saysOnce(r *yarnpb.AllocateResponseProto) bool {
 	if len(r.CompletedContainerStatuses) > 0 {
 		return true
@@ -64,27 +62,26 @@ type member struct {
 	// ownID is the UAM's where its ResourceManager takes no second one of the application's;
 	// zero: it has the application's.
 	ownID creel.ApplicationID
-	// inherited: launched for an earlier attempt, whose containers this
-	// AM has not been told of.
+	// inherited: launched for an earlier attempt, whose containers this AM has not received.
 	inherited bool
-	// unacked: the answer to the registration tells of them, and the AM has not said that it has that:
-	// the record says inherited until then, for a proxy that comes after us to tell of them again.
+	// unacked: the answer to the registration reports them, and the AM has not acknowledged it. Until then the record
+	// says inherited, so that a later proxy reports them again.
 	unacked bool
-	// takenOver: launched by a proxy before us, of which a late call may have the number that is
-	// next. Our first call says nothing then: after that one it would be answered unread.
+	// takenOver: launched by an earlier proxy, of which a late call may have the next number. The first call of this
+	// proxy is therefore empty: behind that late call it would be answered unread.
 	takenOver bool
 
 	seq      uint64
 	busy     bool
 	under    *Send // the call under way, or to be made again
-	behind   *Send // to be made when under, which says nothing, is answered; see onReplayed
+	behind   *Send // to be made when under, which is empty, is answered; see onReplayed
 	again    bool  // under has to be sent again, exactly as it was: the member may have acted on it
 	sent     time.Time
 	retryAt  time.Time
 	pause    time.Duration
-	badSince time.Time // first sending of what has not been answered yet
-	lost     bool      // the view says so
-	draining bool      // the view says so
+	badSince time.Time // first sending of the oldest unanswered call
+	lost     bool      // according to the view
+	draining bool      // according to the view
 	closed   bool      // as the last split saw it
 	tries    int
 
@@ -93,19 +90,19 @@ type member struct {
 	wanted time.Time // when a UAM was wanted that has granted nothing so far; zero: none, or it has
 	worked time.Time // when it last did something for the AM
 	used   bool      // the AM may have run a container there
-	hadoop bool      // a Hadoop ResourceManager, as the view says
-	begins bool      // it begins a UAM again that has ended, as its heartbeats say
+	hadoop bool      // runs Hadoop's ResourceManager, according to the view
+	begins bool      // begins an ended UAM again, according to its heartbeats
 	spent  bool      // it has had a UAM of this application, and takes its id no second time
 	out    string    // why it has no UAM at this moment, for people
 
 	responseID int32
 	called     bool // the AM has called since our last call to the member
-	news       bool // there is something to tell
+	news       bool // there is something to send
 	quiet      bool // the last answer granted nothing
 	replay     bool // the call under way asks for the last answer again
-	singly     bool // it has refused asks of several groups, and is told of one group at a time
-	// contested: not called again before the record is durable. Another has called as us, and the
-	// store tells whether we still speak for the attempt; or the record still says inherited.
+	singly     bool // it has refused asks of several groups, and gets one group at a time
+	// contested: not called again before the record is durable. Another proxy has called in this attempt's name, and
+	// saving shows whether this one still owns it; or the record still says inherited.
 	contested bool
 	delivery  delivery
 
@@ -122,19 +119,19 @@ type member struct {
 // counted reports whether the member's last numbers still mean something.
 func (m *member) counted() bool { return m.state == memberUp && !m.closed }
 
-// comparesMemoryOnly reports whether a ResourceManager said, in its answer to a registration, that its
-// scheduler compares memory alone.
+// comparesMemoryOnly reports whether a ResourceManager's answer to a registration says that its scheduler compares
+// memory alone.
 func comparesMemoryOnly(r *yarnpb.RegisterApplicationMasterResponseProto) bool {
 	return len(r.GetSchedulerResourceTypes()) > 0 &&
 		!slices.Contains(r.GetSchedulerResourceTypes(), yarnpb.SchedulerResourceTypes_CPU)
 }
 
-// inUse reports whether an AM of ours may exist there.
+// inUse reports whether this application's AM may exist there.
 func (m *member) inUse() bool {
 	return m.state != memberNone && m.state != memberGone && m.state != memberFailed
 }
 
-// unheard reports whether an AM of ours may have containers there of which the member has not told us yet.
+// unheard reports whether a UAM may have containers there that the member has not reported yet.
 func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < memberUp }
 
 // unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given
@@ -175,7 +172,7 @@ func (m *member) failed(now time.Time, c *Config) {
 	}
 }
 
-// said is what the member has to hear by the call under way or the one behind it.
+// said returns the request with content: the call under way or the one behind it.
 func (m *member) said() *Send {
 	said := m.under
 	if m.behind != nil {

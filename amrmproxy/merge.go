@@ -13,14 +13,12 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// absorb merges an answer into what the AM will be told next. Lists are
-// joined and their elements pointed at. What there can be one of comes from
-// the home, which owns the attempt: its message becomes the base. Numbers over
-// the whole federation (limit, nodes, enhanced headroom) are set when the
-// AM is answered, from the last answer of each member.
+// absorb merges an answer into the AM's next answer. Lists are joined and their elements pointed at. Single values
+// come from the home, which owns the attempt: its message becomes the base. Numbers over the whole federation (limit,
+// nodes, enhanced headroom) are set when the AM is answered, from the last answer of each member.
 //
-// Fields that this program does not know are kept from both, the home's last,
-// so that of a single value the home's holds.
+// Fields that this program does not know are retained from both, the home's last, so that of a single value the
+// home's wins.
 func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.AllocateResponseProto {
 	base, other := into, answer
 	if home {
@@ -40,7 +38,7 @@ func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.Alloc
 	join(&base.RejectedSchedulingRequests, into.RejectedSchedulingRequests, answer.RejectedSchedulingRequests)
 	base.Preempt = joinPreempt(into.Preempt, answer.Preempt)
 	if home {
-		// What an earlier answer of the home said and this one does not.
+		// Values in an earlier answer of the home that this one lacks.
 		if base.AMCommand == nil {
 			base.AMCommand = other.AMCommand
 		}
@@ -86,7 +84,7 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	if a.Contract == nil {
 		a.Contract = b.Contract
 	} else if b.Contract != nil {
-		// What these containers are to give is told once, too.
+		// The resources that these containers are to free are sent once, too.
 		if joinVictims(&a.Contract.Container, b.Contract.Container) || len(b.Contract.Container) == 0 {
 			join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
 		}
@@ -94,9 +92,9 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	return a
 }
 
-// joinVictims adds containers that are not in the list yet, and reports whether there are
-// some: ResourceManagers of ours name all that they want back in each of their answers,
-// Hadoop's what their monitor has named since the last.
+// joinVictims adds containers that are not in the list yet, and reports whether there are some. Creel's
+// ResourceManagers repeat all victims in each of their answers, Hadoop's send those that their monitor has named
+// since the last.
 func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.PreemptionContainerProto) (news bool) {
 	seen := make(map[creel.ContainerID]bool, len(*at))
 	list := (*at)[:len(*at):len(*at)]
@@ -182,8 +180,8 @@ func total(into *yarnpb.AllocateResponseProto, members []*member) {
 	}
 }
 
-// lostStatus is the end of a container that went with its subcluster's
-// application: exit status -100, aborted, as YARN tells a lost node.
+// lostStatus is the completion of a container that went with its subcluster's application: exit status -100, aborted,
+// as YARN reports a lost node.
 func lostStatus(id *yarnpb.ContainerIdProto, why string) *yarnpb.ContainerStatusProto {
 	return &yarnpb.ContainerStatusProto{
 		ContainerId: id,

@@ -12,9 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// An AM hears of every container that any of its ResourceManagers wants back, in
-// whatever contract and order they say it, and of each once: a ResourceManager
-// names all that are under notice in each of its answers.
+// An AM learns of every container that any of its ResourceManagers wants back, in any contract and order, and of each
+// once: a ResourceManager repeats all that are under notice in each of its answers.
 func TestPreemptionMessagesOfAllSubclustersReachTheAM(t *testing.T) {
 	container := func(subcluster, n int64) *yarnpb.PreemptionContainerProto {
 		return &yarnpb.PreemptionContainerProto{Id: yarnpb.FromContainerID(creel.ContainerID{

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Every field of an answer has a rule, and of a request a place to go. A field
-// that a later Hadoop adds fails here until somebody decides about it.
+// Every field of an answer has a rule, and every field of a request a destination. A field that a later Hadoop adds
+// fails here until it has one.
 var answerRules = map[protoreflect.Name]string{
 	"a_m_command":                       "home",
 	"response_id":                       "ours",
@@ -71,7 +71,7 @@ func TestEveryFieldOfAnAnswerHasARule(t *testing.T) {
 					t.Errorf("%s: %d of 2 left (home first: %v)", f.Name(), n, homeFirst)
 				}
 			case "home":
-				// With only the other saying something, nothing of it is told.
+				// If only the other member sends something, none of it is passed on.
 				only := absorb(&yarnpb.AllocateResponseProto{}, home, true)
 				if !only.ProtoReflect().Has(f) || !got.Has(f) {
 					t.Errorf("%s: the home's was lost", f.Name())
@@ -151,7 +151,7 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 	}
 }
 
-// What members tell may be more in sum than the protocol has room for.
+// The sum of the members' numbers may exceed the protocol's range.
 func TestTotalsEndAtWhatTheProtocolHasRoomFor(t *testing.T) {
 	var members []*member
 	for range 2 {

@@ -44,9 +44,9 @@ func planned(now time.Time, members int, version int64) *subcluster.View {
 	return v
 }
 
-// BenchmarkAnotherPlan is what another plan costs a proxy of a thousand sessions: each sees it, and at
-// its next tick places anew what waits, of which there is nothing or ten asks for 10 containers each.
-// An iteration is a plan; ns/session is of one session.
+// BenchmarkAnotherPlan measures the cost of another plan for a proxy of a thousand sessions. Each sees it, and at its
+// next tick places its waiting asks again: none, or ten asks for 10 containers each. An iteration is a plan;
+// ns/session is of one session.
 func BenchmarkAnotherPlan(b *testing.B) {
 	const sessions = 1000
 	for _, members := range []int{5, 20} {
@@ -77,7 +77,7 @@ func BenchmarkAnotherPlan(b *testing.B) {
 	}
 }
 
-// waitingSession is one whose AM waits for asks of 10 containers each, of another size each.
+// waitingSession returns a session whose AM waits for asks of 10 containers each, of another size each.
 func waitingSession(
 	b *testing.B, now time.Time, view *subcluster.View, policy policies.Policy, asks int,
 ) *amrmproxy.Session {

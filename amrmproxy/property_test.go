@@ -45,7 +45,7 @@ type modelRM struct {
 	once       bool                       // and is then not taken again
 	hadoop     bool                       // since it is Hadoop's, not an older one of creel
 	killed     map[creel.ContainerID]bool // with a UAM
-	prompt     bool                       // grants what it is asked for in the answer to the ask, as creel's does
+	prompt     bool                       // grants in the answer to the ask, as creel's does
 }
 
 func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, error) {
@@ -149,7 +149,7 @@ func (r *modelRM) restart() {
 		if !r.fetched {
 			gone = append(gone, r.last.AllocatedContainers...)
 		}
-		for _, st := range r.last.CompletedContainerStatuses { // nodes tell ends again until the AM has acknowledged them
+		for _, st := range r.last.CompletedContainerStatuses { // nodes repeat completions until the AM has acknowledged them
 			r.ended = append(r.ended, st.ContainerId)
 		}
 	}
@@ -171,7 +171,7 @@ func (r *modelRM) kill() {
 		r.killed = map[creel.ContainerID]bool{}
 	}
 	maps.Copy(r.killed, r.live)
-	for _, c := range r.ended { // ends that nobody has heard of go with the attempt
+	for _, c := range r.ended { // unreported completions go with the attempt
 		r.killed[containerID(c)] = true
 	}
 	r.submitted, r.used, r.live, r.ended = false, true, map[creel.ContainerID]bool{}, nil
@@ -192,8 +192,8 @@ type world struct {
 	dirty   map[int32]bool
 	release []*yarnpb.ContainerIdProto
 	has     map[creel.ContainerID]bool // the AM's containers
-	seen    map[creel.ContainerID]bool // ever told as granted
-	over    map[creel.ContainerID]bool // told as completed
+	seen    map[creel.ContainerID]bool // ever passed on as granted
+	over    map[creel.ContainerID]bool // passed on as completed
 	lastID  int32
 	call    uint64
 	waiting bool
@@ -202,7 +202,7 @@ type world struct {
 	kind       string // type of the application
 	stored     *Record
 	policy     policies.Policy
-	queue      []Event // what the AM says as soon as the session is at rest
+	queue      []Event // the AM's calls for when the session is at rest
 	releasing  []*yarnpb.ContainerIdProto
 	registered bool
 	restarted  bool
@@ -328,10 +328,10 @@ func (w *world) carry(a Send) Event {
 	return e
 }
 
-// told is what the AM makes of an answer, and where the property is checked.
+// told is the AM's processing of an answer, and checks the property.
 func (w *world) told(a Reply) {
 	if errors.Is(a.Err, creel.ErrNotRegistered) {
-		// As Hadoop's client does: register, then say everything again.
+		// As Hadoop's client does: register, then send everything again.
 		w.register()
 		w.release = append(w.releasing, w.release...)
 		for p := range int32(3) {
@@ -366,12 +366,11 @@ func (w *world) told(a Reply) {
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.ContainerId)
 		if w.excused[id] {
-			continue // told again by its ResourceManager after all
+			continue // repeated by its ResourceManager after all
 		}
 		if w.restarted && (!w.seen[id] || w.over[id]) {
-			// The end of a container that a proxy took with it; or one that a
-			// restarted ResourceManager tells again to a proxy that knows of
-			// nothing. Without a proxy the AM would hear both, too.
+			// The completion of a container that was lost with a proxy; or one that a restarted ResourceManager
+			// repeats to a proxy without any history. Without a proxy the AM would receive both, too.
 			continue
 		}
 		if !w.seen[id] || w.over[id] {
@@ -391,9 +390,8 @@ func (w *world) register() {
 	)
 }
 
-// restart replaces the proxy by one that has only the stored record. What the
-// old one had fetched and not told is known to nobody: such a container is
-// never started and expires, such an end the AM learns from its node.
+// restart replaces the proxy by one that has only the stored record. Data that the old one had fetched and not passed
+// on is lost: such a container is never started and expires, such a completion the AM learns from its node.
 func (w *world) restart() {
 	w.pending, w.queue, w.restarted = nil, nil, true
 	w.open(w.stored)
@@ -506,9 +504,9 @@ func (w *world) view() *subcluster.View {
 	return subcluster.NewView(w.now, members, nil)
 }
 
-// The property: what the AM asked for is granted to it or still outstanding,
-// never more; no container is told twice, and each end once; and when all is
-// quiet again nothing is left over anywhere: no surplus container, no ask.
+// The property: containers that the AM asked for are granted or still outstanding, never more; no container is sent
+// twice, and each completion once; and when all is quiet again nothing is left over anywhere: no surplus container,
+// no ask.
 func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
@@ -565,7 +563,7 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 				w.heartbeat()
 			case 7:
 				if w.waiting {
-					continue // a change that has not been said cannot be kept
+					continue // a change that has not been sent cannot be retained
 				}
 				p := int32(rapid.IntRange(0, 2).Draw(t, "priority"))
 				w.want[p] = rapid.IntRange(0, 10).Draw(t, "want")
@@ -594,7 +592,7 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 			case 14: // the UAM is killed by an administrator of its member
 				if r := rapid.SampledFrom(w.rms).Draw(t, "killed"); r != w.home && r.submitted {
 					r.kill()
-					delete(w.uses, r.id) // its nodes drop what an application that has ended left there
+					delete(w.uses, r.id) // its nodes drop the data of an application that has ended
 				}
 			case 15:
 				w.restart()
@@ -612,8 +610,7 @@ func sorted(m map[creel.ContainerID]bool) (ids []creel.ContainerID) {
 	return ids
 }
 
-// settle ends all faults, gives everybody room, lets time pass, and checks
-// that nothing is left over.
+// settle ends all faults, adds free resources everywhere, lets time pass, and checks that nothing is left over.
 func (w *world) settle() {
 	w.calm = true
 	for _, r := range w.rms {
@@ -642,7 +639,7 @@ func (w *world) settle() {
 		if r != w.home && r.submitted && len(r.live) == 0 && w.kind == "YARN" && !r.once {
 			w.t.Fatalf("%s has a UAM that does nothing", r.id)
 		}
-		if w.restarted { // who granted these nobody remembered when the UAM was gone
+		if w.restarted { // their granting member was forgotten with the UAM
 			maps.DeleteFunc(w.has, func(id creel.ContainerID, _ bool) bool { return r.killed[id] })
 		}
 		for _, id := range sorted(r.live) {

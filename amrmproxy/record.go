@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Record is what must outlive a proxy: where the application lives and what
-// is needed to speak for it there. It holds tokens, so a store keeps it sealed.
+// Record is the state that must outlive a proxy: where the application lives and the credentials to act for it there.
+// It holds tokens, so a store keeps it sealed.
 type Record struct {
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID
@@ -19,29 +19,27 @@ type Record struct {
 	User    string
 	Type    string // as home reports it; "" while it is not known
 
-	// The AM's registration and its answer, for an AM that has to
-	// register again with a proxy that has forgotten it while the home has not. Until the AM has
-	// sent its first heartbeat the answer has what earlier attempts have left at home.
+	// The AM's registration and its answer, for an AM that has to register again with a proxy that has forgotten it
+	// while the home has not. Until the AM has sent its first heartbeat the answer includes the containers of earlier
+	// attempts at home.
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
 	UAMs   []UAM // by member
 	Ending bool  // the AM has finished or died; UAMs are only to be ended
 
-	// Completions that no member will tell again, since their UAM is gone, and that
-	// the AM may not have been told of.
+	// Completions that no member will repeat, since their UAM is gone, and that the AM may not have received.
 	Completions []*yarnpb.ContainerStatusProto
 }
 
-// mostKept bounds the containers and tokens in Record.Answer that earlier attempts have left: of more, a
-// proxy that comes before the AM has heard of them tells nothing.
+// mostKept bounds the containers and tokens of earlier attempts in Record.Answer: beyond it, a proxy that starts
+// before the AM has received them reports none.
 const mostKept = 1000
 
-// mostCompletions bounds Record.Completions, whose record a store takes up to 1 MB of.
+// mostCompletions bounds Record.Completions: a store accepts records of up to 1 MB.
 const mostCompletions = 5000
 
-// keepCompletions returns the record's form of completions: without what is only read
-// by people.
+// keepCompletions returns the record's form of completions: without text that only people read.
 func keepCompletions(of []*yarnpb.ContainerStatusProto) []*yarnpb.ContainerStatusProto {
 	of = of[max(0, len(of)-mostCompletions):]
 	out := make([]*yarnpb.ContainerStatusProto, len(of))
@@ -60,8 +58,8 @@ type UAM struct {
 	OwnID   creel.ApplicationID // zero: it has the application's
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
-	// Inherited: launched for an earlier attempt of the application, and not yet heard of what
-	// that left there.
+	// Inherited: launched for an earlier attempt of the application, whose containers there have not been reported
+	// yet.
 	Inherited bool
 }
 
@@ -144,7 +142,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote.
+// UnmarshalBinary reads the output of MarshalBinary.
 func (r *Record) UnmarshalBinary(b []byte) error {
 	var j recordJSON
 	bad := func(err error) error {

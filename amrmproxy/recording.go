@@ -22,8 +22,7 @@ type Entry struct {
 	Sealed   []byte // the Record, by Sealer
 }
 
-// EntryUAM says in the clear, for routers and operators, under which id and attempt a UAM
-// is and how far: launching, running or ending.
+// EntryUAM is a UAM's id, attempt and state (launching, running or ending) in the clear, for routers and operators.
 type EntryUAM struct {
 	Member  creel.SubclusterID
 	OwnID   creel.ApplicationID // zero: it has the application's
@@ -43,18 +42,16 @@ type Store interface {
 	Remove(ctx context.Context, a creel.AttemptID) error
 }
 
-// Sealer encrypts records, which hold tokens. bound is what a sealed value
-// belongs to: Open refuses it anywhere else.
+// Sealer encrypts records, which hold tokens. bound names the owner of a sealed value: Open refuses it for any other.
 type Sealer interface {
 	Seal(ctx context.Context, bound, plain []byte) (sealed []byte, err error)
 	Open(ctx context.Context, bound, sealed []byte) (plain []byte, err error)
 }
 
-// Recording keeps a session's record in the store, compared and set by its
-// revision, so that of two proxies with the same attempt the later wins: it saves
-// what it has read before it acts, and the other stops when it saves. It does so
-// before it calls again a member that another has called as it. Load is called once, before the session is made; one
-// Save may be under way at a time, as the session has it.
+// Recording keeps a session's record in the store, compared and set by its revision. So of two proxies with the same
+// attempt the later wins: it saves the record that it has read before it acts, and the other stops when it saves. It
+// also saves before it calls again a member that another proxy has called in its name. Load is called once, before
+// the session is made; one Save may be under way at a time, as the session requests them.
 type Recording struct {
 	Attempt creel.AttemptID
 	Proxy   string // name of this proxy
@@ -179,11 +176,10 @@ func (r *Recording) put(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// catchUp reports whether what keeps us from saving is our own: a save whose
-// answer was lost. Sealing the same record twice does not give the same bytes,
-// so the store cannot tell. The revision is then the store's. A store that has
-// no entry of the application at all has come back empty: the running session
-// is the truth then, and is saved anew. Whoever superseded it left an entry.
+// catchUp reports whether this proxy's own earlier save, whose answer was lost, blocks the current one. Sealing the
+// same record twice yields different bytes, so the store cannot see it. The revision is then the store's. A store
+// that has no entry of the application at all has come back empty: the running session is the truth then, and is
+// saved again. A superseding proxy would have left an entry.
 func (r *Recording) catchUp(ctx context.Context) (bool, error) {
 	entries, err := r.Store.Entries(ctx, r.Attempt.Application)
 	if err != nil {

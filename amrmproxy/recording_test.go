@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// lossyStore does what it is asked, and the next few answers are lost.
+// lossyStore performs its calls, and loses the next few answers.
 type lossyStore struct {
 	*statestore.Memory
 	lose int
@@ -58,8 +58,8 @@ func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Store: records, Sealer: records}
 }
 
-// A save whose answer was lost is sealed anew when it is repeated, so the store
-// cannot tell that it is the same. It must not be taken for another proxy's.
+// A save whose answer was lost is sealed again when it is repeated, so the store cannot see that it is the same. It
+// must not be taken for another proxy's.
 func TestASaveWhoseAnswerWasLostIsOurs(t *testing.T) {
 	ctx := context.Background()
 	store := newLossyStore()
@@ -73,7 +73,7 @@ func TestASaveWhoseAnswerWasLostIsOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, user := range []string{"ann", "bob", "eve"} { // what changed meanwhile is saved as well
+	for _, user := range []string{"ann", "bob", "eve"} { // changes made meanwhile are saved as well
 		if err := save(first, user); err != nil {
 			t.Fatalf("%s: %v", user, err)
 		}

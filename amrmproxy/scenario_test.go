@@ -26,8 +26,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into their files; then read the diff")
 
-// A scenario is a text of blocks: a command, a line of four dashes, and the
-// actions it leads to. Commands, with containers written member/number:
+// A scenario is a text of blocks: a command, a line of four dashes, and the actions it leads to. Commands, with
+// containers written member/number:
 //
 //	session home=sc-a view=sc-a:100,sc-b:50 split=broadcast [doc={...}] [where=h1:sc-b] [attempt=2]
 //	restart [attempt=2]                a new session from the last saved record
@@ -40,7 +40,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | numbered sc-b 5|err | dropped sc-b [err]
 //	saved | savefailed stale
 //	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x] [plan=sc-a:2,sc-b:4]  containers that the queue is to get
-//	labelled [@gpu|@|@err]             home told the application's label, none, or not
+//	labelled [@gpu|@|@err]             home reported the application's label, none, or an error
 //	where h1:sc-b h2:sc-a              all that is known of hosts and racks from now on
 //	tick 250ms
 //	ended
@@ -61,7 +61,7 @@ type scenario struct {
 	places  *where
 	view    *subcluster.View
 	attempt int32
-	before  int32 // numbers of answers are told as if they began at 1; -1 until there is one
+	before  int32 // numbers of answers are shown as if they began at 1; -1 until there is one
 }
 
 func TestScenarios(t *testing.T) {
@@ -97,7 +97,7 @@ func firstDifference(want, got string) string {
 	return "one is longer"
 }
 
-// play runs a scenario and gives it back with the outputs it really has.
+// play runs a scenario and returns it with its actual outputs.
 func play(t testing.TB, text string) string {
 	sc := &scenario{
 		t:       t,
@@ -319,7 +319,7 @@ func (sc *scenario) start(words []string) {
 	}
 }
 
-// open begins a session, and returns what it does at once.
+// open begins a session, and returns its immediate actions.
 func (sc *scenario) open(r *Record) string {
 	s, err := NewSession(Options{
 		Attempt: creel.AttemptID{Application: app, Attempt: sc.attempt}, Home: sc.home, User: "ann", Record: r,

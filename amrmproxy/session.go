@@ -39,26 +39,26 @@ type Session struct {
 	rnd     *rand.Rand
 
 	now    time.Time
-	ticked time.Time // when Tick was said last
+	ticked time.Time // time of the last Tick
 	acts   []Action
 	view   *subcluster.View
 	policy policies.Policy
 	places Places
 	// placedBy is the plan by which asks that wait were placed last.
 	placedBy *subcluster.Plan
-	// turn is the member that is next to have what waits in it placed anew, from turnAt on; turns how
-	// many have not had theirs since there is that plan.
+	// turn is the member whose waiting asks are placed again next, from turnAt on; turns is how many have not had
+	// their turn since there is that plan.
 	turn, turns int
 	turnAt      time.Time
 
 	phase     phase
-	endErr    error // what the AM is told after the end
+	endErr    error // the AM's answer after the end
 	why       string
 	home      *member
 	members   []*member // by id, home among them
 	ledger    ledger
 	held      containers
-	returned  map[creel.ContainerID]struct{}        // given back by the AM before who granted them was heard; see learn
+	returned  map[creel.ContainerID]struct{}        // released before the granting member was known; see learn
 	wishes    []*yarnpb.UpdateContainerRequestProto // to change such containers; see change
 	blacklist map[string]bool
 
@@ -69,10 +69,10 @@ type Session struct {
 	saveAt    time.Time
 	removed   bool // the record is to go, or gone
 	restored  bool // another proxy had this very attempt before
-	inherited bool // it was ending when that one went, and home may not have been told
+	inherited bool // the earlier attempt was finishing, and home may not have been informed
 	abandoned bool // home gave the attempt up, and the application may go on
 	blind     bool // the AM finishes, and whether it was registered only home knows
-	spoken    bool // the AM has said what it wants, all of it, since it registered here
+	spoken    bool // the AM has sent all its asks since it registered here
 
 	label appLabel // of asks that name none
 
@@ -99,9 +99,9 @@ type Session struct {
 	unplaced     []*yarnpb.SchedulingRequestProto // of the AM, not answered by home yet
 	scheduled    bool                             // the AM has made such requests, which no group stands for
 	registers    []uint64
-	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
+	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until sent to the AM
 	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer the AM got
-	attached     *yarnpb.AllocateResponseProto                  // what UAMs that outlived a proxy brought
+	attached     *yarnpb.AllocateResponseProto                  // content from UAMs that outlived a proxy
 	finishes     []uint64
 	finish       *yarnpb.FinishApplicationMasterRequestProto
 	finished     *yarnpb.FinishApplicationMasterResponseProto
@@ -112,10 +112,9 @@ type Options struct {
 	Config  Config
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID
-	User    string // who owns the application, for UAMs
-	// Record is what the store holds for the application, nil if nothing: of
-	// this attempt when a proxy was restarted, of an earlier one when the
-	// AM was. Its UAMs are attached again.
+	User    string // the application's owner, for UAMs
+	// Record is the application's record in the store, nil if there is none: of this attempt when a proxy was
+	// restarted, of an earlier one when the AM was. Its UAMs are attached again.
 	Record *Record
 	Rand   *rand.Rand
 }
@@ -145,7 +144,7 @@ func NewSession(o Options) (*Session, error) {
 	return s, nil
 }
 
-// restore takes up what an earlier proxy, or an earlier attempt, has left.
+// restore takes up the record of an earlier proxy, or an earlier attempt.
 func (s *Session) restore(r *Record) {
 	s.record.UAMs = slices.Clone(r.UAMs)
 	s.record.Queue = r.Queue
@@ -166,7 +165,7 @@ func (s *Session) restore(r *Record) {
 			continue
 		}
 		t.Inherited = t.Inherited || !s.restored
-		m.used = true // what an AM ran there nobody remembers
+		m.used = true // what the AM ran there is unknown
 		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, t.Inherited, true
 		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
@@ -206,9 +205,8 @@ func (s *Session) Reasons() []policies.Reason {
 	return out
 }
 
-// Asked returns how many containers a member is asked for as far as the session
-// knows, and whether the two agree: nothing is under way to the member, and
-// nothing waits to be told to it. The simulator compares it with the member.
+// Asked returns how many containers a member is asked for as far as the session knows, and whether the two agree: no
+// call is under way to the member, and nothing waits to be sent to it. The simulator compares it with the member.
 func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 	i := slices.IndexFunc(s.members, func(m *member) bool { return m.id == id })
 	if i < 0 {
@@ -233,8 +231,7 @@ func (s *Session) member(id creel.SubclusterID) *member {
 
 func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
 
-// TakeWaits gives how long the containers that came since the last call were asked for
-// before; false if none came.
+// TakeWaits returns how long the containers granted since the last call had been asked for; false if there were none.
 func (s *Session) TakeWaits() (waits.Histogram, bool) {
 	if !s.granted {
 		return waits.Histogram{}, false
@@ -244,8 +241,7 @@ func (s *Session) TakeWaits() (waits.Histogram, bool) {
 	return h, true
 }
 
-// Step takes one event and gives what has to be done, in order. The slice is
-// valid until the next Step.
+// Step takes one event and returns the actions to perform, in order. The slice is valid until the next Step.
 func (s *Session) Step(now time.Time, e Event) []Action {
 	s.now, s.acts = now, s.acts[:0]
 	if s.phase == phaseDone {
@@ -334,7 +330,7 @@ func (s *Session) save() {
 	s.do(Save{Number: s.gen, Record: &r})
 }
 
-// changed marks the record as not durable; it gives the generation to wait for.
+// changed marks the record as not durable; it returns the generation to wait for.
 func (s *Session) changed() uint64 {
 	s.gen++
 	return s.gen
@@ -446,8 +442,8 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		return
 	}
 	s.heardAnswer()
-	// A home whose last answer came too late for the last heartbeat is not called
-	// for this one: what it said is the answer.
+	// A home whose last answer came too late for the last heartbeat is not called for this one: the answer is that
+	// one.
 	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.delivery == toDeliver
 	s.take(req)
 	for _, m := range s.members {
@@ -476,8 +472,7 @@ func (s *Session) heardAnswer() {
 	}
 }
 
-// take enters what the AM says into the ledger and the members' lists. What
-// is left of the message goes to home.
+// take enters the AM's request into the ledger and the members' lists. The rest of the message goes to home.
 func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	var blank []*member
 	if s.restored {
@@ -511,8 +506,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		for _, name := range b.GetBlacklistRemovals() {
 			delete(s.blacklist, name)
 		}
-		// A place is blacklisted wherever it may be: to who does not have it,
-		// it means nothing.
+		// A host or rack is blacklisted in all members: in one that does not have it, it means nothing.
 		for _, m := range s.members {
 			if m.inUse() {
 				m.blacken(b)
@@ -523,14 +517,14 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	s.change(req.GetUpdateRequests())
 	s.progress = req.Progress
 	if s.amRequest != nil && req.TrackingUrl == nil {
-		req.TrackingUrl = s.amRequest.TrackingUrl // home has not heard the last one yet
+		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last one yet
 	}
 	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
 	s.amRequest = req
 }
 
-// early counts grants that wait to be told and that no group had asked for:
-// what a UAM that outlived a proxy had granted to that one's asks.
+// early counts grants that wait to be sent to the AM and that no group had asked for: granted to a UAM that outlived
+// a proxy, for that proxy's asks.
 func (s *Session) early(k groupKey) (n int) {
 	for _, c := range s.out.AllocatedContainers {
 		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request &&
@@ -541,9 +535,8 @@ func (s *Session) early(k groupKey) (n int) {
 	return n
 }
 
-// change passes wishes to change containers to who granted these, to home where nobody is
-// known to have. While a UAM has not told a proxy that was restarted of its containers it
-// may be that one, and the wish waits.
+// change passes requests to change containers to the members that granted these, to home if that is unknown. While a
+// UAM has not reported its containers to a restarted proxy, its member may be that one, and the request waits.
 func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
 	unsure := s.restored && slices.ContainsFunc(s.members, func(m *member) bool { return m.unheard() && !m.closed })
 	for _, u := range wishes {
@@ -568,13 +561,13 @@ func (s *Session) changeAnew() {
 	}
 }
 
-// release gives a container back to who granted it.
+// release returns a container to the member that granted it.
 func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	id, m := containerID(p), s.home
 	if o, ok := s.held.live[id]; ok {
 		o.released, m = true, o.by
 	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*member).unheard) {
-		// It may be of a UAM that has not told this proxy of its containers yet.
+		// It may be of a UAM that has not reported its containers to this proxy yet.
 		if s.returned == nil {
 			s.returned = map[creel.ContainerID]struct{}{}
 		}
@@ -605,15 +598,14 @@ func (s *Session) withdraw(g *group) {
 	g.need = max(0, g.need)
 }
 
-// unasked reports whether a grant that serves no group is none that the AM waits
-// for: it was asked for by a session before this one, or so long ago that the
-// group is forgotten. What the AM still wanted it said again when it registered.
+// unasked reports whether a grant that serves no group is one that the AM does not wait for: it was asked for by a
+// session before this one, or so long ago that the group is forgotten. The AM repeated its open asks when it
+// registered.
 func (s *Session) unasked(m *member) bool {
 	return s.spoken && (!m.home || s.restored && !s.scheduled)
 }
 
-// withdrawUnasked gives back what came before the AM said what it wants, and is
-// not among that.
+// withdrawUnasked releases containers that came before the AM's asks and are not among them.
 func (s *Session) withdrawUnasked() {
 	s.out.AllocatedContainers = slices.DeleteFunc(s.out.AllocatedContainers, func(c *yarnpb.ContainerProto) bool {
 		o := s.held.live[containerID(c.GetId())]
@@ -646,8 +638,8 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	case phaseRunning, phaseFinishing:
 	case phaseOver:
 		if s.inherited && s.finished == nil {
-			// The proxy before this one died over the AM's goodbye. Home may not have heard it,
-			// and would begin another attempt of an application that is done.
+			// The proxy before this one died while the AM finished. Home may not have received the finish, and would
+			// begin another attempt of an application that is done.
 			s.inherited = false
 			s.home.state, s.home.responseID = memberUp, unknownID
 			break
@@ -691,8 +683,7 @@ func (s *Session) unblind(err error) {
 	s.home.state, s.home.busy, s.home.again = memberNone, false, false
 }
 
-// endUAMs brings every UAM to its end: by a finish where it can still be
-// heard, by a kill otherwise.
+// endUAMs ends every UAM: by a finish where the member can receive it, by a kill otherwise.
 func (s *Session) endUAMs(how memberState) {
 	for _, m := range s.members {
 		if m.home || !m.inUse() || m.state >= memberEnding {
@@ -704,9 +695,9 @@ func (s *Session) endUAMs(how memberState) {
 		case m.state == memberNumbering, m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
 			m.state = memberGone // nothing of it has left this session
 		case m.state == memberLaunching:
-			// Its launch is under way: what becomes of it decides.
+			// Its launch is under way: its result decides.
 		default:
-			m.state, m.gen = memberDropping, s.gen // once it is on record that it ends, and we may say so
+			m.state, m.gen = memberDropping, s.gen // once its end is recorded, and this proxy may say so
 		}
 		m.abandonCall()
 	}
@@ -717,8 +708,8 @@ func (s *Session) onEnded(why string) {
 	if s.phase >= phaseOver {
 		return
 	}
-	// A goodbye to what is over has nothing left to do: it was heard before, and its answer
-	// was lost.
+	// A finish of an application that is over has nothing left to do: it was received before, and its answer was
+	// lost.
 	s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
 	for _, call := range s.finishes {
 		s.do(Reply{Call: call, Finish: s.finished})
@@ -735,10 +726,10 @@ func (s *Session) onEnded(why string) {
 	)
 }
 
-// abandon is for an attempt that its home has given up while its AM goes on, as one does
-// whose node was lost: the AM is told so. Its UAMs stay, as those of an AM that is silent
-// do, for they are the application's next attempt's: a member that takes an id once would
-// have none for that. The driver asks home whether the application is over.
+// abandon handles an attempt that its home has given up while its AM goes on, such as one whose node was lost: the AM
+// receives the error. Its UAMs stay, like those of a silent AM, since they are for the application's next attempt: a
+// member that accepts an id only once could not start new ones for it. The driver asks home whether the application
+// is over.
 func (s *Session) abandon(why string, tell error) {
 	uams := slices.ContainsFunc(s.members, func(m *member) bool { return !m.home && m.inUse() })
 	if s.phase != phaseRunning || !uams {

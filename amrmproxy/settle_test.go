@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Settle gives a session an event and all that follows from it, as a driver would at once: records are saved,
-// UAMs launched, and members answer as answer has it; nil is silence. It returns the replies to the AM.
+// Settle passes a session an event and all that follows from it, as a driver would at once: records are saved, UAMs
+// launched, and members answer by answer; nil is silence. It returns the replies to the AM.
 func Settle(t testing.TB, s *Session, now time.Time, e Event, answer func(Send) *Answered) (replies []Reply) {
 	t.Helper()
 	todo := []Event{e}
@@ -38,7 +38,7 @@ func Settle(t testing.TB, s *Session, now time.Time, e Event, answer func(Send) 
 	return replies
 }
 
-// Answer is that of a member which takes what it is told, and has no room.
+// Answer is that of a member that accepts each call, and has no free resources.
 func Answer(a Send) *Answered {
 	out := &Answered{Member: a.Member, Seq: a.Seq}
 	if a.Register != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The view shows room in 19 members, and to this application all but one say that they have none, as they do at a
-// user's limit. It has at no time more UAMs than the bound that grows with its ask, and in the end it
-// finds the one. Where UAMs cannot be given back it has so many more each two minutes.
+// The view shows free resources in 19 members, but all but one report none to this application, as they do at a
+// user's limit. It has at no time more UAMs than the bound that grows with its ask, and in the end it finds the one.
+// Where UAMs cannot be given back it adds as many every two minutes.
 func TestAnAskThatNobodyGrantsIsInFewMembersAtATime(t *testing.T) {
 	for _, count := range []int32{1, 9} {
 		for _, once := range []bool{false, true} {

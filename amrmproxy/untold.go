@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// What an AM says while a member is away waits for it. It is kept once for each thing
-// it is about, so that it grows with what there is and not with the hours.
+// Requests of an AM wait for a member that is away. They are stored once per subject, so that they grow with the
+// number of subjects and not with the hours.
 
 // blacken keeps a change of the blacklist: the last word about a name counts.
 func (m *member) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
@@ -35,7 +35,7 @@ func lastWord(name string, in, other []string) (now, rest []string) {
 	return in, other
 }
 
-// releases reports whether the member is to be told that a container is released.
+// releases reports whether the member is due the release of a container.
 func (m *member) releases(id creel.ContainerID) bool {
 	return slices.ContainsFunc(m.release, func(o *yarnpb.ContainerIdProto) bool { return containerID(o) == id })
 }
@@ -53,8 +53,8 @@ func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 	m.updates = append(m.updates, u)
 }
 
-// untaken keeps what a call carried besides asks and releases, and its member did not take;
-// what the AM has said since counts.
+// untaken retains the content of a call, except asks and releases, that its member did not accept; later requests of
+// the AM win.
 func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
 	since := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
 	updates := m.updates
@@ -66,15 +66,14 @@ func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
 	}
 }
 
-// schedule keeps scheduling requests for home, until it has been told and, in unplaced, until it
-// has answered: a home that was restarted knows none of them, and the AM does not hear of that.
-// They are absolute for each priority, allocation and execution type, as asks are, so that a
-// later one replaces an earlier.
+// schedule stores scheduling requests for home until they are sent and, in unplaced, until home has answered: a home
+// that was restarted knows none of them, and the AM does not learn of that. They are absolute for each priority,
+// allocation and execution type, as asks are, so that a later one replaces an earlier.
 func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
 	s.schedules, s.unplaced = put(s.schedules, requests), put(s.unplaced, requests)
 }
 
-// scheduleKey is what a scheduling request is known by.
+// scheduleKey identifies a scheduling request.
 type scheduleKey struct {
 	priority int32
 	request  int64
@@ -123,8 +122,7 @@ func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32)
 	s.unplaced = slices.Delete(s.unplaced, i, i+1)
 }
 
-// allocations is how many containers a scheduling request asks for; one that says nothing of
-// use, for one.
+// allocations returns how many containers a scheduling request asks for; without a usable number, one.
 func allocations(r *yarnpb.SchedulingRequestProto) int32 {
 	return max(1, r.GetResourceSizing().GetNumAllocations())
 }

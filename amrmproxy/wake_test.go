@@ -15,10 +15,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An AM that calls many times a second keeps its session's Tick from nobody: what has waited
-// long is placed anew, a member that failed is tried again, each second at the latest, and at
-// once when there is another plan. A driver sets its timer anew after each event, so a moment
-// that every event puts off never comes.
+// An AM that calls many times a second does not delay its session's Tick. Asks that have waited long are placed
+// again, and a failed member is retried, each second at the latest, and at once when there is another plan. A driver
+// sets its timer again after each event, so a moment that every event puts off never comes.
 func TestASessionWithEventsAllTheTimeTicks(t *testing.T) {
 	for _, between := range []time.Duration{20 * time.Millisecond, time.Millisecond} {
 		t.Run(between.String(), func(t *testing.T) { eventsAllTheTime(t, between) })

@@ -29,17 +29,17 @@ const HadoopNode = "FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretMana
 // maxHadoopFile bounds such a file: two keys are some 40 bytes.
 const maxHadoopFile = 64 << 10
 
-// HadoopFiles follows the files in which Hadoop's ResourceManagers keep their AMRM keys (FileSystemRMStateStore, on
-// file systems that are mounted here). A file is read again when it changes; one that cannot be read leaves what was
-// read of it before.
+// HadoopFiles follows the files in which Hadoop's ResourceManagers store their AMRM keys (FileSystemRMStateStore, on
+// file systems that are mounted here). A file is read again when it changes. While one cannot be read, its previous
+// content stays in use.
 type HadoopFiles struct {
 	files []HadoopFile
 	turn  chan struct{} // held by the one that looks at the files
-	read  []hadoopRead  // of each file; belongs to who has the turn
+	read  []hadoopRead  // of each file; owned by the holder of the turn
 	now   atomic.Pointer[hadoopKeys]
 }
 
-// hadoopRead is what is known of a file since it was read.
+// hadoopRead is the state of a file since it was read.
 type hadoopRead struct {
 	info fs.FileInfo
 	err  error
@@ -77,7 +77,7 @@ func (f *HadoopFiles) Run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// Err is what is wrong with the files, as of the last look.
+// Err returns the error of the files, as of the last check.
 func (f *HadoopFiles) Err() error { return f.now.Load().err }
 
 // OpenToAll lists the files that every user of this machine may read.
@@ -109,7 +109,7 @@ func (f *HadoopFiles) refresh(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if time.Since(f.now.Load().at) < refreshPause { // somebody has looked meanwhile
+	if time.Since(f.now.Load().at) < refreshPause { // another goroutine has checked meanwhile
 		<-f.turn
 		return
 	}
@@ -143,7 +143,7 @@ func (f *HadoopFiles) look() {
 			ring, err = readHadoopFile(file.Path, info)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			// Hadoop removes the file before it gives its name to the next one: what it wrote is there.
+			// Hadoop removes the file before it renames the next one: the written content is in the .new file.
 			if next, e := os.Stat(file.Path + ".new"); e == nil {
 				ring, err = readHadoopFile(file.Path+".new", next)
 			}
@@ -160,7 +160,7 @@ func (f *HadoopFiles) look() {
 	f.now.Store(next)
 }
 
-// readHadoopFile reads the keys of one file, of which info tells.
+// readHadoopFile reads the keys of one file; info is its state before.
 func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is no file")
@@ -184,7 +184,7 @@ func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	return ring, nil
 }
 
-// refused tells that a file cannot be used.
+// refused returns the error for a file that cannot be used.
 func refused(file HadoopFile, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -21,7 +21,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// hadoopState is what Hadoop's ResourceManager writes: the current key, and the next if there is one.
+// hadoopState returns a state file as Hadoop's ResourceManager writes it: the current key, and the next if there is
+// one.
 func hadoopState(keys ...token.Key) (b []byte) {
 	for i, k := range keys {
 		message := protowire.AppendTag(nil, 1, protowire.VarintType)
@@ -77,7 +78,7 @@ func TestTheKeyFilesOfHadoopAreFollowed(t *testing.T) {
 		known("while keys roll", second, true)
 		known("while keys roll", first, true)
 
-		// So far nobody looked but for an unknown key.
+		// So far files were only checked for an unknown key.
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- files.Run(ctx, time.Second) }()

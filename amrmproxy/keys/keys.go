@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keys tells the AM-RM proxies who an AM is. An AM shows the AMRM token
-// that its ResourceManager gave it. Each ResourceManager publishes the keys it
-// accepts (Publish), sealed with the cluster's secret, through the state store;
-// the proxies read them (Cache). The key that signed a token tells which member
-// is the attempt's home. So neither a NodeManager nor a second token stands
-// between. A Hadoop ResourceManager shares no keys: its AMs log in there through the
-// proxy (Foreign, and Relay of amrmproxy/rpc), unless the file in which it keeps them
-// can be read here (HadoopFiles).
+// Package keys lets the AM-RM proxies verify AMs. An AM shows the AMRM token from its ResourceManager. Each
+// ResourceManager publishes the keys it accepts (Publish), sealed with the cluster's secret, through the state store;
+// the proxies read them (Cache). The key that signed a token identifies the attempt's home. So neither a NodeManager
+// nor a second token is involved. A Hadoop ResourceManager shares no keys: its AMs log in there through the proxy
+// (Foreign, and Relay of amrmproxy/rpc), unless the file in which it stores them can be read here (HadoopFiles).
 package keys
 
 import (
@@ -26,7 +23,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Rings is what publishing and reading keys needs of the store.
+// Rings is the part of the store that publishing and reading keys needs.
 type Rings interface {
 	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
 	KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error)
@@ -120,15 +117,15 @@ type Cache struct {
 	last atomic.Pointer[reading]
 }
 
-// reading is how one reading of the store went, and of what view.
+// reading is the result of one reading of the store, and the view it was for.
 type reading struct {
 	began time.Time
 	err   error
 	view  *subcluster.View
 }
 
-// unheard is how long what was read is believed when no change was heard of: a creel of
-// before does not count the keys that it changes.
+// unheard is how long read keys are trusted without news of a change: older creel releases do not count the keys that
+// they change.
 const unheard = 30 * time.Second
 
 // current reports whether the keys are those of a view, as far as is known.
@@ -153,14 +150,14 @@ func NewCache(
 	return c
 }
 
-// Run looks every period until ctx ends whether the view tells of other keys, and
-// refreshes then. An unknown key is looked for at once.
+// Run checks every period until ctx ends whether the view announces other keys, and refreshes then. An unknown key is
+// looked for at once.
 func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		if !c.last.Load().current(c.view()) {
-			_ = c.Refresh(ctx) // it is tried again; who needs a key that is missing is told
+			_ = c.Refresh(ctx) // it is retried; a caller that needs a missing key gets an error
 		}
 		select {
 		case <-ctx.Done():
@@ -170,14 +167,13 @@ func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// Refresh reads all rings. A member whose ring cannot be read keeps what was
-// known of it. One reads at a time; who waited for a reading that began after
-// the call has what it wanted.
+// Refresh reads all rings. A member whose ring cannot be read retains its previous keys. One goroutine reads at a
+// time; a waiter whose reading began after its call is served by that reading.
 func (c *Cache) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
 	case c.turn <- struct{}{}:
-	default: // somebody reads
+	default: // another goroutine reads
 		select {
 		case c.turn <- struct{}{}:
 		case <-ctx.Done():
@@ -190,7 +186,7 @@ func (c *Cache) Refresh(ctx context.Context) error {
 	}
 	now := &reading{began: time.Now(), view: c.view()}
 	now.err = c.read(ctx, now.view)
-	if ctx.Err() == nil { // a reader that gave up says nothing about the store
+	if ctx.Err() == nil { // a reader that gave up proves nothing about the store
 		c.last.Store(now)
 	}
 	return now.err
@@ -254,13 +250,12 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 // us read it again.
 const refreshPause = 250 * time.Millisecond
 
-// keyPatience is how long a token waits for its key: a ResourceManager that has
-// just started may have given its AMs tokens before its keys reached us, and
-// an AM that is told "invalid token" gives up for good.
+// keyPatience is how long a token waits for its key: a ResourceManager that has just started may have issued tokens
+// before its keys arrived here, and an AM that receives "invalid token" gives up for good.
 const keyPatience = 3 * time.Second
 
-// Verify finds who issued an AMRM token, and its password. The error is of kind
-// creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
+// Verify returns the issuer of an AMRM token, and its password. The error is of kind creel.ErrInvalidToken, or
+// creel.ErrUnavailable while the store cannot be read.
 func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil {
@@ -275,7 +270,7 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 		pause := c.readAgain()
 		select {
 		case <-time.After(pause):
-			if ctx.Err() == nil { // a reading that our own patience cuts off says nothing about the store
+			if ctx.Err() == nil { // a reading cut off by this caller's own timeout proves nothing about the store
 				err = c.Refresh(ctx)
 			}
 		case <-ctx.Done():
@@ -292,9 +287,8 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 	}
 }
 
-// Foreign reports whether tokens of this key are of a home whose ResourceManager
-// shares no keys, as Hadoop's: it alone can check them. So it is with a key that its
-// file does not have, or not yet.
+// Foreign reports whether tokens of this key belong to a home whose ResourceManager shares no keys, as Hadoop's: it
+// alone can check them. The same holds for a key that its file does not contain, or not yet.
 func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
 	if _, _, ok := c.find(key); ok {
 		return false
@@ -309,7 +303,7 @@ func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
 	return !shares
 }
 
-// readAgain tells how long to wait before an unknown key is looked for again.
+// readAgain returns how long to wait before an unknown key is looked for again.
 func (c *Cache) readAgain() time.Duration {
 	return max(refreshPause-time.Since(c.last.Load().began), 0)
 }

@@ -108,8 +108,8 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 	})
 }
 
-// A store that says nothing holds the one that reads it, and nobody who waits for that reading longer than they would
-// wait themselves; a token is then not called invalid, which is for good.
+// A silent store blocks only its reader; goroutines that wait for that reading wait no longer than their own timeout.
+// A token is then not called invalid, which would be final.
 func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
@@ -145,8 +145,8 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 	})
 }
 
-// The store is read when it tells of a change, when a member comes, and each half minute
-// beside that; not by each proxy for each member each second.
+// The store is read when it announces a change, when a member comes, and each half minute otherwise; not by each
+// proxy for each member each second.
 func TestKeysAreReadWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counting{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}

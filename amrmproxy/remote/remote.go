@@ -29,7 +29,7 @@ import (
 type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
-	proxy  string // who we are when we act for users; "" says to be them
+	proxy  string // user of this proxy when it impersonates users; "": it acts as them directly
 	clock  *awake.Clock
 
 	mu    sync.Mutex
@@ -47,11 +47,10 @@ type peer struct {
 	at        time.Time
 }
 
-// New speaks to members at the addresses that the view has for them.
-// impersonator, if not "", is the user that submits and kills UAMs on behalf
-// of their owners (hadoop.proxyuser.*); otherwise the owner's name is simply
-// said, which ResourceManagers without Kerberos believe. The clock tells our own
-// pauses from a member's silence; nil: there are none. Close it.
+// New returns a Remote that calls members at the addresses in the view. impersonator, if not "", is the user that
+// submits and kills UAMs on behalf of their owners (hadoop.proxyuser.*). Otherwise calls simply name the owner, which
+// ResourceManagers without Kerberos accept. The clock tells this process's own pauses from a member's silence; nil:
+// there are none. Close the Remote after use.
 func New(view func() *subcluster.View, impersonator string, clock *awake.Clock, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
@@ -144,8 +143,8 @@ func (r *Remote) ask(
 	return failover.Each(ctx, pair, failover.Hosts(hosts), repeat, call)
 }
 
-// over finds or makes the client of an attempt over the AM's own login at its home. That of a login which has
-// ended, which a late call comes with, is not kept: its successor's may be there, or nobody who would let go of it.
+// over finds or makes the client of an attempt over the AM's own login at its home. A client for an ended login,
+// which a late call carries, is not stored: its successor's may be there, or nothing would ever remove it.
 func (r *Remote) over(to server.To) *peer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +202,7 @@ func (r *Remote) Login(member creel.SubclusterID) (l *hrpc.RelayedLogin, err err
 	}
 }
 
-// Forget lets go of what is kept for an attempt.
+// Forget drops the state of an attempt.
 func (r *Remote) Forget(a creel.AttemptID) {
 	r.mu.Lock()
 	delete(r.peers, a)
@@ -289,7 +288,7 @@ func (r *Remote) clients(
 	})
 }
 
-// as is who a call is made as when the owner is not known.
+// as returns the user of a call, also when the owner is unknown.
 func (r *Remote) as(user string) string { return cmp.Or(user, r.proxy, "yarn") }
 
 // NewID implements amrmproxy.Clients.

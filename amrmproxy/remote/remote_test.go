@@ -174,8 +174,8 @@ func throughUs(t *testing.T, pair []*rm, clock *awake.Clock) (allocate func() er
 	}, logins
 }
 
-// An AM that has logged in through us at one of a pair that stands still, without closing its
-// connections, logs in at its successor after one call that got no answer in its time.
+// An AM has logged in through the proxy at one of a pair that hangs without closing its connections. It logs in at
+// the successor after one call that timed out.
 func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
@@ -197,7 +197,7 @@ func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
 	}
 }
 
-// A call that ran out of its time while this process slept tells nothing of who was called: the AM's login stays.
+// A call that timed out while this process was paused proves nothing about the member: the AM's login stays.
 func TestAnAMsLoginIsNotClosedForAPauseOfOurOwn(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
@@ -229,7 +229,7 @@ func TestALoginThatHasEndedIsNotKeptAgain(t *testing.T) {
 	var logins [2]*hrpc.RelayedLogin
 	call := func(l *hrpc.RelayedLogin) {
 		ctx, enough := context.WithCancel(t.Context())
-		enough() // who answers does not matter here
+		enough() // it does not matter which member answers
 		r.Allocate(ctx, server.To{Member: "sc-1", Attempt: attempt, Login: l}, &yarnpb.AllocateRequestProto{})
 	}
 	for i := range logins {

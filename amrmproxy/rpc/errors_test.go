@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// What an AM is told decides whether it comes again: for long, once, or never.
+// The error that an AM receives decides whether it retries: for long, once, or never.
 func TestAMsComeAgainWhileHomeIsAway(t *testing.T) {
 	away := &creel.Error{Kind: creel.ErrUnavailable, What: "the AM cannot log in at its home sc-1", Try: "try again"}
 	for _, c := range []struct {

@@ -15,14 +15,14 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Verifier finds who issued an AMRM token, and its password. The error is of
-// kind creel.ErrInvalidToken, or creel.ErrUnavailable while that cannot be known.
+// Verifier returns the issuer of an AMRM token, and its password. The error is of kind creel.ErrInvalidToken, or
+// creel.ErrUnavailable while that cannot be known.
 type Verifier interface {
 	Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error)
 }
 
-// NewServer serves ApplicationMasterProtocol to AMs, by AMRM token only. limits
-// are those of hrpc.Config; what is served and to whom is set here. relay may be nil.
+// NewServer serves ApplicationMasterProtocol to AMs, by AMRM token only. limits are those of hrpc.Config; the
+// protocols and their users are set here. relay may be nil.
 func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config) (*hrpc.Server, error) {
 	h := &handler{server: s}
 	limits.Services = []hrpc.Service{
@@ -61,12 +61,11 @@ func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config
 	return hrpc.NewServer(limits)
 }
 
-// errorOf gives a session's own refusals the class that Hadoop's clients know:
-// one for a wrong response id or a second registration, which ends the AM,
-// as the ResourceManager's would; and, while home or the store is away, that of a
-// standby ResourceManager. With it AMs try for yarn.resourcemanager.connect.max-wait.ms.
-// RetriableException those whose client is set up for failover, as Spark's is, repeat
-// once (RetryPolicies.FailoverOnNetworkExceptionRetry).
+// errorOf maps a session's own refusals to the classes that Hadoop's clients know. A wrong response id or a second
+// registration has one that ends the AM, as the ResourceManager's would. While home or the store is away it is a
+// standby ResourceManager's: with it AMs retry for yarn.resourcemanager.connect.max-wait.ms. RetriableException is
+// retried once by AMs whose client is set up for failover, as Spark's is
+// (RetryPolicies.FailoverOnNetworkExceptionRetry).
 func errorOf(err error) *hrpc.Error {
 	var own *creel.Error
 	var remote *hrpc.RemoteError

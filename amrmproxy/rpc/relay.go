@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// Relay has AMs log in through us at homes whose keys we do not have, as those of Hadoop's
-// ResourceManagers without a key file: where such an application lives its claim tells.
+// Relay has AMs log in through the proxy at homes whose keys it does not have, such as members running Hadoop's
+// ResourceManager without a key file: the application's claim names its home.
 type Relay struct {
 	// Homes finds the home of an application by its claim; creel.ErrApplicationNotFound
 	// if it has none.
@@ -41,7 +41,7 @@ const claimTime = 3 * time.Second
 func (r *Relay) login(identifier []byte) (*hrpc.RelayedLogin, func() hrpc.Identity, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil || !r.Foreign(id.KeyID, "") {
-		return nil, nil, nil // it is known, or a token of nobody: refused as such
+		return nil, nil, nil // its key is known, or its issuer is unknown: refused as such
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()

@@ -96,7 +96,7 @@ func TestAnAMLogsInByTheKeyFileOfItsHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := f.proxy()
-	m := f.submit("sc-a", at) // with no claim: the key tells which home it is
+	m := f.submit("sc-a", at) // with no claim: the key identifies the home
 	m.register()
 	m.ask(1, 12)
 	m.heartbeatUntil("12 containers of both members run", func() bool { return len(m.has) == 12 })
@@ -104,7 +104,7 @@ func TestAnAMLogsInByTheKeyFileOfItsHome(t *testing.T) {
 		t.Errorf("containers are of %d and %d, want of both", m.at("sc-a"), m.at("sc-b"))
 	}
 
-	// Home and the proxy are away. The AM logs in at the next proxy, and gets what the other member has.
+	// Home and the proxy are away. The AM logs in at the next proxy, and receives the other member's containers.
 	f.rms["sc-a"].stopRM()
 	at.stop()
 	at = f.proxy()

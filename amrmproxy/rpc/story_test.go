@@ -68,10 +68,10 @@ var secret = []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, l
 
 func secrets(context.Context) ([]statestore.Key, error) { return secret, nil }
 
-// byHeadroom shares asks over every member with room, also what fits at home.
+// byHeadroom shares asks over every member with free resources, also asks that fit at home.
 const byHeadroom = `{"split":{"policy":"locality","headroomAlpha":1}}`
 
-// found starts a federation; nodes says how many nodes of 8 GB each member has.
+// found starts a federation; nodes are the numbers of 8 GB nodes of each member.
 func found(t testing.TB, policy string, nodes ...int) *federation {
 	t.Helper()
 	f := &federation{
@@ -153,7 +153,7 @@ func (f *federation) startRM(id creel.SubclusterID) {
 	}
 }
 
-// look makes the view anew, as the federation's watch would; lost are those that are not there.
+// look makes a new view, as the federation's watch would; lost are the missing members.
 func (f *federation) look(lost ...creel.SubclusterID) {
 	var members []subcluster.Status
 	for _, id := range f.ids {
@@ -264,7 +264,7 @@ func (f *federation) proxy() *proxy {
 	stopProxy := background(f.t, "proxy", p.Run)
 	stopServer := background(f.t, "handler", func(ctx context.Context) error { return handler.Run(ctx, l) })
 	out := &proxy{Server: p, address: l.Addr().String(), stop: sync.OnceFunc(func() {
-		stopProxy() // answers what waits
+		stopProxy() // answers waiting calls
 		stopServer()
 		calls.Close()
 	})}
@@ -382,7 +382,7 @@ func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 			m.lastID = 0
 			return r
 		}
-		// A proxy that has only begun to listen says so, and Hadoop's client calls again.
+		// A proxy that is not ready yet answers so, and Hadoop's client calls again.
 		if !strings.Contains(err.Error(), "StandbyException") || time.Now().After(deadline) {
 			m.f.t.Fatalf("register: %v", err)
 		}
@@ -391,8 +391,8 @@ func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 
 func (m *am) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
 
-// heartbeat is one allocate, with what Hadoop's client does about errors: it
-// registers again when told to, and then says everything again.
+// heartbeat is one allocate, with the error handling of Hadoop's client: on demand it registers again, and then sends
+// everything again.
 func (m *am) heartbeat() {
 	m.f.t.Helper()
 	for range 200 {
@@ -573,7 +573,7 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 	if len(m.has) != total {
 		t.Errorf("has %d of %d", len(m.has), total)
 	}
-	// What came too late was given back: the members run what the AM has.
+	// Late grants were released: the members run exactly the AM's containers.
 	f.until("the surplus is gone", func() bool {
 		n := 0
 		for _, id := range f.ids {
@@ -662,7 +662,7 @@ func TestAKilledApplicationLeavesNoUAM(t *testing.T) {
 		"3 are granted and the UAM runs",
 		func() bool { return m.want[1] == 0 && m.state("sc-b") == creel.AppRunning },
 	)
-	// Killed at its home, behind the proxy's back; the AM dies with it and says nothing.
+	// Killed at its home, without the proxy's knowledge; the AM dies with it silently.
 	c := f.as("sc-a", "ann")
 	f.until("it is killed", func() bool {
 		return must(
@@ -748,7 +748,7 @@ func TestTheProxyRefusesWhatItDoesNotKnow(t *testing.T) {
 		remote.Class != yarnrpc.ClassInvalidMasterRequest {
 		t.Errorf("a second registration: %v", err)
 	}
-	// What home refuses is told under home's own class.
+	// A refusal by home is passed on under home's own class.
 	bad := &pb.AllocateRequestProto{
 		Ask: []*pb.ResourceRequestProto{
 			{
@@ -833,10 +833,9 @@ func (b *brokenStore) UAMRecordsOf(context.Context, creel.ApplicationID) ([]stat
 }
 func (b *brokenStore) DropUAMRecord(context.Context, creel.AttemptID) error { return b.err }
 
-// BenchmarkAllocate is the time of one allocate of an idle AM: to the
-// ResourceManager, through the proxy, and through the proxy with a UAM in a
-// second subcluster. The three take turns of 100 calls, so that they see the
-// same machine; quiet-* are those of the quietest turn.
+// BenchmarkAllocate is the time of one allocate of an idle AM: to the ResourceManager, through the proxy, and through
+// the proxy with a UAM in a second subcluster. The three take turns of 100 calls, so that they see the same machine;
+// quiet-* are those of the quietest turn.
 func BenchmarkAllocate(b *testing.B) {
 	f := found(b, `{"split":{"policy":"broadcast"}}`, 1, 1)
 	p := f.proxy()

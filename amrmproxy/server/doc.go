@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server runs the sessions of the AM-RM proxy: a goroutine with a
-// bounded mailbox for each attempt, which gives events to its amrmproxy.Driver
-// and performs the actions.
+// Package server runs the sessions of the AM-RM proxy: a goroutine with a bounded mailbox for each attempt, which
+// passes events to its amrmproxy.Driver and performs the actions.
 //
 //	Call      (any goroutine)      into the mailbox; the reply comes later
 //	session   (one goroutine each) Driver.Step, and the actions:
@@ -12,6 +11,6 @@
 //	  Drop    ( " )                      kill
 //	  AskHome ( " )                      is the application over?
 //
-// What it needs of others it declares: Members (calls as an AM), and
-// amrmproxy's Clients (calls as a client), Store and Sealer (the record).
+// It declares the interfaces that it needs: Members (calls as an AM), and amrmproxy's Clients (calls as a client),
+// Store and Sealer (the record).
 package server

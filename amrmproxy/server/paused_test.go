@@ -68,8 +68,8 @@ func (*home) Remove(context.Context, creel.AttemptID) error            { return 
 func (*home) Seal(_ context.Context, _, plain []byte) ([]byte, error)  { return plain, nil }
 func (*home) Open(_ context.Context, _, sealed []byte) ([]byte, error) { return sealed, nil }
 
-// A proxy that was stopped for longer than an AM may be silent heard nobody in
-// that time. The session goes on, and ends as late as if there had been no pause.
+// A proxy that was paused for longer than an AM may be silent received no calls in that time. The session goes on,
+// and ends as late as if there had been no pause.
 func TestAPausedProxyGivesUpNoAM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64

@@ -27,7 +27,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// To says to whom a call goes and as whom.
+// To is the destination of a call, and the credentials it is made with.
 type To struct {
 	Member     creel.SubclusterID
 	Attempt    creel.AttemptID
@@ -49,7 +49,7 @@ type Members interface {
 		To,
 		*yarnpb.FinishApplicationMasterRequestProto,
 	) (*yarnpb.FinishApplicationMasterResponseProto, error)
-	// Forget lets go of what is kept for an attempt that is over.
+	// Forget drops the state of an attempt that is over.
 	Forget(creel.AttemptID)
 }
 
@@ -66,20 +66,19 @@ type Config struct {
 	Wanted func()
 	// View is the federation as it is now; it is read before each step.
 	View func() *subcluster.View
-	// Places is which member has which host as it is now; it is read before each step.
-	// nil: nobody knows.
+	// Places returns the current map from hosts to members; it is read before each step. nil: unknown.
 	Places func() amrmproxy.Places
 
 	CallTime    time.Duration // bounds a call to a member, 10 s
 	LaunchTime  time.Duration // bounds a launch, 15 s
 	StoreTime   time.Duration // bounds reading a record, and saving one, 5 s
-	Mailbox     int           // events waiting for one session before its AM is told "busy", 64
+	Mailbox     int           // events waiting for one session before its AM is answered "busy", 64
 	MaxSessions int           // 100,000
 	// Clock is the time by which sessions wait and expire. Its owner runs it.
 	// nil counts pauses of this process against AMs and members.
 	Clock  *awake.Clock
 	Logger *slog.Logger // nil: silent
-	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
+	// Traces receives the spans of applications whose submission was sampled; nil: none are made.
 	Traces trace.TracerProvider
 }
 
@@ -96,7 +95,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports what in a Config cannot work.
+// Validate reports the first value in a Config that cannot work.
 func (c Config) Validate() error {
 	switch {
 	case c.Members == nil || c.Clients == nil || c.Store == nil || c.Sealer == nil || c.View == nil:
@@ -144,7 +143,7 @@ type Server struct {
 	latest  atomic.Pointer[sight]
 	renew   sync.Mutex // guards the making of a new sight
 
-	mu       sync.Mutex // guards what follows; held for look-ups only
+	mu       sync.Mutex // guards the fields below; held for look-ups only
 	sessions map[creel.AttemptID]*session
 	base     context.Context // of Run; nil when it is not running
 	wg       sync.WaitGroup
@@ -207,13 +206,13 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Caller is an AM as its token tells.
+// Caller is an AM as identified by its token.
 type Caller struct {
 	Attempt    creel.AttemptID
 	Home       creel.SubclusterID
 	Credential *hrpc.Credential // the token with its password, to speak to home with
-	// Login is the AM's own at its home, for a token whose password only home knows. It
-	// ends with the AM's connection.
+	// Login is the AM's own at its home, for a token whose password only home knows. It ends with the AM's
+	// connection.
 	Login *hrpc.RelayedLogin
 }
 
@@ -298,8 +297,7 @@ func (s *Server) forget(d *session) {
 	s.mu.Unlock()
 }
 
-// Queues are the leaf names of the queues of all sessions, sorted: those whose figures
-// they decide by.
+// Queues are the leaf names of the queues of all sessions, sorted: those whose numbers they decide by.
 func (s *Server) Queues() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,8 +359,8 @@ func (s *Server) seen() *sight {
 	return fresh
 }
 
-// End tells a session that its application is over at home, so that its UAMs
-// go at once. It is nothing if there is no such session here.
+// End informs a session that its application is over at home, so that its UAMs go at once. Without such a session
+// here it does nothing.
 func (s *Server) End(app creel.ApplicationID, why string) {
 	s.each(app, func(d *session) { d.post(message{event: amrmproxy.Ended{Why: why}}) })
 }

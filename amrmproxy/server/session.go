@@ -22,18 +22,17 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// message is what lies in a session's mailbox: an event, or a look at the session.
+// message is an entry of a session's mailbox: an event, or a function that reads the session.
 type message struct {
 	event amrmproxy.Event
 	look  func(*amrmproxy.Session)
 	from  *Caller
 	reply func(proto.Message, error)
-	// toHome: the event is what was answered to a call with the AM's token.
+	// toHome: the event is the answer to a call with the AM's token.
 	toHome bool
 }
 
-// session is the goroutine of one attempt: it gives events to the driver and
-// performs the actions.
+// session is the goroutine of one attempt: it passes events to the driver and performs the actions.
 type session struct {
 	server  *Server
 	attempt creel.AttemptID
@@ -46,7 +45,7 @@ type session struct {
 	log     *slog.Logger
 
 	queue      creel.QueuePath  // as the server knows it
-	credential *hrpc.Credential // to speak to home with: the AM's, or what home has given it since
+	credential *hrpc.Credential // for calls to home: the AM's, or its successor issued by home
 	replaces   []byte           // the identifier of the AM's, where it is no more that
 	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
@@ -54,7 +53,7 @@ type session struct {
 	began      time.Time         // of the AM's first call
 	stages     *telemetry.Stages // of an application whose submission was sampled; nil otherwise
 	closed     bool
-	refusal    error // of calls that nobody has answered when it closes
+	refusal    error // of unanswered calls when it closes
 	cancel     context.CancelFunc
 	children   sync.WaitGroup
 }
@@ -104,7 +103,7 @@ func (d *session) run(ctx context.Context) {
 			return
 		case m := <-d.mailbox:
 			d.take(ctx, m)
-			for more := true; more; { // what came together is taken together
+			for more := true; more; { // events that arrived together are taken together
 				select {
 				case m := <-d.mailbox:
 					d.take(ctx, m)
@@ -119,8 +118,7 @@ func (d *session) run(ctx context.Context) {
 	}
 }
 
-// refuse answers the calls that nobody else will answer: the proxy stops, or
-// the session could not begin.
+// refuse answers the calls that will get no other answer: the proxy stops, or the session could not begin.
 func (d *session) refuse() {
 	err := d.refusal
 	if err == nil {
@@ -171,8 +169,8 @@ func (d *session) take(ctx context.Context, m message) {
 	d.step(ctx, m.event)
 }
 
-// renew takes a token that home gives the AM as its keys roll. The AM's connection stays the one that it logged
-// in on with the token before, whose key will be gone; ours to home may have to be made anew.
+// renew takes a token that home issues to the AM as its keys roll. The AM stays on the connection on which it logged
+// in with the earlier token, whose key will be gone; the connection to home may have to be made again.
 func (d *session) renew(t *yarnpb.TokenProto) {
 	if len(t.GetPassword()) == 0 {
 		return

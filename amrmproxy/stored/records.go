@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// UAMRecords is what keeping records needs of the state store.
+// UAMRecords is the part of the state store that storing records needs.
 type UAMRecords interface {
 	SaveUAMRecord(ctx context.Context, r statestore.UAMRecord) (revision int64, err error)
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
