@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allow is what the servers of routers and ResourceManagers permit: it answers
-// OPTIONS (what a path can do), refuses names of hosts that are not ours, tells which
-// pages of other servers may read, and which machines a list has.
+// Package allow is HTTP middleware that guards the web servers of routers and ResourceManagers. It answers OPTIONS,
+// rejects foreign Host headers, sends CORS headers, and matches client addresses against lists of machines.
 package allow
 
 import (
@@ -12,10 +11,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Options answers OPTIONS, by which hadoop-auth's clients begin (AuthenticatedURL:
-// yarn schedulerconf, yarn logs -am, yarn top): 200, and the methods that the
-// path has in Allow. It goes among the middleware of the router whose routes it
-// is given.
+// Options answers OPTIONS requests with 200 and the path's methods in Allow. Clients of hadoop-auth
+// (AuthenticatedURL: yarn schedulerconf, yarn logs -am, yarn top) send one first. Install it as middleware of the
+// router whose routes it receives.
 func Options(routes chi.Routes) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,8 +40,7 @@ func Options(routes chi.Routes) func(http.Handler) http.Handler {
 	}
 }
 
-// Reading serves a page that is only read: GET and HEAD, and what OPTIONS asks. net/http
-// keeps a HEAD's body from the client.
+// Reading serves a read-only page: GET, HEAD and OPTIONS. net/http drops the body of a HEAD response.
 func Reading(page http.Handler) http.Handler {
 	const allowed = "OPTIONS,GET,HEAD"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

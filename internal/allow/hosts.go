@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// KnownHosts refuses calls that came over the loopback interface and name a
-// host that is none of ours: a page of another site has its name resolve to
-// 127.0.0.1 and reads what we answer to its visitor's browser (DNS rebinding).
-// Addresses, localhost and the names given pass; "*" among them lets all pass,
-// as a reverse proxy on the same machine needs that keeps its clients' Host.
+// KnownHosts rejects requests that arrive on the loopback interface with a foreign Host header. It prevents DNS
+// rebinding: a page of another site resolves its name to 127.0.0.1 and reads our responses in its visitor's browser.
+// Addresses, localhost and the given names pass. "*" lets every name pass, for a reverse proxy on the same machine
+// that forwards its clients' Host.
 func KnownHosts(names []string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if slices.Contains(names, "*") {

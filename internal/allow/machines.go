@@ -19,7 +19,7 @@ type Machines []string
 // lookupTime bounds how long a client waits for the names of a list to be resolved.
 const lookupTime = 5 * time.Second
 
-// Check returns an error for what can match no machine.
+// Check returns an error for an entry that can match no machine.
 func (m Machines) Check() error {
 	for _, entry := range m {
 		if strings.Contains(entry, "/") {
@@ -31,9 +31,8 @@ func (m Machines) Check() error {
 	return nil
 }
 
-// Includes reports whether an address is that of a machine of the list. Names are
-// resolved when they are asked about, so that a machine may change its address; one that
-// does not resolve is nobody's.
+// Includes reports whether an address belongs to a machine of the list. Names are resolved at each call, so that a
+// machine may change its address. A name that does not resolve matches no address.
 func (m Machines) Includes(address netip.Addr) bool {
 	if len(m) == 1 && m[0] == "*" {
 		return true

@@ -50,8 +50,8 @@ func NewOrigins(origins, methods, headers []string, age time.Duration) (*Origins
 	return o, nil
 }
 
-// Wrap tells browsers what pages of other origins may do. A call is served in any case: it
-// is the browser that keeps the answer from a page that may not read it.
+// Wrap adds CORS headers to responses. Every request is served: the browser withholds the response from a page that
+// may not read it.
 func (o *Origins) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")

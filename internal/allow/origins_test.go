@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Who may read, from where, by which method, and with which headers.
+// Allowed origins, methods and headers.
 func TestPagesOfOtherOriginsReadWhatTheyMay(t *testing.T) {
 	origins := []string{"http://one:80", "https://*.example.org", "regex:http://h[0-9]+"}
 	for _, tc := range []struct {

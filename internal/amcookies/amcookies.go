@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package amcookies decides which cookies pass between browsers and the pages of AMs, which web
-// proxies serve below /proxy/ID: an AM is a program of any user, on an address that it shares with
-// us, with other AMs, and perhaps with another login of the site.
+// Package amcookies decides which cookies pass between browsers and the pages of AMs, which web proxies serve below
+// /proxy/ID. An AM is a program of any user. Its address is shared with creel, with other AMs, and perhaps with
+// another login of the site.
 //
-// A cookie that an AM sets is kept by browsers for /proxy/ID alone, with a second cookie beside it,
-// its mark: a hash of what was set, which no script reads. Of what a browser sends, only pairs that
-// a mark fits go on to the AM. So an AM gets back what it set and nothing else, also where it
-// takes the name of a cookie that is not its own; and no proxy remembers anything. What a
-// script of the page sets has no mark, and stays in the browser.
+// Browsers store an AM's cookie for /proxy/ID only, together with a second cookie, its mark: a hash of the cookie,
+// hidden from scripts. Only cookies with a matching mark are forwarded to the AM. So an AM receives exactly the
+// cookies that it set, even if it sets a name that another program uses, and proxies store no state. A cookie set by
+// a page's script has no mark and stays in the browser.
 //
-// The rule may be applied several times on one way: a router applies it to what the home passed on.
+// The rule may be applied several times on one path: a router applies it to responses that the home subcluster's
+// proxy already processed.
 package amcookies
 
 import (
@@ -60,7 +60,7 @@ func Of(app creel.ApplicationID, request http.Header) Own {
 		}
 	}
 	for _, c := range sent {
-		// Of several with a name, the first is that of the longest path.
+		// Of cookies with the same name, the first has the longest path.
 		if marks[o.markOf(c)] && o.at(c.name) < 0 {
 			o.put(c)
 		}
@@ -68,7 +68,7 @@ func Of(app creel.ApplicationID, request http.Header) Own {
 	return o
 }
 
-// ToAM is what the AM is sent as Cookie, "" for none.
+// ToAM returns the Cookie header sent to the AM, "" for none.
 func (o Own) ToAM() string {
 	var b strings.Builder
 	for _, c := range o.cookies {
@@ -80,7 +80,8 @@ func (o Own) ToAM() string {
 	return b.String()
 }
 
-// ToHome is what the home's web proxy is sent as Cookie, "" for none: it looks for marks too.
+// ToHome returns the Cookie header sent to the home subcluster's web proxy, "" for none. It includes the marks,
+// because that proxy checks them too.
 func (o Own) ToHome() string {
 	with := Own{}
 	for _, c := range o.cookies {
@@ -155,8 +156,8 @@ func parse(pair string) (c cookie, named bool) {
 	return c, found && c.name != "" && !strings.ContainsFunc(c.name, notInNames)
 }
 
-// ours are names that an AM neither sets nor is sent by browsers: the login of Hadoop's and our own
-// pages, and the user whom a proxy names to AMs.
+// ours reports whether a name is reserved: the login cookie of Hadoop's and creel's pages, and the user name that a
+// proxy sends to AMs. AMs can neither set nor receive such cookies.
 func ours(name string) bool { return name == "hadoop.auth" || name == "proxy-user" }
 
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -47,13 +47,13 @@ func (b *browser) sends(path string) http.Header {
 	return r.Header
 }
 
-// sets takes what an answer sets as it stands.
+// sets stores the cookies of a response unchanged.
 func (b *browser) sets(path string, header http.Header) {
 	b.jar.SetCookies(b.at(path), (&http.Response{Header: header}).Cookies())
 }
 
-// visit goes to an AM by a router and a home's proxy, and returns what the AM is sent; the AM
-// answers with cookies.
+// visit requests an AM's page through a router and the home's proxy. The AM responds with the given cookies. It
+// returns the cookies that the AM received.
 func (b *browser) visit(app creel.ApplicationID, below string, lines ...string) (sent string) {
 	path := "/proxy/" + app.String() + below
 	router := Of(app, b.sends(path))
@@ -83,7 +83,7 @@ func (b *browser) visit(app creel.ApplicationID, below string, lines ...string) 
 	return sent
 }
 
-// An AM gets back what it set, in all its pages and nowhere else, until it deletes it.
+// An AM receives the cookies it set, on all its pages and nowhere else, until it deletes them.
 func TestAnAMGetsItsCookiesBack(t *testing.T) {
 	b := newBrowser(t)
 	value := `login=2|1:0|10:ab==; Path=/ui/; Domain=site.example; HttpOnly; SameSite=Lax`
@@ -96,7 +96,7 @@ func TestAnAMGetsItsCookiesBack(t *testing.T) {
 			t.Errorf("at %q it is sent %q", below, sent)
 		}
 	}
-	// Its number begins with that of the other.
+	// Its number starts with the other application's number.
 	if sent := b.visit(other, "/"); sent != "" {
 		t.Errorf("another AM is sent %q", sent)
 	}
@@ -119,7 +119,7 @@ func TestAnAMGetsItsCookiesBack(t *testing.T) {
 	}
 }
 
-// Whatever an AM sets, it sees no cookie that it did not set, nor does it set ours.
+// An AM receives only cookies that it set, and cannot set reserved ones.
 func TestAnAMSeesNoCookiesOfOthers(t *testing.T) {
 	const secret = "s3cr3t"
 	names := []string{"hadoop.auth", "proxy-user", "SSO", "__Secure-login", "creel-am-x", "a"}
@@ -162,7 +162,7 @@ func TestAnAMSeesNoCookiesOfOthers(t *testing.T) {
 	}
 }
 
-// What a browser sends by its own hand: marks of others, without value, in any order.
+// Cookies that a browser makes up: other cookies' marks, marks without value, in any order.
 func TestMarksAreOfOnePair(t *testing.T) {
 	own := Own{app: one.String()}
 	m := own.markOf(cookie{"a", "1"})

@@ -13,13 +13,10 @@ import (
 // runs, however little is alive.
 const ballastSize = 256 << 20
 
-// Ballast is memory that is never touched, so that it costs addresses and no
-// pages. The collector runs when the heap has doubled: with 30 MB alive and
-// 200 MB of requests a second that is seven times a second, a third of a
-// daemon's processor; and while it runs, 25 ms at a time, it takes every core
-// that is idle for a moment, which is what the slowest answers wait for.
-// Whoever sets GOGC or GOMEMLIMIT is left alone. The function it returns lets
-// go of it.
+// Ballast allocates memory that is never touched: it uses address space but no pages. The garbage collector runs when
+// the heap has doubled. With 30 MB live and 200 MB of requests a second it would run seven times a second and use a
+// third of the daemon's CPU time. During a run, of about 25 ms, it takes every idle core, which delays the slowest
+// responses. Ballast does nothing if GOGC or GOMEMLIMIT is set. The returned function releases the ballast.
 func Ballast() (release func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
@@ -36,12 +33,10 @@ func Ballast() (release func()) {
 // smallStacks need no collection of their own, in bytes.
 const smallStacks = 8 << 20
 
-// collectStacks runs the collector when the stacks of goroutines have grown by
-// a quarter since it last did, and gives the system what is free then: the ballast
-// has the runtime keep it, and what a burst of connections needed for a moment would
-// be resident for good. Only the collector cuts a stack that was deep for a
-// moment, as that of each new connection is; and with the ballast it may not run
-// for minutes while thousands connect (e2e/faults, strangers).
+// collectStacks runs the garbage collector when goroutine stacks have grown by a quarter since its last run, and
+// returns free memory to the system. Because of the ballast the runtime would otherwise retain the memory of a burst
+// of connections for good. Only the collector shrinks stacks that were deep for a moment, as each new connection's
+// is. With the ballast it may not run for minutes while thousands of clients connect (e2e/faults, strangers).
 func collectStacks(stop <-chan struct{}) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	stacks := func() uint64 {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// diary writes down what happened, in order.
+// diary records events in order.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -47,7 +47,7 @@ func (d *diary) read() []string {
 	return slices.Clone(d.lines)
 }
 
-// service has two tasks and holds one thing; all three write what becomes of them.
+// service has two tasks and one held resource. All three record their start and end.
 func service(d *diary) *daemon.Service {
 	s := &daemon.Service{
 		Entries: []daemon.Entry{daemon.NewEntry("rm", map[string]string{"web": "127.0.0.1:1"})},
@@ -134,7 +134,7 @@ func TestSignals(t *testing.T) {
 	if exited != 1 {
 		t.Errorf("the second signal exits with %d", exited)
 	}
-	if lines := d.read(); len(lines) == 0 || lines[0] != "draining" { // what was started still ends
+	if lines := d.read(); len(lines) == 0 || lines[0] != "draining" { // tasks that were started still end
 		t.Errorf("after the first signal: %q", lines)
 	}
 }

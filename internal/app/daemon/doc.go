@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon is what every daemon of creel is run by: a Service is
-// assembled (its ports bound, nothing running), started, watched until a signal
-// or a failure, drained and released.
+// Package daemon runs creel's daemons. A Service is assembled (ports bound, nothing running), started, watched until
+// a signal or a failure, drained and released.
 //
-// Around it, each a package of its own:
+// Its subpackages:
 //
-//	build       which version this is
+//	build       the version
 //	health      /livez, /readyz, /metrics and /version
 //	webserver   a web port: limits, simple authentication, profiles
-//	logs        what is logged, and how lines reach stderr
-//	tracing     where spans go
+//	logs        the process's log and how lines reach stderr
+//	tracing     export of spans
 //	role        a router, a proxy, a ResourceManager, simulated nodes and an
 //	            agent, each made from settings
-//	federation  all of them in one process, as `creel up`, the demo and tests
-//	            have them
+//	federation  all of them in one process, for `creel up`, the demo and tests
 //
-// # Who starts and who ends what
+// # Starting and ending
 //
-// Assembling starts no goroutine. Service.Start starts one for each task, and
-// Running.Stop ends them in the reverse order and waits for each. What a task
-// starts by itself it ends before it returns. What the assembly took (sockets,
-// stores, pools of connections) stands in Held: a step that fails closes it,
-// and so does Stop after the last task.
+// Assembling starts no goroutine. Service.Start starts one per task. Running.Stop ends them in reverse order and
+// waits for each. A task ends everything that it started before it returns. Sockets, stores and connection pools
+// taken during assembly are recorded in Held: a failing step closes it, and so does Stop after the last task.
 package daemon

@@ -11,17 +11,16 @@ import (
 	"syscall"
 )
 
-// Held is what an assembly has taken: sockets, stores, clients. A step that
-// fails closes it, so that nothing which earlier steps took is leaked. It has
-// one owner at a time.
+// Held lists the resources that an assembly acquired: sockets, stores, clients. A failing step closes it, so that
+// resources of earlier steps do not leak. It is not safe for concurrent use.
 type Held struct {
 	release []func() error
 }
 
-// OnClose adds what Close calls, before what was added earlier.
+// OnClose adds a function that Close calls before all functions added earlier.
 func (h *Held) OnClose(release func() error) { h.release = append(h.release, release) }
 
-// OnCloseLast adds what Close calls after everything that was added.
+// OnCloseLast adds a function that Close calls after all others.
 func (h *Held) OnCloseLast(release func() error) { h.release = slices.Insert(h.release, 0, release) }
 
 // Close releases everything, once.
@@ -34,8 +33,7 @@ func (h *Held) Close() error {
 	return errors.Join(errs...)
 }
 
-// Listen binds a TCP port and holds it. name is what the port is for, in the
-// words of who chose the address: a setting or a flag.
+// Listen binds a TCP port and records it. name is the setting or flag that chose the address.
 func (h *Held) Listen(name, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -50,7 +48,7 @@ func (h *Held) Listen(name, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// ListenError tells people why an address cannot be listened on.
+// ListenError explains to users why an address cannot be bound.
 func ListenError(name, address string, err error) error {
 	var dns *net.DNSError
 	why, try := err.Error(), "give another address"

@@ -8,9 +8,8 @@ import (
 	"os"
 )
 
-// notify tells systemd how the service stands, as sd_notify(3) has it: READY=1 once
-// everything serves, STOPPING=1 at the end. Without NOTIFY_SOCKET in the environment,
-// which units of Type=notify have, there is nobody to tell.
+// notify sends the service's state to systemd, see sd_notify(3): READY=1 once everything serves, STOPPING=1 at the
+// end. It does nothing without NOTIFY_SOCKET in the environment, which systemd sets for units of Type=notify.
 func notify(state string) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

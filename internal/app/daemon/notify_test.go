@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// systemd is told when everything serves, and when it ends.
+// systemd is notified when everything serves, and when the service stops.
 func TestSystemdIsTold(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})

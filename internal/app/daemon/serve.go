@@ -19,24 +19,24 @@ import (
 type Options struct {
 	ReadyFile string        // written once everything serves; "" writes none
 	Array     bool          // the ready file holds an array also of one entry
-	Drain     time.Duration // for what is in flight after the first signal
+	Drain     time.Duration // for requests in flight after the first signal
 	// Exit ends the process at the second signal; nil: os.Exit.
 	Exit func(code int)
 }
 
-// stopGrace is what releasing stores and sockets may take beyond Options.Drain.
+// stopGrace is how long releasing stores and sockets may take in addition to Options.Drain.
 const stopGrace = 5 * time.Second
 
-// Serve runs a service until a signal, a failing task, or ctx ends it. It owns
-// the service: all that it holds is released when Serve returns.
+// Serve runs a service until a signal, a failing task, or ctx ends it. It owns the service: all held resources are
+// released when Serve returns.
 //
 //  1. All tasks are started, in order.
-//  2. The ready file is written, the addresses are logged, systemd is told.
-//  3. First SIGINT or SIGTERM: the service is not ready any more, and its tasks
-//     are stopped in reverse order within the drain time.
+//  2. The ready file is written, the addresses are logged, systemd is notified.
+//  3. First SIGINT or SIGTERM: the service reports not ready, and its tasks are stopped in reverse order within the
+//     drain time.
 //  4. Second signal: the process exits at once.
 //
-// SIGHUP reloads what the service can reload, and ends nothing.
+// SIGHUP reloads the reloadable parts and ends nothing.
 func Serve(ctx context.Context, s *Service, o Options) error {
 	if o.Exit == nil {
 		o.Exit = os.Exit
@@ -88,7 +88,7 @@ func Serve(ctx context.Context, s *Service, o Options) error {
 // errStop ends the loop of Serve without a failure.
 var errStop = errors.New("stop")
 
-// announce tells whoever waits for the service that it serves.
+// announce signals that the service is ready.
 func announce(s *Service, o Options) error {
 	for _, e := range s.Entries {
 		slog.Info("serves", "role", e.Role, "addresses", e.Addresses)

@@ -32,9 +32,8 @@ func NewEntry(role string, addresses map[string]string) Entry {
 	return Entry{Role: role, PID: os.Getpid(), Addresses: addresses}
 }
 
-// Service is a daemon that was assembled: its ports are bound, so that their
-// numbers are known, and nothing runs yet. Who has one calls either Start and
-// then Stop, or Close.
+// Service is an assembled daemon: its ports are bound, so that their numbers are known, and nothing runs yet. Its
+// owner calls either Start and then Stop, or Close.
 type Service struct {
 	Entries []Entry // of the daemons in it, for the ready file: one, but for `creel up`
 	Health  *health.Health
@@ -51,8 +50,8 @@ func (s *Service) Add(name string, run func(ctx context.Context) error) {
 	s.Tasks = append(s.Tasks, Task{Name: name, Run: run})
 }
 
-// AddSelfClosing appends a task that releases at its end what it was made with.
-// release does so where the task was never started.
+// AddSelfClosing appends a task that releases its resources when it ends. If the task is never started, release does
+// it.
 func (s *Service) AddSelfClosing(name string, run func(ctx context.Context) error, release func() error) {
 	var ran atomic.Bool
 	s.OnClose(func() error {
@@ -67,8 +66,8 @@ func (s *Service) AddSelfClosing(name string, run func(ctx context.Context) erro
 	})
 }
 
-// Running is a service whose tasks were started: one goroutine each, which
-// Start starts and Stop ends and waits for. No other goroutine is made here.
+// Running is a service with started tasks, one goroutine each. Start starts them; Stop ends them and waits. No other
+// goroutine is made here.
 type Running struct {
 	service *Service
 	failed  chan error
@@ -102,9 +101,8 @@ func (s *Service) Start() *Running {
 // Failed receives the failures of tasks: one is enough to stop the service.
 func (r *Running) Failed() <-chan error { return r.failed }
 
-// Stop makes the service not ready, ends its tasks, the last that was started
-// first, each when the one before has ended, and releases what the service
-// holds. It waits for all of that; a second call waits and does nothing.
+// Stop makes the service not ready, ends its tasks one after the other, the last started first, and releases the held
+// resources. It waits for all of that. A second call only waits.
 func (r *Running) Stop() error {
 	r.once.Do(func() {
 		if r.service.Health != nil {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 )
 
-// Info is what /version and `creel version` show.
+// Info is the content of /version and `creel version`.
 type Info struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -23,7 +23,7 @@ type Info struct {
 // image: -X github.com/creelrm/creel/internal/app/daemon/build.version=v1.2.3
 var version string
 
-// Read returns what the Go toolchain wrote into this binary.
+// Read returns the build information that the Go toolchain stored in this binary.
 func Read() Info {
 	b := Info{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -24,7 +24,7 @@ type Daemon[S service] struct {
 	make    func() (S, error)
 	running *daemon.Running
 	failed  chan<- error
-	ended   chan struct{} // closed by Stop: failures are not told any more
+	ended   chan struct{} // closed by Stop: later failures are not reported
 	watch   sync.WaitGroup
 }
 

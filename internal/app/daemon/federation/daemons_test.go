@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// mortal is a store that hears no more of one daemon's record once that has died.
+// mortal is a store that ignores a daemon's record after that daemon died.
 type mortal struct {
 	*statestore.Memory
 	dead atomic.Pointer[string] // its name
@@ -41,9 +41,8 @@ func (m *mortal) DropDaemon(ctx context.Context, d statestore.Daemon) error {
 	return m.Memory.DropDaemon(ctx, d)
 }
 
-// Each router tells of all routers, proxies and rebalancers, ready and young. One that stops
-// is gone at once; one that dies is listed, and ages, until its record expires by the store's
-// clock.
+// Each router lists all routers, proxies and rebalancers as ready, with their ages. A stopped daemon disappears at
+// once. A dead one stays listed with a growing age until its record expires by the store's clock.
 func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)
@@ -112,7 +111,7 @@ func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
 		t.Fatalf("after the rebalancer's stop there is %+v, %v", page, err)
 	}
 	listed(0, first, second, routers[0], routers[1])
-	// Dead: the store hears nothing more of it, not even a farewell.
+	// The daemon is dead: the store receives nothing more from it, and its record is not removed.
 	name := "proxy-sc-2"
 	store.dead.Store(&name)
 	if err := fed.Proxies[1].Stop(); err != nil {
@@ -123,6 +122,6 @@ func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
 	if err != nil || len(page) != 4 || page[1].Name != name || page[1].Age < 12*time.Second {
 		t.Fatalf("of a proxy that died 12 s ago the store tells %+v, %v", page, err)
 	}
-	ahead.Add(int64(19 * time.Second)) // those that live tell again within ten seconds of their own
+	ahead.Add(int64(19 * time.Second)) // live daemons write their record again within ten seconds of their own clock
 	listed(0, first, routers[0], routers[1])
 }

@@ -33,9 +33,9 @@ type Config struct {
 	Nodes                int                            // simulated ones in each subcluster; 0: none
 	Name                 func(i int) creel.SubclusterID // [sc-1, sc-2, …]
 	NodeSize             creel.Resource
-	NodeHeartbeat        time.Duration // told to nodes [1 s]
+	NodeHeartbeat        time.Duration // interval sent to nodes [1 s]
 	Eager                time.Duration // a node sends a heartbeat this soon after a container completed
-	RunTime              time.Duration // of containers that do not say [10 ms]
+	RunTime              time.Duration // of containers that set none [10 ms]
 	OnStart              nmserver.Hook
 	Dir                  string // journals, a directory for each subcluster; "" keeps nothing
 	Store                statestore.Store
@@ -43,21 +43,20 @@ type Config struct {
 	DefaultPorts         bool // YARN's ports for the first router; all others take any
 	WithoutProxies       bool
 	Rebalancers          int           // 0: none
-	PlanEvery            time.Duration // between a rebalancer's plans [as settings say]
+	PlanEvery            time.Duration // between a rebalancer's plans [from settings]
 	Lease                time.Duration // of members
 	Heartbeat            time.Duration // of members [a fifth of the lease]
 	Poll                 time.Duration // between reads of the store [250 ms]
 	Log                  *slog.Logger
 
-	// Changes of what the settings say, asked before a daemon is assembled for
-	// the first time; nil changes nothing.
+	// ChangeRM and its siblings change a daemon's configuration before its first assembly; nil changes nothing.
 	ChangeRM     func(i int, c *role.RMConfig)
 	ChangeNodes  func(i int, c *nmrpc.Config)
 	ChangeRouter func(i int, c *role.RouterConfig)
 }
 
-// user is as whom the routers call members, on behalf of whoever calls them.
-// Members let it: the federation is on loopback only.
+// user is the user name with which routers call members on behalf of their clients. Members accept it: the federation
+// is on loopback only.
 const user = "creel"
 
 func (c Config) withDefaults() Config {
@@ -76,8 +75,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Federation is one, running. Each of its daemons can be stopped and started
-// again by itself, on the same ports, which is what faults do.
+// Federation is a running federation. Each daemon can be stopped and restarted on the same ports, to simulate faults.
 type Federation struct {
 	RMs     []*Daemon[*role.RM]
 	Proxies []*Daemon[*role.Proxy]
@@ -166,8 +164,7 @@ func (f *Federation) start(ctx context.Context) error {
 	return f.await(ctx)
 }
 
-// addSubcluster starts a proxy, a ResourceManager that tells others of it, and
-// its nodes.
+// addSubcluster starts a proxy, a ResourceManager that publishes the proxy's address, and its nodes.
 func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 	c := f.conf
 	id := c.Name(i)
@@ -349,7 +346,7 @@ func (f *Federation) await(ctx context.Context) error {
 	}
 }
 
-// missing says what the federation still waits for, "" for nothing.
+// missing describes the condition that the federation still waits for, "" for none.
 func (f *Federation) missing() string {
 	for _, n := range f.nodes {
 		select {

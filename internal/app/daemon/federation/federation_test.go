@@ -22,8 +22,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// The federation of `creel up` serves whoever calls on loopback, over RPC as
-// over REST, whoever the process itself runs as.
+// The federation of `creel up` serves every loopback client, over RPC and REST, whichever user runs the process.
 func TestTheFederationServesEveryUserByRPCAndByREST(t *testing.T) {
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)
@@ -86,7 +85,7 @@ func TestTheFederationServesEveryUserByRPCAndByREST(t *testing.T) {
 	}
 }
 
-// unmanaged is a submission whose application master is nobody.
+// unmanaged is a submission of an application whose AM is not started.
 func unmanaged(id *yarnpb.ApplicationIdProto) *yarnpb.ApplicationSubmissionContextProto {
 	return &yarnpb.ApplicationSubmissionContextProto{
 		ApplicationId:   id,

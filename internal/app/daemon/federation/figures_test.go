@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/role"
 )
 
-// What a router and a ResourceManager publish for Prometheus is what is: members,
-// nodes, memory, queues, and the requests that were just made, by route.
+// Metrics of a router and a ResourceManager match the federation: members, nodes, memory, queues, and the requests
+// just made, by route.
 func TestFiguresTellWhatIs(t *testing.T) {
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)

@@ -29,9 +29,8 @@ const queueFile = `<?xml version="1.0"?>
 </configuration>
 `
 
-// Settings are those of a federation in one process, from confDir under defines
-// under flags. Without a confDir it brings queues of its own, which it writes to
-// dir/conf.
+// Settings returns the settings of a federation in one process: defaults for small machines, over them the files in
+// confDir, then defines, then flags. Without a confDir it writes default queues to dir/conf.
 func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*settings.Settings, error) {
 	if confDir == "" {
 		confDir = filepath.Join(dir, "conf")
@@ -42,7 +41,7 @@ func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*s
 			return nil, err
 		}
 	}
-	own := []string{ // whatever the files say: never the store or the journal of somebody's real cluster
+	own := []string{ // override the files, so that a real cluster's store and journal are never used
 		"creel.rm.data=" + dir, // below it each ResourceManager has a directory of its own
 		"creel.store.url=memory",
 	}
@@ -50,7 +49,7 @@ func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*s
 		ConfDir: confDir, Defines: append(own, defines...), Flags: flags,
 		Defaults: map[string]string{
 			"yarn.scheduler.minimum-allocation-mb": "128",
-			"creel.log.level":                      "warn", // so that what is printed beside the log is read
+			"creel.log.level":                      "warn", // so that the printed text stays readable beside the log
 		},
 	})
 	return s, settings.Invalid(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 )
 
-// A directory of somebody's is over what a federation in one process has for small machines, but for the store and the
-// journals.
+// A configuration directory overrides the small-machine defaults of a federation in one process, except the store and
+// the journals.
 func TestFilesAreOverTheDefaultsOfAFederationInOneProcess(t *testing.T) {
 	dir, conf := t.TempDir(), t.TempDir()
 	site := "<configuration>"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health answers what machines ask of a daemon's web port: whether it
-// lives, whether it is ready, its figures and its version.
+// Package health serves the monitoring endpoints of a daemon's web port: liveness, readiness, metrics and version.
 package health
 
 import (
@@ -32,7 +31,7 @@ type Health struct {
 // State is how a dependency is.
 type State struct {
 	Text string // in words, with its age
-	Warn bool   // it serves, and somebody should look
+	Warn bool   // it serves, but an operator should look
 	Err  error  // why the daemon cannot do all that it is for; nil if it can
 }
 
@@ -72,10 +71,9 @@ func (h *Health) SetReady(ready bool) { h.ready.Store(ready) }
 // Check adds a condition of readiness; ok must not block.
 func (h *Health) Check(name string, ok func() error) { h.checks = append(h.checks, check{name, ok}) }
 
-// Depend adds a dependency, which /readyz?verbose tells and is judged by. /readyz
-// alone is not: while the store is ill a daemon still serves what it knows, and
-// whoever balances load by readiness should not take all of them away at once.
-// look must not block.
+// Depend adds a dependency to /readyz?verbose, which reports it and fails with it. Plain /readyz ignores it: while
+// the store is unhealthy a daemon still serves the data it has, and a load balancer should not remove all daemons at
+// once. look must not block.
 func (h *Health) Depend(name string, look func() State) {
 	h.depends = append(h.depends, dependency{name, look})
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requestBuckets are the upper bounds of latencies, in seconds, as those of RPC.
+// requestBuckets are the upper bounds of latency buckets, in seconds, the same as for RPC.
 var requestBuckets = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
 
 // otherRoute is the label of requests that no route took.
 const otherRoute = "none"
 
-// requestFigures are those of Requests, one for all routers of a daemon.
+// requestFigures are the metrics that Requests records, shared by all HTTP routers of a daemon.
 type requestFigures struct {
 	once     sync.Once
 	seconds  *prometheus.HistogramVec

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logs sets up the process's log: slog on stderr, text on a terminal
-// and JSON elsewhere unless a setting says otherwise.
+// Package logs sets up the process's log: slog on stderr, text on a terminal and JSON elsewhere unless a setting
+// overrides it.
 package logs
 
 import (
@@ -19,12 +19,10 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// Each change leaves a line of audit, thousands a second under load: written
-// one by one they were a quarter of what a submission cost, here and in whoever
-// reads the log. So a line goes at once unless one went within pause; then it
-// waits for the rest of that time, with all that come meanwhile, or until they
-// fill capacity. A warning goes at once with everything before it. A process
-// that is killed loses what waited.
+// Each change writes an audit line, thousands a second under load. Written one by one they took a quarter of a
+// submission's cost, here and in the log's reader. So a line is written at once unless another was written within
+// pause. Otherwise it waits for the rest of that time together with later lines, or until they fill capacity. A
+// warning is written at once, after all buffered lines. If the process is killed, buffered lines are lost.
 const (
 	pause    = 5 * time.Millisecond
 	capacity = 64 << 10
@@ -37,7 +35,7 @@ type lines struct {
 	mu    sync.Mutex
 	held  []byte
 	last  time.Time // of writing
-	armed bool      // a timer will write what is held
+	armed bool      // a timer will write the buffer
 }
 
 // Write takes one line or several, whole.
@@ -55,13 +53,13 @@ func (l *lines) Write(b []byte) (int, error) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.armed = false
-			_ = l.write() // nobody to tell
+			_ = l.write() // there is no caller to return the error to
 		})
 	}
 	return len(b), nil
 }
 
-// write empties what is held. The lock is held.
+// write writes and empties the buffer. The caller holds the lock.
 func (l *lines) write() error {
 	if len(l.held) == 0 {
 		return nil
@@ -77,7 +75,7 @@ func (l *lines) flush() {
 	_ = l.write()
 }
 
-// prompt is a handler over lines whose warnings and errors do not wait.
+// prompt is a slog handler over lines that flushes at warnings and errors.
 type prompt struct {
 	slog.Handler
 	lines *lines
@@ -100,7 +98,7 @@ func (p prompt) WithGroup(name string) slog.Handler {
 type Config struct {
 	Level  string // debug, info, warn or error; "" is info
 	Format string // auto, text or json; "" is auto: text on a terminal
-	Audit  string // creel or hadoop: in the form of Hadoop's logger of that daemon; "" is creel
+	Audit  string // creel, or hadoop for the format of that Hadoop daemon's audit logger; "" is creel
 	Role   string // rm, router, ...; "" for several in one process
 }
 
@@ -117,8 +115,7 @@ func Settings(s *settings.Settings, role string) Config {
 	}
 }
 
-// SetUp makes the process's default logger. Whoever ends the process calls Flush
-// before.
+// SetUp installs the process's default logger. Callers must call Flush before the process exits.
 func SetUp(c Config) error {
 	if err := SetLevel(c.Level); err != nil {
 		return err
@@ -140,7 +137,7 @@ func (c Config) handler(to *lines, terminal bool) slog.Handler {
 	return prompt{h, to}
 }
 
-// SetLevel changes what is logged from now on.
+// SetLevel changes the log level from now on.
 func SetLevel(name string) error {
 	var l slog.Level // info
 	if name != "" {

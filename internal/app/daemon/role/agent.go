@@ -29,7 +29,7 @@ type AgentConfig struct {
 	Signer    *subcluster.Signer
 	Heartbeat time.Duration
 	Escrow    Escrow // of queues with a federation-wide maximum
-	User      string // as whom their maxima are changed
+	User      string // user name for changes of their maxima
 	Epoch     int64  // the ResourceManager's yarn.resourcemanager.epoch
 	Log       *slog.Logger
 }
@@ -73,8 +73,8 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	}, nil
 }
 
-// addressesOf reads where a Hadoop ResourceManager listens, or each of an HA pair, as its
-// own configuration files say.
+// addressesOf reads the addresses of a Hadoop ResourceManager, or of each of an HA pair, from Hadoop's configuration
+// files.
 func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 	ports := []struct {
 		key string
@@ -173,8 +173,8 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	return s
 }
 
-// hadoopBudgetPoll is how often what was taken back is looked at while a queue has a
-// preemption budget: more often than rounds of preemption come, three seconds by default.
+// hadoopBudgetPoll is how often preempted resources are counted while a queue has a preemption budget. It is shorter
+// than the interval of preemption rounds, three seconds by default.
 const hadoopBudgetPoll = time.Second
 
 // keeper holds the member's parts of federation-wide maxima by its ResourceManager's own

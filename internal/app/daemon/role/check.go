@@ -13,10 +13,9 @@ import (
 	"github.com/creelrm/creel/statestore/redis"
 )
 
-// Check reads all that a daemon of this role would read at its start (queue
-// files, lists of hosts, racks, policies, secrets, the store's URL), and returns
-// the error with which the daemon would not start. It binds no port and calls
-// nobody.
+// Check reads everything that a daemon of this role reads at its start: queue files, host lists, racks, policies,
+// secrets, the store's URL. It returns the error with which the daemon would refuse to start. It binds no port and
+// makes no calls.
 func Check(s *settings.Settings, role settings.Role) error {
 	switch role {
 	case settings.RM:
@@ -25,7 +24,7 @@ func Check(s *settings.Settings, role settings.Role) error {
 			if err := checkStore(s); err != nil {
 				return err
 			}
-			store = statestore.NewMemory(statestore.NewState("check", ValidPolicy), time.Now) // nobody asks it
+			store = statestore.NewMemory(statestore.NewState("check", ValidPolicy), time.Now) // never queried
 		}
 		c, err := RMSettings(s, store)
 		if err != nil {
@@ -52,7 +51,7 @@ func Check(s *settings.Settings, role settings.Role) error {
 	return settings.Invalid(fmt.Errorf("there is no daemon %q; the roles are %s", role, roles))
 }
 
-// checkStore checks what the settings say about the store, without calling it.
+// checkStore checks the store's settings without connecting to it.
 func checkStore(s *settings.Settings) error {
 	conf, memory, err := storeConfig(s)
 	if err != nil || memory {

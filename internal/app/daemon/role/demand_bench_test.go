@@ -25,11 +25,10 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// From a change of what a queue waits for in one member to the view of 1,000 proxies and
-// routers with the plan that follows from it: 100 members' agents, a rebalancer and watchers
-// as their daemons have them, over a real Redis, each with connections of its own, and all in
-// this process. Of 100 queues each is in five members. A proxy wants figures of two queues,
-// one watcher of ten is a router and wants all.
+// Measures the time from a change of a queue's pending demand in one member to the resulting plan in the views of
+// 1,000 proxies and routers: 100 members' agents, a rebalancer and watchers as in the daemons, over a real Redis,
+// each with its own connections, all in this process. There are 100 queues, each in five members. A proxy reads the
+// demand of two queues; one watcher in ten is a router and reads all.
 func BenchmarkFromDemandToWeights(b *testing.B) {
 	const members, queues, each = 100, 100, 5
 	n := 1000
@@ -132,7 +131,7 @@ func BenchmarkFromDemandToWeights(b *testing.B) {
 			}
 			select {
 			case all <- struct{}{}:
-			default: // it was said already
+			default: // it was published already
 			}
 		}
 		w := watch.New(store, conf)
@@ -145,7 +144,7 @@ func BenchmarkFromDemandToWeights(b *testing.B) {
 		clear(saw)
 		mu.Unlock()
 		select {
-		case <-all: // said late of the change before
+		case <-all: // late publication of the previous change
 		default:
 		}
 		began := time.Now()
@@ -192,9 +191,9 @@ func ownCPU() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// redisCPU is that of a Redis server.
+// redisCPU returns the CPU time of a Redis server.
 func redisCPU(server *redistest.Server) (sum float64) {
-	client := server.Client() // its own waits for nobody: a connection that was idle may be gone
+	client := server.Client() // a client of its own: an idle connection may be closed
 	defer client.Close()
 	text, _ := client.Info(context.Background(), "cpu").Result()
 	for line := range strings.Lines(text) {

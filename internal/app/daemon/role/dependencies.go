@@ -21,34 +21,34 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// How often a store's health is looked at, the time of one look, and how soon it is
-// looked at when a call of ours got no answer, and while it is not reachable: an outage
-// that clients felt is one that operators see.
+// The interval between checks of a store's health, the timeout of one check, and the shorter interval after a call
+// without an answer and while the store is unreachable. An outage that clients notice must be visible to operators
+// too.
 const (
 	storeLookEvery = 10 * time.Second
 	storeLookTime  = 5 * time.Second
 	storeLookSoon  = 500 * time.Millisecond
 )
 
-// staleAfter is the age from which a view, or what was last read of the store, is
-// too old to be called ready by. It is time in which this process was awake.
+// staleAfter is the age from which a view, or data read from the store, is too old for the daemon to be ready. It
+// counts only time in which this process was running.
 const staleAfter = 3 * storeLookEvery
 
-// checkable is a store whose health can be looked at; the one in memory has none.
+// checkable is a store with a health check; the in-memory store has none.
 type checkable interface {
 	Health(ctx context.Context) ([]statestore.Finding, error)
 	// Unanswered is how many calls got no answer so far.
 	Unanswered() int64
 }
 
-// looked is what a look at the store found.
+// looked is the result of a check of the store.
 type looked struct {
 	at    time.Time
 	found []statestore.Finding
 	err   error
 }
 
-// storeHealth looks at the store's health, logs what is new, and tells the latest.
+// storeHealth checks the store's health, logs changes, and reports the latest result.
 type storeHealth struct {
 	store checkable
 	log   *slog.Logger
@@ -116,7 +116,7 @@ func (h *storeHealth) run(ctx context.Context) error {
 	}
 }
 
-// look looks once. A finding is told when it comes, and when it goes.
+// look checks once. A finding is logged when it appears and when it disappears.
 func (h *storeHealth) look(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, storeLookTime)
 	defer cancel()
@@ -239,9 +239,9 @@ func dependOnKeys(h *health.Health, c *keys.Cache, files *keys.HadoopFiles) {
 		switch {
 		case began.IsZero():
 			return health.State{Err: errors.New("they have not been read yet")}
-		case err != nil: // AMs whose keys are known go on
+		case err != nil: // AMs with known keys keep working
 			return health.State{Warn: true, Text: "not all could be read: " + err.Error()}
-		case files != nil && files.Err() != nil: // what was read of them before holds
+		case files != nil && files.Err() != nil: // keys read before remain valid
 			return health.State{Warn: true, Text: files.Err().Error()}
 		}
 		return health.State{Text: "read " + ago(time.Since(began))}

@@ -21,8 +21,8 @@ import (
 	"github.com/creelrm/creel/statestore/watch"
 )
 
-// What is wrong with a real Redis is logged once, with what to do, when it comes,
-// and is a line of readiness and a metric while it lasts.
+// A problem of a real Redis is logged once with its remedy, when it appears. It is a line of /readyz?verbose and a
+// metric while it lasts.
 func TestTheHealthOfTheStoreIsTold(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--maxmemory-policy", "volatile-lru")
 	store, err := redis.Open(redis.Config{URL: server.URL(), Timeout: 200 * time.Millisecond})

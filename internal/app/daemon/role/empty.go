@@ -12,11 +12,9 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// emptyStart is asked before a ResourceManager with an empty journal serves. An
-// empty journal is right for a member that is new, and for one none of whose
-// applications lives any more. For any other it means that a disk was replaced or
-// is not mounted, or that the directory is another: to serve would be to forget
-// what runs there, so somebody has to say so first.
+// emptyStart decides whether a ResourceManager with an empty journal may serve. An empty journal is right for a new
+// member, and for a member without live applications. Otherwise a disk was replaced or is not mounted, or the
+// directory is wrong. Serving would forget the running applications, so an operator has to confirm first.
 func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logger) error {
 	living, one, err := livingAt(ctx, m.Store, m.ID)
 	for ; err != nil; living, one, err = livingAt(ctx, m.Store, m.ID) {

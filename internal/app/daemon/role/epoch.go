@@ -46,8 +46,8 @@ func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger
 	}
 }
 
-// keepEpoch has the store know the first epoch of a member: of Hadoop's, of one that started
-// without the store, and after that came back empty.
+// keepEpoch writes a member's first epoch to the store: for a Hadoop member, for a member that started without the
+// store, and after the store came back empty.
 func keepEpoch(
 	ctx context.Context, store statestore.Documents, id creel.SubclusterID, first int64, log *slog.Logger,
 ) error {

@@ -29,9 +29,9 @@ func (refusingStore) Documents(context.Context, string) (statestore.DocumentSet,
 	return statestore.DocumentSet{}, creel.ErrUnavailable
 }
 
-// Members whose settings name no first epoch, as nearly all do not, have different ones, so that
-// their containers have different ids; they keep them over a restart, also of a store that is
-// away or came back empty. One that names another's does not start.
+// Members without a configured first epoch, as nearly all are, get different ones, so that their container ids
+// differ. They keep them over a restart, even if the store is unreachable or came back empty. A member configured
+// with another member's epoch does not start.
 func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 	store := statestore.Store(statestore.NewMemory(statestore.NewState("test", nil), time.Now))
 	dirs := map[creel.SubclusterID]string{}
@@ -58,7 +58,7 @@ func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 			return 0, err
 		}
 		first, running := r.Server.FirstEpoch(), r.Start()
-		for told := false; !told; time.Sleep(time.Millisecond) { // a store that answers is told
+		for told := false; !told; time.Sleep(time.Millisecond) { // the epoch is written to a store that answers
 			set, err := store.Documents(t.Context(), epochs.Class)
 			d, _ := set.Find(epochs.Name)
 			told = err != nil || strings.Contains(string(d.Data), fmt.Sprintf("%q:%d", id, first))
@@ -105,8 +105,8 @@ func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The agents of two of Hadoop's ResourceManagers for which nobody set an epoch say so, and go on;
-// when the first is removed the second has it.
+// The agents of two Hadoop ResourceManagers without a configured epoch log the conflict and continue. When the first
+// member is removed, the second gets the epoch.
 func TestAgentsSayThatTwoMembersHaveOneEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ func figure(name, help string, by ...string) *prometheus.Desc {
 	return prometheus.NewDesc("creel_"+name, help, by, nil)
 }
 
-// viewFigures tell of the federation as a router or a proxy sees it.
+// viewFigures exports metrics of a router's or proxy's view of the federation.
 type viewFigures struct{ of *watch.Watcher }
 
 var (
@@ -37,7 +37,7 @@ func (viewFigures) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Without a view there is nothing to tell.
+// Collect implements prometheus.Collector. Without a view it exports nothing.
 func (f viewFigures) Collect(out chan<- prometheus.Metric) {
 	v := f.of.View()
 	age, ok := f.of.Age()
@@ -70,7 +70,7 @@ func (f viewFigures) Collect(out chan<- prometheus.Metric) {
 	gauge(policyVersion, float64(newest))
 }
 
-// breakerFigures tell which calls to which members are cut off.
+// breakerFigures exports which calls to which members are cut off.
 type breakerFigures struct{ of *remote.Pool }
 
 var breakerState = figure("breaker_state", "1 for the state of the breaker of a member's calls: closed, half-open, open.",
@@ -92,7 +92,7 @@ func (f breakerFigures) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// waitFigures tell how long containers were asked for before they were given.
+// waitFigures exports how long container requests waited for their grant.
 type waitFigures struct {
 	desc *prometheus.Desc
 	of   func() waits.Histogram
@@ -115,8 +115,8 @@ func waitMetric(d *prometheus.Desc, h *waits.Histogram) prometheus.Metric {
 var proxyWaits = figure("proxy_grant_wait_seconds",
 	"From an AM's ask to the grant of each container, by any member. An ask that is raised while it waits counts from the mean.")
 
-// subclusterFigures tell of a ResourceManager's subcluster. They are read from its
-// machine when they are scraped.
+// subclusterFigures exports metrics of a ResourceManager's subcluster. They are read from its state machine at each
+// scrape.
 type subclusterFigures struct {
 	query func(context.Context, func(m *rm.Machine, now time.Time)) error
 }
@@ -157,8 +157,7 @@ func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 // scrapeTime bounds how long a scrape waits for the machine.
 const scrapeTime = 5 * time.Second
 
-// Collect implements prometheus.Collector. A machine that does not answer in time
-// tells nothing.
+// Collect implements prometheus.Collector. It exports nothing if the machine does not answer in time.
 func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()

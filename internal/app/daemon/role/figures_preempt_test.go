@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What a queue lost is told of it and of the queues above, as containers and as work:
-// root.a loses two containers of 1 GiB, which ran for 3 s, to root.b.
+// Losses of a queue are counted for it and its ancestors, as containers and as work: root.a loses two containers of 1
+// GiB, which ran for 3 s, to root.b.
 func TestFiguresTellWhatQueuesLostToPreemption(t *testing.T) {
 	c := rm.Defaults()
 	c.Volatile, c.ClusterTimestamp = true, 1

@@ -39,7 +39,7 @@ func hadoopKeyFiles(s *settings.Settings) (*keys.HadoopFiles, error) {
 	return opened, nil
 }
 
-// warnOfOpenFiles tells of key files that everybody on this machine may read.
+// warnOfOpenFiles logs a warning for key files that every user of this machine can read.
 func warnOfOpenFiles(files *keys.HadoopFiles, log *slog.Logger) {
 	for _, path := range files.OpenToAll() {
 		log.Warn("a file of AMs' keys may be read by every user of this machine, who could speak for any of these AMs",

@@ -37,17 +37,15 @@ type Membership struct {
 	Secret    func(context.Context) ([]statestore.Key, error) // seals its token keys in the store
 	Lease     time.Duration
 	Heartbeat time.Duration
-	Proxy     string // address of the AM-RM proxy beside it, told to others
+	Proxy     string // published address of this member's AM-RM proxy
 	Escrow    Escrow // of queues with a federation-wide maximum
-	Host      string // told to others for ports that listen on every interface
-	// Announce changes the addresses that others are told; nil: nothing does.
-	// Tests put a network that can be cut there.
+	Host      string // published for ports that listen on every interface
+	// Announce changes the published addresses; nil changes nothing. Tests insert a network that can be cut.
 	Announce func(subcluster.Addresses) subcluster.Addresses
 	// TakeOver takes the name of a member that is alive.
 	TakeOver bool
 	Signer   *subcluster.Signer // of its record and heartbeats; nil: they are not signed
-	// AcceptEmpty lets a ResourceManager serve whose journal is empty though the
-	// store has applications of it.
+	// AcceptEmpty lets a ResourceManager with an empty journal serve although the store lists applications of it.
 	AcceptEmpty bool
 }
 
@@ -123,8 +121,8 @@ func EscrowSettings(s *settings.Settings) Escrow {
 	}
 }
 
-// NewMembership is a place in a federation on loopback, whose secret is in the
-// store. The caller sets Lease and Heartbeat.
+// NewMembership is a membership in a federation on loopback, with the secret in the store. The caller sets Lease and
+// Heartbeat.
 func NewMembership(id creel.SubclusterID, store statestore.Store) (*Membership, error) {
 	secret, err := clusterSecret(store, "")
 	terms := Escrow{Terms: escrow.DefaultTerms(), Every: 500 * time.Millisecond, Recovery: time.Minute}
@@ -151,12 +149,11 @@ func hostOf(configured string) (string, error) {
 	return os.Hostname()
 }
 
-// witnessPoll is how often a ResourceManager reads which other members there are, and whether it is drained,
-// beside what the store's subscription tells it. A drain is believed to be over later than that.
+// witnessPoll is how often a ResourceManager reads the list of members and whether it is drained, in addition to the
+// store's notifications. The end of a drain is accepted only after a longer time.
 const witnessPoll = 10 * time.Second
 
-// budgetPoll is how often it reads what may be taken back for queues that have a
-// preemption budget: more often than plans are made.
+// budgetPoll is how often it reads the remaining preemption budgets of queues: more often than plans are made.
 const budgetPoll = 2 * time.Second
 
 // join adds to a ResourceManager the tasks that keep it a member.
@@ -250,8 +247,8 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 
-// stay keeps a ResourceManager a member. One whose name another process took goes
-// on serving the AMs it has; it must not end their work by ending itself.
+// stay keeps a ResourceManager a member. If another process took its name, it continues to serve its AMs, because
+// exiting would end their work.
 func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 	err := agent.Run(ctx)
 	if errors.Is(err, creel.ErrStale) {
@@ -295,7 +292,7 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 	}
 }
 
-// probe tells how a ResourceManager of this process is, for one agent.
+// probe reads the state of a ResourceManager in this process, for one agent.
 type probe struct {
 	server *server.Server
 	nodes  func() string
@@ -314,7 +311,7 @@ func (p *probe) tell(ctx context.Context) ([]byte, error) {
 	return load.JSON()
 }
 
-// changed reports whether the cluster wants much more or less than it said last.
+// changed reports whether the cluster's demand differs much from the last published one.
 func (p *probe) changed(ctx context.Context) bool {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

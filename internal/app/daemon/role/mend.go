@@ -26,7 +26,7 @@ type memberQueues struct {
 	member func(creel.SubclusterID) (*remote.Member, error)
 }
 
-// call asks a member, whose refusal is told in its own words.
+// call sends a request to a member. A rejection is reported with the member's own message.
 func (q memberQueues) call(
 	ctx context.Context,
 	id creel.SubclusterID,
@@ -114,12 +114,11 @@ func (q memberQueues) RemoveQueues(
 	return err
 }
 
-// mendEvery is how often a router looks for drift where a setting says that it is mended
-// unasked.
+// mendEvery is how often a router checks for drift if automatic repair is on.
 const mendEvery = time.Minute
 
-// addMends adds the loop that mends drift unasked: what two looks in a row find the same.
-// One router at a time does so.
+// addMends adds the loop that repairs drift automatically: drift that two successive checks found. One router at a
+// time does it.
 func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 	r.Add("drift of queues", func(ctx context.Context) error {
 		tick := time.NewTicker(mendEvery)

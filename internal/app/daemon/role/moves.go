@@ -31,7 +31,7 @@ import (
 // moveLease is how long a router that moves applications does so alone.
 const moveLease = 10 * time.Second
 
-// moveTerms reads what may be moved.
+// moveTerms reads the limits for moves from the settings.
 func moveTerms(s *settings.Settings) rebalancer.MoveTerms {
 	return rebalancer.MoveTerms{
 		Loaded:       s.Bool("creel.rebalancer.move.loaded"),
@@ -48,7 +48,7 @@ type mover struct {
 	homes router.Homes // the store's, past every cache
 	pool  *remote.Pool
 	view  func() *subcluster.View
-	// policy is that of a queue in a view.
+	// policy returns a queue's policy in a view.
 	policy func(*subcluster.View, creel.QueuePath) policies.Policy
 	terms  rebalancer.MoveTerms
 	name   string
@@ -160,9 +160,9 @@ func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bo
 	return m.leadAs(ctx, "moves", moveLease)
 }
 
-// leadAs takes a lease and renews it until the work under it is done. The context ends
-// where another has the lease, or it could not be renewed while it lasted. A process that stood still for longer
-// than that may go on before it ends: the store refuses what is written under the lease once another has it.
+// leadAs acquires a lease and renews it until the work under it is done. The context ends if another process has the
+// lease, or if it could not be renewed before it expired. A process that was paused for longer may continue for a
+// moment: the store rejects writes under a lease that another process has taken.
 func (m *mover) leadAs(
 	ctx context.Context,
 	name string,
@@ -241,7 +241,7 @@ func (m *mover) choose(ctx context.Context, s moves.Situation) ([]moves.Record, 
 	return out, err
 }
 
-// chosen is what would be moved now; as if a member were drained by moving, if one is named.
+// chosen returns the moves that would be made now; if a member is named, as if it were drained by moves.
 func (m *mover) chosen(
 	ctx context.Context,
 	s moves.Situation,
@@ -345,7 +345,7 @@ func (m *mover) allowed(ctx context.Context) (optout func(creel.QueuePath) bool,
 	}, true, nil
 }
 
-// preview is what operator.Config wants.
+// preview implements operator.Config's preview.
 func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error) {
 	view := m.view()
 	if view == nil {

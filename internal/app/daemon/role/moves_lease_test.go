@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// A round of moves that takes longer than its lease keeps it, and nobody else begins one; a
-// router that lost its lease stops.
+// A round of moves that outlasts its lease renews it, and no other router begins one. A router that lost its lease
+// stops.
 func TestTheLeaseOfMovesIsRenewedWithinARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// A router that moves applications stands still for longer than its lease, and another leads when it goes on: what it
-// chose before is not begun.
+// A router pauses for longer than its lease while another takes over. When it resumes it does not begin the moves it
+// had chosen.
 func TestARouterThatStoodStillBeginsNoMoves(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()

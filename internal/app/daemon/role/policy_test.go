@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// What settings call a policy is what documents call it, and it reaches the
-// daemons.
+// Policy names are the same in settings and documents, and reach the daemons.
 func TestPolicySettings(t *testing.T) {
 	for key, names := range map[string][]string{"creel.router.policy": policies.HomeNames(), "creel.proxy.policy": policies.SplitNames()} {
 		row, ok := settings.Find(key)

@@ -38,7 +38,7 @@ import (
 type ProxyConfig struct {
 	Name         string // in the store; of two with the same name one is refused
 	Address, Web string // to listen on
-	User         string // that submits and kills UAMs for their owners; "" says to be the owner
+	User         string // submits and kills UAMs for their owners; "" acts as the owner
 	Session      amrmproxy.Config
 	Policy       policies.Policy // of queues without a document
 	CallTime     time.Duration
@@ -49,7 +49,7 @@ type ProxyConfig struct {
 	HadoopKeys   *keys.HadoopFiles // of AMs' tokens; nil: none
 	RPC          hrpc.Config
 	WebServer    webserver.Config
-	Machines     *resolver.MachineList    // overrules what members publish of their nodes
+	Machines     *resolver.MachineList    // overrides the node lists that members publish
 	Interceptors []hrpc.ClientInterceptor // of calls to members
 	Traces       trace.TracerProvider     // of applications; nil: none
 	Log          *slog.Logger

@@ -26,7 +26,7 @@ import (
 
 // RebalancerConfig is all that a rebalancer needs besides its store.
 type RebalancerConfig struct {
-	Name      string // tells rebalancers apart
+	Name      string // unique name of this rebalancer
 	Every     time.Duration
 	Lease     time.Duration
 	MaxChange float64       // of a weight in one plan
@@ -36,7 +36,7 @@ type RebalancerConfig struct {
 	DryRun     bool
 	Audit      rebalance.Audit
 	Escrow     escrow.Terms
-	Signer     *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
+	Signer     *subcluster.Signer // members not signed with its secret are ignored; nil accepts all
 	Web        string             // address to listen on
 	WebServer  webserver.Config
 	Log        *slog.Logger
@@ -81,7 +81,7 @@ type Rebalancer struct {
 	Leader *rebalance.Leader
 }
 
-// believed is a store whose members are those that watch.Source tells of.
+// believed is a store whose members are restricted to those of a watch.Source.
 type believed struct {
 	statestore.Store
 	members watch.Source

@@ -26,7 +26,7 @@ const (
 	recordWhy   = 1000            // bytes of why it is not ready
 )
 
-// record is what a daemon tells others of itself through the store.
+// record is the state that a daemon publishes in the store.
 type record struct {
 	of     *daemon.Service
 	store  statestore.Daemons
@@ -88,8 +88,7 @@ func (r *record) run(ctx context.Context) error {
 	}
 }
 
-// notReady is the first of the lines of /readyz?verbose by which a daemon is not ready, and
-// what it says; "" if it is ready.
+// notReady returns the first failing line of /readyz?verbose and its reason; "" if the daemon is ready.
 func notReady(s *daemon.Service) (line, why string) {
 	conditions, dependencies := s.Health.Lines()
 	for _, l := range append(conditions, dependencies...) {
@@ -119,8 +118,7 @@ func (r *record) keep(ctx context.Context) {
 	}
 }
 
-// drop removes the record at a clean stop. Where the store did not answer last, nobody waits
-// for it.
+// drop removes the record at a clean stop. If the last call to the store failed, it does not wait for the store.
 func (r *record) drop(ctx context.Context) {
 	if r.away {
 		return

@@ -32,8 +32,8 @@ func (s *awayStore) KeepDaemon(ctx context.Context, d statestore.Daemon, life ti
 	return s.Memory.KeepDaemon(ctx, d, life)
 }
 
-// A daemon's record follows its readiness, outlives what the daemon ends before it, is missed
-// while the store is away, with a line a minute, and holds up no stop.
+// A daemon's record follows its readiness and outlives resources that the daemon releases before it. While the store
+// is unreachable it is missing, with one log line a minute. It delays no stop.
 func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &awayStore{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// refusal is a value that stops the start of a daemon: to go on without what it
-// asks for would weaken security, durability or exclusivity.
+// refusal is a setting's value that prevents a daemon's start: ignoring it would weaken security, durability or
+// exclusivity.
 type refusal struct {
 	key     string
 	roles   []settings.Role

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/refused-starts.md")
 
-// minimal is what each role needs to start at all.
+// minimal returns the settings that each role needs to start.
 func minimal(t *testing.T, defines ...string) *settings.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{
@@ -119,8 +119,8 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 	}
 }
 
-// What is not in force yet is told to the daemons that it is about, once it has
-// another value than the default.
+// A setting that is not in force yet causes a warning in the daemons it concerns, once its value differs from the
+// default.
 func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
 	s := minimal(t, "yarn.resourcemanager.reservation-system.enable=true", "yarn.router.webapp.proxy.enable=true")
 	if w := s.WarningsFor(settings.RM); len(w) != 1 ||
@@ -138,7 +138,7 @@ func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
 	}
 }
 
-// Queues that say nothing of it take nodes in the order of creel.rm.node-order.
+// Queues without a node order of their own use creel.rm.node-order.
 func TestNodesInTheOrderAskedFor(t *testing.T) {
 	for text, want := range map[string]queues.NodeOrder{"spread": queues.NodeOrderDefault, "pack": queues.Pack} {
 		q, err := QueueConfig(minimal(t, "creel.rm.node-order="+text), false)

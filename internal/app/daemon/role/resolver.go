@@ -12,7 +12,7 @@ import (
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
-// machineList reads the list that overrules what members publish of their nodes.
+// machineList reads the list that overrides the node lists published by members.
 func machineList(s *settings.Settings) (*resolver.MachineList, error) {
 	const key = "yarn.federation.machine-list"
 	list, err := resolver.OpenMachineList(s.String(key))

@@ -41,7 +41,7 @@ type RMConfig struct {
 	Log          *slog.Logger
 }
 
-// subcluster is what it is a member as, "" alone.
+// subcluster is its id as a member, "" without a federation.
 func (c *RMConfig) subcluster() creel.SubclusterID {
 	if c.Membership == nil {
 		return ""

@@ -35,8 +35,7 @@ func proxyRules(s *settings.Settings) map[string]server.ProxyRule {
 	return rules
 }
 
-// machineGroups are the ends of the names of Hadoop's classes that find groups as this
-// machine has them.
+// machineGroups are the suffixes of Hadoop's class names whose group mappings use this machine's groups.
 var machineGroups = []string{
 	"JniBasedUnixGroupsMapping", "JniBasedUnixGroupsMappingWithFallback", "ShellBasedUnixGroupsMapping",
 }
@@ -53,8 +52,8 @@ func groupMapping(s *settings.Settings) (lookup func(user string) []string, ok b
 	}
 }
 
-// groupsOf finds users' groups: those of hadoop.user.group.static.mapping.overrides
-// (user=group1,group2;user2=…), for everybody else as hadoop.security.group.mapping says.
+// groupsOf returns the group mapping: hadoop.user.group.static.mapping.overrides (user=group1,group2;user2=…), and
+// for other users hadoop.security.group.mapping.
 func groupsOf(s *settings.Settings) *groups.Groups {
 	static := map[string][]string{}
 	for entry := range strings.SplitSeq(s.String("hadoop.user.group.static.mapping.overrides"), ";") {
@@ -77,7 +76,7 @@ func administrators(s *settings.Settings, g *groups.Groups) func(user string) bo
 	return func(user string) bool { return acl.All || acl.Allows(user, g.Of(user)) }
 }
 
-// allows tells whom access lists in Hadoop's form allow.
+// allows returns a function that evaluates access lists in Hadoop's format.
 func allows(g *groups.Groups) func(user string) func(acl string) bool {
 	return func(user string) func(string) bool {
 		groups := sync.OnceValue(func() []string { return g.Of(user) })

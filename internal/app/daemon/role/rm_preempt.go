@@ -18,7 +18,7 @@ const (
 	monitorEnable = "yarn.resourcemanager.scheduler.monitor.enable"
 )
 
-// fairInterval is how often FairScheduler looks at who is short: Hadoop's default of
+// fairInterval is how often FairScheduler checks for starved queues: Hadoop's default of
 // yarn.scheduler.fair.update-interval-ms.
 const fairInterval = 500 * time.Millisecond
 
@@ -32,8 +32,8 @@ func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Pr
 	}
 	policies := s.String("yarn.resourcemanager.scheduler.monitor.policies")
 	p := queues.Preemption{
-		// Hadoop's monitor is started by the site files; a queue file that says false has every
-		// queue keep what it has.
+		// As in Hadoop the site files start the monitor; a queue file with "false" disables preemption for every
+		// queue.
 		On: s.Bool(monitorEnable) && f.flag(monitorEnable) &&
 			strings.Contains(policies, "ProportionalCapacityPreemptionPolicy"),
 		ObserveOnly:          f.flag(monitor + "observe_only"),
@@ -65,7 +65,7 @@ func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Pr
 	return p, f.err
 }
 
-// overrides reads settings of which the queue file may say otherwise.
+// overrides reads settings that the queue file may override.
 type overrides struct {
 	s    *settings.Settings
 	file map[string]settings.Property
@@ -114,8 +114,8 @@ func (f *overrides) text(key string) string {
 	return v
 }
 
-// victimsOf sets which containers queues lose first, as creel.scheduler.QUEUE.preemption.victims
-// of the site files says; a queue file says it of CapacityScheduler itself.
+// victimsOf sets which containers queues lose first, from creel.scheduler.QUEUE.preemption.victims in the site files.
+// CapacityScheduler's own setting comes from the queue file.
 func victimsOf(s *settings.Settings, file []settings.Property, q *queues.Queue, path string) {
 	key := "creel.scheduler." + path + ".preemption.victims"
 	text := ""
@@ -140,8 +140,7 @@ func victimsOf(s *settings.Settings, file []settings.Property, q *queues.Queue, 
 	}
 }
 
-// withSettings adds to what a queue file says what other settings do: how containers are
-// taken back, and which nodes come first.
+// withSettings adds the effects of other settings to a parsed queue file: preemption and node order.
 func withSettings(
 	s *settings.Settings, file []settings.Property,
 ) func(queueconf.Config, error) (queueconf.Config, error) {

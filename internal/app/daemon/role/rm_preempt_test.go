@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// Keys of preemption may stand in the queue file, which wins; it may say that there is none,
-// and not that there is. Without Hadoop's policy there is none either.
+// Preemption keys in the queue file override the site files. The queue file can disable preemption but not enable it.
+// Without Hadoop's policy class there is no preemption either.
 func TestPreemptionIsAsBothFilesSay(t *testing.T) {
 	const queue = "yarn.scheduler.capacity.root.queues=a yarn.scheduler.capacity.root.a.capacity=100 "
 	const policies = "yarn.resourcemanager.scheduler.monitor.policies="
@@ -51,7 +51,7 @@ func TestPreemptionIsAsBothFilesSay(t *testing.T) {
 	}
 }
 
-// fileOf writes "key=value key=value" as a file of Hadoop's.
+// fileOf writes "key=value key=value" as a Hadoop configuration file.
 func fileOf(text string) string {
 	out := "<configuration>"
 	for _, kv := range strings.Fields(text) {

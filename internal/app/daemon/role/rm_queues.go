@@ -26,9 +26,8 @@ func fairScheduler(s *settings.Settings) bool {
 	return schedulerName(s) == "FairScheduler"
 }
 
-// increment is the step in which FairScheduler gives room: 1024 MiB and 1 vcore
-// unless it is set, and 1 of any other type. The key of the type wins over the
-// older ones of memory and vcores.
+// increment is the step in which FairScheduler rounds allocations: by default 1024 MiB, 1 vcore, and 1 of any other
+// type. The key of the type overrides the older keys of memory and vcores.
 func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource, error) {
 	step := creel.NewResource(
 		s.Long("yarn.scheduler.increment-allocation-mb"),
@@ -52,7 +51,7 @@ func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource
 	return step, nil
 }
 
-// queueOptions are what the site files say of the queues.
+// queueOptions reads the queue options of the site files.
 func queueOptions(s *settings.Settings) queueconf.Options {
 	opt := queueconf.Options{
 		MaxAllocation: creel.NewResource(
@@ -117,13 +116,13 @@ func capacityQueues(s *settings.Settings, found []settings.Property) (queueconf.
 	return withSettings(s, found)(queueconf.ReadCapacity(props, opt))
 }
 
-// mutationPolicy is the last part of the class that says who may change queues.
+// mutationPolicy is the last part of the class name that decides which users may change queues.
 func mutationPolicy(s *settings.Settings) string {
 	class := s.String("yarn.scheduler.configuration.mutation.acl-policy.class")
 	return class[strings.LastIndexByte(class, '.')+1:]
 }
 
-// mutableQueues says how calls change the queues; nil: they are those of the files.
+// mutableQueues returns how API calls change the queues; nil if queues come from files only.
 func mutableQueues(s *settings.Settings) *server.MutableQueues {
 	store, history := s.String("yarn.scheduler.configuration.store.class"),
 		s.Int("yarn.scheduler.configuration.store.max-logs")

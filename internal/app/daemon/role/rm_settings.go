@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// rmSettings reads what a ResourceManager's server and its protocols take.
+// rmSettings reads the settings of a ResourceManager's server and its protocols.
 func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	machine, err := machineConfig(s)
 	if err != nil {
@@ -79,8 +79,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		return server.Queues{Spec: q.Queues, Placement: q.Placement}, err
 	}
 	c.Mutable = mutableQueues(s)
-	// Who may act for whom, and who administers, is read from
-	// the files anew; -D stays over them.
+	// Proxy users and administrators are reread from the files; -D still overrides them.
 	again := s.Reload
 	c.ReloadAdmin = func() (queues.ACL, error) {
 		fresh, err := again()
@@ -209,8 +208,8 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	return m, nil
 }
 
-// heartbeatScaling reads how heartbeats follow the use of nodes' processors; nil while they
-// do not. What a real ResourceManager does not start with is refused.
+// heartbeatScaling reads how heartbeat intervals follow the CPU use of nodes; nil if scaling is off. It rejects
+// values with which Hadoop's ResourceManager would not start.
 func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 	const nodes = "yarn.resourcemanager.nodemanagers.heartbeat-interval-"
 	interval := s.Duration(nodes + "ms")
@@ -235,7 +234,7 @@ func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 	return c, nil
 }
 
-// labelSource says who gives nodes their labels; a provider's is refused at the start.
+// labelSource returns how nodes get their labels; a label provider is refused at the start.
 func labelSource(s *settings.Settings) rm.LabelSource {
 	distributed := s.String("yarn.node-labels.configuration-type") == "distributed"
 	switch {

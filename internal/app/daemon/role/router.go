@@ -53,7 +53,7 @@ type RouterConfig struct {
 	Poll               time.Duration
 	HomeTTL            time.Duration      // for which an ended application's home is remembered
 	Policy             policies.Policy    // of queues without a document
-	Signer             *subcluster.Signer // of the members that are believed; nil: all are
+	Signer             *subcluster.Signer // verifies members; nil accepts all
 	Remote             remote.Config      // how members are called; KindOf is set here
 	SubmitTime         time.Duration      // of one submission, over all members it tries
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
@@ -66,28 +66,27 @@ type RouterConfig struct {
 	Dashboard          bool
 	WebProxy           bool     // AMs' pages are reached through the router
 	AllowedHosts       []string // names under which browsers may come over loopback
-	StaticUser         string   // who asks by REST without a name
-	// Allows tells whom an access list allows. nil: REST asks members in the name of each viewer.
+	StaticUser         string   // user of REST requests without a name
+	// Allows evaluates access lists. nil: REST queries members in the name of each viewer.
 	Allows func(user string) func(acl string) bool
-	// Settings are those in force, for administrators to see; nil: none are told.
+	// Settings are those in force, for administrators to see; nil shows none.
 	Settings   func() []rest.SettingDoc
 	SecretFile string          // with the cluster's secret, which seals the keys of tokens; "": it is in the store
 	TokenLives token.Lifetimes // of delegation tokens
-	Pages      servlets.Config // those of every daemon of Hadoop's
+	Pages      servlets.Config // the standard pages of Hadoop's daemons
 	RPC        hrpc.Config
 	WebServer  webserver.Config
 	Log        *slog.Logger
 	Traces     trace.TracerProvider // of claims; nil: none
-	Seed       uint64               // of what policies draw; 0: any
-	// MayAdmin reports whether a user may change the federation; nil: everybody may.
-	// ReloadAdmin reads it anew.
+	Seed       uint64               // of the policies' random choices; 0: any
+	// MayAdmin reports whether a user may change the federation; nil: every user may. ReloadAdmin reloads its list.
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
-	// Refreshes are what the router itself reads anew at refresh calls, by their names.
+	// Refreshes are the router's own reloads at refresh calls, by name.
 	Refreshes map[string]func() error
-	Moves     rebalancer.MoveTerms  // what is moved of that which waits
+	Moves     rebalancer.MoveTerms  // limits for moves of waiting applications
 	Mend      bool                  // drift of the members' queues is mended unasked
-	Machines  *resolver.MachineList // overrules what members publish of their nodes
+	Machines  *resolver.MachineList // overrides the node lists that members publish
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
 	Wrap func(server.Homes) server.Homes
@@ -174,7 +173,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if acls != nil {
 		c.RPC.Authorize, c.Refreshes["refreshServiceAcls"] = acls.authorize, acls.refresh
 	}
-	if c.RPC.MaxCalls == 0 { // nobody set Hadoop's keys
+	if c.RPC.MaxCalls == 0 { // Hadoop's keys are not set
 		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
 	}
 	forward := s.Duration("creel.router.forward-timeout")
@@ -337,7 +336,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	return r, keepRecord(&r.Service, store, "", c.Log)
 }
 
-// settingsInForce lists what the router was configured with.
+// settingsInForce lists the router's configuration.
 func settingsInForce(s *settings.Settings) (out []rest.SettingDoc) {
 	for _, e := range s.Effective(false) {
 		out = append(out, rest.SettingDoc{Key: e.Key, Value: e.Value, Origin: e.Origin, Status: e.Status})
@@ -345,7 +344,7 @@ func settingsInForce(s *settings.Settings) (out []rest.SettingDoc) {
 	return out
 }
 
-// readiness tells the lines of /readyz?verbose.
+// readiness returns the lines of /readyz?verbose.
 func (r *Router) readiness() (out []rest.ReadyLine) {
 	conditions, dependencies := r.Health.Lines()
 	for _, l := range append(conditions, dependencies...) {

@@ -19,9 +19,9 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A member remembers what ended by the ten thousands, and tidy and reconcile look each few minutes. They are given what
-// lives, and what has ended since the look before; the whole list is read at first, when a ResourceManager has
-// started anew, and each wholeEvery, for what was missed.
+// A member remembers tens of thousands of ended applications, and tidy and reconcile read the list every few minutes.
+// They read live applications and those that ended since the previous read. The whole list is read at first, after a
+// ResourceManager's restart, and each wholeEvery as a safeguard.
 const (
 	wholeEvery = time.Hour
 	// overlap is by how much the next look begins before the newest end of the last one: an end is dated
@@ -38,8 +38,8 @@ type lists struct {
 	of map[creel.SubclusterID]*memberList
 }
 
-// memberList is what one look at a member leaves for the next. It is not changed once it is made: looks ask the member
-// under no lock, and of two at the same time the one that is first leaves what it saw.
+// memberList is the state that one read of a member's list leaves for the next. It is immutable: reads call the
+// member without a lock, and of two concurrent reads the first to finish stores its result.
 type memberList struct {
 	epoch int64
 	whole time.Time // when the whole list was read
@@ -58,8 +58,8 @@ func newLists(pool *remote.Pool) *lists {
 	}
 }
 
-// member lists the applications of a member: what has ended, of which its ResourceManager may have forgotten some
-// since the whole list was read, then what lives.
+// member lists a member's applications. Ended ones come first, including some that its ResourceManager may have
+// forgotten since the whole list was read, then live ones.
 func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	l.mu.Lock()
 	last := l.of[m.ID]
@@ -76,7 +76,8 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 		next = &memberList{epoch: m.Epoch, whole: began, ended: none}
 		living = next.sort(all)
 	} else {
-		// What lives first: what ends between the two answers is in both, and lives until the next look.
+		// Live applications first: one that ends between the two calls is in both answers, and counts as live until
+		// the next read.
 		lives, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{ApplicationStates: livingStates})
 		if err != nil {
 			return nil, err
@@ -96,8 +97,8 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 	return next.with(living), nil
 }
 
-// keep leaves a look for the next one, if that which it goes on from is still the last one, and forgets members that
-// nobody has looked at for long: they were removed.
+// keep stores the result of a read if the list it was based on is still the current one. It also drops members
+// without a recent read: they were removed.
 func (l *lists) keep(id creel.SubclusterID, last, next *memberList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +109,7 @@ func (l *lists) keep(id creel.SubclusterID, last, next *memberList) {
 	maps.DeleteFunc(l.of, func(_ creel.SubclusterID, k *memberList) bool { return next.seen.Sub(k.seen) > wholeEvery })
 }
 
-// sort adds what has ended of a list, and returns what lives.
+// sort adds a list's ended applications and returns the live ones.
 func (k *memberList) sort(list *yarnpb.GetApplicationsResponseProto) (living []statestore.ReportedApplication) {
 	for _, r := range list.GetApplications() {
 		a, ok := reportedApplication(r)
@@ -124,13 +125,13 @@ func (k *memberList) sort(list *yarnpb.GetApplicationsResponseProto) (living []s
 	return living
 }
 
-// with is what has ended, and what lives, which counts if one is in both.
+// with returns the ended applications and the live ones. An application in both counts as live.
 func (k *memberList) with(living []statestore.ReportedApplication) []statestore.ReportedApplication {
 	out := make([]statestore.ReportedApplication, 0, len(k.ended)+len(living))
 	return append(slices.AppendSeq(out, maps.Values(k.ended)), living...)
 }
 
-// livingStates are those of applications that have not ended.
+// livingStates are the states of applications that have not ended.
 var livingStates = []yarnpb.YarnApplicationStateProto{
 	yarnpb.YarnApplicationStateProto_NEW, yarnpb.YarnApplicationStateProto_NEW_SAVING,
 	yarnpb.YarnApplicationStateProto_SUBMITTED, yarnpb.YarnApplicationStateProto_ACCEPTED,

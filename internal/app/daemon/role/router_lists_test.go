@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// rememberer is a ResourceManager with its applications, by what it says of their end in ms of its own clock; 0: it
-// lives.
+// rememberer is a ResourceManager that stores for each application its reported end, in ms of its own clock; 0: it is
+// live.
 type rememberer struct {
 	ends    map[int32]int64
 	told    int // reports given
@@ -49,8 +49,8 @@ func (r *rememberer) ask(
 	return list, nil
 }
 
-// A member that remembers a thousand ended applications is asked for what lives, and what ended since: that is all
-// that it tells, and the list is whole.
+// A member that remembers a thousand ended applications returns only live and newly ended ones, and the list is still
+// complete.
 func TestAMemberTellsWhatEndedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rememberer{ends: map[int32]int64{}}
@@ -105,8 +105,8 @@ func TestAMemberTellsWhatEndedOnce(t *testing.T) {
 	})
 }
 
-// Two look at a member at once: neither waits for the other, each is told the whole, and a member that is looked at no
-// more is forgotten.
+// Two concurrent reads of a member do not block each other, and both return the complete list. A member that is no
+// longer read is forgotten.
 func TestLooksAtAMemberDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rememberer{ends: map[int32]int64{1: 1, 2: 0}}

@@ -56,15 +56,15 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *aw
 	})
 }
 
-// addWitness adds the loop of a daemon that is no router, which tells the members
-// it knew to whoever rebuilds a store that came back empty.
+// addWitness adds a loop to a daemon other than a router. It reports the members it knew when an emptied store is
+// rebuilt.
 func addWitness(s *daemon.Service, store statestore.Store, view func() *subcluster.View) {
 	if lost, ok := store.(rebuild.Store); ok {
 		s.Add("store witness", rebuild.Witness(lost, view, time.Second).Run)
 	}
 }
 
-// addTidy adds the loop of a router that lets the store forget what has ended.
+// addTidy adds a router's loop that removes ended applications from the store.
 func (r *Router) addTidy(store tidy.Store, ttl time.Duration, lists *lists, log *slog.Logger) {
 	r.Add("store tidy", tidy.New(store, tidy.Config{
 		View: r.Watcher.View,

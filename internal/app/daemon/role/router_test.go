@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// A router whose web port is taken does not start, and gives its other ports
-// back.
+// A router whose web port is taken does not start, and releases its other ports.
 func TestARouterThatCannotHaveAPortGivesTheOthersBack(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// RPCLimits are the limits that all Hadoop RPC servers of a daemon share. threads
-// are the keys of Hadoop's handler threads of those servers.
+// RPCLimits are the limits that all Hadoop RPC servers of a daemon share. threads are the keys of those servers'
+// handler thread counts in Hadoop.
 func RPCLimits(s *settings.Settings, threads ...string) hrpc.Config {
 	connections := s.Int("ipc.server.max.connections")
 	if connections == 0 {
@@ -39,10 +39,9 @@ func RPCLimits(s *settings.Settings, threads ...string) hrpc.Config {
 	return c
 }
 
-// maxCalls is how many calls may be in flight on a server: what Hadoop's queue
-// would hold, once somebody set its size or a number of threads. Where nobody
-// did it is 0, hrpc's own default: a call in flight costs us no thread, so that
-// Hadoop's defaults would refuse what we can serve.
+// maxCalls is how many calls may be in flight on a server. It is the capacity of Hadoop's call queue, if a queue size
+// or a thread count is configured. Otherwise it is 0, hrpc's own default: a call in flight needs no thread here, so
+// Hadoop's defaults would reject calls that creel can serve.
 func maxCalls(s *settings.Settings, threads []string) int {
 	const queue = "ipc.server.handler.queue.size"
 	most, set := 0, origin(s, queue) != "default"
@@ -64,8 +63,8 @@ func origin(s *settings.Settings, key string) string {
 	return v.Origin.Source
 }
 
-// watchedServer makes a server whose calls are counted for /metrics and leave a
-// line of audit when they change something. name is the metrics' label.
+// watchedServer makes a server whose calls are counted for /metrics and, if they change something, written to the
+// audit log. name is the metrics' label.
 func watchedServer(name string, c hrpc.Config, h *health.Health) (*hrpc.Server, error) {
 	m := telemetry.NewMetrics(name, c.Services)
 	c.Interceptors = append(slices.Clone(c.Interceptors), m.Interceptor(), telemetry.Audit(c.Logger, yarnrpc.Audited))

@@ -35,8 +35,7 @@ func secretFrom(file string) ([]byte, error) {
 	return readSecret(file)
 }
 
-// signerOf makes what signs and checks members under the secret of a file; nil
-// if there is no file.
+// signerOf returns a signer and verifier of members with the secret of a file; nil if there is no file.
 func signerOf(file string) (*subcluster.Signer, error) {
 	if file == "" {
 		return nil, nil
@@ -48,8 +47,7 @@ func signerOf(file string) (*subcluster.Signer, error) {
 	return subcluster.NewSigner(secret)
 }
 
-// members is where a daemon reads members from: the store, or of the store what
-// was signed.
+// members returns the source of a daemon's members: the store, or its signed members only.
 func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signer, log *slog.Logger) watch.Source {
 	refused := func() int64 { return 0 }
 	var source watch.Source = store
@@ -62,8 +60,8 @@ func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signe
 	return source
 }
 
-// checkSecret returns why secretFrom would fail, as far as that can be told without
-// making the file: who checks a configuration may not be who runs the daemon.
+// checkSecret returns the error that secretFrom would return, as far as it can be known without creating the file:
+// the user who checks a configuration may not be the daemon's user.
 func checkSecret(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		_, err := readSecret(file)

@@ -61,8 +61,7 @@ func TestASecretFileThatIsNoSecretIsRefused(t *testing.T) {
 	}
 }
 
-// Who checks a configuration, as another user perhaps, leaves no file behind that
-// the daemon then cannot read.
+// Checking a configuration, perhaps as another user, creates no secret file that the daemon could not read.
 func TestCheckingAConfigurationMakesNoSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := checkSecret(file); err != nil {
@@ -73,7 +72,7 @@ func TestCheckingAConfigurationMakesNoSecret(t *testing.T) {
 	}
 }
 
-// A file of a Hadoop ResourceManager's keys that cannot be used stops the start, and says what it should be.
+// An unusable key file of a Hadoop ResourceManager prevents the start, with an error that states its format.
 func TestAHadoopKeyFileThatIsNoneStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")

@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// The protocols that a daemon serves, with the key of the list of who may speak each,
-// without its end.
+// The protocols that a daemon serves, each with the prefix of its access list's key.
 var (
 	rmProtocols = map[string]string{
 		yarnrpc.ApplicationClientProtocolName:             "security.applicationclient.protocol",
@@ -34,8 +33,8 @@ var (
 	}
 )
 
-// serviceACLs are Hadoop's service-level authorisation: who may speak a protocol, and from
-// which machines, whatever the calls are (hadoop-policy.xml).
+// serviceACLs are Hadoop's service-level authorization (hadoop-policy.xml): the users and machines that may use a
+// protocol, whatever the calls are.
 type serviceACLs struct {
 	settings  *settings.Settings
 	protocols map[string]string
@@ -43,15 +42,14 @@ type serviceACLs struct {
 	lists     atomic.Pointer[map[string]serviceACL]
 }
 
-// serviceACL is about one protocol. Who or what is in a blocked list may not, though it is
-// in the other.
+// serviceACL is the access list of one protocol. The blocked lists override the others.
 type serviceACL struct {
 	users, blocked          queues.ACL
 	machines, blockedAround allow.Machines
 }
 
-// newServiceACLs reads the lists, also those that are not in force: a mistake in them is told
-// before somebody relies on them. It returns nil while hadoop.security.authorization is off.
+// newServiceACLs reads the lists even if they are not in force, so that mistakes in them are reported before they
+// matter. It returns nil while hadoop.security.authorization is off.
 func newServiceACLs(s *settings.Settings, protocols map[string]string, g *groups.Groups) (*serviceACLs, error) {
 	a := &serviceACLs{settings: s, protocols: protocols, groups: g}
 	lists, err := a.read(s)
@@ -77,8 +75,7 @@ func (a *serviceACLs) refresh() error {
 
 func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) {
 	const byDefault = "security.service.authorization.default"
-	// its is the key of a protocol's own list where there is one; one that is there and
-	// empty allows nobody.
+	// its returns the key of a protocol's own list if there is one. An existing empty list allows no user.
 	its := func(service, end string) string {
 		if _, ok := s.Lookup(service + end); ok {
 			return service + end
@@ -108,7 +105,7 @@ type notAuthorized string
 
 func (why notAuthorized) Error() string { return string(why) }
 
-// authorize refuses a client that may not speak a protocol, with what Hadoop says.
+// authorize rejects a client that may not use a protocol, with Hadoop's message.
 func (a *serviceACLs) authorize(who *hrpc.Identity, protocol string, remote netip.Addr) error {
 	acl, ok := (*a.lists.Load())[protocol]
 	switch {
@@ -125,8 +122,8 @@ func (a *serviceACLs) authorize(who *hrpc.Identity, protocol string, remote neti
 	return nil
 }
 
-// named reports whether a list has a client: the user, one of his groups, or ~ and the name
-// of the user who acts for him.
+// named reports whether a list includes a client: the user, one of the user's groups, or ~ and the name of the
+// impersonating user.
 func (a *serviceACLs) named(acl queues.ACL, who *hrpc.Identity) bool {
 	return acl.Allows(who.User, nil) || who.RealUser != "" && acl.Allows("~"+who.RealUser, nil) ||
 		len(acl.Groups) > 0 && acl.Allows(who.User, a.groups.Of(who.User))

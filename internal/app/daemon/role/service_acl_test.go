@@ -31,8 +31,8 @@ func policyFile(t *testing.T, dir, properties string) {
 	}
 }
 
-// Who is let in: the lists of the protocol, else the default ones; a list that is there and
-// empty lets nobody in, a blocked one wins.
+// The protocol's lists apply, otherwise the default ones. An existing empty list admits no user; a blocked list
+// overrides the others.
 func TestServiceACLsSayWhoMaySpeakAProtocol(t *testing.T) {
 	dir := t.TempDir()
 	policyFile(t, dir, `security.service.authorization.default.acl=alice,dan
@@ -104,7 +104,7 @@ yarn.acl.enable=true`)
 	is("in", simple("eve"), client, "10.1.2.3")
 }
 
-// Lists that are not in force are read all the same, and ask nobody.
+// Lists that are not in force are parsed but not applied.
 func TestServiceACLsAreOffUnlessAuthorizationIsOn(t *testing.T) {
 	if acls, err := newServiceACLs(minimal(t, "security.applicationclient.protocol.acl=eve"), rmProtocols, nil); acls != nil || err != nil {
 		t.Errorf("%v %v", acls, err)
@@ -117,7 +117,7 @@ func TestServiceACLsAreOffUnlessAuthorizationIsOn(t *testing.T) {
 	}
 }
 
-// A list of groups alone begins with a space, and names nobody else.
+// A list of groups only begins with a space and includes no users.
 func TestAdministratorsMayBeAGroup(t *testing.T) {
 	g := groups.New(func(user string) []string { return []string{user + "s"} }, 0)
 	admin := administrators(minimal(t, "yarn.admin.acl= olgas"), g)

@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// readBy starts every daemon once with settings that record what is read, and
-// returns the rows of the registry that were.
+// readBy starts every daemon once with settings that record reads, and returns the registry rows that were read.
 func readBy(t *testing.T) map[string]bool {
 	t.Helper()
 	read := map[string]bool{}
@@ -125,8 +124,8 @@ func readBy(t *testing.T) map[string]bool {
 	return read
 }
 
-// A row that is marked as in force is read by some daemon, and one that is read
-// is marked so: what the reference page says cannot drift from what is done.
+// Each row marked as in force is read by some daemon, and each row that is read is marked so. So the reference page
+// cannot drift from the code.
 func TestEverySettingInForceIsReadAndEveryOneReadIsInForce(t *testing.T) {
 	read := readBy(t)
 	for _, row := range settings.All() {

@@ -70,14 +70,13 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	return store, store.Close, nil
 }
 
-// A daemon that starts beside its store waits for it so long, and says so after a time.
+// How long a daemon waits for its store at the start, and after what time it logs that it waits.
 const (
 	storePatience = 10 * time.Second
 	storeSilence  = 2 * time.Second
 )
 
-// storeConfig is what the settings say about the store; memory is one of this
-// process.
+// storeConfig reads the store's settings; memory means the store in this process.
 func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err error) {
 	address := s.String("creel.store.url")
 	if address == "memory" {
@@ -109,8 +108,8 @@ func shownStore(s *settings.Settings) string {
 	return u.Redacted()
 }
 
-// storeError tells of a store that could not be used at the start: which, by
-// what setting, and the store's own reason. One that refuses is there: what to try is its own word.
+// storeError reports a store that could not be used at the start: which one, the setting that chose it, and the
+// store's reason. If the store rejected the connection, the advice follows its message.
 func storeError(s *settings.Settings, err error) error {
 	out := &creel.Error{
 		Kind: creel.ErrUnavailable,
@@ -128,8 +127,8 @@ func storeError(s *settings.Settings, err error) error {
 	return out
 }
 
-// clusterSecret reads the secret that seals what is shared through the store:
-// from a file, or one that the first to ask makes and keeps in the store.
+// clusterSecret reads the secret that encrypts shared data in the store: from a file, or from the store, where the
+// first daemon creates it.
 func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([]statestore.Key, error), error) {
 	if file != "" {
 		b, err := secretFrom(file)

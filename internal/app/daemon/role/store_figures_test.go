@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
-// Each operation on a real Redis is counted by its name and what came of it.
+// Each operation on a real Redis is counted by name and outcome.
 func TestOperationsOfTheStoreAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	s, err := settings.Load(settings.Sources{Defines: []string{"creel.store.url=" + server.URL(), "creel.store.timeout=100ms"}})

@@ -17,8 +17,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// webSettings is what all web ports take from settings. crossOrigin are settings of the
-// daemon's own that let pages of other origins read it.
+// webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that allow pages of
+// other origins to read it.
 func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	return webserver.Config{
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
@@ -30,7 +30,7 @@ func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	}
 }
 
-// wrapped is what goes around the handlers of all web ports.
+// wrapped returns the middleware of all web ports.
 func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http.Handler {
 	traced := tracing.Handler(s)
 	on := s.Bool("hadoop.http.cross-origin.enabled")
@@ -49,15 +49,15 @@ func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http
 	}
 }
 
-// originsOf are the origins whose pages may read a daemon's web ports, where any may.
+// originsOf returns the allowed CORS origins.
 func originsOf(s *settings.Settings) (*allow.Origins, error) {
 	const key = "hadoop.http.cross-origin."
 	return allow.NewOrigins(s.List(key+"allowed-origins"), s.List(key+"allowed-methods"),
 		s.List(key+"allowed-headers"), s.Duration(key+"max-age"))
 }
 
-// addWeb binds a web port and adds the task that serves it. name is what the
-// address was chosen by. The address is known when it returns.
+// addWeb binds a web port and adds the task that serves it. name is the setting or flag that chose the address. It
+// returns the bound address.
 func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver.Config) (bound string, err error) {
 	l, err := d.Listen(name, address)
 	if err != nil {
@@ -105,18 +105,18 @@ func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 	if address == "" {
 		return nil
 	}
-	if !webserver.Loopback(address) { // mayStart has told why; `creel up` comes without it
+	if !webserver.Loopback(address) { // mayStart has logged the reason; `creel up` does not call it
 		return s.Problem("creel.debug.address", "it is not on loopback", "give 127.0.0.1:6060")
 	}
 	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(),
-		webserver.Config{Figures: webserver.NewFigures()}) // not those of the port that strangers find
+		webserver.Config{Figures: webserver.NewFigures()}) // metrics separate from those of the public port
 	if err == nil && len(d.Entries) > 0 {
 		d.Entries[0].Addresses["debug"] = bound
 	}
 	return err
 }
 
-// daemonPages are the pages of every daemon of Hadoop's, as far as settings say.
+// daemonPages returns the standard pages of Hadoop's daemons, as the settings configure them.
 func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 	return servlets.Config{
 		Properties:  func() []servlets.Property { return properties(s) },

@@ -34,8 +34,7 @@ import (
 // interceptor for them, and calls pay nothing.
 func On(s *settings.Settings) bool { return endpoint(s) != "" }
 
-// endpoint is where spans go: creel.trace.endpoint, or what OpenTelemetry's own
-// variables of the environment name.
+// endpoint returns where spans are sent: creel.trace.endpoint, or OpenTelemetry's environment variables.
 func endpoint(s *settings.Settings) string {
 	if to := cmp.Or(s.String("creel.trace.endpoint"), os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")); to != "" {
 		return to
@@ -85,7 +84,7 @@ func SetUp(ctx context.Context, s *settings.Settings, role string) (stop func(),
 	}, nil
 }
 
-// ServerInterceptors are those of every RPC server.
+// ServerInterceptors returns the interceptors of every RPC server.
 func ServerInterceptors(s *settings.Settings) []hrpc.Interceptor {
 	if !On(s) {
 		return nil
@@ -93,7 +92,7 @@ func ServerInterceptors(s *settings.Settings) []hrpc.Interceptor {
 	return []hrpc.Interceptor{telemetry.Trace(otel.GetTracerProvider())}
 }
 
-// ClientInterceptors are those of every client that calls for others.
+// ClientInterceptors returns the interceptors of every client that makes calls on behalf of others.
 func ClientInterceptors(s *settings.Settings) []hrpc.ClientInterceptor {
 	if !On(s) {
 		return nil
@@ -131,8 +130,8 @@ var named = map[string]bool{
 	"subclusters": true, "overview": true, "rebalancer": true, "containers": true, "reservation": true,
 }
 
-// documents is what a path asks for, without what clients name in it; "" for nothing
-// that is traced.
+// documents returns the kind of document that a path requests, without names chosen by clients; "" if the path is not
+// traced.
 func documents(path string) string {
 	for _, base := range [...]string{"/ws/v1/cluster/", "/api/v1/"} {
 		if rest, ok := strings.CutPrefix(path, base); ok {

@@ -103,7 +103,7 @@ func TestUntracedCallsPayNothing(t *testing.T) {
 	}
 }
 
-// What is no URL stops the start: the exporter would send elsewhere.
+// An invalid endpoint URL prevents the start: the exporter would send spans elsewhere.
 func TestAnEndpointThatIsNoURLIsRefused(t *testing.T) {
 	for _, to := range []string{"nonsense", "127.0.0.1:4318", "ftp://x/y", "http://", "://"} {
 		s, err := settings.Load(settings.Sources{Defines: []string{"creel.trace.endpoint=" + to}})

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// slowest is how slowly a body may come, in bytes a second, beyond the time that
-// headers have; maxBodyTime bounds bodies that do not say how long they are.
+// slowest is the minimum speed of a request body in bytes a second, after the time allowed for headers. maxBodyTime
+// bounds bodies of unknown length.
 const (
 	slowest     = 64 << 10
 	maxBodyTime = time.Minute
@@ -20,8 +20,8 @@ const (
 // connKey is where a request's context has its connection.
 type connKey struct{}
 
-// boundBodies ends connections whose bodies come too slowly: a handler that waits
-// for one, and the server, which reads what a handler left, would hang otherwise.
+// boundBodies closes connections whose bodies arrive too slowly. Otherwise a handler that reads a body, and the
+// server that reads its rest, would hang.
 func boundBodies(next http.Handler, first time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := r.Context().Value(connKey{}).(*conn)
@@ -58,7 +58,7 @@ type boundBody struct {
 	slow    bool  // its time was over first
 }
 
-// left is called when the handler has returned: the server reads what it left.
+// left is called when the handler has returned: the server then reads the rest of the body.
 func (b *boundBody) left() {
 	if b.conn != nil && !b.ended {
 		b.conn.waited()

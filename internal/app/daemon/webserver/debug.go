@@ -19,8 +19,8 @@ func Profiles() http.Handler {
 	return mux
 }
 
-// Loopback reports whether host:port is on this machine only. Profiles are
-// served nowhere else: they show what a process holds.
+// Loopback reports whether host:port is on this machine only. Profiles are served only there, because they show a
+// process's memory.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

@@ -50,8 +50,7 @@ func (f *Figures) refused(c *conn, why string) {
 	}
 }
 
-// tooSlow counts a connection that is ended since it did not send in time what it
-// began.
+// tooSlow counts a connection closed because its request did not arrive in time.
 func (f *Figures) tooSlow(c *conn, why string) {
 	f.slowCount.Add(1)
 	if count, write := f.slowLine.Happened(time.Now()); write {

@@ -13,9 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/query"
 )
 
-// cookieName is the cookie of Hadoop's simple authentication: a client that
-// named itself once by user.name is known by it afterwards, and some (such as
-// yarn-api-client) do not go on without it.
+// cookieName is the cookie of Hadoop's simple authentication. It identifies a client that sent user.name once. Some
+// clients, such as yarn-api-client, require it.
 const cookieName = "hadoop.auth"
 
 // cookieAge is Hadoop's hadoop.http.authentication.token.validity default.
@@ -62,8 +61,8 @@ func identify(next, anonymous http.Handler) http.Handler {
 	})
 }
 
-// anonymous serves requests that name nobody. Where they are refused, those that show
-// another login go to its handler, which lets none in without.
+// anonymous serves requests without a user name. If anonymous requests are disallowed, those with another login go to
+// its handler, which rejects requests without a valid one.
 func anonymous(next http.Handler, c Config) http.Handler {
 	switch {
 	case !c.RefuseAnonymous:
@@ -80,18 +79,18 @@ func anonymous(next http.Handler, c Config) http.Handler {
 	})
 }
 
-// DisallowAnonymous refuses a request that names nobody, as Hadoop's web servers do.
+// DisallowAnonymous rejects a request without a user name, as Hadoop's web servers do.
 func DisallowAnonymous(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("WWW-Authenticate", "PseudoAuth")
 	http.Error(w, "Anonymous requests are disallowed: say who you are by ?user.name=", http.StatusForbidden)
 }
 
-// setCookie is the header that makes a client remember its name. Those who ask
-// often get the same one again within a second.
+// setCookie is the header that stores a client's name in a cookie. Frequent requests of a name get the same cookie
+// within a second.
 type setCookie struct {
 	name   string
 	second int64
-	header []string // nobody writes to it
+	header []string // never modified
 }
 
 func newCookie(name string, now time.Time) *setCookie {

@@ -45,7 +45,7 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 		return resp.StatusCode, body
 	}
 	for _, c := range []struct{ path, cookie, want string }{
-		{"/?states=A", "", " A"},                          // nobody yet
+		{"/?states=A", "", " A"},                          // no user yet
 		{"/?user.name=ann+lee&states=A", "", "ann lee A"}, // sets the cookie
 		{"/?states=B", "", "ann lee B"},
 		{"/", "", "ann lee "},
@@ -72,8 +72,7 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 	}
 }
 
-// Where anonymous requests are refused, whoever does not say who they are gets
-// nothing but health.
+// If anonymous requests are disallowed, a client without a name can read only the health pages.
 func TestAnonymousRequestsAreRefusedWhereSaid(t *testing.T) {
 	in := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
 	handler := identify(in, anonymous(in, Config{RefuseAnonymous: true}))

@@ -28,11 +28,10 @@ const (
 	quietTime = 250 * time.Millisecond
 )
 
-// listener gives connections to an http.Server when the headers of their first request
-// have come. A
-// server's connection has two buffers and a deep stack; one of which none comes
-// has neither here. It also bounds how many there are: a new one above the limit is
-// refused, and the one that has been waited for longest gives way to others.
+// listener hands connections to an http.Server once the headers of their first request have arrived. A server's
+// connection has two buffers and a deep stack; a connection without a request has neither here. It also bounds the
+// number of connections. Above the limit a new one is rejected, and the one that has been idle longest is closed for
+// others.
 type listener struct {
 	net.Listener
 	wait time.Duration // for the headers of the first request
@@ -41,7 +40,7 @@ type listener struct {
 	told *Figures
 
 	ready chan net.Conn
-	ended chan struct{} // closed when nobody accepts any more
+	ended chan struct{} // closed when Accept is no longer called
 	tasks sync.WaitGroup
 
 	mu    sync.Mutex
@@ -104,7 +103,7 @@ func (c *conn) enter() {
 		if !longest.served {
 			c.l.told.tooSlow(longest, "no request had come, and there were many like it")
 		}
-		longest.Conn.Close() // who serves it finds it closed, and forgets it
+		longest.Conn.Close() // its handler finds it closed and drops it
 	}
 }
 

@@ -46,9 +46,9 @@ func dial(t *testing.T, address, says string) net.Conn {
 	return c
 }
 
-// Whoever sends nothing, half of its headers or half of its body is hung up on when
-// the time for headers is over; the handler that waits for the body learns it. Who sent nothing is not
-// told of as slow: clients keep connections in reserve.
+// A client that sends nothing, half of its headers or half of its body is disconnected when the time for headers is
+// over. The handler that reads the body gets an error. A silent client is not logged as slow: clients keep spare
+// connections.
 func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 	read := make(chan error, 1)
 	figures := NewFigures()
@@ -164,9 +164,8 @@ func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// Connections that are waited for give way, the longest first: those that say
-// nothing, those that have been served and say no more, those that sent half a body.
-// One whose request is being served stays.
+// Idle connections are closed to make room, the longest idle first: silent ones, served ones without a new request,
+// and those with half a body. A connection whose request is being served stays.
 func TestThoseThatAreWaitedForGiveWay(t *testing.T) {
 	finish := make(chan struct{})
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ type Config struct {
 	ReadHeaderTimeout time.Duration                   // for a client to send its headers [10 s]
 	IdleTimeout       time.Duration                   // of a connection between two requests [2 min]
 	DrainTime         time.Duration                   // for answers on their way at the end [5 s]
-	RefuseAnonymous   bool                            // 403 to who gives no user.name and no cookie, and no other login
+	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
 	Login             Login                           // beside user.name, where RefuseAnonymous is set [none]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
@@ -27,7 +27,7 @@ type Config struct {
 	Figures           *Figures                        // of the port [of its own]
 }
 
-// Login is another way to say who asks than user.name, such as a delegation token.
+// Login is an identification other than user.name, such as a delegation token.
 type Login struct {
 	// Shown reports whether a request has one, good or bad.
 	Shown func(*http.Request) bool
