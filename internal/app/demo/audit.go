@@ -17,9 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// auditor looks at every ResourceManager of a running federation: its own
-// invariants, how many applications ended, and how far queues are from what
-// the whole federation guarantees them. It has one owner.
+// auditor inspects every ResourceManager of a running federation: its own invariants, how many applications ended,
+// and how far queues are from their federation-wide guarantees. It is not safe for concurrent use.
 type auditor struct {
 	fed             *federation.Federation
 	ended, running  int64
@@ -59,7 +58,7 @@ func (a *auditor) broke(format string, args ...any) {
 // queueUse is one queue over all subclusters.
 type queueUse struct {
 	guaranteed, used, demand creel.Resource
-	// needs is what each user has and asks for: AMs in line are not asked for yet.
+	// needs is each user's use plus pending asks. An application that waits for its AM asks for nothing yet.
 	needs map[string]creel.Resource
 }
 
@@ -71,7 +70,7 @@ func (a *auditor) look(ctx context.Context) {
 		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var broken error
 		var ended, running int64
-		sums := map[creel.QueuePath]creel.Resource{} // of what the queues below each use
+		sums := map[creel.QueuePath]creel.Resource{} // of the use of descendant queues
 		var parents []rm.QueueView
 		var living []*rm.AppView
 		err := daemon.Service.Server.Query(ask, func(m *rm.Machine, _ time.Time) {
@@ -150,8 +149,8 @@ func (a *auditor) look(ctx context.Context) {
 	a.shortfalls(queues, total, now)
 }
 
-// byDocument puts what the federation's queue tree guarantees a queue in the place of the sum
-// of its capacities in the members, which follow the plan.
+// byDocument replaces the sum of a queue's capacities in the members, which follow the plan, by its guarantee in the
+// federation's queue tree.
 func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
@@ -163,7 +162,7 @@ func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	}
 }
 
-// withinLimits counts as asked for only what the federation's limits of users let be granted.
+// withinLimits reduces demand to the part that the federation's user limits allow.
 func withinLimits(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
@@ -180,8 +179,8 @@ func (a *auditor) counts(at time.Time) bool {
 	return !at.Before(a.from) && (a.to.IsZero() || at.Before(a.to))
 }
 
-// shortfalls holds what queues use against what they were owed at the look before and are
-// still owed: a container that was asked for a moment ago is not late.
+// shortfalls compares each queue's use with the part of its entitlement that was already due at the previous sample
+// and still is: a container asked for a moment ago is not late.
 func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource, at time.Time) {
 	before := a.owed
 	counts := a.counts(at)
@@ -194,9 +193,9 @@ func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.R
 	}
 }
 
-// fill writes what was seen into a summary.
+// fill writes the results into a summary.
 func (a *auditor) fill(s *Summary, out io.Writer) {
-	checked, _ := a.tally.All() // the broken ones are told, and counted so
+	checked, _ := a.tally.All() // broken invariants are printed and counted
 	s.Invariants.Checked, s.Invariants.Broken = a.checked+checked, a.broken
 	s.Maximum.Checked, s.Maximum.Fullest = a.maxima, a.fullest
 	for _, text := range a.texts {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// granted is what a ResourceManager has granted of queues with a federation-wide maximum or
-// user limit, in all and to each user.
+// granted is one ResourceManager's grants of queues with a federation-wide maximum or user limit, in total and per
+// user.
 type granted map[creel.QueuePath]granting
 
 type granting struct {
@@ -40,11 +40,10 @@ func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
 	return tree
 }
 
-// maximum holds what all ResourceManagers together have really granted of a
-// queue, and to a user in it, against the federation's maximum and user limit, at one moment: every one is stopped in
-// its turn until the last has been read. One that is down counts with what it
-// had granted when it was last read: its containers run on. When one does not
-// answer in time there is no such moment, and nothing is checked.
+// maximum compares the grants of all ResourceManagers of a queue, and of a user in it, with the federation's maximum
+// and user limit, at one moment: each ResourceManager is paused in turn until the last has been read. One that is
+// down counts with its last known grants, because its containers keep running. If one does not answer in time there
+// is no such moment, and nothing is checked.
 func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
@@ -125,7 +124,7 @@ func grantedBy(m *rm.Machine, tree *rebalancer.Tree) granted {
 	return out
 }
 
-// userLimit holds what each user of a queue was granted against the federation's limit.
+// userLimit compares the grants of each user of a queue with the federation's limit.
 func (a *auditor) userLimit(q *rebalancer.Queue) {
 	if !q.UserLimited() {
 		return

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo replays a part of a recorded day on a federation in this process:
-// it submits over REST as users would, plays the AMs, takes daemons down on the
-// way if it is asked to, audits every ResourceManager, and ends with a Summary
-// that says whether each application reached its end exactly once.
+// Package demo replays a part of a recorded day on a federation in this process. It submits over REST as users would,
+// simulates the AMs, optionally stops daemons on the way, and audits every ResourceManager. It ends with a Summary
+// that states whether each application finished exactly once.
 package demo
 
 import (
@@ -30,7 +29,7 @@ import (
 type Config struct {
 	Day      Day
 	Faults   bool         // kill and restore a subcluster, a router and the rebalancer on the way
-	Compare  bool         // play the day without a rebalancer before, and tell both figures
+	Compare  bool         // play the day first without a rebalancer, and report both results
 	Keep     bool         // stay up after the summary, until the context ends
 	Defines  []string     // -D of the daemons
 	Out      io.Writer    // progress and the verdict, for people
@@ -118,7 +117,7 @@ func (c *Config) run(
 
 	run := newReplay(jobs, durations)
 	run.documents = store
-	playing := &atomic.Pointer[replay]{} // who plays the AMs that start now
+	playing := &atomic.Pointer[replay]{} // simulates the AMs that start now
 	playing.Store(run)
 	began := time.Now()
 	fed, err := federation.New(ctx, federation.Config{
@@ -185,7 +184,7 @@ func (c *Config) run(
 	return nil
 }
 
-// welcome says what was started and what will be played.
+// welcome prints what was started and what will be played.
 func (c *Config) welcome(fed *federation.Federation, jobs []workload.Job, took time.Duration) {
 	fmt.Fprintf(c.Out, "%d subclusters of %d simulated nodes, %d routers, up in %v\n",
 		c.Day.Subclusters, c.Day.Nodes, len(fed.Routers), took.Round(time.Millisecond))
@@ -202,8 +201,8 @@ func tasksOf(jobs []workload.Job) (n int) {
 	return n
 }
 
-// bound writes the federation's queue tree: what members' files guarantee their queues of each member, of the
-// whole federation, and a maximum for the research queue, below what it could take in any two members.
+// bound writes the federation's queue tree: the guarantees in the members' files, summed over the federation, and a
+// maximum for the research queue. The maximum is below the queue's share of any two members.
 func bound(ctx context.Context, store statestore.Documents, day Day) error {
 	part := func(percent int64) string {
 		of := nodeSize.Scale(int64(day.Subclusters*day.Nodes)*percent, 100)

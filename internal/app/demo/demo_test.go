@@ -128,7 +128,7 @@ func TestProgressOnATerminalIsABarAndALineElsewhere(t *testing.T) {
 	}
 }
 
-// What was asked for a moment ago is not late; what has been owed for a look is.
+// A resource asked for a moment ago is not late; one that has been due since the previous sample is.
 func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	var a auditor
 	total := creel.NewResource(1000, 1000)
@@ -147,7 +147,7 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 	}
 }
 
-// A queue is owed only what its users may have in the federation.
+// A queue's entitlement includes only what its users' federation-wide limits allow.
 func TestWhatUsersLimitsHoldBackIsNotOwed(t *testing.T) {
 	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","user_limit":{"memory":100,"vcores":100}}]}`), 1)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestWhatUsersLimitsHoldBackIsNotOwed(t *testing.T) {
 	}
 }
 
-// What the federation's document guarantees counts, whatever the members' capacities are by the plan of the moment.
+// The guarantee of the federation's document counts, whatever capacities the plan gives members at the moment.
 func TestWhatTheFederationGuaranteesIsByItsDocument(t *testing.T) {
 	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","guarantee":{"memory":300,"vcores":300}},`+
 		`{"queue":"root.b","maximum":{"memory":900,"vcores":900}}]}`), 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 )
 
-// Submitted is what became of a day that was submitted to a federation that runs elsewhere.
+// Submitted is the outcome of a day that was submitted to a federation running elsewhere.
 type Submitted struct {
 	Jobs      int     `json:"jobs"`
 	Accepted  int     `json:"accepted"`
@@ -26,9 +26,9 @@ type Submitted struct {
 }
 
 // SubmitElsewhere submits the jobs of a day, at their times, to a federation that runs elsewhere on simulated nodes,
-// through the web addresses of its routers, and says each ten seconds how far it is. Nobody there knows the day, so
-// each job is one of `creel run`'s: a container for each of its tasks, all asked for at once, each as long as a task
-// of that job lasts on average.
+// through its routers' web addresses. It prints its progress every ten seconds. That federation does not know the
+// day, so each job is submitted as by `creel run`: one container per task, all asked for at once, each running as
+// long as the job's average task.
 func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writer) (*Submitted, error) {
 	jobs, durations, err := day.Plan()
 	if err != nil {
@@ -81,7 +81,7 @@ func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writ
 	return result, nil
 }
 
-// asCommand is a job as what creel run would submit.
+// asCommand is the specification with which creel run would submit a job.
 func asCommand(j workload.Job, d *workload.Durations) shell.Spec {
 	var all time.Duration
 	for i := range j.Maps {

@@ -47,8 +47,8 @@ func (c *capped) Write(p []byte) (int, error) {
 
 func (c *capped) close() { c.f.Close() }
 
-// keepEvidence leaves what is needed to find out about a bad verdict in dir, where the
-// ResourceManagers' journals and the daemons' log are, and says where and how to repeat it.
+// keepEvidence stores data for diagnosing a bad verdict in dir, next to the ResourceManagers' journals and the
+// daemons' log. It prints the path and how to repeat the run.
 func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
 	err := WriteFile(filepath.Join(dir, "summary.json"), s)
 	list := func(name string, lines []string) {

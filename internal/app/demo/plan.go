@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/workload/traces"
 )
 
-// Day says which part of which recorded day is played, and on how much.
+// Day describes which part of which recorded day is played, and on how many nodes.
 type Day struct {
 	Trace       string  // a recorded day's built-in name, one of workload.Shapes, or a file with SWIM's columns
 	Hours       string  // FROM-TO
@@ -31,7 +31,7 @@ type Day struct {
 // demoSeconds is how long the submissions of a demo last by default.
 const demoSeconds = 100
 
-// steadyLasts is how long those of the steady part last.
+// steadyLasts is how long tasks of the steady part run.
 const steadyLasts = 30 * time.Second
 
 // Plan makes the jobs to submit.
@@ -86,10 +86,10 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 	return jobs, durations, nil
 }
 
-// steady makes the jobs of the steady part: tasks of seconds, so that a container that was asked
-// for a second ago and is missing is late, and more of them than there is room for, all the time.
-// Each queue wants more than it is guaranteed (prod 50, research 30, default 20); research, whose
-// applications are mostly in the first subclusters, the least more, and less than its maximum.
+// steady makes the jobs of the steady part. Tasks last seconds, so that a container asked for a second ago and
+// missing is late. There are always more tasks than free resources. Each queue wants more than its guarantee (prod
+// 50, research 30, default 20). Research, whose applications are mostly in the first subclusters, exceeds it least
+// and stays below its maximum.
 func (d *Day) steady() []workload.Job {
 	c := workload.Contended{
 		Slots: d.Subclusters * d.Nodes * int(nodeSize.VCores),

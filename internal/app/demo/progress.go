@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// screen is where a demo writes. On a terminal its last line is a bar of what is done and what
-// is left, which other lines push down; elsewhere a line of progress comes every ten
-// seconds.
+// screen is a demo's output. On a terminal the last line is a progress bar, below the other lines. Elsewhere a line
+// of progress is printed every ten seconds.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
-	bar      string        // what stands in the terminal's last line
+	bar      string        // content of the terminal's last line
 	told     time.Duration // of the last line elsewhere
 }
 
@@ -49,7 +48,7 @@ type state struct {
 	containers, lastSeconds int64 // granted, in all and in the last second
 }
 
-// show tells how far it is, if it is time to.
+// show prints the progress if it is due.
 func (s *screen) show(p state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +81,8 @@ func (p *state) bar() string {
 	return "[" + strings.Repeat("#", min(n, barWidth)) + strings.Repeat(".", barWidth-min(n, barWidth)) + "] "
 }
 
-// left says what is still to come: the submissions last as long as the day is compressed to,
-// and what runs then ends in its own time.
+// left describes the remaining work: submissions take as long as the compressed day, and applications still running
+// then end in their own time.
 func (p *state) left() string {
 	if wait := (p.last - p.after).Round(time.Second); wait > 0 {
 		return fmt.Sprintf("submits for %v more", wait)

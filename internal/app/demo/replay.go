@@ -29,7 +29,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// jobKey is the environment variable that tells a simulated AM its job.
+// jobKey is the environment variable with a simulated AM's job number.
 const jobKey = "CREEL_JOB"
 
 // replay submits the jobs of a day and plays their AMs.
@@ -54,7 +54,7 @@ type replay struct {
 	waits    *hdrhistogram.Histogram // us from ask to grant
 	submits  *hdrhistogram.Histogram // us from when a submission was due
 	accepted []creel.ApplicationID
-	troubles []string // what went wrong with AMs, the first few
+	troubles []string // failures of AMs, the first few
 
 	playing, submitting atomic.Int64
 	grants              atomic.Int64
@@ -86,8 +86,8 @@ func (r *replay) close() {
 	r.client.Close()
 }
 
-// onStart takes the containers of AMs: it plays the job whose number
-// stands in the environment, with the token its ResourceManager gave it.
+// onStart handles starts of AM containers: it simulates the job whose number is in the environment, with the token
+// from its ResourceManager.
 func (r *replay) onStart(s nmserver.Started, exit func(code int32, diagnostic string)) (stop func()) {
 	if !s.AM {
 		return nil
@@ -95,7 +95,7 @@ func (r *replay) onStart(s nmserver.Started, exit func(code int32, diagnostic st
 	at := -1
 	for _, e := range s.Launch.GetEnvironment() {
 		if e.GetKey() == jobKey {
-			at, _ = strconv.Atoi(e.GetValue()) // what is no number is no job of ours
+			at, _ = strconv.Atoi(e.GetValue()) // a value that is no number belongs to another program's container
 		}
 	}
 	addresses := r.schedule.Load()
@@ -172,7 +172,7 @@ func (r *replay) observe(o load.Observation) {
 type submitter struct {
 	http    *http.Client
 	routers []string
-	// am is the variable of the AM's environment that tells it its job.
+	// am returns the environment variable with the AM's job number.
 	am func(j workload.Job, at int) (key, value string)
 }
 
@@ -183,8 +183,8 @@ func newSubmitter(routers []string, am func(j workload.Job, at int) (key, value 
 	}
 }
 
-// submitAll hands the jobs in at their times, and tells of each what became of it, from goroutines of its own. It
-// returns when all have been told of, or ctx is over.
+// submitAll submits the jobs at their times and reports each outcome, from goroutines of its own. It returns when all
+// outcomes have been reported, or ctx is over.
 func (s *submitter) submitAll(ctx context.Context, jobs []workload.Job, began time.Time,
 	tell func(id creel.ApplicationID, due time.Time, err error)) {
 	limit := make(chan struct{}, 256)
@@ -420,8 +420,7 @@ func (r *replay) follow(
 	}
 }
 
-// summarise counts from the ResourceManagers' own reports what became of every
-// application that a router took.
+// summarise counts the outcomes of all applications that a router accepted, from the ResourceManagers' own reports.
 func (r *replay) summarise(
 	ctx context.Context,
 	fed *federation.Federation,

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Summary is what --summary writes; `creel sim` writes the same keys.
+// Summary is the content of --summary; `creel sim` writes the same keys.
 type Summary struct {
 	Applications struct {
 		Submitted int `json:"submitted"`
@@ -34,7 +34,7 @@ type Summary struct {
 		Full  int     `json:"full"`   // looks at which hardly any was left
 		Looks int     `json:"looks"`
 	} `json:"room"`
-	EntitlementError struct { // of what queues had been owed for a second
+	EntitlementError struct { // of resources that had been due for a second
 		Mean    float64 `json:"mean"`
 		P99     float64 `json:"p99"`
 		Samples int     `json:"samples"` // queues and looks
@@ -136,7 +136,7 @@ func (s *Summary) Print(w io.Writer) bool {
 	return good
 }
 
-// beside tells what the rebalancer is for: the same day without it and with it.
+// beside shows the benefit of the rebalancer: the same day without it and with it.
 func (s *Summary) beside(w io.Writer, o *Summary) {
 	fmt.Fprintf(w, "%-42s %12s %12s\n", "the same day", "without it", "with it")
 	row := func(what, unit string, without, with float64) {

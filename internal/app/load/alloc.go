@@ -20,9 +20,9 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// AllocOptions is a load of AMs that ask for containers in waves, keep each
-// for a time and release it, while nodes send heartbeats. The plan's rate is that of
-// allocate calls, of all AMs together: an AM's heartbeat is AMs / rate.
+// AllocOptions is a load of AMs that ask for containers in waves, use each for a time and release it, while nodes
+// send heartbeats. The plan's rate counts allocate calls of all AMs together: an AM's heartbeat interval is AMs /
+// rate.
 type AllocOptions struct {
 	Options
 	Client, Scheduler, Tracker string // host:port of each protocol
@@ -51,8 +51,7 @@ const maxBehind = 4096
 // it stops asking for more.
 const maxOutstanding = 10
 
-// AllocResult is what is told of containers; the result's latency is that of
-// allocate calls.
+// AllocResult is the report about containers. The result's latency is that of allocate calls.
 type AllocResult struct {
 	Nodes    int   `json:"nodes"`
 	AMs      int   `json:"masters"`
@@ -69,7 +68,7 @@ type AllocResult struct {
 	HeartbeatsLost int64   `json:"node_beats_failed"`
 }
 
-// allocAM is one AM. Its calls follow each other: who makes them owns it.
+// allocAM is one AM. Its calls are sequential, made by one owner.
 type allocAM struct {
 	attempt creel.AttemptID
 	login   hrpc.Login
@@ -145,12 +144,12 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	}
 	a.grants.h.Reset()
 	kind := a.piped()
-	probe, err := clients[0].Pipe(ctx, kind.own[0]) // what no AM could connect with is told now
+	probe, err := clients[0].Pipe(ctx, kind.own[0]) // a connection error that would affect all AMs is reported now
 	if err != nil {
 		return nil, err
 	}
 	probe.Close()
-	stop() // the heartbeats meanwhile are not those of the load
+	stop() // heartbeats during this phase are not part of the load
 	heartbeats, stopped := a.heartbeats(ctx, clients, o.Plan.Warmup)
 	stop = stopped
 	m := newMeter(o.PIDs)
@@ -196,7 +195,7 @@ type allocation struct {
 	fleet *fleet
 	ams   []*allocAM
 	start time.Time
-	from  time.Time // what is granted later counts
+	from  time.Time // later grants count
 
 	granted, released atomic.Int64
 	grants            shard
@@ -305,7 +304,7 @@ func (a *allocation) acquire(ctx context.Context) error {
 					}
 				}
 			}
-			m.held = nil // they are never given back, and stand in nobody's way
+			m.held = nil // they are never released, and do not count against the AM's asks
 			return nil
 		})
 	}
@@ -334,7 +333,7 @@ func (a *allocation) piped() piped {
 		answer: func(_ context.Context, slot int, _ int64, body []byte) error {
 			m := ams[slot]
 			answer := &m.answer
-			if a.Run { // nodes keep what they run
+			if a.Run { // nodes keep running their containers
 				answer = new(pb.AllocateResponseProto)
 				if err := answer.UnmarshalVT(body); err != nil {
 					return err
@@ -354,8 +353,7 @@ func (a *allocation) piped() piped {
 	return kind
 }
 
-// prepare makes the call that asks for more containers and gives back those
-// whose time is over.
+// prepare builds the call that asks for more containers and releases expired ones.
 func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	m.due = due
 	for range more {
@@ -363,7 +361,7 @@ func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	}
 	m.request.Ask, m.request.Release = m.request.Ask[:0], m.request.Release[:0]
 	if len(m.asked) != m.told {
-		// An ask is absolute: it says how many are still wanted in all.
+		// An ask is absolute: it states the total number still wanted.
 		*m.ask.NumContainers = int32(len(m.asked))
 		m.request.Ask = append(m.request.Ask, m.ask)
 	}
@@ -375,7 +373,7 @@ func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	}
 }
 
-// take books what an answer grants.
+// take records the grants of a response.
 func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold time.Duration) error {
 	m.response = answer.GetResponseId()
 	m.held = append(m.held[:0], m.held[m.released:]...)
@@ -406,7 +404,7 @@ func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold tim
 	return nil
 }
 
-// finish gives everything back.
+// finish releases everything.
 func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 	var g errgroup.Group
 	g.SetLimit(32)

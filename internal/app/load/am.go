@@ -24,13 +24,13 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Job decides what an AM does: a [workload.AM], or the distributed shell's.
+// Job decides the actions of an AM: a [workload.AM], or the distributed shell's.
 type Job interface {
 	// Registered is the first event, and the one after the ResourceManager forgot the AM.
 	Registered() workload.Steps
 	// Allocated carries the answer to one allocate call.
 	Allocated(grants []workload.Grant, ended []workload.Ended) workload.Steps
-	// StartFailed tells that a container could not be started at its node.
+	// StartFailed reports that a container could not be started at its node.
 	StartFailed(c creel.ContainerID) workload.Steps
 	// Outstanding is how many containers the AM still wants and has.
 	Outstanding() (wants, holds int)
@@ -44,22 +44,22 @@ type AM struct {
 	Attempt   creel.AttemptID
 	Token     token.Token // AMRM token
 	Play      Job
-	Heartbeat time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
-	// Launch is what a task's container runs; nil has simulated nodes let its time pass.
+	Heartbeat time.Duration // between allocate calls without changes; 100 ms if zero
+	// Launch returns the launch context of a task's container. If nil, simulated nodes let the task's time pass.
 	Launch func(workload.Start) *yarnpb.ContainerLaunchContextProto
-	// Share is how much of the job is done, from 0 to 1; nil tells a half.
+	// Share returns the finished part of the job, from 0 to 1; nil means one half.
 	Share func() float32
-	// NotStarted hears why a container did not start, before the Job is told; nil for none.
+	// NotStarted receives the reason why a container did not start, before the Job is notified; nil for none.
 	NotStarted func(c creel.ContainerID, reason string)
-	// Observe hears of each grant; nil for none.
+	// Observe is called at each grant; nil for none.
 	Observe func(Observation)
 
 	wants, holds atomic.Int64
 	last         atomic.Pointer[string]
 }
 
-// Progress tells how many containers the AM still wants, how many it has
-// that have not ended, and the last trouble it had, "" for none.
+// Progress returns how many containers the AM still wants, how many of its containers have not ended, and its last
+// error, "" for none.
 func (m *AM) Progress() (wants, holds int64, trouble string) {
 	if t := m.last.Load(); t != nil {
 		trouble = *t
@@ -75,8 +75,8 @@ type Observation struct {
 	Waited    time.Duration
 }
 
-// Run plays the application to its end. It returns nil when the application
-// finished as its job says, be that a success or a failure of the job.
+// Run plays the application to its end. It returns nil when the application finished as its job decided, with success
+// or failure.
 func (m *AM) Run(ctx context.Context) error {
 	r := &amRun{
 		AM:       m,
@@ -104,14 +104,14 @@ func (m *AM) Run(ctx context.Context) error {
 		}
 		steps, err = r.allocate(ctx, steps)
 		if errors.Is(err, creel.ErrInvalidRequest) || errors.Is(err, creel.ErrInvalidResource) {
-			// What was asked for is refused for good: the application has failed, and its end says why.
+			// The ask was rejected for good: the application has failed, and its diagnostics state the reason.
 			return r.finish(ctx, workload.Steps{Failed: true, Diagnostics: "the ask was refused: " + plain(err)})
 		}
 		if err != nil {
 			return err
 		}
 		if len(steps.Asks) > 0 || len(steps.Releases) > 0 || steps.Finish {
-			continue // something changed: say it now
+			continue // something changed: send it now
 		}
 		select {
 		case <-ctx.Done():
@@ -154,8 +154,7 @@ type notStarted struct {
 	reason    string
 }
 
-// register may be told to wait: the attempt is not there yet, or the
-// ResourceManager is not.
+// register retries as long as the attempt does not exist yet or the ResourceManager is unavailable.
 func (r *amRun) register(ctx context.Context) (workload.Steps, error) {
 	req := &yarnpb.RegisterApplicationMasterRequestProto{
 		Host:        proto.String("localhost"),
@@ -177,7 +176,7 @@ func (r *amRun) register(ctx context.Context) (workload.Steps, error) {
 	}
 }
 
-// again tells errors after which the same call may be made again.
+// again reports whether the same call may be retried after an error.
 func again(err error) bool {
 	var transport *hrpc.TransportError
 	return errors.As(err, &transport) || errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) ||
@@ -248,7 +247,7 @@ func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps,
 		}
 		switch {
 		case errors.Is(err, creel.ErrNotRegistered):
-			// The ResourceManager restarted: register, and ask for everything anew.
+			// The ResourceManager restarted: register and repeat all asks.
 			return r.register(ctx)
 		case !r.again(err):
 			return workload.Steps{}, fmt.Errorf("allocate %s: %w", r.Attempt, err)
@@ -352,7 +351,7 @@ func (r *amRun) tell(c notStarted) workload.Steps {
 	return r.Play.StartFailed(c.container)
 }
 
-// plain is what a server said, without the names of classes before it.
+// plain is a server's error message without the class names in front.
 func plain(err error) string {
 	text := err.Error()
 	var remote *hrpc.RemoteError
@@ -368,8 +367,7 @@ func plain(err error) string {
 	}
 }
 
-// startCall prepares the call that starts tasks on one node; it gives those
-// that did not start.
+// startCall prepares the call that starts tasks on one node. The call returns the tasks that did not start.
 func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []notStarted {
 	req := &yarnpb.StartContainersRequestProto{}
 	for _, s := range batch {
@@ -419,8 +417,8 @@ func timed(s workload.Start) *yarnpb.ContainerLaunchContextProto {
 	}
 }
 
-// finish gives back what is left, and repeats finishApplicationMaster until the
-// ResourceManager has the outcome on disk.
+// finish releases the remaining containers and repeats finishApplicationMaster until the ResourceManager has the
+// outcome on disk.
 func (r *amRun) finish(ctx context.Context, s workload.Steps) error {
 	if len(s.Asks) > 0 || len(s.Releases) > 0 {
 		s.Finish = false
@@ -452,7 +450,7 @@ func (r *amRun) finish(ctx context.Context, s workload.Steps) error {
 		case errors.Is(err, creel.ErrAttemptNotFound),
 			errors.Is(err, creel.ErrApplicationNotFound),
 			tries > 0 && errors.Is(err, creel.ErrInvalidToken):
-			return nil // it was finished by a call whose answer was lost, and its token went with it
+			return nil // an earlier call, whose answer was lost, finished it and ended its token
 		case err != nil && !r.again(err):
 			return fmt.Errorf("finish %s: %w", r.Attempt, err)
 		}

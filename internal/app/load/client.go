@@ -43,14 +43,13 @@ func (o *Options) client(address string) hrpc.Target {
 	}
 }
 
-// job is what a load submits: an AM that nobody launches when there are no
-// nodes, or an unmanaged one.
+// job is an application that a load submits: with an AM that is not started if there are no nodes, or unmanaged.
 type job struct {
 	queue     string
 	unmanaged bool
 }
 
-// submit makes one application and gives its id.
+// submit submits one application and returns its id.
 func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, error) {
 	made, err := rm.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})
 	if err != nil {
@@ -63,7 +62,7 @@ func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, er
 	return pb.ToApplicationID(made.GetApplicationId()), err
 }
 
-// context is what is submitted under an id.
+// context is the submission with a given id.
 func (j job) context(id *pb.ApplicationIdProto) *pb.ApplicationSubmissionContextProto {
 	return &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   id,
@@ -84,7 +83,7 @@ func kill(ctx context.Context, rm clientStub, id creel.ApplicationID) error {
 	return err
 }
 
-// MaxApplications bounds what a load prepares before it begins.
+// MaxApplications bounds how many applications a load prepares before it begins.
 const MaxApplications = 1_000_000
 
 // prepare submits n applications.
@@ -106,7 +105,7 @@ func (j job) prepare(ctx context.Context, stubs []clientStub, n int) ([]creel.Ap
 	return ids, g.Wait()
 }
 
-// killAll ends applications, whatever became of the load.
+// killAll kills all applications, after success or failure of the load.
 func killAll(ctx context.Context, stubs []clientStub, ids []creel.ApplicationID) {
 	var g errgroup.Group
 	g.SetLimit(64)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load makes work for a YARN cluster over the wire: AMs that ask
-// as MapReduce does, nodes, submissions and readers, for the demo and for
-// `creel load`. It speaks Hadoop's protocols to whatever address it is given,
-// creel's or Hadoop's.
+// Package load generates load for a YARN cluster over the network: AMs that ask as MapReduce does, nodes, submissions
+// and readers. The demo and `creel load` use it. It speaks Hadoop's protocols to any given address, of creel or
+// Hadoop.
 //
-// Rates are open-loop: the next request is due at its time whether the last
-// has been answered or not, and latency counts from when it was due, so that a
-// stall shows in full (coordinated omission). Everything is bounded in count
-// and time, and only loopback addresses are taken unless told otherwise.
+// Rates are open-loop: the next request is due at its time whether or not the last has been answered, and latency
+// counts from the due time, so that a stall shows in full (coordinated omission). Everything is bounded in count and
+// time. Only loopback addresses are accepted unless configured otherwise.
 package load

@@ -24,8 +24,8 @@ import (
 // MaxNodes is how many nodes a load may play.
 const MaxNodes = 200_000
 
-// fleet is the nodes of a load. They speak the tracker's protocol and nothing
-// else: containers that are said to run on them run no program.
+// fleet is the set of nodes of a load. They speak only the tracker's protocol: their reported containers run no
+// program.
 type fleet struct {
 	nodes    []*fleetNode
 	byID     map[creel.NodeID]*fleetNode
@@ -35,8 +35,8 @@ type fleet struct {
 	registered, resyncs atomic.Int64
 }
 
-// fleetNode is one node. Its calls follow each other, because the next names the
-// answer of the last: who makes them owns it.
+// fleetNode is one node. Its calls are sequential, because each contains the id of the last response. Their caller
+// owns it.
 type fleetNode struct {
 	id        creel.NodeID
 	tracker   yarnrpc.ResourceTrackerClient
@@ -45,7 +45,7 @@ type fleetNode struct {
 	answer    int32
 	ended     int // of the containers in status, so many at the end have ended
 
-	more  sync.Mutex // guards what arrives while a call is on its way
+	more  sync.Mutex // guards data that arrives during a call
 	added []*pb.ContainerStatusProto
 }
 
@@ -93,7 +93,7 @@ func (f *fleet) register(ctx context.Context) error {
 	return g.Wait()
 }
 
-// enter registers a node with what runs on it.
+// enter registers a node with its running containers.
 func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	n.answer = 0
 	req := &pb.RegisterNodeManagerRequestProto{
@@ -146,10 +146,10 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	return nil
 }
 
-// errShutdown is a node that was told to stop. It goes on beating: it is load.
+// errShutdown reports a node that received the order to shut down. It continues its heartbeats, because it is load.
 var errShutdown = errors.New("a node was told to shut down")
 
-// news takes what arrived since the last heartbeat into the next.
+// news moves data that arrived since the last heartbeat into the next.
 func (n *fleetNode) news() {
 	n.more.Lock()
 	n.status.ContainersStatuses = append(n.status.ContainersStatuses, n.added...)
@@ -160,7 +160,7 @@ func (n *fleetNode) news() {
 	n.more.Unlock()
 }
 
-// answered has a node do what it was told.
+// answered applies a response to a node.
 func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeartbeatResponseProto) error {
 	switch answer.GetNodeAction() {
 	case pb.NodeActionProto_RESYNC:
@@ -176,7 +176,7 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	if k := answer.GetNmTokenMasterKey(); k != nil {
 		n.heartbeat.LastKnownNmTokenMasterKey = k
 	}
-	// What had ended has now been told once, which is enough here.
+	// Completions have been reported once now, which is enough here.
 	n.status.ContainersStatuses = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended]
 	n.ended = 0
 	if gone := answer.GetContainersToCleanup(); len(gone) > 0 && len(n.status.ContainersStatuses) > 0 {
@@ -211,8 +211,8 @@ func (f *fleet) piped(target hrpc.Target) piped {
 	}
 }
 
-// plainAnswer is the response id of an answer that says nothing but to go on,
-// which nearly every one does: a response id, the action NORMAL and an interval.
+// plainAnswer returns the response id of a response without other content, which nearly every one is: a response id,
+// the action NORMAL and an interval.
 func plainAnswer(b []byte) (id int32, ok bool) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// meter records what a load saw. Workers record into shards, so that they
-// seldom meet at a lock.
+// meter records a load's measurements. Workers record into shards, to avoid lock contention.
 type meter struct {
 	from   time.Time // requests due before are not recorded
 	until  time.Time
@@ -146,7 +145,7 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 	}
 }
 
-// round keeps what a figure is good for.
+// round drops digits beyond a number's precision.
 func round(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0
@@ -155,7 +154,7 @@ func round(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// Result is what one load found, as `creel load` prints it.
+// Result is the result of one load, as `creel load` prints it.
 type Result struct {
 	Kind    string  `json:"kind"`
 	Address string  `json:"address"`
@@ -167,7 +166,7 @@ type Result struct {
 	Unsent   int64            `json:"unsent"` // were due and could not be sent in time
 	Failed   int64            `json:"failed"`
 	Failures map[string]int64 `json:"failures,omitempty"`
-	// PerSecond counts what was answered well.
+	// PerSecond counts successful responses.
 	PerSecond float64 `json:"per_second"`
 	// Latency counts from when a request was due; in a closed loop from when it
 	// was sent.
@@ -181,18 +180,17 @@ type Result struct {
 	REST       *RESTResult  `json:"rest,omitempty"`
 }
 
-// Generator is what the load cost on its own side. A load whose generator used
-// up the machine, or lagged, measured itself.
+// Generator is the generator's own cost. A load whose generator used up the machine, or lagged, measured itself.
 type Generator struct {
 	CPUSeconds float64 `json:"cpu_s"`
 	Cores      float64 `json:"cores"`
 	CPUMicros  float64 `json:"cpu_us_each"` // for each answer
-	// Lag is how late requests were released, for whatever reason.
+	// Lag is how late requests were sent, for any reason.
 	LagP99 float64 `json:"lag_p99_ms"`
 	LagMax float64 `json:"lag_max_ms"`
 }
 
-// Spent is what a watched process used meanwhile.
+// Spent is a watched process's use during the load.
 type Spent struct {
 	PID        int     `json:"pid"`
 	CPUSeconds float64 `json:"cpu_s"`

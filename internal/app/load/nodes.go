@@ -20,14 +20,14 @@ type NodesOptions struct {
 	Total   creel.Resource // of each node; 8 GB and 8 cores when zero
 }
 
-// NodesResult is what is told of nodes beside the heartbeats' latency.
+// NodesResult is the report about nodes in addition to the heartbeats' latency.
 type NodesResult struct {
 	Nodes      int     `json:"nodes"`
 	PeriodMS   float64 `json:"period_ms"`
 	RegisterS  float64 `json:"register_s"` // for all to register
 	Registered int64   `json:"registered"`
 	Resyncs    int64   `json:"resyncs"`
-	// Held tells that no node's heartbeat failed or was answered a period late.
+	// Held reports that no node's heartbeat failed or was answered a period late.
 	Held bool `json:"held"`
 }
 

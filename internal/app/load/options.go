@@ -7,7 +7,7 @@ import "fmt"
 // OptionError is an option with which no load is made; nothing was sent.
 type OptionError struct{ error }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the reason why an option is invalid.
 func (e *OptionError) Unwrap() error { return e.error }
 
 func badOption(format string, args ...any) error { return &OptionError{fmt.Errorf(format, args...)} }

@@ -14,9 +14,8 @@ import (
 // Plan is how much load, and for how long. At least one of Duration and Count
 // is set: no load is without an end.
 type Plan struct {
-	// Rate is requests due a second. With 0 the loop is closed: InFlight callers
-	// each send their next request when the last is answered, which finds the
-	// highest rate and says nothing true about latency.
+	// Rate is requests due per second. With 0 the loop is closed: InFlight callers each send their next request after
+	// the response to the last. That finds the highest rate, but its latencies are not meaningful.
 	Rate     float64
 	Duration time.Duration // requests become due for so long, the warm-up included
 	Warmup   time.Duration // requests due earlier than this are made but not recorded
@@ -28,7 +27,7 @@ type Plan struct {
 	Grace       time.Duration // how long answers are waited for after the last request; 10 s if zero
 }
 
-// Bounds of a plan: what one process can hold.
+// Bounds of a plan: the capacity of one process.
 const (
 	MaxRate        = 2e6
 	MaxInFlight    = 100_000
@@ -36,7 +35,7 @@ const (
 	MaxDuration    = 24 * time.Hour
 )
 
-// Validate tells what is wrong with a plan.
+// Validate returns an error for an invalid plan.
 func (p Plan) Validate() error {
 	switch {
 	case p.Rate < 0 || p.Rate > MaxRate:
@@ -184,8 +183,8 @@ func (d *driver) release(ctx context.Context, out chan<- int64) error {
 		case <-ctx.Done():
 			return nil
 		default:
-			// Every worker is busy and the room is full: the server is behind.
-			// What is left when time is over was due and is counted unsent.
+			// Every worker is busy and the queue is full: the server is behind. Requests still queued when time is
+			// over were due and count as unsent.
 			if !d.insist(ctx, out, ticket) {
 				d.unsent(ticket)
 				return nil

@@ -20,10 +20,9 @@ func measure(t *testing.T, p Plan, call request) *Result {
 	return m.result("test", "here", p)
 }
 
-// A server that stands still for 300 ms delays every request that was due
-// meanwhile, and each must be seen with its own delay: of 1000 a second, 300
-// wait, half of them longer than 150 ms. A loop that sends its next request
-// after the last answer would have seen one slow request.
+// A server that pauses for 300 ms delays every request due during the pause, and each shows its own delay: of 1000 a
+// second, 300 wait, half of them longer than 150 ms. A loop that sends its next request after the last response would
+// have seen one slow request.
 func TestAStallShowsInFull(t *testing.T) {
 	const rate, stall = 1000, 300 * time.Millisecond
 	var mu sync.Mutex
@@ -52,8 +51,7 @@ func TestAStallShowsInFull(t *testing.T) {
 	}
 }
 
-// What could not be sent before time was over is counted, and its wait is in
-// the latencies.
+// Requests that could not be sent before time was over are counted, and their waits are in the latencies.
 func TestRequestsThatCouldNotBeSent(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)

@@ -11,24 +11,22 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// piped is a kind of request that needs no goroutine of its own, so that the
-// generator costs a fraction of what it measures. In a closed loop one goroutine
-// for each connection sends what is next as answers come; in an open one the
-// timekeeper sends what is due, and one goroutine for each connection reads.
+// piped is a kind of request that needs no goroutine of its own, so that the generator costs a fraction of the
+// measured server. In a closed loop one goroutine per connection sends the next request when a response arrives. In
+// an open loop the timekeeper sends due requests, and one goroutine per connection reads.
 type piped struct {
 	target hrpc.Target
-	// own, when set, gives each slot a connection of its own, to its own target.
+	// own, if set, assigns each slot its own connection, to its own target.
 	own    []hrpc.Target
 	method string
-	// slots make requests, each one at a time: callers, or nodes. Those of a
-	// connection take turns.
+	// slots make requests, each one at a time: callers, or nodes. Slots of one connection take turns.
 	slots int
 	// request appends a slot's next request, encoded, to b.
 	request func(b []byte, slot int, ticket int64) ([]byte, error)
 	// next, when set, makes of an answer the call that follows it within the same
 	// request; no method ends the request.
 	next func(b []byte, slot int, ticket int64, body []byte) (method string, request []byte, err error)
-	// answer takes what came back last; body is valid until it returns.
+	// answer processes the last response; body is valid until it returns.
 	answer func(ctx context.Context, slot int, ticket int64, body []byte) error
 	// grain is how often the timekeeper of an open loop looks: requests that
 	// became due meanwhile leave together. Their latency counts from when they
@@ -69,9 +67,8 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	return ctx.Err()
 }
 
-// inRow is how many slots in a row have the same connection at most: of an open loop,
-// what is due together shares a write, and what follows is another connection's,
-// which the server serves on another core.
+// inRow is the maximum number of successive slots on the same connection. In an open loop requests due together share
+// a write, and the next ones use another connection, which the server serves on another core.
 const inRow = 8
 
 // lanes deals out the slots to n connections.
@@ -106,7 +103,7 @@ func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
 	return lanes
 }
 
-// share is what the i-th of n gets of a total.
+// share is the i-th of n parts of a total.
 func share(total, n, i int) int {
 	if i < total%n {
 		return total/n + 1
@@ -114,7 +111,7 @@ func share(total, n, i int) int {
 	return total / n
 }
 
-// lane is a connection with those who call on it.
+// lane is a connection with its callers.
 type lane struct {
 	d      *driver
 	kind   piped
@@ -136,7 +133,7 @@ type sentRequest struct {
 	open   bool
 }
 
-// retryAfter is how long a lane waits when nobody listens.
+// retryAfter is how long a lane waits if its connection is refused.
 const retryAfter = 10 * time.Millisecond
 
 // run makes requests until time or count is over and the last is answered.
@@ -226,7 +223,7 @@ func (l *lane) release(id int32) {
 	l.free++
 }
 
-// lost ends what was on its way when the connection ended.
+// lost fails the requests in flight when the connection ends.
 func (l *lane) lost(err error) {
 	now := time.Now()
 	for id := range l.sent {

@@ -13,10 +13,9 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// driveOpenPiped makes an open plan's requests: ticket t is due at its time and
-// is made by slot t modulo their number. A slot whose last request is not
-// answered yet makes its next one when it is, late; more than kind.behind that
-// become due meanwhile are counted as unsent.
+// driveOpenPiped makes an open plan's requests: ticket t is due at its time and is made by slot t modulo their
+// number. A slot whose last request is unanswered makes its next one late, after the response. If more than
+// kind.behind become due meanwhile, the rest count as unsent.
 func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -109,8 +108,8 @@ func anyWaits(lanes []*openLane) bool {
 	return false
 }
 
-// openLane is a connection of an open loop. Its lock guards what the timekeeper
-// and the reader share; a slot that is open belongs to the reader.
+// openLane is a connection of an open loop. Its lock guards the data shared by the timekeeper and the reader. An open
+// slot belongs to the reader.
 type openLane struct {
 	lane
 	mu   sync.Mutex
@@ -168,7 +167,7 @@ func (l *openLane) read(ctx context.Context) {
 		}
 		l.mu.Lock()
 		l.pipe = pipe
-		for id := range l.open { // what waited for the connection
+		for id := range l.open { // requests that waited for the connection
 			l.put(id, l.sent[id].ticket)
 		}
 		l.mu.Unlock()
@@ -188,13 +187,13 @@ func (l *openLane) read(ctx context.Context) {
 	}
 }
 
-// answers takes what one connection brings.
+// answers processes the responses of one connection.
 func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
 	now := time.Now()
 	for {
 		fresh := !pipe.Buffered()
 		if fresh {
-			l.flush() // what was late
+			l.flush() // late requests
 		}
 		id, body, refused, err := pipe.Receive()
 		if err != nil {
@@ -256,7 +255,7 @@ func (l *openLane) done(id int32) {
 	delete(l.open, id)
 }
 
-// giveUp counts what never left.
+// giveUp counts requests that were never sent.
 func (l *openLane) giveUp() {
 	now := time.Now()
 	for id := range l.open {

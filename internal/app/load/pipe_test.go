@@ -21,7 +21,7 @@ import (
 
 const pipedProtocol = "creel.test.Counter"
 
-// counter serves a method that answers what it was asked.
+// counter serves a method that echoes its request.
 func counter(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
@@ -116,8 +116,7 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 	}
 }
 
-// A server that goes away fails what was on its way and what comes after, and
-// the load ends with its count.
+// A server that disappears fails the requests in flight and later ones, and the load ends with its count.
 func TestAPipedLoopWhoseServerEnds(t *testing.T) {
 	address, stop := counter(t)
 	var once sync.Once
@@ -140,7 +139,7 @@ func TestAPipedLoopWhoseServerEnds(t *testing.T) {
 	}
 }
 
-// An answer that lacks what was asked for is a failure, not a fast success.
+// A response that lacks requested content is a failure, not a fast success.
 func TestShortAnswersAreFailures(t *testing.T) {
 	ids := []creel.ApplicationID{{ClusterTimestamp: 1, ID: 1}, {ClusterTimestamp: 1, ID: 2}}
 	report := func(id creel.ApplicationID) *pb.ApplicationReportProto {
@@ -175,7 +174,7 @@ func TestShortAnswersAreFailures(t *testing.T) {
 	}
 }
 
-// What is read without decoding says the same as the decoded message.
+// The result of reading without decoding equals the decoded message.
 func TestPlainAnswersOfATracker(t *testing.T) {
 	plain := func() *pb.NodeHeartbeatResponseProto {
 		return &pb.NodeHeartbeatResponseProto{
@@ -208,9 +207,8 @@ func TestPlainAnswersOfATracker(t *testing.T) {
 	}
 }
 
-// An open loop whose server stands still for a while: every request is
-// accounted for, the wait shows from when each was due, and no slot has two on
-// their way.
+// An open loop whose server pauses for a while: every request is accounted for, latency counts from each due time,
+// and no slot has two requests in flight.
 func TestAnOpenPipedLoopThroughAStall(t *testing.T) {
 	t.Run("slots that share a connection", func(t *testing.T) {
 		if r := throughStall(t, false, 0); r.Unsent < 50 || r.Latency.Max < 190 {
@@ -282,7 +280,7 @@ func throughStall(t *testing.T, own bool, behind int) *Result {
 	return r
 }
 
-// Requests that were due while nobody listened are counted as unsent.
+// Requests that were due while the server was down are counted as unsent.
 func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
 	address, stop := counter(t)
 	stop()

@@ -84,7 +84,7 @@ type read struct {
 	check   func(ticket int64, answer []byte) error
 }
 
-// errShort is an answer that lacks what was asked for.
+// errShort reports a response that lacks requested content.
 var errShort = errors.New("an answer without what was asked for")
 
 func reading(kind string, ids []creel.ApplicationID) (read, error) {

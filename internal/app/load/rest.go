@@ -28,7 +28,7 @@ type RESTOptions struct {
 	Accept string // application/json when empty
 }
 
-// RESTResult is what is told of HTTP beside latency.
+// RESTResult is the report about HTTP in addition to latency.
 type RESTResult struct {
 	BytesEach float64 `json:"bytes_each"` // of an answer's body
 }
@@ -146,7 +146,7 @@ func (w *webConn) close() {
 	_ = w.c.Close()
 }
 
-// do makes one request; keep tells that the connection is good for another.
+// do makes one request; keep reports whether the connection can be reused.
 func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
 	if _, err := w.c.Write(head); err != nil {
 		return 0, false, err
@@ -162,7 +162,7 @@ func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
 		}
 	case h.length >= 0:
 		var skipped int
-		skipped, err = w.r.Discard(int(h.length)) // without what io.CopyN makes for each
+		skipped, err = w.r.Discard(int(h.length)) // avoids the allocations of io.CopyN
 		n = int64(skipped)
 	case h.status != http.StatusNoContent && h.status != http.StatusNotModified:
 		h.close = true
@@ -175,11 +175,11 @@ func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
 	return n, err == nil && !h.close, err
 }
 
-// webHead is what of an answer's head tells how to go on. It is read by hand,
-// because net/http's maps and strings cost more than what is measured.
+// webHead is the part of a response's header that decides how to continue. It is parsed by hand, because net/http's
+// maps and strings cost more than the measured work.
 type webHead struct {
 	status  int
-	length  int64 // -1: not told
+	length  int64 // -1: unknown
 	chunked bool
 	close   bool
 }
@@ -212,7 +212,7 @@ func readHead(r *bufio.Reader) (h webHead, err error) {
 			return h, errHead
 		}
 		name := line[:colon]
-		switch colon { // most headers are told by the length of their name
+		switch colon { // most headers are recognized by the length of their name
 		case len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
 		default:
 			continue

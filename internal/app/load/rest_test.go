@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// Answers in every way that HTTP/1.1 has to tell where they end, on connections
-// that are kept and that are not.
+// Responses with every way in which HTTP/1.1 marks their end, on connections that stay open and that do not.
 func TestRESTReadsEveryKindOfAnswer(t *testing.T) {
 	body := make([]byte, 70_000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// spending compares processor time at two moments, of this process and of
-// those that are watched (on this machine, where /proc tells).
+// spending compares CPU time at two moments, of this process and of watched processes on this machine, from /proc.
 type spending struct {
 	pids  []int
 	timer *time.Timer

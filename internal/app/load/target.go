@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Options are what every load takes.
+// Options are the options of every load.
 type Options struct {
 	Plan Plan
 	User string

@@ -19,10 +19,10 @@ import (
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
-// heartbeat is the time between allocate calls while there is nothing to say.
+// heartbeat is the time between allocate calls without changes.
 const heartbeat = 200 * time.Millisecond
 
-// AM is where and as what a Spec's AM runs.
+// AM is the address, identity and environment with which a Spec's AM runs.
 type AM struct {
 	Client    *hrpc.Client
 	Scheduler string // address of ApplicationMasterProtocol: a proxy's, or the ResourceManager's
@@ -31,9 +31,8 @@ type AM struct {
 	Simulated bool        // the nodes execute nothing
 }
 
-// Run has the command run in all its containers, and returns when the
-// application is finished. Containers that failed are no error: the
-// application's final status and diagnostics say so.
+// Run runs the command in all its containers and returns when the application is finished. Failed containers cause no
+// error: the application's final status and diagnostics report them.
 func (s Spec) Run(ctx context.Context, m AM) error {
 	job := NewJob(s, m.Simulated)
 	launch := s.launch(m.Simulated)
@@ -46,8 +45,8 @@ func (s Spec) Run(ctx context.Context, m AM) error {
 	return am.Run(ctx)
 }
 
-// FromEnvironment reads what a NodeManager gives the AM that it starts: the
-// Spec, the attempt and its token. getenv and read are os.Getenv and os.ReadFile.
+// FromEnvironment reads the data that a NodeManager passes to an AM: the Spec, the attempt and its token. getenv and
+// read are os.Getenv and os.ReadFile.
 func FromEnvironment(getenv func(string) string, read func(string) ([]byte, error)) (Spec, AM, error) {
 	var m AM
 	s, err := Decode(getenv(EnvSpec))
@@ -89,8 +88,7 @@ type Hook struct {
 	ams  sync.WaitGroup
 }
 
-// NewHook makes a Hook for nodes whose AMs find their scheduler or proxy at an
-// address.
+// NewHook makes a Hook for nodes whose AMs use the scheduler or proxy at an address.
 func NewHook(scheduler string) *Hook {
 	h := &Hook{scheduler: scheduler, client: NewClient()}
 	h.ctx, h.stop = context.WithCancel(context.Background())

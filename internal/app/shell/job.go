@@ -16,9 +16,8 @@ const priority = 0
 // maxTold bounds the failures that the diagnostics name.
 const maxTold = 5
 
-// Job decides what the AM of a Spec does. It is pure, with one owner: it asks
-// for the containers, starts the command in each, and counts how they end. What
-// fails is not repeated. It implements load.Job.
+// Job decides the actions of a Spec's AM. It performs no I/O and has one owner. It asks for the containers, starts
+// the command in each, and counts their outcomes. Failures are not repeated. It implements load.Job.
 type Job struct {
 	containers int
 	size       creel.Resource
@@ -34,8 +33,7 @@ type Job struct {
 	finished bool
 }
 
-// NewJob makes the job of a Spec. On simulated nodes it says that nothing was
-// executed.
+// NewJob makes the job of a Spec. On simulated nodes it reports that the command was not executed.
 func NewJob(s Spec, simulated bool) *Job {
 	return &Job{
 		containers: s.Containers, size: s.Size(), simulated: simulated, wants: s.Containers, sent: -1,
@@ -74,7 +72,7 @@ func (j *Job) Allocated(grants []workload.Grant, ended []workload.Ended) workloa
 	return j.settle(s)
 }
 
-// NotStarted says why a container is about to be told of by StartFailed.
+// NotStarted records the reason for a following StartFailed.
 func (j *Job) NotStarted(c creel.ContainerID, reason string) { j.reasons[c] = reason }
 
 // StartFailed books a container that its node did not start, as failed.
@@ -141,11 +139,10 @@ func (j *Job) diagnostics() string {
 	return b.String()
 }
 
-// maxReason bounds, in bytes, what is told of one container's end.
+// maxReason bounds, in bytes, the reported reason of one container's end.
 const maxReason = 300
 
-// brief is the part of a node's report that says something, on one line: the
-// last lines, where the command's own error output is.
+// brief is the informative part of a node's report, on one line: the last lines, with the command's own error output.
 func brief(report string) string {
 	var said []string
 	for line := range strings.Lines(report) {

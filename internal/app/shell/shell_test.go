@@ -67,8 +67,8 @@ func TestAForgottenAMAsksForWhatItStillWants(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order, a job ends exactly when all its containers
-// have, and never asks for more than are missing.
+// Whatever the events and their order, a job ends exactly when all its containers have ended, and never asks for more
+// than are missing.
 func TestAJobCountsEachContainerOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.IntRange(1, 8).Draw(t, "containers")
@@ -118,7 +118,7 @@ func TestAJobCountsEachContainerOnce(t *testing.T) {
 	})
 }
 
-// A shell reads back what was given, whatever is in it.
+// A shell reads back any argument unchanged.
 func TestWordsReachTheCommandAsTheyWereGiven(t *testing.T) {
 	for _, words := range [][]string{
 		{"printf", "%s|", "a b", "it's", `"quoted"`, "$HOME", "`id`", `back\slash`, "*", "", "#x", "a;b", "<LOG>"},

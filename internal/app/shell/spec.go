@@ -19,13 +19,13 @@ import (
 // EnvSpec is the variable of the AM's environment that holds the Spec.
 const EnvSpec = "CREEL_SHELL"
 
-// Bounds of a Spec: what one AM and one message carry.
+// Bounds of a Spec: the capacity of one AM and one message.
 const (
 	MaxContainers = 100_000
 	maxSpec       = 64 << 10
 )
 
-// Spec is what `creel run` runs.
+// Spec describes a run of `creel run`.
 type Spec struct {
 	// Command is a program with its arguments, or one line for the shell.
 	Command    []string          `json:"command"`
@@ -33,12 +33,12 @@ type Spec struct {
 	MemoryMB   int64             `json:"memory_mb"` // of each container
 	VCores     int64             `json:"vcores"`
 	Env        map[string]string `json:"env,omitempty"` // of each container
-	// Scheduler is where the AM finds its scheduler or proxy, with $NAMES of its node's environment; "" is what the
-	// node's configuration says.
+	// Scheduler is the address of the AM's scheduler or proxy, with $NAMES from its node's environment; "" uses the
+	// node's configuration.
 	Scheduler string `json:"scheduler,omitempty"`
 }
 
-// Check returns what is wrong with a Spec.
+// Check returns an error for an invalid Spec.
 func (s Spec) Check() error {
 	switch {
 	case len(s.Command) == 0 || strings.TrimSpace(s.Command[0]) == "":
@@ -74,7 +74,7 @@ func (s Spec) Encode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Decode reads what Encode wrote.
+// Decode is the inverse of Encode.
 func Decode(text string) (s Spec, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -118,8 +118,8 @@ var inQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 // Logs are where a NodeManager finds a container's output.
 const Logs = " 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
-// launch is what each container runs. On simulated nodes, which execute nothing,
-// its environment says how the command would end, as far as the command tells.
+// launch is the launch context of each container. Simulated nodes execute nothing; there the environment predicts the
+// command's exit, if the command shows it.
 func (s Spec) launch(simulated bool) *pb.ContainerLaunchContextProto {
 	env := map[string]string{}
 	if simulated {

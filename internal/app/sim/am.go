@@ -30,15 +30,15 @@ type am struct {
 	user    string
 
 	responseID int32
-	steps      workload.Steps // what the next allocate says
+	steps      workload.Steps // content of the next allocate
 	held       map[creel.ContainerID]*pb.ContainerProto
 	nmTokens   map[creel.NodeID]*pb.TokenProto
-	told       map[creel.ContainerID]int // whose end it knows, and in which epoch of the proxy it was told
+	told       map[creel.ContainerID]int // containers whose completion it knows, with the epoch of the proxy that reported it
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 	stalled    time.Time                 // until then it does not speak
 	wishes     map[int32]*wish           // per priority, where containers are wanted; nil for anywhere
 	lastSaid   map[int32]workload.Ask    // per priority
-	pace       time.Duration             // between calls with nothing to say
+	pace       time.Duration             // between calls without changes
 	keeps      bool                      // its containers, over attempts
 	keeper
 }
@@ -107,7 +107,7 @@ func (m *am) later(d time.Duration, do func()) {
 	})
 }
 
-// again tells errors after which the same call may be made again.
+// again reports whether the same call may be retried after an error.
 func again(err error) bool {
 	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
 }
@@ -149,8 +149,7 @@ func (m *am) register(then func()) {
 	})
 }
 
-// say adds to what the next allocate says: of several asks at one priority the
-// last is the one that holds.
+// say adds to the next allocate: of several asks at one priority the last one counts.
 func (m *am) say(s workload.Steps) {
 	for _, a := range s.Asks {
 		i := slices.IndexFunc(
@@ -167,8 +166,7 @@ func (m *am) say(s workload.Steps) {
 	m.steps.Finish, m.steps.Failed = m.steps.Finish || s.Finish, m.steps.Failed || s.Failed
 }
 
-// round is one turn of the AM: say what there is to say, at once if
-// something changed, else at the next heartbeat.
+// round is one turn of the AM: it sends changes at once, otherwise it waits for the next heartbeat.
 func (m *am) round() {
 	if m.w.now.Before(m.stalled) {
 		m.later(m.stalled.Sub(m.w.now), m.round)
@@ -194,7 +192,7 @@ func (m *am) round() {
 	m.allocate(said)
 }
 
-// request makes the message anew for each delivery: who gets it owns it.
+// request makes a new message for each delivery, because the receiver owns it.
 func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
 	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
 	for _, a := range s.Asks {
@@ -208,7 +206,7 @@ func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProt
 
 func (m *am) allocate(s workload.Steps) {
 	id, p := m.responseID, m.proxy()
-	var served int // the proxy's epoch then: it may be started anew while the answer lies in the AM's socket
+	var served int // the proxy's epoch at that time: it may be restarted while the answer is in the AM's socket
 	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
 		served = p.epoch
 		p.allocate(m.attempt, m.request(id, s), reply)
@@ -221,7 +219,7 @@ func (m *am) allocate(s workload.Steps) {
 			}
 			m.allocated(answer, served)
 		case errors.Is(err, creel.ErrNotRegistered):
-			// Register, and ask for everything anew; what was to be given back still is.
+			// Register and repeat all asks; pending releases are sent again too.
 			m.steps.Releases = append(s.Releases, m.steps.Releases...)
 			m.register(m.round)
 		case again(err):
@@ -282,13 +280,11 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.start(next.Starts)
 }
 
-// unheard has the AM give up a task whose container is gone, when it has heard of
-// that from nobody for longer than a ResourceManager takes to notice, as
-// MapReduce's does (mapreduce.task.timeout). It is the only way out where the
-// ResourceManager, or the proxy, was restarted and so knows of no such container;
-// known says that both did when the container went. A ResourceManager that was paused, or
-// whose clock was set forward, which looks like a pause to it, gives a container that was
-// not seen running its whole time again (Machine.Paused).
+// unheard makes the AM give up a task whose container is gone, if no report of that arrives for longer than a
+// ResourceManager takes to notice, as MapReduce does (mapreduce.task.timeout). It is the only way if the
+// ResourceManager or the proxy was restarted and so does not know such a container. known reports that both knew it
+// when the container disappeared. A ResourceManager that was paused restarts the full expiry time of a container not
+// seen running (Machine.Paused). A clock set forward looks like a pause to it.
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 	rm, proxy, gone := m.w.clusters[of.index].process, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
@@ -304,8 +300,8 @@ func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 	})
 }
 
-// start starts tasks on their nodes, all at once; those that do not start are
-// given back and asked for anew. The AM goes on when every node has answered.
+// start starts tasks on their nodes, all at once. Tasks that fail to start are released and asked for again. The AM
+// continues when every node has answered.
 func (m *am) start(starts []workload.Start) {
 	starts = slices.DeleteFunc(starts, func(s workload.Start) bool {
 		if !m.w.faulty || !m.w.chance(m.w.faults.Fickle) {
@@ -325,7 +321,7 @@ func (m *am) start(starts []workload.Start) {
 		request := startRequest(m.held[id], s.Duration, s.Exit)
 		n := m.w.nodes[s.Grant.Node]
 		visitor := m.nmTokens[s.Grant.Node]
-		// Of two AMs of one attempt, where that is spared, the other has what is said once.
+		// Where two AMs of one attempt are allowed, the other one may receive content that is sent only once.
 		m.w.audit.check(visitor != nil || m.w.audit.apps[m.attempt.Application].twice,
 			"%s was given %s, and no NMToken of its node", m.attempt, id)
 		if visitor == nil {
@@ -413,7 +409,7 @@ func (m *am) finish() {
 			m.w.audit.played(m)
 			m.exit(0)
 		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
-			m.exit(0) // a call whose answer was lost had finished it
+			m.exit(0) // an earlier call, whose answer was lost, finished it
 		case errors.Is(err, creel.ErrNotRegistered):
 			m.register(m.finish)
 		case err != nil && !again(err):

@@ -17,8 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// auditor watches from outside what must never happen, and counts. It decides
-// nothing.
+// auditor checks invariants from outside, and counts. It decides nothing.
 type auditor struct {
 	w   *World
 	ams workload.AMConfig
@@ -28,7 +27,7 @@ type auditor struct {
 	running    map[creel.ContainerID]struct{} // processes
 	awaited    int                            // jobs that have not ended
 	open       int                            // of them, those that users have begun with
-	living     int                            // AMs whose process runs
+	living     int                            // AMs with a running process
 	moved      time.Time                      // when something last got on
 
 	granted  int64 // by ResourceManagers to AMs
@@ -37,17 +36,17 @@ type auditor struct {
 	breaches []string
 	faults   map[string]int64
 	kept     int                            // looks at queues that lost containers to others
-	spent    map[interval]creel.Resource    // what was taken back for queues that have a budget
+	spent    map[interval]creel.Resource    // resources preempted for queues that have a budget
 	budgeted int                            // looks at these
 	followed int64                          // rounds in which a plan's capacities were in force
 	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
-	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
-	did      map[wanted]time.Time           // when a member did last what a user wanted
+	dropped  map[creel.AttemptID]bool       // attempts whose UAM record was dropped
+	did      map[wanted]time.Time           // when a member last carried out an intent
 	set      map[matter]time.Time           // when a member was last set something of an application
-	wants    map[string]time.Time           // when what is kept for later was written last, by its record's name
+	wants    map[string]time.Time           // when each stored intent was last written, by its record's name
 	epochs   map[creel.SubclusterID]int64   // the highest that the store gave
 	used     map[claimed]int64              // by which process an epoch was
-	vanished map[creel.ContainerID]bool     // kept ones, of whose end nobody may be told
+	vanished map[creel.ContainerID]bool     // kept containers whose completion may never be reported
 	signals  map[signalled]*sent            // that ResourceManagers have taken, to processes that ran then
 	grants   []granted
 	tally    invariants.Tally // of the federation's queues
@@ -64,20 +63,20 @@ type auditor struct {
 // applied is one application as the world has seen it.
 type applied struct {
 	job     int
-	taken   bool      // a router said so
-	refused bool      // a router said so, for good
+	taken   bool      // a router accepted it
+	refused bool      // a router rejected it for good
 	runs    time.Time // when its first AM began
 	home    *cluster  // where its AM was launched
 	ended   time.Time // at its home
 	state   creel.ApplicationState
-	played  int            // attempts that were told that they have finished
+	played  int            // attempts that received the answer that they have finished
 	ams     int            // processes of AMs now
 	moves   bool           // it was held for a move once
 	am      *am            // the latest
 	begun   map[int32]bool // attempts whose AM has begun
 	twice   bool           // one began a second time, where that is spared
 	older   bool           // a router from before the fence had its submission
-	told    map[int]int64  // by member: the epoch of the last container that its AM was told of
+	told    map[int]int64  // by member: the epoch of the last container reported to its AM
 	// registered is the latest attempt that a life of a ResourceManager has registered.
 	registered map[*cluster]int32
 }
@@ -88,14 +87,14 @@ type interval struct {
 	begins time.Time // the store's clock
 }
 
-// history is what has happened to a container, each at most once.
+// history is the set of events of a container, each at most once.
 type history uint8
 
 const (
-	wasGranted  history = 1 << iota // its AM was told of it
+	wasGranted  history = 1 << iota // reported to its AM
 	hasStarted                      // a process ran
 	hasEnded                        // and ended
-	wasTold                         // its AM was told of its end
+	wasTold                         // its completion was reported to its AM
 	wasReleased                     // its AM gave it back
 )
 
@@ -173,7 +172,7 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	}
 }
 
-// refused: a router said no for good. The simulator's own days give no cause for it.
+// refused checks a router's permanent rejection. The simulator's own days give no cause for one.
 func (a *auditor) refused(s *submission, err error) {
 	a.check(a.w.cfg.Refusals, "%s was refused: %v", s.app, err)
 	a.w.mark("refused", int64(s.app.ID), int64(s.job))
@@ -199,9 +198,9 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 	a.homeOf(l.Attempt.Application, c.id, string(c.id)+", which launches its AM,")
 }
 
-// touches: a router from before the fence has an application's submission. It may leave
-// its home on the word of a moment, and what it moves others may take for theirs alone: of
-// this application docs/adr/0013-fence.md promises no one home.
+// touches records that a router from before the fence handles an application's submission. Such a router may leave
+// its home after one reply, and others may take its moves for exclusively theirs. For this application
+// docs/adr/0013-fence.md promises no single home.
 func (a *auditor) touches(id creel.ApplicationID) {
 	a.fault("submissions through a router from before the fence")
 	a.apps[id].older = true
@@ -210,7 +209,8 @@ func (a *auditor) touches(id creel.ApplicationID) {
 // spares: that an application has one home is not promised.
 func (a *auditor) spares(id creel.ApplicationID) bool { return a.forgetful() || a.apps[id].older }
 
-// takes: what was disowned stays refused, also where it comes without a claim's number.
+// takes checks an accepted submission: a disowned application stays refused, even if a submission carries no claim
+// number.
 func (a *auditor) takes(c *cluster, s *rm.Submission, known bool) {
 	a.check(known || s.Unmanaged || s.Claim > c.kept.disowned(s.ID) || c.kept.disowned(s.ID) == 0,
 		"%s takes %s under claim %d, and has disowned it up to claim %d", c.id, s.ID, s.Claim, c.kept.disowned(s.ID))
@@ -230,7 +230,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	app := a.apps[e.App]
 	v, _ := c.m.App(e.App)
 	if v.Unmanaged {
-		// A proxy that dies before its AM's next call takes with it what had died here.
+		// A proxy that dies before its AM's next call loses completions that were reported only to it.
 		if m := app.am; m != nil {
 			for _, held := range slices.SortedFunc(maps.Keys(m.latest().held), creel.ContainerID.Compare) {
 				if held.Epoch()/epochStep-1 == int64(c.index) {
@@ -260,15 +260,15 @@ func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state c
 	app.ended, app.state, app.home = a.w.now, state, c
 }
 
-// recovered: the end of an application may have become durable and the process
-// have died before it could say so.
+// recovered records a recovered application: its end may have become durable before the process died without
+// reporting it.
 func (a *auditor) recovered(c *cluster, r rm.AppRecord) {
 	if app := a.apps[r.Submission.ID]; r.State.Ended() && !r.Submission.Unmanaged && app.ended.IsZero() {
 		a.ends(c, r.Submission.ID, app, r.State)
 	}
 }
 
-// silence is for how long a UAM may be left whose proxy forgot it.
+// silence is how long a UAM may survive after its proxy forgot it.
 func (a *auditor) silence() time.Duration {
 	d := a.w.cfg.Expiry + time.Minute
 	if a.w.faults.Again > 0 {
@@ -277,11 +277,10 @@ func (a *auditor) silence() time.Duration {
 	return d
 }
 
-// noUAMs: some time after its end nothing unmanaged may be left of an application.
-// A ResourceManager that was restarted gives a silent AM its whole time again, more of it
-// where it stood still or its clock was set forward, and takes a copy of a call that its
-// proxy made minutes ago for a sign of life. Where its clock was set back, its time goes
-// slower by a tenth until the clock has caught up (awake.Steady).
+// noUAMs checks that some time after its end no UAM of an application is left. A restarted ResourceManager grants a
+// silent AM its whole expiry time again, and more if it was paused or its clock was set forward. It counts a copy of
+// a call that its proxy made minutes ago as a sign of life. If its clock was set back, its time passes slower by a
+// tenth until the clock has caught up (awake.Steady).
 func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	for _, c := range a.w.clusters {
 		v, ok := c.m.App(id)
@@ -328,7 +327,7 @@ func (a *auditor) amEnds(m *am) {
 	a.apps[m.attempt.Application].ams--
 }
 
-// played: an AM was told that it has finished; no other may be.
+// played records that an AM received the answer that it has finished; no other AM may receive it.
 func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
@@ -368,9 +367,9 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 		"queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
 }
 
-// takenBack looks at what a turn took back for other queues: CapacityScheduler leaves each
-// loser its guaranteed share of the member, or what a plan in force gives it instead. A turn
-// in which something else ends, as what an AM had that is taken, tells nothing of it.
+// takenBack checks a turn's preemptions: CapacityScheduler leaves each losing queue its guaranteed share of the
+// member, or the share of a plan in force. A turn in which something else ends, such as an AM's containers together
+// with it, proves nothing.
 func (a *auditor) takenBack(c *cluster) {
 	if len(c.taken) == 0 {
 		return
@@ -400,9 +399,9 @@ func (a *auditor) takenBack(c *cluster) {
 	}
 }
 
-// noticed is told of a container that is about to be taken back. What all members take for a
-// queue in one interval is within the federation's budget, once all have heard of a plan and
-// as long as nothing keeps the next from them: without one nothing binds.
+// noticed is called for a container about to be preempted. The preemptions of all members for a queue in one interval
+// are within the federation's budget, once all have received a plan and as long as nothing prevents the next from
+// reaching them. Without a plan there is no bound.
 func (a *auditor) noticed(p *rm.Preempted) {
 	if p.Queue == p.ForQueue || a.w.cfg.Tree == nil {
 		return // between users of one queue no budget binds
@@ -421,10 +420,9 @@ func (a *auditor) noticed(p *rm.Preempted) {
 	}
 }
 
-// grantTold: an AM is told of each container once, and of those of a member in the order
-// of the lives of its ResourceManager: once it has one of a later life, none comes any
-// more of one that goes on beside that, or of one before.
-// Two AMs of one attempt, where these are spared, are each told what the other is.
+// grantTold checks that an AM receives each container once, and a member's containers in the order of its
+// ResourceManager's epochs: after one of a later epoch it receives none of an earlier epoch. Where two AMs of one
+// attempt are allowed, each receives its own.
 func (a *auditor) grantTold(m *am, id creel.ContainerID) {
 	if m == nil || !a.apps[m.attempt.Application].twice {
 		a.once(id, wasGranted, "granted")
@@ -441,8 +439,8 @@ func (a *auditor) grantTold(m *am, id creel.ContainerID) {
 	app.told[of] = id.Epoch()
 }
 
-// registers and serves: a life of a ResourceManager serves no attempt any more once it has
-// registered a later one. What it answered before may still come to the earlier AM.
+// registers and serves check attempts: one epoch of a ResourceManager serves no attempt after it has registered a
+// later one. Earlier answers may still reach the earlier AM.
 func (a *auditor) registers(c *cluster, t creel.AttemptID) {
 	a.serves(c, t)
 	app := a.apps[t.Application]
@@ -471,7 +469,7 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 	}
 }
 
-// wanted: an AM is not told of more containers than it asks for.
+// wanted checks that an AM receives no more containers than it asks for.
 func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 	a.told++
 	a.check(asked > 0 || a.apps[m.attempt.Application].twice,
@@ -485,20 +483,18 @@ func (a *auditor) launching(s *session, member creel.SubclusterID, phase string)
 	kept := err == nil && slices.ContainsFunc(record.UAMs, func(m statestore.UAM) bool {
 		return m.Member == member && (phase == "" || m.Phase == phase)
 	})
-	a.check(kept || a.forgetful() || s.former(), // what it had saved may be gone when it goes on
+	a.check(kept || a.forgetful() || s.former(), // its saved state may be gone when it resumes
 		"%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
 }
 
-// registered: an AM is told that it is registered only when a restarted proxy
-// would know the answer.
+// registered checks that an AM is reported as registered only if a restarted proxy would know it.
 func (a *auditor) registered(s *session) {
 	_, err := a.w.store.UAMRecord(s.attempt)
 	a.check(err == nil || a.forgetful(), "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
 }
 
-// sessionOver: a session gives way only to another proxy's, or to that of a later
-// attempt, or is made by a call that comes after the attempt's end. Saves that outlive
-// the proxy that made them may look like one.
+// sessionOver checks why a session ends: only another proxy's session or a later attempt's replaces it, or a call
+// after the attempt's end made it. Saves that outlive the proxy that made them may look like one.
 func (a *auditor) sessionOver(s *session, why string) {
 	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
 		return
@@ -509,8 +505,7 @@ func (a *auditor) sessionOver(s *session, why string) {
 	a.check(gives, "the session of %s is superseded, and by nobody", s.attempt)
 }
 
-// finished: an AM is told that it has finished only when its ResourceManager
-// would know after a restart.
+// finished checks that an AM is told that it has finished only if its ResourceManager would know it after a restart.
 func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	t, ok := c.kept.attempt(id)
 	a.check(
@@ -521,8 +516,8 @@ func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	)
 }
 
-// disowned: a router is told that an application is here, or is refused for ever,
-// only when that would be known after a restart.
+// disowned checks that a router receives "present" or "refused for ever" only if a restart would not lose that
+// answer.
 func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here bool) {
 	_, known := c.kept.app(id)
 	a.check(known || !here && c.kept.disowned(id) >= claim,
@@ -530,11 +525,10 @@ func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here
 		id, c.id, here, claim)
 }
 
-// givenBack: a container that its AM gave back, and was answered, ends; long
-// before it would for nobody having started it. What a proxy was told and had not
-// passed on when it died is forgotten: then it is that which ends it. And a start
-// that arrives late makes a node run what has ended: a ResourceManager that is
-// restarted then takes it for alive, and it ends with its application.
+// givenBack checks that a container whose release was acknowledged ends, long before it would expire unstarted. A
+// proxy that dies forgets releases that it has not forwarded; then the expiry ends the container. A late start makes
+// a node run an ended container. A ResourceManager restarted after that takes it for live, and it ends with its
+// application.
 func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	c := a.w.clusters[id.Epoch()/epochStep-1]
 	proxy, rm := m.proxy().epoch, c.process
@@ -553,15 +547,15 @@ func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 // off or paused, and shorter than a container waits for its start.
 const releaseTime = 4 * time.Minute
 
-// answered is what was asked of a ResourceManager when it gave an answer.
+// answered is the set of asks that a ResourceManager knew when it answered.
 type answered struct {
 	id      int32 // of the answer
 	pending int64
 }
 
-// asked: what a session believes to have asked of a member is what the member's
-// ResourceManager knew when it answered, unless there is more to be said, or a store that
-// lost writes let two AMs of one attempt ask.
+// asked checks that the asks that a session believes to have sent to a member equal those the member's
+// ResourceManager knew when it answered. Exceptions: unsent changes, and a store that lost writes and so let two AMs
+// of one attempt ask.
 func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
 	if s.closed || s.driver.Session() == nil || then.id != id || s.former() || c.gone {
 		return
@@ -577,8 +571,8 @@ func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
 
 func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleased }
 
-// completionTold: an end is told once by one proxy. One that comes after it cannot
-// know what reached the AM, and tells what may not have.
+// completionTold checks that each proxy reports a completion once. A restarted proxy cannot know which reports
+// reached the AM, and repeats those that may not have.
 func (a *auditor) completionTold(m *am, id creel.ContainerID, epoch int) {
 	before, told := m.told[id]
 	a.check(!told || epoch != before, "container %s was told to have ended twice", id)
@@ -600,7 +594,7 @@ func (a *auditor) processEnded(id creel.ContainerID) {
 	a.moved = a.w.now
 }
 
-// changed has a ResourceManager look at what an event changed in it.
+// changed lets a ResourceManager's auditor check the state that an event changed.
 func (a *auditor) changed(c *cluster) {
 	a.checked++
 	if err := c.watch.Check(); err != nil {
@@ -608,15 +602,14 @@ func (a *auditor) changed(c *cluster) {
 	}
 }
 
-// passing is how the time of a ResourceManager's machine passes: what it was told at
-// latest, and that of some time ago.
+// passing records how a ResourceManager's time passes: its latest time, and one from some time before.
 type passing struct {
 	told, then time.Time
-	since      time.Time // when it was told then
+	since      time.Time // when that time was read
 }
 
-// timePasses: while a ResourceManager runs, its time passes about as fast as the true one,
-// whatever is done to its clock, or its deadlines come late by as much as that.
+// timePasses checks that while a ResourceManager runs its time passes about as fast as the true time, whatever
+// happens to its clock. Otherwise its deadlines would be late by as much.
 func (a *auditor) timePasses(c *cluster, now time.Time) {
 	p := &c.passing
 	if now.After(p.told) {
@@ -631,8 +624,8 @@ func (a *auditor) timePasses(c *cluster, now time.Time) {
 	p.then, p.since = p.told, a.w.now
 }
 
-// fenced: a ResourceManager whose successor was admitted as the member is one no more. err
-// is what the store says to a heartbeat or a registration of a process.
+// fenced checks that a ResourceManager whose successor was admitted is not a member any more. err is the store's
+// answer to a heartbeat or a registration of a process.
 func (a *auditor) fenced(c *cluster, process int64, err error) {
 	c.admitted = c.admitted || err == nil && process == c.process
 	a.check(err != nil || !c.gone || !a.w.clusters[c.index].admitted || a.forgetful(),
@@ -667,9 +660,8 @@ func (a *auditor) clean() bool {
 	return a.records() == "" && a.keptIntents() == "" && a.members() == ""
 }
 
-// records lists applications of which the store still has a UAM record, though
-// their proxy has lived on: one that died while it ended UAMs leaves them to
-// their ResourceManager's patience, and the record to that of the home.
+// records lists applications that still have a UAM record in the store although their proxy stayed alive. A proxy
+// that died while it ended UAMs leaves them to their ResourceManager's expiry, and the record to the home's.
 func (a *auditor) records() string {
 	if a.forgetful() {
 		return ""
@@ -683,8 +675,8 @@ func (a *auditor) records() string {
 	return list(left)
 }
 
-// recordDropped: the last UAM record of an application goes when no UAM of it is left,
-// unless a launch that nobody waits for any more may still arrive.
+// recordDropped checks that an application's last UAM record is deleted only when no UAM of it is left. The exception
+// is a late launch whose caller no longer waits.
 func (a *auditor) recordDropped(id creel.AttemptID) {
 	a.dropped[id] = true
 	late := a.w.faults.Orphans || a.w.faults.Stale > 0 || a.w.faults.Again > 0
@@ -749,7 +741,7 @@ func (a *auditor) stuck() {
 	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))
 }
 
-// waitsFor tells what an AM that does not end believes.
+// waitsFor describes the state of an AM that does not end.
 func (a *auditor) waitsFor(m *am) string {
 	if m == nil || m.dead {
 		return ""
@@ -773,10 +765,9 @@ func (a *auditor) waitsFor(m *am) string {
 	return text
 }
 
-// surplus: what ResourceManagers grant is what AMs are told of. A fault, or an
-// ask that was moved for one, may make grants that nobody wants any more;
-// without faults there are none, unless the split moves asks from members that
-// are full. Asks that are repeated while their grants are on their way show here.
+// surplus checks that the grants of ResourceManagers reach AMs. A fault, or an ask that was moved because of one, may
+// cause unwanted grants. Without faults there are none, unless the split moves asks from full members. Asks that are
+// repeated while their grants are in flight show here.
 func (a *auditor) surplus() {
 	most := int64(0)
 	switch {
@@ -821,8 +812,8 @@ func (a *auditor) final() {
 	a.check(others == "", "the store has other members than there are: %s", others)
 }
 
-// typeOf is the type that a job's application says to be of. Every other one leaves no
-// data on its nodes for others, so that its idle UAMs are given back.
+// typeOf is the application type of a job. Every other type leaves no data on its nodes for others, so that its idle
+// UAMs are released.
 func typeOf(job int) string {
 	if job%2 == 0 {
 		return "MAPREDUCE"
@@ -830,8 +821,7 @@ func typeOf(job int) string {
 	return "DISTRIBUTEDSHELL"
 }
 
-// entitlementEvery is how often queues' use is compared with what the whole
-// federation guarantees them.
+// entitlementEvery is how often queues' use is compared with their federation-wide guarantees.
 const entitlementEvery = 10 * time.Second
 
 func (a *auditor) entitlements() {

@@ -21,8 +21,8 @@ func passes(w *World, d time.Duration) {
 	w.now = until
 }
 
-// A container that nobody saw run, and whose node was killed, expires: in ten minutes, and
-// again in ten when the clock of its ResourceManager is set forward.
+// A container that was never seen running, on a killed node, expires: in ten minutes, and in another ten if the clock
+// of its ResourceManager is set forward.
 func TestAContainerThatIsGoneMayExpireAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  time.Duration // by how much the clock is set
@@ -79,8 +79,8 @@ func TestAForgottenUAMLivesLongerWhereTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// A router reads the store again before its last read has come back. What that brings then
-// is of a store that was, with a member's earlier life, and is not what it sees.
+// A router starts a second read of the store before its first returned. The first then carries an outdated store,
+// with a member's earlier epoch, and is ignored.
 func TestAReadThatWasOvertakenIsNotSeen(t *testing.T) {
 	w := quiet(t)
 	passes(w, 30*time.Second)
@@ -104,7 +104,7 @@ func TestAReadThatWasOvertakenIsNotSeen(t *testing.T) {
 	}
 }
 
-// quiet is a federation to which nobody has submitted anything yet.
+// quiet is a federation without submissions.
 func quiet(t *testing.T) *World {
 	w, err := New(day(t, 1, 9*time.Hour, 9*time.Hour+time.Minute, 2))
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// What a ResourceManager answers: each call is decoded and encoded as
-// subcluster/rm/rpc has it.
+// The following calls are those of a ResourceManager: each is decoded and encoded as in subcluster/rm/rpc.
 
 func (c *cluster) submit(
 	user string,
@@ -46,8 +45,7 @@ func (c *cluster) submit(
 	})
 }
 
-// has tells a router that asks no more than that whether an application is here, as soon
-// as the answer is durable.
+// has reports to a router whether an application is here, as soon as the answer is durable.
 func (c *cluster) has(id creel.ApplicationID, reply func(router.Standing, error)) {
 	c.post(func(m *rm.Machine, _ time.Time) func() {
 		_, known := m.App(id)
@@ -99,7 +97,7 @@ func noSuchApp(id creel.ApplicationID) error {
 	}
 }
 
-// applicationReport tells an application's owner of it.
+// applicationReport returns an application's report to its owner.
 func (c *cluster) applicationReport(id creel.ApplicationID, reply func(*pb.ApplicationReportProto, error)) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		v, ok := m.App(id)
@@ -124,8 +122,7 @@ func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, erro
 	})
 }
 
-// end is what a rebuilt store has done with an application that is at home elsewhere: it
-// is killed, or dropped where it is only held.
+// end kills an application whose home is elsewhere, on request of a rebuilt store; if it is only held it is dropped.
 func (c *cluster) end(id creel.ApplicationID, why string) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		if v, ok := m.App(id); ok && v.Held.Claim > 0 {
@@ -137,7 +134,7 @@ func (c *cluster) end(id creel.ApplicationID, why string) {
 	})
 }
 
-// holds refuses who has no valid token.
+// holds rejects callers without a valid token.
 func (c *cluster) holds(a creel.AttemptID) error {
 	if !c.live.Has(a) {
 		return &creel.Error{Kind: creel.ErrInvalidToken, What: a.String() + " not found in AMRMTokenSecretManager."}

@@ -22,11 +22,11 @@ const (
 	epochStep  = 1000                 // keeps container ids of the subclusters apart
 )
 
-// cluster is a ResourceManager with its journal and its nodes. What is in
-// kept outlives the process, everything else does not.
+// cluster is a ResourceManager with its journal and its nodes. The fields in kept outlive the process, the others do
+// not.
 type cluster struct {
 	*host
-	others watcher // of the federation: it runs where routers fall asleep, since to read the store moves what is drawn
+	others watcher // of the federation, only where routers fall asleep, because its store reads change the random draws
 	w      *World
 	id     creel.SubclusterID
 	index  int
@@ -47,22 +47,22 @@ type cluster struct {
 	// Of one epoch.
 	m         *rm.Machine // the owner's
 	owner     turn.Owner
-	live      turn.Live   // whose tokens are valid
-	watch     *rm.Auditor // of what each turn changes
+	live      turn.Live   // AMs with valid tokens
+	watch     *rm.Auditor // checks the changes of each turn
 	start     time.Time   // by its host's clock, as rm.StartOf has it
 	process   int64       // its number among all that there were, from 1
 	joining   subcluster.Joining
-	excused   time.Time // when it last began, or went on after a pause or what looked like one
+	excused   time.Time // its last start or resumption after a real or apparent pause
 	setBack   bool      // its clock was, while it ran
 	nextApp   int32
-	box       []turn.Event                 // what waits for the owner
+	box       []turn.Event                 // events waiting for the owner
 	held      bool                         // the owner is held up, or in a turn
 	tick      int64                        // when the next turn without an event is due, 0 for never
 	tx        transaction                  // of this turn
 	flying    []commit                     // on their way to the disk, in order
 	synced    time.Time                    // when the last of them is on it
 	durable   uint64                       // transactions that are on the disk
-	reporting bool                         // a report is on its way, or what must come before it
+	reporting bool                         // a report is in flight, or a step that must precede it
 	reported  time.Time                    // when the last one was sent
 	places    *resolver.Publishing         // its nodes, for others
 	inRound   bool                         // of publishing them
@@ -112,7 +112,7 @@ func newCluster(w *World, index int) (*cluster, error) {
 	return c, nil
 }
 
-// open begins an epoch: what the journal has is recovered, and the epoch counted.
+// open begins an epoch: it recovers from the journal and increments the epoch.
 func (c *cluster) open() error {
 	w := c.w
 	w.processes++
@@ -157,7 +157,7 @@ func (c *cluster) open() error {
 		w.on(c.host, time.Duration(c.index)*time.Millisecond, c.looks)
 	}
 	c.places, c.inRound = &resolver.Publishing{Member: c.id, Linger: 120, Verify: 12}, false
-	if w.cfg.Places > 0 { // else nobody asks for hosts
+	if w.cfg.Places > 0 { // otherwise no AM asks for hosts
 		w.on(c.host, publishEvery/2, c.publish)
 	}
 	c.keep()
@@ -165,17 +165,16 @@ func (c *cluster) open() error {
 	return nil
 }
 
-// down kills the process. Of the transactions under way the first few may have
-// reached the disk, though nobody was told. The others are gone: the journal cuts off
-// what of their bytes was written.
+// down kills the process. Of the transactions in progress the first few may have reached the disk without an
+// acknowledgment. The others are lost: the journal truncates their partial bytes.
 func (c *cluster) down() {
 	w := c.w
 	c.leaveDisk(w.rnd.IntN(len(c.flying) + 1))
 	w.crash(c.host)
 }
 
-// leaveDisk ends what is on its way to the disk: so many transactions have come there, and
-// of the next some bytes.
+// leaveDisk ends the writes in progress: the given number of transactions is complete on disk, and some bytes of the
+// next.
 func (c *cluster) leaveDisk(whole int) {
 	for range whole {
 		if c.disk == full {
@@ -187,14 +186,12 @@ func (c *cluster) leaveDisk(whole int) {
 	c.kept.tear(c.flying)
 }
 
-// longestAfterlife is how long a process goes on at most that was taken for dead: then who
-// watches over it ends it.
+// longestAfterlife is how long a process that was presumed dead runs on at most. Then its supervisor ends it.
 const longestAfterlife = 5 * time.Minute
 
-// succeeded has another process started in the ResourceManager's place, with --take-over,
-// while this one goes on: its machine was taken for dead, and the volume with its journal
-// was given to another, with the address. Whoever calls from now on calls the other; what
-// lies in this one's sockets it serves when it runs. It ends when it finds that it cannot
+// succeeded starts another process in the ResourceManager's place, with --take-over, while this one continues: its
+// machine was presumed dead, and its address and the volume with its journal were moved to another. New calls reach
+// the other process. This one serves the requests in its sockets when it runs. It ends when it notices that it cannot
 // write any more.
 func (c *cluster) succeeded() {
 	w := c.w
@@ -253,8 +250,8 @@ func (c *cluster) closed() (out rm.Closed) {
 	return out
 }
 
-// counted is what its scheduler looks at of an amount: memory alone, or every type. Of
-// the others more may be given out than there is.
+// counted is the part of an amount that its scheduler accounts for: memory only, or every type. Other types may be
+// overcommitted.
 func (c *cluster) counted(r creel.Resource) creel.Resource {
 	if c.conf.Queues.Calculator == queues.MemoryOnly {
 		return creel.NewResource(r.MemoryMB, 0)
@@ -262,14 +259,14 @@ func (c *cluster) counted(r creel.Resource) creel.Resource {
 	return r
 }
 
-// now is the time that its machine is told, as the daemon makes it of its clocks.
+// now is the time that its state machine receives, computed from its clocks as in the daemon.
 func (c *cluster) now() time.Time {
 	passed := c.w.now.Sub(c.read)
 	c.read = c.w.now
 	return c.owner.Time.Step(passed, c.clock())
 }
 
-// clock is what the wall clock of its host says.
+// clock is the wall clock of its host.
 func (c *cluster) clock() time.Time {
 	passed := c.w.now.Sub(c.since)
 	return c.w.now.Add(c.skew + time.Duration(c.drift*float64(passed)))
@@ -308,11 +305,10 @@ func (c *cluster) comeBack() {
 	}
 }
 
-// heldUp is the most that an owner is held up: what arrives meanwhile shares a
-// turn.
+// heldUp is the longest delay of an owner. Events that arrive meanwhile share a turn.
 const heldUp = 20 * time.Millisecond
 
-// post gives the owner an event. It runs at once, unless the owner is held up.
+// post passes an event to the owner. It runs at once, unless the owner is delayed.
 func (c *cluster) post(e turn.Event) {
 	c.box = append(c.box, e)
 	switch {
@@ -333,15 +329,14 @@ func (c *cluster) hold(d time.Duration) {
 	})
 }
 
-// turn is a turn of the owner, as subcluster/rm/server has it: turn.Owner says
-// what happens in it.
+// turn is a turn of the owner, as in subcluster/rm/server; turn.Owner implements it.
 func (c *cluster) turn(paused time.Duration) {
 	now, events := c.now(), c.box
 	if paused > 0 {
 		c.excused = c.w.now
 	}
 	c.w.audit.timePasses(c, now)
-	c.held, c.box = true, nil // what performing posts comes after this
+	c.held, c.box = true, nil // events posted while performing run after this
 	c.taken, c.alone = nil, len(events) == 0
 	c.owner.Begin(now, paused, c.durable)
 	for first := true; first || len(events) > 0; first = false {
@@ -416,7 +411,7 @@ type disk uint8
 const (
 	quick     disk = iota
 	slow           // a sync takes up to two seconds
-	onReserve      // it is full, and what must be written is written on the journal's reserve
+	onReserve      // the disk is full; mandatory writes use the journal's reserve
 	full           // the reserve is used up: transactions wait for room
 )
 

@@ -22,7 +22,7 @@ type Run struct {
 	Members     []Member `json:"members"`
 }
 
-// Lost is what was taken back for others, and the work that ended with it.
+// Lost is preempted resources, and the work that was lost with them.
 type Lost struct {
 	Containers     int64   `json:"containers"`
 	MemoryGiBHours float64 `json:"memory_gib_hours"`
@@ -46,7 +46,7 @@ type Queue struct {
 	StartS       Times           `json:"start_s"`        // from submission until the AM ran
 	Used         float64         `json:"used"`           // of the federation, on average
 	Entitled     float64         `json:"entitled"`       // the less of guarantee and demand, on average
-	Short        float64         `json:"short"`          // what it lacked of that, on average of that
+	Short        float64         `json:"short"`          // the average shortfall as a part of the entitlement
 	MembersOfApp float64         `json:"members_of_app"` // that gave an application containers, on average
 	WorkLost     Lost            `json:"work_lost"`
 	UsedOver     []float64       `json:"used_over"`     // in steps of equal length

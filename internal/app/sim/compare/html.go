@@ -116,7 +116,7 @@ func pairs[T any](
 	return out
 }
 
-// HTML writes one page about one or two runs, about says what was played.
+// HTML writes one page about one or two runs; about describes the workload.
 func HTML(w io.Writer, about []string, runs []Run) error {
 	ofQueue := func(q *Queue) map[string][]float64 {
 		return map[string][]float64{"used": q.UsedOver, "entitled": q.EntitledOver}
