@@ -214,10 +214,10 @@ func (f *federation) dashboardsHaveData() {
 	}
 }
 
-// tour runs the README's.
+// tour runs the commands of docs/guide/tour.md.
 func (f *federation) tour() {
 	f.t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "README.md"))
+	b, err := os.ReadFile(filepath.Join(root, "docs/guide/tour.md"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func (f *federation) tour() {
 	_, rest, fence := strings.Cut(rest, "```sh\n")
 	tour, _, end := strings.Cut(rest, "```")
 	if !ok || !fence || !end {
-		f.t.Fatal("the README has no tour")
+		f.t.Fatal("docs/guide/tour.md has no tour")
 	}
 	out := f.sh("router-1", tour)
 	for _, want := range []string{"sc-1", "sc-2", "sc-3", "KILLED"} {
