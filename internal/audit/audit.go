@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit writes the line that every change leaves in a daemon's log, the same at
-// each door: RPC and REST of routers, ResourceManagers and AM-RM proxies, and what daemons
-// do by themselves.
+// Package audit writes a line to a daemon's log for every change. The format is the same for RPC and REST of routers,
+// ResourceManagers and AM-RM proxies, and for the daemons' own actions.
 //
-// A line has the message "audit" and the attributes of Line that are known. Failures are
-// warnings. Hadoop writes the form of its RMAuditLogger instead, for programs that read
-// that.
+// A line has the message "audit" and the known attributes of Line. Failures are warnings. Hadoop writes the format of
+// Hadoop's RMAuditLogger instead, for programs that parse it.
 package audit
 
 import (
@@ -14,7 +12,7 @@ import (
 	"log/slog"
 )
 
-// Message is that of each line.
+// Message is the message of each line.
 const Message = "audit"
 
 // The ends of a call.
@@ -24,14 +22,14 @@ const (
 	Busy    = "busy"    // not now: clients repeat it
 )
 
-// Line is a change, or one that was refused. What is empty is left out.
+// Line is a change, or a rejected one. Empty fields are left out.
 type Line struct {
-	User         string // who it is done as; empty: the daemon itself
-	RealUser     string // who acts for User
+	User         string // the effective user; empty: the daemon itself
+	RealUser     string // the user that impersonates User
 	From         string // the address that the call came from
 	ForwardedFor string // the client's address, by a router's word
 	Operation    string // a protocol's method, a route of REST, or a daemon's own word
-	Target       string // what is changed
+	Target       string // the changed object
 	Result       string // Success, Failure or Busy
 	Error        string // why it is not a success
 	Request      string // the caller's id for the request
@@ -58,7 +56,7 @@ func (l Line) Log(to *slog.Logger, more ...slog.Attr) {
 	to.LogAttrs(context.Background(), level, Message, append(attrs, more...)...)
 }
 
-// Of is the result of what gave an error or none.
+// Of returns the result of an operation from its error.
 func Of(err error) (result, why string) {
 	if err != nil {
 		return Failure, err.Error()

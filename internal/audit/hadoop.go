@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Hadoop writes audit lines as Hadoop's RMAuditLogger does, tab by tab, in the layout of
-// its log4j.properties, and hands all others on:
+// Hadoop writes audit lines in the format of Hadoop's RMAuditLogger, with tabs, in the layout of its
+// log4j.properties, and passes all other lines on:
 //
 //	2026-11-24 10:00:00,000 INFO resourcemanager.RMAuditLogger: USER=ann	IP=10.0.0.7	OPERATION=…
 //
-// Hadoop's words for operations and targets are its own ("Submit Application Request",
-// "ClientRMService"); ours stay, with the id of an application or container that is the
-// target in APPID or CONTAINERID. What Hadoop has no key for follows under our keys.
+// Hadoop has its own names for operations and targets ("Submit Application Request", "ClientRMService"). Creel's
+// names stay, with the id of a target application or container in APPID or CONTAINERID. Attributes without a key in
+// Hadoop follow under creel's keys.
 type Hadoop struct {
 	slog.Handler
 	Out    io.Writer // takes whole lines from many goroutines

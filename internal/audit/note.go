@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Note is what the handler of a call knows of it that who writes its line cannot see from
-// outside. The handler writes it before it answers.
+// Note carries the details of a call that only its handler knows to the code that writes its audit line. The handler
+// fills it before it answers.
 type Note struct {
-	Target string // what is changed, where the request does not tell it by itself
-	Err    error  // what was refused, where the answer is a document that says so and no error
+	Target string // the changed object, if the request does not name it
+	Err    error  // the rejection, if the answer is a document with the error instead of an error
 }
 
 type noteKey struct{}
 
-// WithNote gives the handlers below a context a note to write.
+// WithNote adds a note to a context, for handlers to fill.
 func WithNote(ctx context.Context) (context.Context, *Note) {
 	n := new(Note)
 	return context.WithValue(ctx, noteKey{}, n), n
 }
 
-// NoteOf is the note of a call; one that nobody reads where the call leaves no line.
+// NoteOf is the note of a call; an unused one if the call writes no line.
 func NoteOf(ctx context.Context) *Note {
 	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
 		return n

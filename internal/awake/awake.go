@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awake tells a process how long it was not running: stopped by a
-// signal, moved to another host, waiting for a disk, starved of processor time.
-// Who judges others by their silence must know, since for that long it heard
-// nobody: after a pause of our own everybody gets that time again.
+// Package awake detects the pauses of a process: stopped by a signal, moved to another host, waiting for a disk,
+// starved of CPU time. A process that judges others by their silence must know them, because it received nothing
+// during a pause. After its own pause it grants the others that time again.
 //
-// A Watch is told of the time again and again by a loop that comes round at
-// least every Interval. A gap between two tellings that is longer than Interval
-// by more than Tolerance is a pause, by the monotonic clock or by the wall clock:
-// the one stands still while a virtual machine does, and the other may be set
-// forward, which is no silence of others either. A wall clock that is set back is
-// no pause. A Watch reads no clock: its caller gives time.Now(). A Clock is one
-// that stands still for the pauses of its process, for all who wait in it.
+// A loop calls Observe on a Watch at least every Interval. A gap that is longer than Interval by more than Tolerance
+// is a pause, by the monotonic clock or by the wall clock: the former stops while a virtual machine is suspended, and
+// the latter may be set forward, which is no silence of others either. A wall clock that is set back is no pause. A
+// Watch reads no clock: its caller passes time.Now(). A Clock stops during the pauses of its process, for all its
+// users.
 package awake
 
 import "time"
@@ -19,8 +16,7 @@ import "time"
 // Interval is how often, at the latest, the loop of a Watch comes round.
 const Interval = 250 * time.Millisecond
 
-// Tolerance is how much later than Interval a loop may come round without that
-// being a pause: what a busy machine takes.
+// Tolerance is the extra time on top of Interval that a loop may take on a busy machine without counting as paused.
 const Tolerance = 750 * time.Millisecond
 
 // Watch finds the pauses of one loop. The zero value is ready. It has one owner.
@@ -29,9 +25,8 @@ type Watch struct {
 	total time.Duration
 }
 
-// Observe takes note of the time and returns how long the loop was paused since
-// the last Observe, 0 if it was not. Call it before what arrived meanwhile is
-// looked at, and before anything is judged to be late.
+// Observe records the time and returns how long the loop was paused since the last Observe, 0 if it was not. Call it
+// before processing messages that arrived meanwhile, and before judging anything as late.
 func (w *Watch) Observe(now time.Time) (pause time.Duration) {
 	if !w.last.IsZero() {
 		gap := max(now.Sub(w.last), now.Round(0).Sub(w.last.Round(0)))

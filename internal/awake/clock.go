@@ -9,14 +9,12 @@ import (
 	"time"
 )
 
-// Clock is the time in which this process was awake: it goes as time.Now does,
-// and stands still for the pauses of the process. What waits, expires or gives up
-// by this clock does not count a pause of ours against anybody. Moments of it are
-// comparable with each other only, not with time.Now.
+// Clock is the running time of this process: it advances as time.Now does, and stops during the pauses of the
+// process. Waits and expiries by this clock do not count the process's own pauses. Its times are comparable only with
+// each other, not with time.Now.
 //
-// Run has to run: it comes round each Interval. Whoever reads the clock first
-// after a pause finds the pause, so nobody can judge before it is known. The
-// methods are safe for concurrent use. A nil *Clock is time.Now, without pauses.
+// Run has to run; it checks each Interval. The first read after a pause detects the pause, so that no decision
+// precedes it. The methods are safe for concurrent use. A nil *Clock is time.Now, without pauses.
 type Clock struct {
 	read func() time.Time
 	log  *slog.Logger
@@ -89,9 +87,8 @@ func (c *Clock) observe() (now time.Time, pause time.Duration) {
 // Until is how long a moment of this clock is away, if there is no pause.
 func (c *Clock) Until(moment time.Time) time.Duration { return moment.Sub(c.Now()) }
 
-// Paused is the sum of the pauses so far, the one that just ended included. A
-// caller whose wait failed compares it with what it was before: if it rose, the
-// failure may be our own.
+// Paused is the sum of all pauses, including the one that just ended. A caller whose wait failed compares it with the
+// earlier value: if it rose, the pause may be the cause.
 func (c *Clock) Paused() time.Duration {
 	if c == nil {
 		return 0

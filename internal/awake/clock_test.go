@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/internal/awake"
 )
 
-// The clock stands still for the pauses of its process, whoever reads it first
-// afterwards, and goes on as time does otherwise.
+// The clock stops during the pauses of its process, for the first reader after one too, and otherwise advances with
+// time.
 func TestTheClockStandsStillForAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

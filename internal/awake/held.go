@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// Held is the time by which one keeps what one holds under a lease. It is the
-// opposite of Clock: a pause of our own counts in full, since whoever gave the
-// lease counts it. It goes by the faster of the monotonic clock, which stands
-// still while a machine sleeps or moves, and the wall clock, which may be set
-// back; set forward, it ends a lease early, which harms nobody. Moments of it are
-// comparable with each other only. The zero value is ready, and is safe for
+// Held is the clock by which a holder measures its lease. It is the opposite of Clock: pauses of the process count in
+// full, because the lease's issuer counts them. It follows the faster of the monotonic clock, which stops while a
+// machine sleeps or moves, and the wall clock, which may be set back. A wall clock set forward ends a lease early,
+// which is harmless. Its times are comparable only with each other. The zero value is ready, and is safe for
 // concurrent use.
 type Held struct {
 	Read func() time.Time // time.Now if nil

@@ -9,8 +9,7 @@ import (
 	"github.com/creelrm/creel/internal/awake"
 )
 
-// What is held under a lease is not held longer because this process, or its
-// machine, stood still, or because a clock was set back.
+// A lease is not held longer because this process or its machine was paused, or because a clock was set back.
 func TestALeaseThatWeHoldRunsOutInOurPauses(t *testing.T) {
 	now := time.Now() // with both clocks
 	h := awake.Held{Read: func() time.Time { return now }}

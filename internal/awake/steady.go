@@ -4,13 +4,11 @@ package awake
 
 import "time"
 
-// Steady makes the time of a process whose deadlines are moments of the wall clock:
-// it never goes back, and never stands still while the process runs. A wall clock that
-// is set forward is followed at once; that looks like a pause (see [Watch]), for which
-// everybody has grace. One that is set back is not: the time goes on by the monotonic
-// clock, slower by a tenth until the wall clock has caught up, so that a deadline comes
-// late by a tenth of its length at most, and not by as much as the clock was set. The
-// zero value is ready. It has one owner.
+// Steady is the time of a process whose deadlines are wall clock times: it never goes back, and never stops while the
+// process runs. It follows a wall clock that is set forward at once. That looks like a pause (see [Watch]), after
+// which others get extra time. If the wall clock is set back, Steady continues by the monotonic clock, slower by a
+// tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most, and not by as
+// much as the clock was set. The zero value is ready. It has one owner.
 type Steady struct {
 	read time.Time // of the last Now
 	at   time.Time
@@ -20,22 +18,20 @@ type Steady struct {
 // slower. It is more than any clock drifts by.
 const slew = 10
 
-// Now is the time as of a time.Now() of its caller, and of what the wall clock said then:
-// the same reading, but in tests.
+// Now is the time for a caller's reading of time.Now() and of the wall clock: the same reading, except in tests.
 func (s *Steady) Now(read, wall time.Time) time.Time {
 	var passed time.Duration
 	if !s.read.IsZero() {
 		passed = read.Sub(s.read)
 	}
 	if passed < 0 {
-		return s.at // an earlier reading, told late
+		return s.at // an earlier reading that arrives late
 	}
 	s.read = read
 	return s.Step(passed, wall)
 }
 
-// Step is Now for one that has no monotonic clock beside its wall clock: passed is what
-// that clock would say since the last Step.
+// Step is Now for callers without a monotonic clock: passed is the monotonic time since the last Step.
 func (s *Steady) Step(passed time.Duration, wall time.Time) time.Time {
 	wall = wall.Round(0)
 	at := s.at.Add(max(0, passed))

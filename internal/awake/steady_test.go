@@ -32,8 +32,7 @@ func TestATimeGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 	}
 }
 
-// A wall clock that is set forward, or runs on while the machine stands still, is
-// followed at once.
+// A wall clock that is set forward, or runs on while the machine is paused, is followed at once.
 func TestATimeFollowsAWallClockThatIsSetForward(t *testing.T) {
 	var s Steady
 	s.Step(0, wallStart)
@@ -58,8 +57,8 @@ func TestATimeOfReadings(t *testing.T) {
 	}
 }
 
-// Whatever the wall clock does, the time never goes back, and while the process runs it
-// passes at nine tenths of the true speed at least.
+// Whatever happens to the wall clock, the time never goes back, and while the process runs it passes at nine tenths
+// of the true speed at least.
 func TestATimeNeverStandsStill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Steady

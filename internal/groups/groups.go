@@ -28,7 +28,7 @@ type answer struct {
 	until  time.Time
 }
 
-// New makes one over a lookup, whose answers hold for a while.
+// New makes a Groups with a lookup function, whose results are cached for a time.
 func New(lookup func(user string) []string, keep time.Duration) *Groups {
 	return &Groups{lookup: lookup, keep: keep, known: map[string]answer{}}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What was found holds for its time, or until it is forgotten.
+// Results are cached for their time, or until they are dropped.
 func TestGroupsAreRememberedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

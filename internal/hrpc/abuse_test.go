@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What a client gets that does not speak as it should. answer is the class of
-// a FATAL answer with its call id and detail; "" is a close without a word.
+// Responses to clients that violate the protocol. answer is the class of a FATAL answer with its call id and detail;
+// "" is a close without an answer.
 func TestBadClientsGetAClearAnswerOrAClose(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32(nil, 1<<30)
 	negative := []byte{0xff, 0xff, 0xff, 0xff}
@@ -286,7 +286,7 @@ func TestAUserThatHoldsItsShareDoesNotShutOutOthers(t *testing.T) {
 	}
 	eventually(t, "the share is used", func() bool { return s.Stats().RequestBytes > 2<<20 })
 	for range 20 {
-		if n := s.Stats().RequestBytes; n > 4<<20+2<<20 { // and what alice holds of hers
+		if n := s.Stats().RequestBytes; n > 4<<20+2<<20 { // and the bytes of alice's requests
 			t.Fatalf("one user holds %d bytes of %d", n, cfg.MaxRequestBytes)
 		}
 		p := s.peer(client(t, ClientConfig{}), alice)
@@ -296,7 +296,7 @@ func TestAUserThatHoldsItsShareDoesNotShutOutOthers(t *testing.T) {
 	}
 }
 
-// A frame whose bytes come one by one is given up, however steadily they come.
+// A frame whose bytes arrive one by one is abandoned, however steadily they come.
 func TestAFrameThatComesByteByByteIsGivenUp(t *testing.T) {
 	cfg := echoConfig()
 	cfg.StallTime = 40 * time.Millisecond
@@ -449,7 +449,7 @@ func TestManySmallFramesTogetherAreBounded(t *testing.T) {
 		nc.Write(append(helloOf("mallory"+string(rune('a'+i%20))), frame[:len(frame)*3/4]...))
 	}
 	eventually(t, "much is held or refused", func() bool { st := s.Stats(); return st.Busy > 0 })
-	time.Sleep(50 * time.Millisecond) // for what is above the share to show
+	time.Sleep(50 * time.Millisecond) // until the bytes above the share show
 	if n := s.Stats().RequestBytes; n > limit/2 || n < limit/4 {
 		t.Errorf("one address holds %d bytes, its share is %d", n, limit/2)
 	}
@@ -504,8 +504,8 @@ func TestRequestsBeingServedAreCounted(t *testing.T) {
 	}
 }
 
-// The goroutine of a connection that has served and falls silent gives its stack
-// back; what comes afterwards is served, and a stop of the server drains as ever.
+// The goroutine of a connection that falls silent after calls frees its stack. Later calls are served, and a stop of
+// the server drains as usual.
 func TestASilentConnectionGivesItsStackBack(t *testing.T) {
 	cfg := echoConfig()
 	cfg.HandshakeTime = 400 * time.Millisecond // so that the sweeper looks often

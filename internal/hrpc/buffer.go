@@ -4,10 +4,10 @@ package hrpc
 
 import "sync"
 
-// Buffers come in a few sizes, each with its pool. The smallest is what an
-// active connection reads into; an idle connection has none.
+// Buffers come in a few sizes, each with its pool. An active connection reads into the smallest; an idle connection
+// has none.
 const (
-	tinyBuffer   = 2 << 10 // of what a connection reads first: who is there
+	tinyBuffer   = 2 << 10 // for a connection's first read: the handshake
 	smallBuffer  = 16 << 10
 	mediumBuffer = 64 << 10
 	bigBuffer    = 256 << 10
@@ -48,8 +48,8 @@ func getBuffer(n int) []byte {
 	return make([]byte, 0, n)
 }
 
-// putBuffer takes a buffer back; nobody may use it afterwards. Buffers of other
-// sizes (grown by append, or larger than the pools keep) are left to the GC.
+// putBuffer takes a buffer back; it must not be used afterwards. Buffers of other sizes (grown by append, or too
+// large for the pools) are left to the GC.
 func putBuffer(b []byte) {
 	switch cap(b) {
 	case tinyBuffer:

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// AuthMethod tells how a connection proved its user.
+// AuthMethod is how a connection proved its user.
 type AuthMethod int8
 
 // Simple is a user name without proof; Token is SASL DIGEST-MD5 with a token.
@@ -25,15 +25,15 @@ func (m AuthMethod) String() string {
 	return "SIMPLE"
 }
 
-// Identity is who is at the other end of a server's connection.
+// Identity is the client of a server's connection.
 type Identity struct {
 	User     string // effective user; for AMRM and NM tokens the attempt id
-	RealUser string // the user who impersonates User, or ""
+	RealUser string // the user that impersonates User, or ""
 	Method   AuthMethod
 
 	TokenKind       string // "" unless Method is Token
 	TokenIdentifier []byte // the identifier's bytes as the client sent them
-	Value           any    // whatever Config.Tokens attached, e.g. the decoded identifier
+	Value           any    // any value from Config.Tokens, such as the decoded identifier
 }
 
 // CallerContext is RPCCallerContextProto: text for audit logs.
@@ -81,8 +81,8 @@ func Later(ctx context.Context) (reply func(response proto.Message, err error)) 
 	return CallFrom(ctx).later()
 }
 
-// LaterSending is Later for callers whose time is their own: reply makes the
-// system call itself, and no other goroutine is woken for it.
+// LaterSending is Later for callers that may spend time on sending: reply makes the system call itself, and wakes no
+// other goroutine.
 func LaterSending(ctx context.Context) (reply func(response proto.Message, err error)) {
 	c := CallFrom(ctx)
 	reply = c.later()

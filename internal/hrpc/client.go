@@ -34,13 +34,12 @@ type Client struct {
 	closed   bool
 }
 
-// refusalTime is how long a client believes a server that its user may not
-// connect, for another user or at all (AuthorizationException): calls fail with
-// that answer and do not dial. It bounds what a crowd of refused callers costs
-// both ends, and how late a client learns that the server's rules have changed.
+// refusalTime is how long a client remembers that a server rejected its user, for impersonation or at all
+// (AuthorizationException): calls fail with that answer and do not dial. It bounds the cost of a crowd of rejected
+// callers for both sides, and the delay until a client notices a change of the server's rules.
 const refusalTime = time.Second
 
-// connKey is what calls must agree in to share a connection.
+// connKey is the set of properties that calls must share to use one connection.
 type connKey struct {
 	address, protocol, user, realUser string
 	token                             string // identifier and password
@@ -140,7 +139,7 @@ type Peer struct {
 	only   bool                       // there is no other: its login cannot be made again
 }
 
-// Target is what the Peer was made for.
+// Target is the target that the Peer was made for.
 func (p *Peer) Target() Target { return p.target }
 
 // Call sends a request and waits for its answer, decoded into response, which
@@ -305,7 +304,7 @@ func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 	}
 }
 
-// noteRefusal remembers for a moment that a server refuses whom a connection is of.
+// noteRefusal remembers for a moment that a server rejects the user of a connection.
 func (c *Client) noteRefusal(key connKey, e *RemoteError) {
 	c.mu.Lock()
 	c.refusals[key] = e

@@ -24,7 +24,7 @@ func TestOneConnectionPerAddressLoginAndProtocol(t *testing.T) {
 	c := client(t, ClientConfig{})
 	logins := []Login{alice, {User: "bob"}, {User: "alice", RealUser: "oozie"}, {Credential: knownToken}}
 	for range 3 {
-		for _, login := range logins { // peers made anew share too
+		for _, login := range logins { // new peers share too
 			call(t, s.peer(c, login), "echo", "")
 		}
 	}
@@ -200,7 +200,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// scripted is a server that reads n bytes and answers what it is told to.
+// scripted is a server that reads n bytes and sends the given answer.
 func scripted(t *testing.T, answer []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

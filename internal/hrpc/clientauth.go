@@ -38,8 +38,7 @@ func (cc *clientConn) handshake() error {
 	return err
 }
 
-// sasl authenticates with a token. byToken is false when the server said to go
-// on without.
+// sasl authenticates with a token. byToken is false when the server asked to continue without.
 func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	m, err := cc.ask(&saslMessage{state: saslNegotiate})
 	if err != nil {
@@ -51,8 +50,7 @@ func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	return cc.answerOffers(token, m, false)
 }
 
-// answerOffers takes the one of the server's offers that is by token. again says that
-// they are the second ones.
+// answerOffers accepts the server's offer for tokens. again means that these are the second offers.
 func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool) (byToken bool, err error) {
 	if m.state != saslNegotiate {
 		return false, fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
@@ -103,7 +101,7 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	if m, err = cc.ask(initiate); err != nil {
 		return false, err
 	}
-	if m.state == saslNegotiate && !again { // the server has another check it, whose challenge this is
+	if m.state == saslNegotiate && !again { // the server relays to another server, whose challenge this is
 		return cc.answerOffers(token, m, true)
 	}
 	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
@@ -118,7 +116,7 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 
 // ask sends a SASL packet and waits for the server's.
 func (cc *clientConn) ask(m *saslMessage) (*saslMessage, error) {
-	cc.w.send(appendSaslFrame(nil, m, true)) // if it fails, the server may say why
+	cc.w.send(appendSaslFrame(nil, m, true)) // on failure the server may report the reason
 	frame, err := cc.fr.next(maxHandshakeFrame)
 	if err != nil {
 		return nil, err

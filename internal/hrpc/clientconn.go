@@ -30,7 +30,7 @@ type clientConn struct {
 	inner   []byte
 	ready   chan struct{} // closed when the handshake is over
 	refused error         // set before ready is closed: there is no connection
-	login   *RelayedLogin // whose connection it is, see relay.go; nil of calls of our own
+	login   *RelayedLogin // owner of the connection, see relay.go; nil for creel's own calls
 	dead    atomic.Bool
 	broken  atomic.Pointer[error] // writing failed
 
@@ -64,8 +64,8 @@ func (cc *clientConn) alive() bool { return !cc.dead.Load() }
 
 func putLength(frame []byte) { binary.BigEndian.PutUint32(frame, uint32(len(frame)-4)) }
 
-// register has w wait for the answer to a call and tells how many wait now.
-// None without an error means that the connection is dead.
+// register adds w as the waiter of a call's answer and returns how many calls now wait. 0 without an error means that
+// the connection is dead.
 func (cc *clientConn) register(id int32, w *waiter) (waiting int, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *Client) kindOf(class string) error {
 	return c.cfg.KindOf(class)
 }
 
-// claim takes the waiter of a call: who gets it fills it.
+// claim removes the waiter of a call. The caller has to fill it.
 func (cc *clientConn) claim(id int32) *waiter {
 	cc.mu.Lock()
 	w := cc.calls[id]
@@ -201,7 +201,7 @@ func (cc *clientConn) open() (op string, err error) {
 	return "", nil
 }
 
-// dial opens the connection; what follows has the rest of ConnectTime.
+// dial opens the connection; the handshake gets the rest of ConnectTime.
 func (cc *clientConn) dial() error {
 	ctx, cancel := context.WithTimeout(cc.client.base, cc.client.cfg.ConnectTime)
 	defer cancel()
@@ -228,8 +228,7 @@ func (cc *clientConn) dial() error {
 	return nil
 }
 
-// writeFailed leaves the reader a moment to find out why: a server that ends a
-// connection says so first.
+// writeFailed waits a moment for the reader to find the reason: a server reports it before it closes a connection.
 func (cc *clientConn) writeFailed(err error) {
 	cc.broken.Store(&err)
 	cc.nc.SetReadDeadline(time.Now().Add(lingerTime))

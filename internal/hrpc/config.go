@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// TokenFunc is asked who a token is: from the identifier's bytes it finds the
-// password (usually an HMAC of the identifier) and the identity, of which hrpc
-// fills Method and TokenIdentifier. An error refuses the connection as
+// TokenFunc looks up a token. From the identifier's bytes it finds the password (usually an HMAC of the identifier)
+// and the identity, of which hrpc fills Method and TokenIdentifier. An error rejects the connection as
 // SecretManager$InvalidToken unless it is an *Error.
 type TokenFunc func(identifier []byte) (password []byte, who Identity, err error)
 
-// Config says what a Server serves, whom, and within which limits. A zero limit
-// takes the default; the Hadoop key that sets it is named where one exists.
+// Config describes a Server's services, its clients, and its limits. A zero limit takes the default. The comment of a
+// limit names the corresponding Hadoop key, if one exists.
 type Config struct {
 	Services []Service
 
@@ -26,8 +25,8 @@ type Config struct {
 	// Tokens refuses connections without SASL, as Hadoop's scheduler and NM ports do.
 	Simple bool
 	Tokens TokenFunc
-	// Relay, if set, is asked first: it returns a login at the server that issued the
-	// token, which checks the client in our place, and who the client then is; or nil.
+	// Relay, if set, is called first: it returns a login at the server that issued the token, which verifies the
+	// client for this server, and the client's resulting identity; or nil.
 	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
 
 	// Integrity demands auth-int of SASL clients and wraps every packet after
@@ -42,9 +41,8 @@ type Config struct {
 	// lets every identity in.
 	Authorize func(who *Identity, protocol string, remote netip.Addr) error
 
-	// ErrorOf turns a handler's error into what is answered. It is not asked
-	// about *Error values. Nil, or a nil answer: java.lang.RuntimeException
-	// with the error's text.
+	// ErrorOf converts a handler's error into the answer. It is not called for *Error values. Nil, or a nil result:
+	// java.lang.RuntimeException with the error's text.
 	ErrorOf func(error) *Error
 
 	Interceptors []Interceptor

@@ -16,15 +16,14 @@ import (
 	"github.com/creelrm/creel/internal/readable"
 )
 
-// conn is a server's connection. Its goroutine reads, serves inline calls and
-// ends it; everything without a lock or an atomic is that goroutine's. The goroutine
-// gives way to a new one, whose stack is as small as can be, where it may wait for
-// long.
+// conn is a server's connection. Its goroutine reads, serves inline calls and closes it. Fields without a lock or an
+// atomic belong to that goroutine. Before a possibly long wait the goroutine is replaced by a new one with a minimal
+// stack.
 type conn struct {
 	s      *Server
 	nc     net.Conn
 	remote netip.AddrPort
-	ctx    context.Context // of its calls; until the handshake is done that of the server
+	ctx    context.Context // of its calls; the server's until the handshake is done
 	cancel context.CancelFunc
 	fr     frameReader
 	w      writer
@@ -97,7 +96,7 @@ func fatalf(callID int32, detail Detail, class, format string, args ...any) *fat
 	return &fatal{says: e, callID: callID, retry: -1}
 }
 
-// drawOn has what the connection holds of requests counted as that of a holder.
+// drawOn moves the connection's request bytes to the account of a holder.
 func (c *conn) drawOn(one *share) error {
 	held := c.fr.held + c.held
 	c.fr.shared.give(held)
@@ -126,8 +125,8 @@ func (c *conn) run() {
 	c.s.wg.Done()
 }
 
-// serve serves what comes. It reports whether more is to be waited for on a stack
-// of its own: before the first call, and when none has come for a while.
+// serve serves incoming calls. It reports whether to continue on a new stack: before the first call, and after an
+// idle period.
 func (c *conn) serve() (again bool) {
 	c.fr.restart = true
 	c.deep.Store(false)
@@ -155,7 +154,7 @@ func (c *conn) serve() (again bool) {
 		}()
 		for err != nil && errors.Is(err, os.ErrDeadlineExceeded) { // the sweeper's, late
 			c.nc.SetReadDeadline(time.Time{})
-			err = c.readCalls() // sees the peer go, tells others that we are busy
+			err = c.readCalls() // detects that the peer closed; rejects others as busy
 		}
 	}
 	var f *fatal
@@ -309,8 +308,7 @@ func (c *conn) waitReader() error {
 	}
 }
 
-// refuseFrame answers "busy" to a call whose frame does not fit in what all
-// connections may hold together, and discards it.
+// refuseFrame answers "busy" to a call whose frame exceeds the memory available to all connections, and discards it.
 func (c *conn) refuseFrame() error {
 	var h requestHeader
 	header, _, err := delimited(c.fr.buf[min(c.fr.r+4, c.fr.w):c.fr.w])
@@ -336,7 +334,7 @@ func (c *conn) refuseFrame() error {
 	return nil
 }
 
-// overBudget is what a call is told that does not fit in what may be held.
+// overBudget is the answer to a call that exceeds the available memory.
 func (c *conn) overBudget() *Error {
 	return Busy("the server holds %d bytes of requests already, %d of this user here: try again later",
 		c.s.requests.used.Load(), c.share.used.Load())
@@ -390,8 +388,7 @@ func (c *conn) waitWritten(deadline time.Time) bool {
 	return false
 }
 
-// begin counts a call that is answered by another goroutine or later, and what it
-// holds meanwhile.
+// begin counts a call that another goroutine answers, or that is answered later, and its memory.
 func (c *conn) begin(bytes int) {
 	if bytes > uncounted {
 		c.share.force(int64(bytes))
@@ -419,5 +416,5 @@ func (c *conn) end(bytes int) {
 	c.mu.Unlock()
 }
 
-// idle tells whether no call waits for an answer and no answer for its reader.
+// idle reports whether no call is in progress and no answer is unsent.
 func (c *conn) idle() bool { return c.inFlight.Load() == 0 && c.w.idle() }

@@ -53,8 +53,8 @@ func hotFrame(t testing.TB, method string) []byte {
 	return b
 }
 
-// An inline call whose messages come from pools costs no allocation at all:
-// header, dispatch, context, handler, answer.
+// An inline call whose messages come from pools costs no allocation at all: header, dispatch, context, handler,
+// answer.
 func TestInlineCallsDoNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Log("under the race detector pools drop what they hold: counted without it only")
@@ -93,8 +93,8 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkClient is our client on one connection to our server in another
-// process: one caller, then many whose calls share writes.
+// BenchmarkClient measures a creel client on one connection to a creel server in another process: one caller, then
+// many whose calls share writes.
 func BenchmarkClient(b *testing.B) {
 	s := startProcess(b, "hrpc")
 	c := client(b, ClientConfig{})

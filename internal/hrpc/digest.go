@@ -25,7 +25,7 @@ const (
 	digestMaxBuffer = 65536
 )
 
-// digest is what both sides of an exchange compute with.
+// digest is the input of both sides' computation in an exchange.
 type digest struct {
 	user, password string // base64 of identifier and password
 	nonce, cnonce  string
@@ -111,7 +111,7 @@ func directives(text string, each func(key, value string) error) error {
 	}
 }
 
-// quoted reads a quoted string whose opening quote is gone.
+// quoted reads a quoted string after its opening quote.
 func quoted(s string) (value, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -128,7 +128,7 @@ func quoted(s string) (value, rest string, err error) {
 	return "", "", errDirectives
 }
 
-// challenge is what a client needs of a server's first message.
+// challenge is the content of a server's first message that a client needs.
 type challenge struct {
 	nonce string
 	qops  []string
@@ -161,7 +161,7 @@ func parseChallenge(text string) (c challenge, err error) {
 	return c, err
 }
 
-// answer is what a server needs of a client's response.
+// answer is the content of a client's response that a server needs.
 type answer struct {
 	digest
 	identifier []byte
@@ -226,7 +226,7 @@ func parseResponse(text, nonce, qop string) (a answer, err error) {
 	return a, nil
 }
 
-// verify compares the response with what the password makes.
+// verify compares the response with the one computed from the password.
 func (a *answer) verify(password []byte) bool {
 	a.password = base64.StdEncoding.EncodeToString(password)
 	return subtle.ConstantTimeCompare([]byte(a.digest.response()), []byte(a.response)) == 1

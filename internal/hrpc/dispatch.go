@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// callState is what hrpc keeps in a Call for itself.
+// callState is hrpc's private state in a Call.
 type callState struct {
 	context.Context // the connection's
 
@@ -23,7 +23,7 @@ type callState struct {
 	answerTail string // of the header of its good answer
 	dones      []func(proto.Message, error)
 	taken      bool // Later was taken
-	sends      bool // and the one who answers makes the system call
+	sends      bool // and the answering goroutine makes the system call
 	counted    bool // conn.begin was called
 	answered   atomic.Bool
 }
@@ -67,7 +67,7 @@ func (c *conn) plainPacket(frame []byte) error {
 	return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "unknown call id %d", h.callID)
 }
 
-// call reads who asks for what and has it served.
+// call decodes a call's header and has it served.
 func (c *conn) call(h *requestHeader, rest []byte) error {
 	header, request, err := delimited(rest)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 	return c.dispatch(h.callID, request, h)
 }
 
-// dispatch serves a call of the connection's route, or answers that it cannot.
-// h is nil when its header says no more than the route.
+// dispatch serves a call of the connection's route, or answers with an error. h is nil when the header contains only
+// the route.
 func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 	c.calls++
 	svc, m := c.route.service, c.route.method
@@ -116,7 +116,7 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 		c.answer(callID, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
 		return nil
 	}
-	// What the frame's own buffer took is given back when the next one is waited for.
+	// Bytes beyond the frame's own buffer are released when the next frame is awaited.
 	if n := int64(len(body)); n > uncounted && !c.share.fits(n-c.fr.held) {
 		c.s.stats.busy.Add(1)
 		c.answer(callID, c.overBudget())
@@ -146,8 +146,8 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 	return nil
 }
 
-// find looks the method up. What it found is remembered with the bytes it was
-// found by: a call mostly has the header of the one before.
+// find looks the method up. The result is cached with the header's bytes: a call mostly has the header of the
+// previous one.
 func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 	svc := c.s.services[string(h.protocol)]
 	if svc == nil {
@@ -282,7 +282,7 @@ func (w work) do() {
 	}
 }
 
-// outcome is what a handler made of a call.
+// outcome is a handler's result for a call.
 type outcome struct {
 	response proto.Message
 	raw      []byte
@@ -382,7 +382,7 @@ func (c *Call) finish(out outcome) {
 	c.conn.end(c.RequestBytes)
 }
 
-// encode tells the interceptors and appends the answer's frame.
+// encode notifies the interceptors and appends the answer's frame.
 func (c *Call) encode(b []byte, out outcome) []byte {
 	for i := len(c.dones) - 1; i >= 0; i-- {
 		c.dones[i](out.response, out.err)

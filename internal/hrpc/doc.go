@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hrpc speaks Hadoop RPC v9, both ends. It knows bytes and protobuf
-// messages; it does not know YARN.
+// Package hrpc implements Hadoop RPC v9, both ends. It handles bytes and protobuf messages and has no knowledge of
+// YARN.
 //
 // # The wire
 //
-// A client opens a connection with seven bytes, and from then on both sides
-// send frames: a 4-byte big-endian length and varint-delimited protobufs.
+// A client opens a connection with seven bytes, and from then on both sides send frames: a 4-byte big-endian length
+// and varint-delimited protobufs.
 //
 //	"hrpc" 09 class auth            auth: 00 none, DF SASL
 //	[ len | RpcRequestHeader -33 | RpcSaslProto ] ...        only when DF
@@ -18,35 +18,29 @@
 //	[ len | RpcResponseHeader id ERROR ]                     the call failed
 //	[ len | RpcResponseHeader id FATAL ]                     the connection ends
 //
-// Answers come in any order. header.go holds the codecs, frame.go the framing.
+// Answers come in any order. header.go contains the codecs, frame.go the framing.
 //
 // # Server
 //
-// A [Server] is made from a [Config] whose Services are tables of methods; Run
-// accepts until its context ends, then drains. One goroutine reads each
-// connection. A [Method] marked Inline is served on that goroutine, and the
-// answers of the calls that arrived together leave in one write; any other
-// method gets a goroutine for the time of the call. A handler that wants to
-// answer when something else happens takes [Later] and returns [ErrLater]: it
-// then holds neither. Nothing waits for a client that does not read: answers
-// go out without blocking, what the socket does not take is queued up to a
-// limit, and above it the connection stops being read and is closed at last.
+// A [Server] is made from a [Config] whose Services are tables of methods. Run accepts until its context ends, then
+// drains. One goroutine reads each connection. A [Method] marked Inline is served on that goroutine, and the answers
+// of calls that arrived together leave in one write. Any other method runs in its own goroutine. A handler that
+// answers upon a later event calls [Later] and returns [ErrLater]; its call then uses neither. A client that does not
+// read blocks nothing: answers are sent without blocking, and unsent bytes are queued up to a limit. Above the limit
+// the connection is not read any more and finally closed.
 //
-// What a handler may know of its caller is in the [Call] that [CallFrom] finds
-// in its context.
+// [CallFrom] returns the [Call] of a handler's context, with the details of its caller.
 //
-// Over a limit a server answers org.apache.hadoop.ipc.RetriableException,
-// which Hadoop's clients take as "busy, try again". Config names the setting of
-// each limit.
+// Over a limit a server answers org.apache.hadoop.ipc.RetriableException, which Hadoop's clients treat as "busy, try
+// again". Config names the setting of each limit.
 //
-// An [Interceptor] sees each call before and after its handler; package telemetry
-// below has those for traces, figures and audit.
+// An [Interceptor] is called before and after each call's handler; package telemetry below has interceptors for
+// traces, metrics and audit.
 //
 // # Client
 //
-// A [Client] keeps one connection for each (address, login, protocol) and
-// multiplexes calls on it. [Client.Peer] names such a triple; [Peer.Call] sends
-// a call and waits for its answer or for its context. An error the server
-// answered is a [RemoteError]; a connection that failed is a [TransportError],
-// which tells whether the call may have reached the server.
+// A [Client] has one connection for each (address, login, protocol) and multiplexes calls on it. [Client.Peer] names
+// such a triple. [Peer.Call] sends a call and waits for its answer or the end of its context. An error sent by the
+// server is a [RemoteError]. A failed connection is a [TransportError], which states whether the call may have
+// reached the server.
 package hrpc

@@ -29,18 +29,17 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// BenchmarkEcho compares echoes of 200 bytes through our server with a bare
-// framed TCP echo, each server in a process of its own, the same client for
-// both. The two are measured in turns, so that what else the machine does
-// meets both; figures are medians of the turns.
+// BenchmarkEcho compares echoes of 200 bytes through creel's server with a bare framed TCP echo, each server in its
+// own process, with the same client. The two are measured alternately, so that other load on the machine affects
+// both; results are medians.
 //
-// A server that is already there, of any make, is measured instead of ours with
+// To measure an existing server of any kind instead of creel's, set
 //
 //	HRPC_BENCH_ADDRESS=host:port   where it listens
 //	HRPC_BENCH_PROTOCOL=name       the echo's protocol, HRPC_BENCH_METHOD=name its method
 //	HRPC_BENCH_PID=n               the process whose CPU seconds are counted
 //
-// Its method must answer a message whose field 1 has the 200 bytes it was sent.
+// Its method must answer a message whose field 1 has the 200 bytes of the request.
 func BenchmarkEcho(b *testing.B) {
 	for _, shape := range []struct {
 		conns, deep int
@@ -98,7 +97,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// turn is what one measurement gave.
+// turn is the result of one measurement.
 type turn struct {
 	rate   float64 // calls a second
 	perCPU float64 // calls a CPU second of the server
@@ -195,7 +194,7 @@ type process struct {
 	answers *bufio.Reader
 }
 
-// memory is what a server process holds after a garbage collection.
+// memory is a server process's memory after a garbage collection.
 type memory struct {
 	connections   int
 	heapAndStacks int64 // bytes in use
@@ -223,7 +222,7 @@ func measureMemory(connections int) memory {
 	return m
 }
 
-// dialMany opens connections, says something on each and leaves them.
+// dialMany opens connections, sends a message on each and leaves them open.
 func dialMany(t testing.TB, address string, many int, say func(i int) []byte) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, many)
@@ -255,8 +254,8 @@ func dialMany(t testing.TB, address string, many int, say func(i int) []byte) []
 	return conns
 }
 
-// BenchmarkIdleConnection holds 20,000 ready connections, or as many as the
-// limit of open files allows, and tells what one costs the server.
+// BenchmarkIdleConnection opens 20,000 ready connections, or as many as the limit of open files allows, and reports
+// the server's memory per connection.
 func BenchmarkIdleConnection(b *testing.B) {
 	many := min(20_000, int(raiseFiles())-100)
 	s := startProcess(b, "hrpc")
@@ -409,7 +408,7 @@ func bareServer(l net.Listener) {
 	}
 }
 
-// owed is an answer that the owner of some state gives later.
+// owed is an answer that the owner of some state sends later.
 type owed struct {
 	reply func(proto.Message, error)
 	m     proto.Message
@@ -461,7 +460,7 @@ func (m *vtBytes) MarshalToSizedBufferVT(b []byte) (int, error) {
 
 func (m *vtBytes) UnmarshalVT(b []byte) error { return m.generated().UnmarshalVT(b) }
 
-// raiseFiles asks for as many open files as the hard limit gives.
+// raiseFiles raises the limit of open files to the hard limit.
 func raiseFiles() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

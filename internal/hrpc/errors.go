@@ -25,7 +25,7 @@ const (
 	ClassRuntimeException = "java.lang.RuntimeException"
 )
 
-// Detail is RpcErrorCodeProto: what kind of failure an error answer is.
+// Detail is RpcErrorCodeProto: the kind of failure of an error answer.
 type Detail int32
 
 // The numbers of RpcErrorCodeProto. From DetailFatalUnknown on the connection
@@ -46,11 +46,11 @@ const (
 	DetailFatalUnauthorized             Detail = 15
 )
 
-// Fatal tells whether a connection ends with an answer of this detail.
+// Fatal reports whether a connection ends with an answer of this detail.
 func (d Detail) Fatal() bool { return d >= DetailFatalUnknown }
 
-// Error is an error as a server answers it. A handler may return one (wrapped
-// or not); what else it returns goes through Config.ErrorOf.
+// Error is an error as a server answers it. A handler may return one (wrapped or not); any other error goes through
+// Config.ErrorOf.
 type Error struct {
 	Class   string // Java class name, getName() form
 	Message string
@@ -67,15 +67,14 @@ func Errorf(class, format string, args ...any) *Error {
 // Busy makes the error Hadoop's clients take as "busy, try again".
 func Busy(format string, args ...any) *Error { return Errorf(ClassRetriable, format, args...) }
 
-// ErrLater is what a handler returns after it took Later: the answer will come
-// through the function Later gave.
+// ErrLater is returned by a handler that called Later: the answer will come through the function that Later returned.
 var ErrLater = errors.New("hrpc: the answer comes later")
 
 // ErrClosed is wrapped by errors of calls on a Client that was closed.
 var ErrClosed = errors.New("hrpc: client is closed")
 
-// RemoteError is an error a server answered. Kind is what ClientConfig.KindOf
-// made of the class, and errors.Is finds it.
+// RemoteError is an error answered by a server. Kind is the result of ClientConfig.KindOf for the class; errors.Is
+// finds it.
 type RemoteError struct {
 	Class   string
 	Message string // message and, from Java servers, a stack trace
@@ -88,7 +87,7 @@ func (e *RemoteError) Error() string { return e.Class + ": " + e.Message }
 
 func (e *RemoteError) Unwrap() error { return e.Kind }
 
-// Retriable tells whether the server said "busy, try again".
+// Retriable reports whether the server answered "busy, try again".
 func (e *RemoteError) Retriable() bool { return e.Class == ClassRetriable }
 
 // TransportError is a connection that could not be made or that failed. Sent

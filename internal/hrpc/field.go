@@ -10,8 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// errMalformed is what every codec says of bytes that are no message of its
-// type; callers add which message it was.
+// errMalformed is every codec's error for bytes that are no message of its type; callers add the message's name.
 var errMalformed = errors.New("malformed protobuf")
 
 // fields walks over the fields of one encoded message without copying. It
@@ -58,7 +57,7 @@ func (f *fields) next() bool {
 			return f.fail()
 		}
 		f.value = uint64(binary.LittleEndian.Uint32(b))
-	default: // groups: nothing of ours has one, a future field might
+	default: // groups: creel has none, a future field might
 		n = protowire.ConsumeFieldValue(protowire.Number(f.num), protowire.Type(tag&7), b)
 		if n < 0 {
 			return f.fail()

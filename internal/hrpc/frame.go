@@ -18,8 +18,7 @@ var (
 	errNothingYet = errors.New("the socket has nothing yet")
 )
 
-// budget is a number of bytes that connections share. What is taken from it is
-// also taken from the budget that it is a part of.
+// budget is a number of bytes that connections share. Taking from it also takes from its parent budget.
 type budget struct {
 	limit int64
 	used  atomic.Int64
@@ -57,21 +56,19 @@ func (b *budget) fits(n int64) bool {
 	return true
 }
 
-// force takes n bytes that are held whatever the limit is.
+// force takes n bytes even beyond the limit.
 func (b *budget) force(n int64) { b.give(-n) }
 
-// frameReader cuts frames from a socket. It reads when the socket is ready and
-// not before, so that a connection that waits between frames owns no buffer, and
-// one that waits within a frame of which little has come owns little more than that.
-// A large frame's buffer grows with the bytes that came, not with the length
-// that was announced. What is owned while the rest of a frame is waited for is
-// taken from a budget, but for the little that every connection may have.
+// frameReader cuts frames from a socket. It reads only when the socket is ready. So a connection between frames has
+// no buffer, and one within a barely started frame has little more. A large frame's buffer grows with the received
+// bytes, not with the announced length. Memory used while waiting for the rest of a frame is taken from a budget,
+// except for the little that every connection may have.
 type frameReader struct {
 	raw    syscall.RawConn
 	onRead func(fd uintptr) bool // readReady, bound once
 
 	buf    []byte // nil while idle; buf[r:w] is not consumed yet
-	parked bool   // buf is as long as what it holds, while the rest of the frame is waited for
+	parked bool   // buf is trimmed to its content while the rest of the frame is awaited
 	r, w   int
 	err    error   // of the last read
 	shared *budget // for buffers above uncounted
@@ -96,8 +93,7 @@ func (f *frameReader) init(conn net.Conn, shared *budget) error {
 	return nil
 }
 
-// readReady takes what the socket has. Returning false means "call me when the
-// socket has something".
+// readReady reads the available bytes of the socket. Returning false means "call me when the socket is ready".
 func (f *frameReader) readReady(fd uintptr) bool {
 	switch {
 	case f.buf == nil && f.bytes == 0:
@@ -136,12 +132,11 @@ const (
 	// maxParked is the most of an incomplete frame that is copied out of the buffer it
 	// was read into, in bytes.
 	maxParked = smallBuffer / 4
-	// uncounted is what each connection, and each call, may hold beside all budgets, in bytes.
+	// uncounted is how many bytes each connection, and each call, may use outside all budgets.
 	uncounted = 1 << 10
 )
 
-// park makes what is held as small as it can be while the socket has nothing, and
-// counts it.
+// park trims the buffer while the socket has no data, and counts it.
 func (f *frameReader) park() error {
 	switch {
 	case f.r == f.w:
@@ -158,7 +153,7 @@ func (f *frameReader) park() error {
 	return f.count(int64(len(f.buf)))
 }
 
-// count has n bytes taken from the budget in place of what was.
+// count changes the amount taken from the budget to n bytes.
 func (f *frameReader) count(n int64) error {
 	switch more := n - f.held; {
 	case more < 0:
@@ -209,12 +204,12 @@ func (f *frameReader) room(size int) error {
 		f.r = 0
 	}
 	if f.w < len(f.buf) {
-		return nil // read on into what there is
+		return nil // continue reading into the existing buffer
 	}
 	n := min(size, 4*len(f.buf))
 	var b []byte
 	if n > largeBuffer && f.shared != nil {
-		b = make([]byte, n) // what is counted shall not be more than is needed
+		b = make([]byte, n) // the counted size must not exceed the need
 	} else {
 		b = getBuffer(n)
 		b = b[:cap(b)]
@@ -267,7 +262,7 @@ func (f *frameReader) next(limit int) ([]byte, error) {
 	}
 }
 
-// more reads what the frame at hand still misses, or a part of it.
+// more reads missing bytes of the current frame.
 func (f *frameReader) more() error {
 	want := 4
 	if f.w-f.r >= 4 {
@@ -296,7 +291,7 @@ func (f *frameReader) peek(n int) ([]byte, error) {
 	return f.buf[f.r : f.r+n], nil
 }
 
-// partial tells whether a part of a frame is here.
+// partial reports whether a part of a frame has been read.
 func (f *frameReader) partial() bool { return f.w > f.r }
 
 // skip begins to discard the frame at hand, however long: it returns how many

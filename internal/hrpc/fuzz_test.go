@@ -22,8 +22,8 @@ func addRecordedFrames(f *testing.F) {
 	}
 }
 
-// Whatever decodes must decode to the same after encoding it again, and
-// nothing may panic or read outside of the frame.
+// A decoded message must be the same after encoding and decoding it again, and nothing may panic or read outside the
+// frame.
 func FuzzHeaders(f *testing.F) {
 	addRecordedFrames(f)
 	f.Add(appendErrorFrame(nil, 7, 1, rawID, Busy("no"))[4:])
@@ -186,7 +186,7 @@ func FuzzFraming(f *testing.F) {
 		if bytes.HasPrefix(out, []byte("HTTP/")) {
 			return
 		}
-		for len(out) > 0 { // what it says are frames
+		for len(out) > 0 { // the bytes that it returns as frames
 			frame, rest, ok, err := cutFrame(out, 128<<20)
 			if err != nil {
 				t.Fatalf("answered %q", out)

@@ -12,10 +12,10 @@ import (
 const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 	"This port speaks Hadoop RPC, not HTTP. The web port is another one.\r\n"
 
-// errHTTP ends a connection of somebody who came with a browser.
+// errHTTP ends the connection of a browser.
 var errHTTP = errors.New("HTTP on an RPC port")
 
-// stage is what a connection's handshake waits for.
+// stage is the message that a connection's handshake waits for.
 type stage byte
 
 const (
@@ -30,7 +30,7 @@ type saslExchange struct {
 	offered bool // NEGOTIATE was answered
 	asked   bool // CHALLENGE was sent, RESPONSE is due
 	nonce   string
-	proven  *Identity // when it is over: who has a token
+	proven  *Identity // after it: the identity proved by a token
 
 	// Of a login that another server checks, see relay.go.
 	relay      *RelayedLogin
@@ -122,8 +122,7 @@ func (c *conn) readHeader() (auth byte, err error) {
 	return b[6], nil
 }
 
-// open decodes the front of a client's packet and checks what is the same
-// for all of them.
+// open decodes the front of a client's packet and performs the checks common to all packets.
 func (h *requestHeader) open(frame []byte) (rest []byte, err error) {
 	header, rest, err := delimited(frame)
 	if err == nil {
@@ -155,7 +154,7 @@ func (h *requestHeader) fatalf(detail Detail, class, format string, args ...any)
 	return f
 }
 
-// readContext reads the connection context and settles who is there.
+// readContext reads the connection context and determines the client's identity.
 func (c *conn) readContext() error {
 	var frame []byte
 	var err error
@@ -178,7 +177,7 @@ func (c *conn) readContext() error {
 	return nil
 }
 
-// acceptContext settles who is there. proven is the identity that SASL proved, or nil.
+// acceptContext determines the client's identity. proven is the identity that SASL proved, or nil.
 func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 	var h requestHeader
 	rest, err := h.open(frame)
@@ -256,7 +255,7 @@ func (c *conn) readSasl() error {
 		denied := func(class, format string, args ...any) error {
 			return h.fatalf(DetailFatalUnauthorized, class, format, args...)
 		}
-		if c.s.cfg.Tokens == nil { // only SIMPLE: tell the client to drop SASL
+		if c.s.cfg.Tokens == nil { // only SIMPLE: let the client drop SASL
 			if err := c.sayOf(&saslMessage{state: saslSuccess}); err != nil {
 				return err
 			}
@@ -340,7 +339,7 @@ func (c *conn) sayOf(m *saslMessage) error {
 	return c.flush()
 }
 
-// offers is what a NEGOTIATE is answered with; the challenge is in it already.
+// offers is the answer to a NEGOTIATE; it already contains the challenge.
 func (s *Server) offers(challenge string) *saslMessage {
 	m := &saslMessage{state: saslNegotiate, auths: []saslAuth{{
 		method: "TOKEN", mechanism: "DIGEST-MD5",

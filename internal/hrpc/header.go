@@ -130,8 +130,8 @@ func appendRequestHeader(b []byte, callID, retryCount int32, clientID string, o 
 	return fixSize(b, start)
 }
 
-// fixSize writes the size of what follows b[start] into the one byte left for
-// it, making room when the size needs more.
+// fixSize writes the size of the bytes after b[start] into the byte reserved for it, and inserts more bytes if the
+// size needs them.
 func fixSize(b []byte, start int) []byte {
 	size := uint64(len(b) - start - 1)
 	if size < 0x80 {
@@ -287,15 +287,14 @@ func appendSuccessHeader(b []byte, callID, retryCount int32, clientID string) []
 	return appendSuccess(b, callID, answerTail(clientID, retryCount))
 }
 
-// answerTail is what the header of a good answer has behind its call id: the
-// same for all calls of one client.
+// answerTail is the part of a successful answer's header after its call id: the same for all calls of one client.
 func answerTail(clientID string, retryCount int32) string {
 	b := []byte{2 << 3, statusSuccess, 3 << 3, rpcVersion}
 	b = appendBytesField(b, 7, clientID)
 	return string(appendVarintField(b, 8, zigzag(retryCount)))
 }
 
-// appendSuccess is appendSuccessHeader for who has the answerTail.
+// appendSuccess is appendSuccessHeader for callers that have the answerTail.
 func appendSuccess(b []byte, callID int32, tail string) []byte {
 	start := len(b)
 	b = append(b, 0, 1<<3)
@@ -303,8 +302,8 @@ func appendSuccess(b []byte, callID int32, tail string) []byte {
 	return fixSize(append(b, tail...), start)
 }
 
-// maxErrorText bounds what an error answer carries: a message made from a
-// hostile request must not grow into a hostile answer.
+// maxErrorText bounds the text of an error answer: a message built from a hostile request must not become a hostile
+// answer.
 const maxErrorText = 16 << 10
 
 // appendErrorFrame appends the whole frame of an error answer, which has no

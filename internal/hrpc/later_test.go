@@ -90,7 +90,7 @@ func TestALateAnswerToAConnectionThatIsGone(t *testing.T) {
 	nc.Write(append(helloAlice(), callFrame(t, 1, "park", "")...))
 	eventually(t, "it is parked", func() bool { return p.count() == 1 })
 	nc.Close()
-	<-p.calls[0].Done() // the context tells the handler
+	<-p.calls[0].Done() // the context notifies the handler
 	eventually(t, "it is not counted any more", func() bool { return s.Stats().CallsInFlight == 0 })
 	p.take()[0](text("too late"), nil)
 	if n := s.Stats().CallsInFlight; n != 0 {
@@ -127,7 +127,7 @@ func TestAHandlerThatForgetsToTakeLater(t *testing.T) {
 	}
 }
 
-// What a handler and an interceptor learn about a call.
+// A handler and an interceptor receive the caller, the method and the error of a call.
 func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 	var seen Call
 	var log []string
@@ -241,7 +241,7 @@ func TestDrainAnswersWhatIsInFlightAndRefusesTheRest(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.stop() }()
 	wantClosed(t, quiet) // no call in flight there
-	// Not by a connection to its port, which may be somebody else's by now.
+	// Not checked by connecting to its port, which another process may have taken.
 	if err := l.(*net.TCPListener).SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a server that drains accepts connections: %v", err)
 	}
@@ -308,7 +308,7 @@ func TestConfigsThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// Who answers later is never held up by a client that does not read.
+// A late answer is never delayed by a client that does not read.
 func TestTheOwnerOfLateAnswersIsNotHeldUp(t *testing.T) {
 	p := &parked{}
 	cfg := echoConfig()

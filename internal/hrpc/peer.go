@@ -17,16 +17,15 @@ type Credential struct {
 	Service    string
 }
 
-// Login is who a client is. With a Credential it authenticates by SASL TOKEN;
-// without, it says User and is believed (SIMPLE). RealUser is set when RealUser
-// acts for User (proxy user).
+// Login is a client's identity. With a Credential it authenticates by SASL TOKEN; otherwise it sends User without
+// proof (SIMPLE). RealUser is set if RealUser impersonates User (proxy user).
 type Login struct {
 	User       string
 	RealUser   string
 	Credential *Credential
 }
 
-// Target is what a client talks to and as whom.
+// Target is a client's server, protocol and login.
 type Target struct {
 	Address  string // host:port
 	Protocol string // declaringClassProtocolName
@@ -34,8 +33,8 @@ type Target struct {
 	Login    Login
 }
 
-// ClientConfig says how a Client behaves. Zero values take the defaults; the
-// Hadoop key that sets a value is named where one exists.
+// ClientConfig configures a Client. Zero values take the defaults. The comment of a value names the corresponding
+// Hadoop key, if one exists.
 type ClientConfig struct {
 	// KindOf turns a remote class into a Go sentinel that errors.Is finds in
 	// the RemoteError. Nil, or a nil answer: none.
@@ -54,7 +53,7 @@ type ClientConfig struct {
 	// end calls)
 	DeadTime time.Duration
 	IdleTime time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
-	// give up a connection that takes no byte of a request for so long, or, if Dial is nil, whose machine
+	// give up a connection that accepts no byte of a request for this time, or, if Dial is nil, whose machine
 	// acknowledges none, 60 s
 	StallTime       time.Duration
 	MaxResponse     int // ipc.maximum.response.length, 128 MiB

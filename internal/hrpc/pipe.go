@@ -11,12 +11,10 @@ import (
 	"time"
 )
 
-// Pipe is a connection of one goroutine's own that keeps many calls on their
-// way: calls put into it leave together when an answer is taken that has not
-// come yet. It costs neither a goroutine nor a lock for a call, which is what a
-// load generator wants; who needs one answer calls a [Peer]. One goroutine may
-// Put and Flush while another one calls Receive; only that other one may Close,
-// the first breaks the connection off.
+// Pipe is a connection owned by one goroutine, with many calls in flight: calls put into it are sent together when an
+// answer is taken that has not arrived yet. A call costs neither a goroutine nor a lock, as a load generator needs.
+// Callers that need one answer use a [Peer]. One goroutine may Put and Flush while another calls Receive. Only the
+// receiving goroutine may Close; the other calls Break.
 type Pipe struct {
 	cc     *clientConn
 	out    []byte
@@ -50,7 +48,7 @@ func (c *Client) Pipe(ctx context.Context, t Target) (*Pipe, error) {
 	return &Pipe{cc: cc, ctx: ctx, unhook: context.AfterFunc(ctx, func() { cc.nc.Close() })}, nil
 }
 
-// end closes a connection that nobody reads any more.
+// end closes a connection without a reader.
 func (cc *clientConn) end(err error) {
 	if cc.nc != nil {
 		cc.nc.Close()
@@ -59,12 +57,11 @@ func (cc *clientConn) end(err error) {
 	cc.fr.dropBuffer()
 }
 
-// Break ends the connection for whoever calls Receive, who then closes it. Any
-// goroutine may call it.
+// Break ends the connection for the goroutine that calls Receive, which then closes it. Any goroutine may call it.
 func (p *Pipe) Break() { p.cc.nc.Close() }
 
-// Close ends the connection; answers that have not been taken are lost. No other
-// goroutine may be in a call of the pipe: what it reads into is given back.
+// Close ends the connection; answers that have not been taken are lost. No other goroutine may be in a call of the
+// pipe, because its buffers are released.
 func (p *Pipe) Close() {
 	p.unhook()
 	p.cc.end(ErrClosed)
@@ -100,7 +97,7 @@ func (p *Pipe) Flush() error {
 	return p.failed("write", err)
 }
 
-// Buffered tells whether Take would give an answer without waiting.
+// Buffered reports whether Take would return an answer without waiting.
 func (p *Pipe) Buffered() bool {
 	f := &p.cc.fr
 	if f.w-f.r < 4 {
@@ -110,10 +107,9 @@ func (p *Pipe) Buffered() bool {
 	return n >= 0 && f.w-f.r >= 4+n
 }
 
-// Take gives the next answer, in whatever order the server gave them, and sends
-// what is kept back before it waits. The body is valid until the next call.
-// refused is the error the server answered the call with, a *RemoteError; err
-// means that the connection is of no use any more.
+// Take returns the next answer, in the server's order, and sends buffered calls before it waits. The body is valid
+// until the next call. refused is the server's error for the call, a *RemoteError; err means that the connection is
+// unusable.
 func (p *Pipe) Take() (id int32, body []byte, refused, err error) {
 	if !p.Buffered() {
 		if err := p.Flush(); err != nil {

@@ -23,8 +23,8 @@ func openPipe(t *testing.T, ctx context.Context, s *started, login Login) *Pipe 
 	return p
 }
 
-// A pipe keeps many calls of every kind on their way, small and larger than any
-// kept buffer, and gives each its own answer.
+// A pipe has many calls of every kind in flight, small and larger than any pooled buffer, and returns each call's own
+// answer.
 func TestAPipeGivesEachCallItsAnswer(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Tokens = knowsToken

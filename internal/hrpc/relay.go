@@ -9,14 +9,13 @@ import (
 	"sync"
 )
 
-// RelayedLogin is a connection whose login somebody else makes. A client of our server
-// shows a token of which we do not know the password; the server that issued it does.
-// So we hand that server's challenge to our client and our client's answer back: then
-// the connection is authenticated as our client, and calls on it are made in its name.
+// RelayedLogin is a connection whose login another party makes. A client of creel's server presents a token whose
+// password creel does not know; the server that issued it does. So creel forwards that server's challenge to its
+// client and the client's answer back. Then the connection is authenticated as the client, and calls on it are made
+// in the client's name.
 //
-// It needs a protection of "authentication" at that server: with auth-int and auth-conf
-// each packet is sealed with a key that is made from the password. When the connection
-// ends, only our client can make another.
+// It needs the protection "authentication" at that server: with auth-int and auth-conf each packet is sealed with a
+// key derived from the password. When the connection ends, only the client can make another.
 type RelayedLogin struct {
 	cc        *clientConn
 	offer     saslAuth
@@ -83,9 +82,8 @@ func (l *RelayedLogin) Address() string { return l.cc.target.Address }
 // Challenge is the server's, as it wrote it.
 func (l *RelayedLogin) Challenge() string { return l.offer.challenge }
 
-// Answer hands the client's answer to the server and returns what it says to that, for
-// the client. The error is a *RemoteError if the server refuses it. Afterwards calls
-// can be made (Peer) until Ended.
+// Answer sends the client's answer to the server and returns the server's reply for the client. The error is a
+// *RemoteError if the server rejects it. Afterwards calls can be made (Peer) until Ended.
 func (l *RelayedLogin) Answer(text string) (final []byte, err error) {
 	cc := l.cc
 	m, err := cc.ask(&saslMessage{
@@ -154,8 +152,7 @@ func (c *conn) beginRelay(l *RelayedLogin, identifier []byte, identity func() Id
 	return c.sayOf(c.s.offers(l.Challenge()))
 }
 
-// finishRelay takes the client's answer to that challenge there, and what is said to it
-// back; the context comes next.
+// finishRelay forwards the client's answer to that challenge, and the reply back; the context comes next.
 func (c *conn) finishRelay(h *requestHeader, m *saslMessage) error {
 	l, x := c.upstream, c.sasl
 	denied := func(class, format string, args ...any) error {

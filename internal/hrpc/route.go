@@ -7,17 +7,16 @@ import (
 	"encoding/binary"
 )
 
-// route is what the packet of a call says besides its call id and its request:
-// who asks, and for what. The calls of a connection mostly differ in these two
-// alone. So a connection keeps the route of its last call, and the bytes that
-// such a packet has between id and request; the next packet that has the same
-// is read by one comparison, in place of decoding two headers.
+// route is the content of a call's packet other than its call id and its request: the caller and the method. The
+// calls of a connection mostly differ only in those two. So a connection stores the route of its last call, and the
+// bytes that such a packet has between id and request. The next packet with the same bytes is read by one comparison,
+// instead of decoding two headers.
 type route struct {
 	clientID string
 	retry    int32
 	answer   string // the end of its good answers' header, see answerTail
 
-	header  []byte // RequestHeaderProto, and what it names
+	header  []byte // RequestHeaderProto, and its service and method
 	service *service
 	method  *method // nil: there was no call that could be served
 
@@ -25,7 +24,7 @@ type route struct {
 	inHeader int    // how many bytes of tail belong to RpcRequestHeaderProto
 }
 
-// setCaller notes who asks.
+// setCaller records the caller.
 func (r *route) setCaller(clientID []byte, retry int32) {
 	if r.answer != "" && retry == r.retry && string(clientID) == r.clientID {
 		return
@@ -35,7 +34,7 @@ func (r *route) setCaller(clientID []byte, retry int32) {
 	r.expect()
 }
 
-// setMethod notes what is asked for. The header is copied.
+// setMethod records the method. The header is copied.
 func (r *route) setMethod(header []byte, s *service, m *method) {
 	r.header = append(r.header[:0], header...)
 	r.service, r.method = s, m
@@ -55,7 +54,7 @@ func (r *route) expect() {
 // its request only. Any other packet, one with a trace or a caller context too,
 // is not ok and has to be decoded.
 func (r *route) repeated(frame []byte) (callID int32, request []byte, ok bool) {
-	const before = 1 + len(usualHeader) // a byte of size, and what precedes the call id
+	const before = 1 + len(usualHeader) // a byte of size, and the bytes before the call id
 	if r.method == nil || len(frame) <= before || string(frame[1:before]) != usualHeader {
 		return 0, nil, false
 	}

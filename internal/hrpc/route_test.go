@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tellingConfig serves methods whose answers tell all that the call said.
+// tellingConfig serves methods that echo all properties of the call.
 func tellingConfig() Config {
 	tell := func(ctx context.Context, request []byte) ([]byte, error) {
 		c := CallFrom(ctx)
@@ -36,9 +36,8 @@ func tellingConfig() Config {
 	}}
 }
 
-// A connection reads a call by what it remembers of the one before. Whatever
-// that was, the answer is the one of a connection that remembers nothing; also
-// when a bit of the packet is wrong.
+// A connection decodes a call with the stored route of the previous one. Whatever that was, the answer equals that of
+// a connection without a stored route, also when a bit of the packet is wrong.
 func TestACallIsReadAsIfItWereTheFirst(t *testing.T) {
 	cfg := tellingConfig()
 	c, forgetful := readyConn(t, cfg), readyConn(t, cfg)
@@ -85,8 +84,7 @@ func drawCall(t *rapid.T) []byte {
 	return frame
 }
 
-// The shortcut is taken by what Hadoop's clients send, one call after the other,
-// whatever the length of the id's encoding.
+// Successive calls of Hadoop's clients take the shortcut, for every length of the id's encoding.
 func TestTheNextCallOfAClientIsReadByComparison(t *testing.T) {
 	c := readyConn(t, tellingConfig())
 	call := func(id int32, method string) []byte {

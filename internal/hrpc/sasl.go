@@ -73,7 +73,7 @@ type saslMessage struct {
 	auths    []saslAuth
 }
 
-// maxAuths bounds what a peer's message makes us keep.
+// maxAuths bounds the memory used for a peer's message.
 const maxAuths = 16
 
 func (m *saslMessage) decode(b []byte) error {
@@ -129,8 +129,7 @@ func appendSaslFrame(b []byte, m *saslMessage, client bool) []byte {
 	return b
 }
 
-// maxSealed is how many plain bytes one WRAP packet carries: what a peer with
-// the default buffer of 64 KiB opens.
+// maxSealed is how many plain bytes one WRAP packet carries: a peer with the default buffer of 64 KiB can open it.
 const maxSealed = digestMaxBuffer - sealSize
 
 // appendWrapped seals plain frames into WRAP packets.

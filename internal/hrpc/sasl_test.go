@@ -35,7 +35,7 @@ func TestTokensOpenPortsThatTakeThem(t *testing.T) {
 		port   string
 		change func(*Config)
 		login  Login
-		want   string // what the server sees, or ...
+		want   string // the identity seen by the server, or ...
 		class  string // ... the error's class, "-" for an error of our own
 	}{
 		{"token only", func(c *Config) { c.Simple, c.Tokens = false, knowsToken }, Login{Credential: knownToken},
@@ -209,8 +209,8 @@ func TestWhoMayActForWhom(t *testing.T) {
 	}
 }
 
-// A caller who is refused and asks again and again costs the server one
-// connection for each refusalTime, and is let in after it when the rules change.
+// A rejected caller that retries constantly costs the server one connection per refusalTime, and is admitted after
+// that time when the rules change.
 func TestARefusalIsBelievedForAMoment(t *testing.T) {
 	var allowed atomic.Bool
 	cfg := echoConfig()

@@ -4,9 +4,8 @@ package hrpc
 
 import "encoding/binary"
 
-// Under auth-int every packet travels inside SASL WRAP packets, whose contents
-// joined are a stream of ordinary frames: one WRAP may hold several frames or a
-// part of one.
+// Under auth-int every packet travels inside SASL WRAP packets, whose joined contents are a stream of ordinary
+// frames: one WRAP may contain several frames or a part of one.
 
 // openWrapped decodes the SASL message of a packet and opens its token.
 func openWrapped(rest []byte, i *integrity) ([]byte, error) {
@@ -99,7 +98,7 @@ func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 	return nil
 }
 
-// keepInner keeps what is left of the joined contents; nothing keeps no buffer.
+// keepInner stores the rest of the joined contents; an empty rest uses no buffer.
 func (c *conn) keepInner(rest []byte) {
 	if len(rest) == 0 {
 		c.dropInner()

@@ -33,7 +33,7 @@ type Server struct {
 	shares   *shares // of requests
 	replies  *budget
 
-	workers *workers.Pool[work] // closed when nobody can give any more
+	workers *workers.Pool[work] // closed when no more work can be submitted
 
 	mu         sync.Mutex // guards the two maps, at connect and disconnect
 	conns      map[*conn]struct{}
@@ -63,7 +63,7 @@ type counters struct {
 	accepted, refused, slow, authFailed, calls, failed, busy, bytesIn atomic.Uint64
 }
 
-// Stats is what a server has done and holds, for observable instruments.
+// Stats is a server's activity and memory, for observable instruments.
 type Stats struct {
 	Connections   int    // open now
 	CallsInFlight int64  // accepted and not answered, without those served inline right now
@@ -71,7 +71,7 @@ type Stats struct {
 	ReplyBytes    int64  // queued on connections that do not read
 	Accepted      uint64 // connections since the start
 	Refused       uint64 // connections above a limit
-	Slow          uint64 // connections ended that did not send in time what they began
+	Slow          uint64 // connections closed because a request did not arrive in time
 	AuthFailed    uint64 // handshakes ended as unauthorized
 	Calls         uint64 // calls dispatched, counted when their batch is done
 	Failed        uint64 // of these, answered with an error
@@ -129,11 +129,10 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Run accepts connections from the listener and serves them until ctx ends,
-// then drains: it stops reading, waits up to Config.DrainTime for the calls in
-// flight and their answers, cancels what is left, closes everything and returns
-// nil. It waits for every handler: one that ignores its context holds Run. Run
-// closes the listener. A Server runs once.
+// Run accepts connections from the listener and serves them until ctx ends, then drains: it stops reading, waits up
+// to Config.DrainTime for the calls in flight and their answers, cancels the rest, closes everything and returns nil.
+// It waits for every handler: a handler that ignores its context blocks Run. Run closes the listener. A Server runs
+// once.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	defer listener.Close()
 	if !s.ran.CompareAndSwap(false, true) {
@@ -231,9 +230,8 @@ const (
 	lingerTime  = time.Second // for a peer to read an answer that ends its connection
 )
 
-// refuse tells a client that we are busy. A client must get the chance to read
-// that, which takes a goroutine for a moment; when too many are refused at a
-// time the others are only closed, which clients take as "try again" too.
+// refuse answers a client with "busy". The client must get the chance to read that, which takes a goroutine for a
+// moment. When too many are rejected at a time the others are only closed, which clients treat as "try again" too.
 func (s *Server) refuse(nc net.Conn, busy *Error) {
 	s.stats.refused.Add(1)
 	if count, write := s.refusedLine.Happened(time.Now()); write {
@@ -260,14 +258,14 @@ func (s *Server) refuse(nc net.Conn, busy *Error) {
 	}()
 }
 
-// linger lets the peer read what was written: closing a socket that still has
-// unread bytes would reset the connection and take our answer with it.
+// linger lets the peer read the answer: closing a socket with unread bytes would reset the connection and discard the
+// answer.
 func linger(nc net.Conn) {
 	if half, ok := nc.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()
 	}
 	nc.SetReadDeadline(time.Now().Add(lingerTime))
-	var b [512]byte // io.Discard would take 8 KiB for as long as the peer says nothing
+	var b [512]byte // io.Discard would use 8 KiB for as long as the peer is silent
 	for n, most := 0, 1<<20; n < most; {
 		m, err := nc.Read(b[:])
 		if err != nil {
@@ -294,14 +292,12 @@ func (s *Server) drain() {
 	timer.Stop()
 }
 
-// slowFrames is how many StallTimes a frame may take whose bytes keep coming: a
-// peer that sends a byte now and then must not hold a large buffer for ever. At
-// the defaults the largest frame may come at 450 kB a second.
+// slowFrames is how many StallTimes a frame may take while its bytes keep arriving: a peer that sends a byte now and
+// then must not occupy a large buffer for ever. At the defaults the largest frame may arrive at 450 kB a second.
 const slowFrames = 5
 
-// shallowTime is how long a connection may say nothing until the stack that its
-// calls have grown is given back: longer than two heartbeats of an AM or a node are
-// apart.
+// shallowTime is how long a connection may be silent until the stack that its calls have grown is freed: longer than
+// the interval between two heartbeats of an AM or a node.
 const shallowTime = 3 * time.Second
 
 // sweep closes connections that overstay a time limit. It runs on ticks, so
@@ -318,7 +314,7 @@ func (s *Server) sweep(ctx context.Context) {
 	type verdict struct {
 		c    *conn
 		why  string
-		slow bool // it did not send in time what it began
+		slow bool // its request did not arrive in time
 	}
 	var condemned []verdict
 	var deep []*conn
@@ -363,7 +359,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// tooSlow counts a connection that is ended since it did not send in time what it began.
+// tooSlow counts a connection closed because its request did not arrive in time.
 func (s *Server) tooSlow(c *conn, why string) {
 	s.stats.slow.Add(1)
 	if count, write := s.slowLine.Happened(time.Now()); write {

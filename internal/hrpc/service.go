@@ -48,11 +48,10 @@ type Service struct {
 	Other *Method
 }
 
-// Interceptor sees a call before its handler: audit, metrics, tracing, refusal.
-// The context it returns (nil: unchanged) is what the next interceptor and the
-// handler get. done, when not nil, is called exactly once with the outcome just
-// before the answer is encoded, also when the answer comes later; on a
-// connection that ended meanwhile too. An error refuses the call.
+// Interceptor is called before a call's handler: for audit, metrics, tracing, rejection. The next interceptor and the
+// handler get the context it returns (nil: unchanged). done, when not nil, is called exactly once with the outcome
+// just before the answer is encoded, even if the answer comes later or the connection has ended. An error rejects the
+// call.
 //
 // request is the decoded message, or nil for a raw method.
 type Interceptor func(ctx context.Context, call *Call, request proto.Message) (

@@ -7,19 +7,17 @@ import (
 	"sync"
 )
 
-// A user at an address may hold a quarter of what all connections together may
-// hold of requests, and an address a half, whatever names it gives its
-// users: so nobody can shut the others out by announcing large frames. Both may
-// always hold two frames of the largest size, as far as there is room for all.
-// Those of an address whose handshake is not over have little: an honest one holds
-// some hundred bytes for a moment.
+// A user at an address may occupy a quarter of the request memory of all connections, and an address a half, whatever
+// user names it sends. So no client can shut the others out by announcing large frames. Both may always occupy two
+// frames of the largest size, as far as memory for all connections is left. Connections of an address before the end
+// of their handshake have little: an honest one uses some hundred bytes for a moment.
 const (
 	userShare    = 4
 	addressShare = 2
 	unknownBytes = 8 << 20
 )
 
-// shares splits a budget among those who are connected.
+// shares splits a budget among the connected users and addresses.
 type shares struct {
 	all      *budget
 	maxFrame int64
@@ -44,8 +42,7 @@ func newShares(all *budget, maxFrame int) *shares {
 	return &shares{all: all, maxFrame: int64(maxFrame), of: map[holder]*share{}}
 }
 
-// join returns the share that a connection draws on, with no user while its
-// handshake lasts. Whoever joins leaves.
+// join returns the share that a connection draws on, without a user during its handshake. Each join needs a leave.
 func (s *shares) join(address netip.Addr, user string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()

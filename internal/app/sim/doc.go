@@ -1,137 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim runs a whole federation in virtual time, on the code that runs
-// in the daemons: the ResourceManagers' machines, the NodeManagers', the
-// proxies' sessions, the routers' submission core, the policies and the state
-// store. It is what the machines' purity buys: no goroutine, no clock and no
-// socket, so the same Config gives the same events, byte for byte, and a
-// failure is a seed.
+// Package sim runs a whole federation in virtual time, on the code of the daemons: the ResourceManagers' and
+// NodeManagers' state machines, the proxies' sessions, the routers' submission core, the policies and the state
+// store. These use no goroutine, no clock and no socket, so the same Config produces the same events, byte for byte,
+// and a seed reproduces a failure.
 //
-// # What it is made of
+// # Parts
 //
-// World is an event heap and a random source. A host (a ResourceManager, a
-// node, a proxy, a router, the store, a client) is what can be up or down and
-// be cut off from others; call carries a request between two of them and the
-// answer back, late, twice or never as the faults have it. Around each machine
-// lies the driver that fulfils the duties its package names, and the daemons run
-// the same code: the proxy's (amrmproxy.Driver, Recording, LaunchUAM, DropUAM), the
-// ResourceManager's turn, its journal's records and the start of AMs
-// (subcluster/rm/turn), the translation of messages and minting of tokens
-// (subcluster/rm/codec), a node's pace and what it checks of a caller
-// (subcluster/nm), how a process becomes a member and stays it (subcluster.Joining, in every second
-// seed with faults; in the others it has its epoch when it starts), what follows from a
-// read of the store (subcluster.Observer), who
-// publishes and follows which member has which host (resolver.Publishing, Following),
-// the router's submission, memory of homes and assumed load (package router), who keeps
-// queues within federation-wide maxima and user limits (policies/rebalancer/server.Keeper) and
-// has their capacities and preemption budgets follow a plan (Follower there), who plans, shares
-// maxima out and audits (Leader there), and when a plan is read, by proxies in part
-// (statestore/watch.PlanReader), and what users ask of members that are away and is kept until it is
-// carried out (statestore/intents). A message between two hosts is the protobuf that goes over the
-// wire.
+// World is an event heap and a random source. A host (a ResourceManager, a node, a proxy, a router, the store, a
+// client) can be up or down and be cut off from others. call carries a request between two hosts and the answer back:
+// late, twice or never, as the faults decide. Around each state machine is the driver that performs its actions. The
+// daemons run the same code for:
 //
-// Where somebody plans, or there is a queue tree, times are the daemons' defaults, members
-// report what has changed by much at their next look (codec.Loads.Changed), the leader plans
-// for it at its own, and the store tells routers and proxies of what is written
-// (statestore/watch.Hears). Elsewhere nobody goes by reports: members report at their
-// heartbeats alone, and processes poll.
+//   - the proxy (amrmproxy.Driver, Recording, LaunchUAM, DropUAM);
+//   - the ResourceManager's turn, its journal's records and the start of AMs (subcluster/rm/turn);
+//   - the translation of messages and the creation of tokens (subcluster/rm/codec);
+//   - a node's pace and its checks of callers (subcluster/nm);
+//   - becoming and staying a member (subcluster.Joining, in every second seed with faults; in the others a process
+//     has its epoch when it starts);
+//   - the consequences of a read of the store (subcluster.Observer);
+//   - publishing and following which member has which host (resolver.Publishing, Following);
+//   - the router's submission, its cache of homes and assumed load (package router);
+//   - federation-wide maxima and user limits (policies/rebalancer/server.Keeper);
+//   - following a plan with capacities and preemption budgets (Follower there);
+//   - planning, dividing maxima and auditing (Leader there);
+//   - when a plan is read, by proxies in part (statestore/watch.PlanReader);
+//   - users' requests to unavailable members, stored until they are carried out (statestore/intents).
 //
-// The simulator's own are the event heap, the network, faults, clients and AMs, the
-// auditor, and the loops that post and perform. It does not simulate that the store
-// resumes a subscription, a queue tree in percent of members that come and go,
-// master keys that roll, the check of an AM's token by its proxy,
-// questions to routers about an application's home, and the loops of statestore/rebuild,
-// reconcile and tidy (what the first two decide it does: see World.rebuild and reconcile).
+// A message between two hosts is the protobuf that goes over the network.
 //
-// What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
-// virtual time passes between any two of its steps and a router can die there.
+// If there is a rebalancer or a queue tree, times are the daemons' defaults. Then members report large changes at
+// their next check (codec.Loads.Changed), the leader plans for these at its own next check, and the store notifies
+// routers and proxies of writes (statestore/watch.Hears). Otherwise reports are not used: members report only at
+// their heartbeats, and processes poll.
 //
-// In every second seed with faults a part of the AMs name hosts and racks of any member,
-// as Hadoop's AMRMClient does; a third of these insist on them.
+// The simulator's own parts are the event heap, the network, faults, clients and AMs, the auditor, and the loops that
+// post and perform. Not simulated are: resuming a subscription of the store, a queue tree in percent of members that
+// come and go, rolling master keys, the proxy's check of an AM's token, queries to routers for an application's home,
+// and the loops of statestore/rebuild, reconcile and tidy (the decisions of the first two are simulated: see
+// World.rebuild and reconcile).
 //
-// With Config.Keeps a part of the applications keeps its containers over attempts
-// (keep_containers_across_application_attempts), and their AMs die, some while the
-// ResourceManager or the proxy of their home dies or stands still. The next attempt's AM
-// goes on from the state of the one before, as Flink's does.
+// Code that waits for answers runs as a coroutine (iter.Pull, flow.go), so that virtual time passes between any two
+// of its steps and a router can die there.
 //
-// # What goes wrong
+// In every second seed with faults some AMs name hosts and racks of any member, as Hadoop's AMRMClient does; a third
+// of these insist on them.
 //
-// Each seed draws which of these kinds exist in it (DefaultFaults), for a seed with few
-// of them gets further into each:
+// With Config.Keeps some applications keep their containers over attempts
+// (keep_containers_across_application_attempts), and their AMs die, some while the ResourceManager or the proxy of
+// their home is dead or paused. The next attempt's AM continues from the previous one's state, as Flink's does.
 //
-//   - messages: lost, late within their callers' patience and beyond it, served though
-//     their caller has given up, served again up to five minutes later, in the order of
-//     their connection or in none;
-//   - ways: a site cut off both ways, one way, or from one other site;
-//   - ResourceManagers, proxies, routers, nodes and the store killed, and started again;
-//     routers killed before or after any step of a submission;
-//   - ResourceManagers, proxies, routers and the store paused for up to 20 s, AMs too;
-//     nodes with all that runs on them, and proxies, for up to 5, 20 or 90 s;
-//   - a proxy that is taken for dead and goes on, at once or after a pause, beside the one
-//     that is started in its place;
-//   - the store failing before or after it has done what was asked, read only, failing
-//     over with the loss of its last writes, emptied and rebuilt;
-//   - journals on slow and full disks; a kill loses any number of the transactions that
-//     were on their way to it, the latest first, and leaves of the block that was being
-//     written any prefix of its bytes, with zeros or nothing behind it (journal.Image,
-//     which reads them as the daemon reads its files);
-//   - a ResourceManager that is taken for dead and goes on, at once or after a pause, beside
-//     the one that is started in its place with its journal: it serves what lies in its
-//     sockets, is a member no more, and ends when it finds that it cannot write;
-//   - a ResourceManager that starts again with its clock set by up to five minutes, or has
-//     it set so while it runs, both ways, and then drifts by up to 1 %. The
-//     clock of each node is wrong by up to four minutes and set at any time, that of the
-//     store by two. All else goes by monotonic time, and a proxy's stands still while the
-//     proxy does;
-//   - members of a version without fences, as Hadoop's are: they cannot disown, read no
-//     claims, begin no UAM again and tell nobody their hosts; until they are started again
-//     as this version;
-//   - routers of a version without fences, which leave a home on a member's word of a moment
-//     and name no claim, and proxies that begin no UAM again and know nobody's hosts; replaced
-//     one after the other (versions.go, in the order of docs/adr/0013-fence.md or in any);
-//   - members that begin to sign what they write, and then routers and proxies that believe
-//     nothing else; from then on a stranger who writes members and loads without the secret;
-//   - one submission through two routers at the same moment, and two routers that move
-//     one home;
-//   - in every second seed, waiting applications moved between members by drains and
-//     because others have room, given up, and carried on by two routers at once;
-//   - routers that stand still between their choice of a home and the submission, while that home is drained;
-//   - users that ask routers to kill and move applications, to change their priority and to signal their
-//     containers, most while an application's home is away or its move is under way;
-//   - AMs that give containers back, UAMs and applications killed, applications moved,
-//     members drained, queues reloaded, policies changed; applications killed that insist on
-//     places of a member that took their id once, and whose UAM there has ended.
+// # Faults
 //
-// # What it checks
+// Each seed draws which of these kinds exist in it (DefaultFaults), because a seed with few of them gets further into
+// each:
 //
-// The auditor looks at what happened after each event: an application has one
-// home and is played to its end once; a container is granted, started, ended
-// and told once each; no node and no queue is above its limit after a grant;
-// no UAM outlives its application for longer than a silent AM
-// may live; and what the event changed in a ResourceManager still adds up, by
-// its own rm.Auditor. A ResourceManager's time passes while it runs, whatever is done to
-// its clock. Every so often, and at the end, each ResourceManager's
-// own Audit runs over everything it has. Where there is a queue tree, all ResourceManagers
-// together grant no more than its maxima and user limits, at any event. What an AM is told
-// as headroom is there at that moment, in each queue of the member and of those maxima.
-// What is acted on is durable: an answer to a
-// submission, a fence or a finished AM is in the journal, a UAM that is launched or
-// registered in the store. What was given back ends, what a session believes to have
-// asked for its member knows, no more is granted than was asked, and what died is told.
-// Where two lives of a ResourceManager go on beside each other, a container is granted by
-// one of them, an AM that was told of one of the later is told of none of the earlier, an
-// attempt's AM begins once, and an earlier attempt gets nothing once a later is registered.
-// An AM that insists on hosts or racks is given containers nowhere else, and a member is
-// asked for no place that its proxy knows to be another's.
-// A container that is kept is told to the next attempt, or its end is; who keeps none is told of
-// none; and no AM hears that it has kept what it was told has ended.
-// What was disowned stays refused, also where an older router sends it without a claim's
-// number. Of an application that such a router had, no one home is promised, and what has
-// two is ended where it is not at home (statestore/reconcile). Who reads signatures believes
-// no stranger, and misses no member that signs.
-// What a user wants is on record until a member has done it or refused it, and a node is told of each signal
-// that a ResourceManager has taken to a process that runs on.
-// At the end nothing may be left: no application unfinished, no container, no session,
-// no UAM record, and nothing that a user wants. Of a store that has lost acknowledged writes less is promised, and less
-// is checked: auditor.forgetful says what.
+//   - messages: lost, late within their callers' patience and beyond it, served after their caller timed out, served
+//     again up to five minutes later, in the order of their connection or in none;
+//   - network paths: a site cut off both ways, one way, or from one other site;
+//   - ResourceManagers, proxies, routers, nodes and the store killed and restarted; routers killed before or after
+//     any step of a submission;
+//   - ResourceManagers, proxies, routers, AMs and the store paused for up to 20 s; nodes with all their processes,
+//     and proxies, for up to 5, 20 or 90 s;
+//   - a proxy that is presumed dead and continues, at once or after a pause, beside its replacement;
+//   - the store failing before or after it has executed a call, read only, failing over with the loss of its last
+//     writes, emptied and rebuilt;
+//   - journals on slow and full disks; a kill loses any number of the transactions in flight to the disk, the latest
+//     first, and leaves any prefix of the block that was being written, with zeros or nothing behind it
+//     (journal.Image, which reads them as the daemon reads its files);
+//   - a ResourceManager that is presumed dead and continues, at once or after a pause, beside its replacement with
+//     its journal: it serves the requests in its sockets, is no longer a member, and ends when it notices that it
+//     cannot write;
+//   - a ResourceManager that restarts with its clock changed by up to five minutes, or has it changed while it runs,
+//     both ways, and then drifts by up to 1 %. The clock of each node is wrong by up to four minutes and set at any
+//     time, the store's by two. Everything else uses monotonic time, and a proxy's clock stops while the proxy is
+//     paused;
+//   - members of a version without fences, as Hadoop's are: they cannot disown, ignore claims, do not begin a UAM
+//     again and publish no hosts, until they are restarted as this version;
+//   - routers of a version without fences, which leave a home after one reply of a member and name no claim, and
+//     proxies that do not begin a UAM again and know no hosts; replaced one after the other (versions.go, in the
+//     order of docs/adr/0013-fence.md or in any);
+//   - members that begin to sign their records, and then routers and proxies that accept only signed ones; from then
+//     on a process without the secret writes members and loads;
+//   - one submission through two routers at the same moment, and two routers that move one home;
+//   - in every second seed, waiting applications moved between members by drains and to members with free capacity,
+//     given up, and carried on by two routers at once;
+//   - routers that pause between their choice of a home and the submission, while that home is drained;
+//   - users that ask routers to kill and move applications, to change their priority and to signal their containers,
+//     mostly while an application's home is unavailable or its move is in progress;
+//   - AMs that release containers, UAMs and applications killed, applications moved, members drained, queues
+//     reloaded, policies changed; applications killed that insist on places of a member that accepted their id once
+//     and whose UAM there has ended.
+//
+// # Checks
+//
+// The auditor checks after each event:
+//
+//   - An application has one home and is played to its end once.
+//   - A container is granted, started, ended and reported once each.
+//   - No node and no queue is above its limit after a grant.
+//   - No UAM outlives its application for longer than a silent AM may live.
+//   - The state that the event changed in a ResourceManager is consistent, by rm.Auditor. At intervals, and at the
+//     end, each ResourceManager's Audit checks its whole state.
+//   - A ResourceManager's time passes while it runs, whatever happens to its clock.
+//   - With a queue tree, all ResourceManagers together never grant more than its maxima and user limits.
+//   - The headroom reported to an AM is available at that moment, in each queue of the member and within those
+//     maxima.
+//   - Every acknowledged fact is durable: an answer to a submission, a fence or a finished AM is in the journal, a
+//     launched or registered UAM in the store.
+//   - A released container ends. A session's asks are known to its member. Grants do not exceed asks. Completions are
+//     reported.
+//   - Of two epochs of a ResourceManager that run at the same time, one grants a container. An AM that received a
+//     container of the later epoch receives none of the earlier. An attempt's AM begins once, and an earlier attempt
+//     receives nothing once a later one is registered.
+//   - An AM that insists on hosts or racks gets containers only there, and a member is not asked for a place that its
+//     proxy knows to be another's.
+//   - A kept container, or its completion, is reported to the next attempt. An AM that keeps none is told of none,
+//     and no AM is told that it kept a container whose completion it knows.
+//   - A disowned application stays refused, even if an older router submits it without a claim number. If such a
+//     router handled an application, it may have two homes; the wrong one is ended (statestore/reconcile).
+//   - A process that verifies signatures accepts no unsigned member, and misses no signed one.
+//   - A user's request is recorded until a member has carried it out or rejected it. Each signal that a
+//     ResourceManager accepted for a running process reaches the node.
+//
+// At the end nothing may be left: no unfinished application, no container, no session, no UAM record, and no user's
+// request. After the store lost acknowledged writes less is promised and checked: see auditor.forgetful.
 package sim

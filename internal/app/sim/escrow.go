@@ -28,15 +28,15 @@ func (d keptStore) Records(context.Context) (subcluster.Records, error) {
 	})
 }
 
-// beside is what the daemon's drivers beside a ResourceManager reach from within a flow: the
-// state store, and the turns of the owner.
+// beside is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store, and
+// the turns of the owner.
 type beside struct {
 	keptStore
 	c *cluster
 }
 
-// keeping is what keeps the queues of a ResourceManager within their parts of federation-wide
-// maxima: the daemon's driver, a round at a time.
+// keeping runs the daemon's driver that keeps a ResourceManager's queues within their parts of federation-wide
+// maxima, one round at a time.
 type keeping struct {
 	beside
 	keeper *server.Keeper

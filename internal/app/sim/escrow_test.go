@@ -23,8 +23,7 @@ func boundedTree() *rebalancer.Tree {
 	}}
 }
 
-// Federation-wide maxima and user limits hold in all ResourceManagers together at every
-// event, whatever goes wrong.
+// Federation-wide maxima and user limits hold over all ResourceManagers together after every event, under all faults.
 func TestFederationWideLimitsHoldUnderFaults(t *testing.T) {
 	kinds := []struct {
 		name   string
@@ -66,9 +65,9 @@ func TestFederationWideLimitsHoldUnderFaults(t *testing.T) {
 	}
 }
 
-// Twenty members whose rebalancer dies, which are killed and cut off, whose messages come
-// minutes late and whose store comes back empty: at every event the exact invariants hold. It
-// is what docs/bench/rebalancer.md has of 20 x 500 nodes, made short.
+// Twenty members are killed and cut off, their rebalancer dies, messages arrive minutes late and the store comes back
+// empty. The exact invariants hold after every event. It is a shortened version of the 20 x 500 nodes in
+// docs/bench/rebalancer.md.
 func TestTwentyMembersKeepTheFederationsLimits(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+8*time.Minute, 8)
 	c.Subclusters, c.NodeSize, c.Rebalancer, c.Tree = 20, creel.NewResource(2048, 2), true, boundedTree()

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Faults are what may go wrong, all drawn from the seed.
+// Faults are the possible faults, all drawn from the seed.
 type Faults struct {
 	Loss   float64       // of messages: the request or the answer never arrives
 	Double float64       // a request arrives twice
@@ -24,27 +24,27 @@ type Faults struct {
 	Delay  time.Duration // the most that one takes longer
 
 	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
-	Busy    float64 // an event finds the owner of a ResourceManager held up, and shares a turn with what follows
+	Busy    float64 // an event finds the owner of a ResourceManager busy, and shares a turn with later ones
 	Clocks  bool    // a ResourceManager that starts again finds its clock set by up to five minutes, either way
 	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
 	Old        float64 // of the members are of a version that has no fences, until they are upgraded
 	OldRouters float64 // of the routers are, until the rollout comes to them
-	Signed     bool    // members begin to sign, and then routers and proxies believe no other
+	Signed     bool    // members begin to sign, and then routers and proxies accept only signed members
 	OldProxies float64 // of the proxies are of a version that begins no UAM again
 
 	Step float64 // a router dies before or after a step of a submission
 
 	// Mean times between two faults of each kind; 0 for never.
 	Subcluster time.Duration // a ResourceManager is killed, and starts again from its journal
-	Proxy      time.Duration // a proxy is killed, and carries on from what is saved
+	Proxy      time.Duration // a proxy is killed, and continues from its saved state
 	Router     time.Duration // a router is killed
 	Partition  time.Duration // a subcluster is cut off, both ways or one, or from one other site
 	Down       time.Duration // the most that one of them is gone
 	SlowPath   time.Duration // messages from one site to another take up to slowestPath longer, for a while
-	Pause      time.Duration // a process stands still for up to 20 s, and goes on
-	Halts      time.Duration // a node with all that runs on it, or a proxy, stands still for up to Halted
+	Pause      time.Duration // a process is paused for up to 20 s
+	Halts      time.Duration // a node with all its processes, or a proxy, is paused for up to Halted
 	Halted     time.Duration
 	Lives      time.Duration // a proxy is taken for dead, and goes on beside the one that is started in its place
 	RMLives    time.Duration // so is a ResourceManager, by its machine, and its journal is another's
@@ -53,43 +53,42 @@ type Faults struct {
 	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
 	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
 
-	Strangers time.Duration // who has not the secret writes members and loads into the store, once all read signatures
+	Strangers time.Duration // a process without the secret writes members and loads into the store, once all verify signatures
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
 	Nodes   time.Duration // a node is killed with all that runs on it, and comes back after a while
-	Stalls  time.Duration // every fourth AM stands still for up to 20 s
+	Stalls  time.Duration // every fourth AM is paused for up to 20 s
 	Kills   time.Duration // an administrator kills a UAM in its member
 	Store   time.Duration // the store is down for a while
-	Slow    time.Duration // the store answers nothing for up to 20 s, and serves then what has come
+	Slow    time.Duration // the store pauses for up to 20 s, and then serves the queued calls
 	Fails   time.Duration // calls of the store fail for a while; some of them have been done
 	Locked  time.Duration // the store is read only for a while
-	Loses   time.Duration // the store fails over, and has lost what it acknowledged last
+	Loses   time.Duration // the store fails over, and has lost its last acknowledged writes
 	Empty   time.Duration // the store comes back empty, and is rebuilt
 	Planner time.Duration // the rebalancer is dead for an hour
 	Disk    time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
 	Claims  bool          // members claim their epochs by messages; without it they have them at their start
 	Asks    time.Duration // a user asks a router for a change of an application, or for a signal to a container
-	Moves   time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
-	Fickle  float64       // an AM gives a container back that it was just given, and asks again
-	Hurried float64       // of the AMs call each 50 ms, whatever they have to say
-	// Sleepers: a router stands still between its choice and its submission, and the member that it chose is drained
-	// meanwhile.
+	Moves   time.Duration // a member is drained by moving its waiting applications; routers move waiting applications, if not 0
+	Fickle  float64       // an AM releases a container just after the grant, and asks again
+	Hurried float64       // of the AMs call each 50 ms, with or without changes
+	// Sleepers is how often a router pauses between its choice of a home and the submission, while that member is
+	// drained.
 	Sleepers float64
 }
 
 // longestPause of a process: longer than callers wait for it.
 const longestPause = 20 * time.Second
 
-// DefaultFaults draws the faults of a seed's run over the given time: which kinds
-// exist in it, and how often each comes. A seed with few kinds gets further into what
-// each of them does than one in which everything fails at once. Each kind has a source
-// of its own, so that a kind that is added moves no other.
+// DefaultFaults draws the faults of a seed's run over the given time: which kinds exist in it, and how often each
+// occurs. A seed with few kinds gets further into the effects of each than one in which everything fails at once.
+// Each kind has its own random source, so that adding a kind does not change the others.
 func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
 	f := &Faults{Down: time.Duration(1+source(seed, "down").IntN(60)) * time.Second}
-	// In most seeds: what every network and every rollout does.
+	// In most seeds: faults of every network and every rollout.
 	draw := func(kind string, of, in int, set func(rnd *rand.Rand)) {
 		if rnd := source(seed, kind); rnd.IntN(in) < of {
 			set(rnd)
@@ -136,7 +135,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("slow", 1, 3, func(*rand.Rand) { f.Slow = few(3) })
 	draw("fails", 1, 3, func(*rand.Rand) { f.Fails = few(3) })
 	draw("locked", 1, 3, func(*rand.Rand) { f.Locked = few(3) })
-	// In few: what is checked of a store that has lost writes is less.
+	// In few: less is checked of a store that has lost writes.
 	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
@@ -148,7 +147,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	return f
 }
 
-// NamedFaults are those of the given kinds, for who wants to see what some alone do.
+// NamedFaults are faults of the given kinds only, to study their effects.
 func NamedFaults(kinds []string) (*Faults, error) {
 	f := &Faults{Down: 4 * time.Minute}
 	for _, kind := range kinds {
@@ -181,8 +180,8 @@ func source(seed uint64, kind string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// planFaults sets the times of all faults of the run beforehand, from their own
-// sources, so that what happens in between does not move them.
+// planFaults sets the times of all faults of the run in advance, from their own random sources, so that other events
+// do not shift them.
 func (w *World) planFaults() {
 	f, last := &w.faults, w.cfg.Jobs[len(w.cfg.Jobs)-1].Submit+warmUp+time.Minute
 	plan := func(kind string, mean time.Duration, do func(which uint64, down time.Duration)) {
@@ -380,8 +379,8 @@ func wrong(drawn uint64, most time.Duration) time.Duration {
 	return time.Duration(drawn%uint64(2*most)) - most
 }
 
-// mostNodeSkew is how wrong the clock of a node is at most: with that of its
-// ResourceManager less than the ten minutes for which a container's token holds.
+// mostNodeSkew is the largest error of a node's clock: together with that of its ResourceManager less than the ten
+// minutes for which a container's token is valid.
 const mostNodeSkew = 4 * time.Minute
 
 // partition cuts some of the ways from and to a site for a while.
@@ -425,7 +424,7 @@ func (w *World) partition(which uint64, down time.Duration) {
 // slowestPath is the most that a message is late on a path that is slow: longer than most callers wait.
 const slowestPath = 14 * time.Second
 
-// slowPath has what goes from one site to another be late for a while, and not what comes back.
+// slowPath delays messages from one site to another for a while, but not those in the other direction.
 func (w *World) slowPath(which uint64, down time.Duration) {
 	n := uint64(len(w.clusters)) + 1
 	from, to := int(which%n)-1, int(which>>8%n)-1
@@ -443,7 +442,7 @@ func (w *World) slowPath(which uint64, down time.Duration) {
 	})
 }
 
-// calm ends the faults of the network, so that what is left can come to its end.
+// calm ends the network faults, so that the remaining work can finish.
 func (w *World) calm() { w.faulty = false }
 
 // killUAM kills one of the UAMs that run, as an administrator of its member may.
@@ -451,8 +450,8 @@ func (w *World) killUAM(which uint64) {
 	c := w.clusters[which%uint64(len(w.clusters))]
 	var uams []creel.ApplicationID
 	for v := range c.m.Apps {
-		// A member of before fences takes an id once, as Hadoop's do: what insists on its
-		// places waits for ever once its UAM there is killed, which nobody can help.
+		// A member without fences accepts an id once, as Hadoop's do. An AM that insists on its places waits for ever
+		// once its UAM there is killed, and no component can help it.
 		if v.Unmanaged && !v.State.Ended() && !(c.old && w.audit.apps[v.ID].am.insists()) {
 			uams = append(uams, v.ID)
 		}
@@ -465,8 +464,8 @@ func (w *World) killUAM(which uint64) {
 	w.say("the UAM of %s in %s is killed", id, c.id)
 	app := w.audit.apps[id]
 	if m := app.am; m != nil && !m.dead {
-		// A proxy that took the session over knows of the containers that this
-		// UAM's registration named, so it is told apart by its epoch.
+		// A proxy that took the session over knows the containers that this UAM's registration named, so the session
+		// is distinguished by its epoch.
 		s := m.proxy().sessions[m.attempt]
 		for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
 			if held.Epoch()/epochStep-1 == int64(c.index) {

@@ -10,34 +10,34 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// QueueResult is what a queue had in the whole federation.
+// QueueResult is a queue's use of the whole federation.
 type QueueResult struct {
 	Queue        creel.QueuePath
 	Applications int
 	Refused      int             // of them, by policies or the queue
 	Failed       int             // of them
-	Containers   int64           // that its AMs were told of
+	Containers   int64           // reported to its AMs
 	Waits        []time.Duration // from ask to grant, sorted
 	Starts       []time.Duration // from when a submission was due until its first AM ran, sorted
 	Reached      float64         // members that gave an application containers, on average of those that got some
 	Preempted    int64           // containers taken back for others
-	Lost         creel.Resource  // what those had, times the seconds that they had run
+	Lost         creel.Resource  // their resources times the seconds that they had run
 	Samples      []Sample        // one each entitlementEvery, while work was left
 }
 
-// Sample is what a queue had at a moment, as parts 0 to 1 of the federation (dominant).
+// Sample is a queue's state at a moment, as parts 0 to 1 of the federation (dominant).
 type Sample struct {
 	Used     float64
 	Entitled float64 // the less of its guarantee and its demand
 }
 
-// granted is one grant that an AM was told of.
+// granted is one grant that was reported to an AM.
 type granted struct {
 	wait        time.Duration
 	job, member int32
 }
 
-// sample keeps what queues and members have now.
+// sample records the current use of queues and members.
 func (a *auditor) sample(q creel.QueuePath, s Sample) {
 	of := a.samples[q]
 	// A queue that comes later had nothing before.
@@ -56,7 +56,7 @@ func (a *auditor) sampleMembers() {
 	}
 }
 
-// figures fills in what each queue and each member had.
+// figures fills in the use of each queue and each member.
 func (w *World) figures(r *Result) {
 	a := &w.audit
 	queues := map[creel.QueuePath]*QueueResult{}

@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// flow is a straight function of the daemons that waits for answers (a
-// submission, the reading and saving of a record, the launch of a UAM), run as a
-// coroutine: it stands still while it waits, and virtual time passes. It is also
+// flow runs a sequential function of the daemons that waits for answers (a submission, the reading and saving of a
+// record, the launch of a UAM) as a coroutine: it is suspended while it waits, and virtual time passes. It is also
 // the context of that function: its deadline is in virtual time.
 type flow struct {
 	w     *World
-	at    *host // whose process it runs in
+	at    *host // the host it runs on
 	until time.Time
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	wait  func(resume func()) // what it waits for
+	wait  func(resume func()) // its current wait
 	dead  bool
 	// between, if not nil, is asked before and after each wait whether the
 	// process dies there.
@@ -108,7 +107,7 @@ func (f *flow) sleep(_ context.Context, d time.Duration) error {
 
 // Deadline, Done, Err and Value make it a context.Context.
 func (f *flow) Deadline() (time.Time, bool) { return f.until, true }
-func (f *flow) Done() <-chan struct{}       { return nil } // nobody selects on it here
+func (f *flow) Done() <-chan struct{}       { return nil } // never used in a select here
 func (f *flow) Value(any) any               { return nil }
 
 // Err is as of the virtual clock.

@@ -11,8 +11,8 @@ import (
 // followEvery is the time between two looks at the plan: the daemon's.
 const followEvery = 2 * time.Second
 
-// following has the queues of a ResourceManager follow the plan, in what they get before others
-// and in what is taken back for them: the daemon's driver, a round at a time.
+// following runs the daemon's driver that makes a ResourceManager's queues follow the plan, in their priority and in
+// preemption, one round at a time.
 type following struct {
 	beside
 	follower *server.Follower

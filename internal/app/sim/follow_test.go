@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// followed is a crowded morning on which the queues of ResourceManagers follow a plan: what
-// they get before others, and what is taken back for them.
+// followed is a crowded morning on which the queues of ResourceManagers follow a plan, in their priority and in
+// preemption.
 func followed(t *testing.T, seed uint64, faults *Faults) Config {
 	c := faulty(t, seed)
 	c.NodeSize, c.Faults, c.Rebalancer, c.Tree = creel.NewResource(2048, 2), faults, true, &rebalancer.Tree{}
@@ -28,8 +28,7 @@ func followed(t *testing.T, seed uint64, faults *Faults) Config {
 	return c
 }
 
-// Capacities that follow a plan, and what is taken back for a queue, are audited at every event,
-// whatever goes wrong.
+// Capacities that follow a plan, and preemption for a queue, are audited after every event, under all faults.
 func TestQueuesFollowThePlanUnderFaults(t *testing.T) {
 	kinds := []struct {
 		name   string

@@ -10,8 +10,7 @@ type event struct {
 	do  doer
 }
 
-// doer does what is due. What happens often is its own doer, for it costs no
-// closure then.
+// doer performs an event. Frequent events implement it themselves, which saves a closure.
 type doer interface{ run() }
 
 type deed func()

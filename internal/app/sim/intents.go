@@ -19,19 +19,19 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Users ask routers to kill applications, to move them to other queues, to change their
-// priority, and to signal their containers, whoever is away. What a member does not do now
-// is kept in the store, and routers carry it out later (statestore/intents).
+// Users ask routers to kill applications, to move them to other queues, to change their priority, and to signal their
+// containers, while any host may be unavailable. A request that a member cannot carry out now is stored, and routers
+// carry it out later (statestore/intents).
 
-// askTime bounds what a router does for such a user, and intentsEvery is the time between two
-// rounds of a router over what is kept.
+// askTime bounds how long a router works on such a request, and intentsEvery is the time between two rounds of a
+// router over stored intents.
 const (
 	askTime      = 30 * time.Second
 	intentsEvery = 5 * time.Second
 )
 
-// ask draws what a user asks for, of whom, and through which router. Those whose home is away, and those that
-// wait for their AM and may be moved to another home, come first: of the others nothing is kept.
+// ask draws a user's request, its application, and its router. Applications whose home is unavailable come first,
+// then those that wait for their AM and may be moved to another home: for the others nothing is stored.
 func (w *World) ask(which uint64) {
 	var all, away []creel.ApplicationID
 	for _, id := range w.audit.ids {
@@ -139,7 +139,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 			return err
 		}
 		return nil
-	}) // what fails leaves a part as it was, and the user is told what home said
+	}) // a failed change leaves a part unchanged, and the user receives the home's answer
 	return false, nil
 }
 
@@ -189,13 +189,13 @@ func (t *task) moving(ctx context.Context, id creel.ApplicationID) (bool, error)
 	return moving, err
 }
 
-// carryOut asks a member to do what is wanted.
+// carryOut sends an intent to a member.
 func (t *task) carryOut(_ context.Context, at creel.SubclusterID, i intents.Intent) (bool, error) {
 	c := t.r.w.cluster(at)
 	return step(t, c.host, func(reply func(bool, error)) { c.change(i, reply) })
 }
 
-// intentLoop begins the loop by which a router carries out what is kept.
+// intentLoop begins the loop in which a router carries out stored intents.
 func (r *gateway) intentLoop() {
 	w := r.w
 	if w.cfg.Faults == nil || w.cfg.Faults.Asks == 0 || r.old {
@@ -220,8 +220,8 @@ func (r *gateway) intentLoop() {
 	w.on(r.host, intentsEvery, round)
 }
 
-// change is what subcluster/rm/server makes of these calls: the answer comes when it is durable, and
-// a kill is done when the application has ended.
+// change implements these calls as subcluster/rm/server does: it answers when the change is durable, and a kill is
+// done when the application has ended.
 func (c *cluster) change(i intents.Intent, reply func(bool, error)) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		done, err := true, error(nil)
@@ -245,7 +245,7 @@ func (c *cluster) change(i intents.Intent, reply func(bool, error)) {
 	})
 }
 
-// storeIntents is the store as the loop over what is kept uses it, each call a step.
+// storeIntents is the store as the loop over stored intents uses it, each call a step.
 type storeIntents struct{ storeDocuments }
 
 func (s storeIntents) Home(ctx context.Context, id creel.ApplicationID) (creel.SubclusterID, error) {
@@ -281,7 +281,7 @@ func (s storeIntents) PutDocument(_ context.Context, x statestore.DocumentWrite)
 	})
 }
 
-// wanted is a change of an application's part in one member, whoever asked for it.
+// wanted identifies a change of an application's part in one member, from any user.
 type wanted struct {
 	member  int
 	app     creel.ApplicationID
@@ -291,7 +291,7 @@ type wanted struct {
 	command signalled
 }
 
-// matter is what a user sets of an application's part in one member: the last word counts.
+// matter identifies a property of an application's part in one member that users set: the last request counts.
 type matter struct {
 	member int
 	app    creel.ApplicationID
@@ -318,7 +318,7 @@ type sent struct {
 // taken: one was on its way, and one may have been a copy.
 const mostHeartbeats = 3
 
-// carriedOut: a member has done what is wanted, and that is durable.
+// carriedOut records that a member has carried out an intent durably.
 func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	a.did[wantedOf(c, &i)] = a.w.now
 	if i.Verb == intents.Priority || i.Verb == intents.Move {
@@ -336,11 +336,11 @@ func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	}
 }
 
-// keeps: what is wanted is on record from now on.
+// keeps records that an intent is stored from now on.
 func (a *auditor) keeps(name string) { a.wants[name] = a.w.now }
 
-// keepsNoMore: what was on record is done, was refused, a later word on the same matter is done, or there is
-// nothing any more that it could be done to.
+// keepsNoMore checks the deletion of an intent: it was carried out, was rejected, was replaced by a later request, or
+// its application no longer exists.
 func (a *auditor) keepsNoMore(d *statestore.Document) {
 	i, err := intents.Read(d, d.Time)
 	if err != nil {
@@ -368,16 +368,16 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 	a.breach("what a user wants of %s (%s) is on record no more, and nobody has done it", i.Application, d.Name)
 }
 
-// signalArrives: a node has been told of a signal.
+// signalArrives records that a node received a signal.
 func (a *auditor) signalArrives(n nm.SignalContainer) {
 	if s := a.signals[signalled{n.ID, int32(n.Command)}]; s != nil {
 		s.arrived = true
 	}
 }
 
-// heartbeats: a node has had an answer to a heartbeat, and with it what its ResourceManager had taken. One
-// that registers anew is told with the answers after that. Which of two ResourceManagers answered is
-// not looked at.
+// heartbeats records that a node received a heartbeat's answer with all signals that its ResourceManager had
+// accepted. After a registration it receives them with later answers. Which of two ResourceManagers answered is not
+// checked.
 func (a *auditor) heartbeats(n *node, anew bool) {
 	if a.w.faults.RMLives > 0 {
 		return
@@ -395,7 +395,7 @@ func (a *auditor) heartbeats(n *node, anew bool) {
 	}
 }
 
-// keptIntents lists what is on record and neither done nor refused.
+// keptIntents lists stored intents that were neither carried out nor rejected.
 func (a *auditor) keptIntents() string {
 	if a.w.faults.Asks == 0 {
 		return ""

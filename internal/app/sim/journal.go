@@ -17,14 +17,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// journal is what is durable of a ResourceManager: the bytes that the daemon
-// writes, in the form of its files.
+// journal is a ResourceManager's durable state: the bytes that the daemon writes, in the format of its files.
 type journal struct {
 	epochs  int64
 	started time.Time         // the newest start
-	entries map[string][]byte // what the bytes say, for the auditor
+	entries map[string][]byte // the decoded bytes, for the auditor
 	image   files.Image
-	rnd     *rand.Rand // of what a crash leaves
+	rnd     *rand.Rand // draws the remains of a crash
 }
 
 // write is one entry of a transaction; nil bytes delete it.
@@ -65,8 +64,8 @@ func (j *journal) put(t transaction) {
 	}
 }
 
-// tear writes what a crash leaves of transactions that were being written together: some
-// of their bytes, with zeros or with nothing behind them.
+// tear writes the remains of transactions that were being written together at a crash: some of their bytes, followed
+// by zeros or by nothing.
 func (j *journal) tear(under []commit) {
 	if len(under) == 0 {
 		return

@@ -28,17 +28,16 @@ func (w *World) keeps(job int) bool {
 	return w.cfg.Keeps > 0 && source(w.cfg.Seed+uint64(job), "keeps containers").Float64() < w.cfg.Keeps
 }
 
-// keeper is what an AM of an application that keeps containers has beside others: its state
-// lies in a store of its own, as that of Flink's and of Slider's AMs does, and the AM of the
-// next attempt goes on from there once it is registered.
+// keeper is the additional state of an AM whose application keeps containers. The state is in a store of its own, as
+// for Flink's and Slider's AMs, and the next attempt's AM continues from it once registered.
 type keeper struct {
 	before     *am // of the attempt before this, or of this, for another that began too
 	registered bool
 	started    map[creel.ContainerID]bool // on their nodes, by their word
-	kept       map[creel.ContainerID]bool // that it was told to have kept
+	kept       map[creel.ContainerID]bool // containers reported to it as kept
 }
 
-// latest is the AM whose state is in the store: the last that was registered.
+// latest is the AM whose state is in the store: the last registered one.
 func (m *am) latest() *am {
 	for m != nil && m.before != nil && !m.registered {
 		m = m.before
@@ -46,9 +45,8 @@ func (m *am) latest() *am {
 	return m
 }
 
-// takeOver has an AM that is registered for the first time go on from the state of the one
-// before it. What no task of that runs in, as what it was about to give back, it gives back,
-// and what may not have been started.
+// takeOver makes a newly registered AM continue from the previous AM's state. It releases containers without a task,
+// such as those about to be released, and those that may not have been started.
 func (m *am) takeOver() {
 	if !m.keeps || m.registered {
 		return
@@ -78,8 +76,8 @@ func (m *am) takeOver() {
 	}
 }
 
-// keep takes the containers of attempts before this one that live on. It gives back those of
-// which no state says what runs in them, as what was granted when the AM died.
+// keep takes over the live containers of previous attempts. It releases those without a task in the state, such as
+// those granted when the AM died.
 func (m *am) keep(previous []*pb.ContainerProto) {
 	for _, c := range previous {
 		id := pb.ToContainerID(c.GetId())
@@ -97,8 +95,8 @@ func (m *am) keep(previous []*pb.ContainerProto) {
 // mostDeaths is how many attempts of an application die by themselves, fewer than it may have.
 const mostDeaths = 3
 
-// mortal has an AM that keeps containers die at a drawn time, in some part of the cases while
-// the ResourceManager or the proxy of its home dies or stands still.
+// mortal makes an AM that keeps containers die at a drawn time, in some cases while the ResourceManager or the proxy
+// of its home dies or is paused.
 func (m *am) mortal() {
 	w := m.w
 	job := w.audit.apps[m.attempt.Application].job
@@ -132,8 +130,8 @@ func (m *am) mortal() {
 	})
 }
 
-// keptOn: an AM of a further attempt is told of each container that it has kept and that runs
-// on, or of its end; where its ResourceManager was restarted meanwhile it may know it no more.
+// keptOn checks that an AM of a later attempt receives each container that it has kept and that still runs, or its
+// completion. If its ResourceManager was restarted meanwhile it may not know the container.
 func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 	of := int(id.Epoch()/epochStep - 1)
 	process := a.w.clusters[of].process
@@ -148,7 +146,8 @@ func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 	})
 }
 
-// keptTold: who keeps no containers is told of none, and who does of none whose end it knows.
+// keptTold checks that an AM that keeps no containers receives none, and one that does receives none whose completion
+// it knows.
 func (a *auditor) keptTold(m *am, id creel.ContainerID) {
 	a.check(m.keeps, "%s keeps no containers, and is told of %s", m.attempt, id)
 	a.check(id.Attempt.Application == m.attempt.Application, "%s is told to have kept %s", m.attempt, id)
@@ -160,8 +159,8 @@ func (a *auditor) keptTold(m *am, id creel.ContainerID) {
 	}
 }
 
-// vanish notes that containers are gone of which nobody may be told, for who knew of them
-// is gone with them, and has their AM, or the next one, notice that some day.
+// vanish records containers whose completion may never be reported, because the processes that knew them are gone. It
+// schedules their AM, or the next one, to notice eventually.
 func (a *auditor) vanish(m *am, id creel.ContainerID, of *cluster, known bool) {
 	if m == nil {
 		return

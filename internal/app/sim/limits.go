@@ -8,13 +8,13 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 )
 
-// limited is what all ResourceManagers together granted of a queue with a federation-wide
-// limit, kept up to date at the cost of what an event touched: one member's part.
+// limited is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates only
+// the part of the member that it changed.
 type limited struct {
 	*rebalancer.Queue
-	all   creel.Resource            // with what is reserved
+	all   creel.Resource            // including reservations
 	parts []creel.Resource          // of it, of each member
-	users map[string]creel.Resource // what each user has, without what is reserved
+	users map[string]creel.Resource // use per user, without reservations
 	has   [][]userHas               // of it, of each member
 }
 
@@ -41,10 +41,9 @@ func (a *auditor) limits() []limited {
 	return a.limited
 }
 
-// bounded holds maxima and user limits over what all ResourceManagers together granted,
-// after each event. A ResourceManager that is down counts with what it had granted: that
-// runs on. One that was taken over counts no more. (That queues sum to those above them is
-// rm.Auditor's to see.)
+// bounded checks maxima and user limits against the grants of all ResourceManagers together, after each event. A
+// ResourceManager that is down counts with its last grants, because their containers keep running. One that was
+// replaced does not count. (rm.Auditor checks that queues sum up to their parents.)
 func (a *auditor) bounded(c *cluster) {
 	if len(a.w.clusters) < len(a.w.cfg.Members) || a.w.clusters[c.index] != c {
 		return
@@ -76,8 +75,8 @@ func (a *auditor) maximum(c *cluster, q *limited) {
 	a.holds(invariants.GlobalMaximum, string(q.Path), invariants.Within(c.counted(sum), q.Maximum))
 }
 
-// reserved is what all members but one have reserved for a queue. It is not granted yet, and
-// may be beyond their parts of a maximum: who has reserved a container may get another first.
+// reserved is the sum of reservations for a queue in all members but one. Reservations are not granted yet, and may
+// exceed the members' parts of a maximum: the queue may get another container first.
 func (a *auditor) reserved(q *limited, but *cluster) (sum creel.Resource) {
 	for _, o := range a.w.clusters {
 		if o != but {
@@ -115,9 +114,9 @@ func (a *auditor) userLimit(c *cluster, q *limited) {
 	}
 }
 
-// roomTold holds what an AM is told as headroom against what its queue may still use, at
-// the moment in which it is told: in each queue up to the root here, what is reserved
-// counted as used, and of the federation's maxima and user limits in all members together.
+// roomTold checks the headroom reported to an AM against the resources that its queue may still use at that moment.
+// It checks each queue up to the root here, with reservations counted as used, and the federation's maxima and user
+// limits over all members.
 func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told creel.Resource) {
 	told = c.counted(told)
 	for path := queue; path != ""; path = path.Parent() {
@@ -129,7 +128,7 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 		a.holds(invariants.TrueHeadroom, string(path)+" in "+string(c.id), invariants.Room(told, has))
 	}
 	limits := a.limits()
-	a.bounded(c) // with what this turn granted until now
+	a.bounded(c) // including this turn's grants so far
 	for i := range limits {
 		q := &limits[i]
 		if q.Bounded() && (q.Path == queue || q.Path.IsAncestorOf(queue)) {
@@ -146,9 +145,8 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	}
 }
 
-// grantable is what a queue has and asks for as far as its users' limits in the federation allow
-// each of them, summed; false if they have none. What AMs need whose applications are in line is
-// not asked for yet.
+// grantable is a queue's use plus demand, as far as its federation-wide user limits allow, summed over users; false
+// if there are no limits. Applications that wait for their AM have no demand yet.
 func (a *auditor) grantable(queue creel.QueuePath) (out creel.Resource, limited bool) {
 	limits := a.limits()
 	for i := range limits {

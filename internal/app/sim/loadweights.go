@@ -19,8 +19,8 @@ const (
 	leastLoad  = 0.0
 )
 
-// loadWeights are those of Hadoop's LoadBasedGlobalPolicy, scaled linearly as by default:
-// by the applications that wait in a member, in whatever queue.
+// loadWeights are the weights of Hadoop's LoadBasedGlobalPolicy with its default linear scaling: by the number of
+// applications that wait in a member, in any queue.
 func loadWeights(view *subcluster.View) map[string]float64 {
 	type member struct {
 		id      string
@@ -50,7 +50,7 @@ func loadWeights(view *subcluster.View) map[string]float64 {
 	return weights
 }
 
-// weigh reads what members report, every planEvery.
+// weigh reads the members' reports, every planEvery.
 func (p *planner) weigh() {
 	w := p.w
 	w.on(p.at, planEvery, p.weigh)

@@ -50,8 +50,7 @@ func (c *cluster) heartbeats() {
 	c.tellLoad()
 }
 
-// looks has it report what has changed by much before the next heartbeat is due, as the
-// agent does.
+// looks makes it report large changes before the next heartbeat is due, as the agent does.
 func (c *cluster) looks() {
 	c.w.on(c.host, c.w.cfg.MemberHeartbeat/subcluster.LooksBetween, c.looks)
 	early := c.w.now.Sub(c.reported) >= c.w.cfg.MemberHeartbeat/subcluster.ReportsBetween
@@ -60,7 +59,7 @@ func (c *cluster) looks() {
 	}
 }
 
-// tellLoad tells the store how it is.
+// tellLoad sends its load to the store.
 func (c *cluster) tellLoad() {
 	report := c.loads.Next(c.m, c.now())
 	if report.Nodes = c.places.Digest(); c.old {
@@ -75,8 +74,8 @@ func (c *cluster) tellLoad() {
 	c.carryOut(load)
 }
 
-// carryOut does the next step of becoming, and staying, a member, and those after it until the load is told.
-// Where epochs are not claimed, a registration is the last step of its turn.
+// carryOut performs the next step of becoming, and staying, a member, and the following ones until the load is sent.
+// If epochs are not claimed, a registration is the last step of its turn.
 func (c *cluster) carryOut(load []byte) {
 	w, s := c.w, c.joining.Next(load)
 	done := func(epoch int64, err error) {
@@ -98,7 +97,7 @@ func (c *cluster) carryOut(load []byte) {
 	if s.Heartbeat != nil && c.old {
 		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
 	}
-	process, from := c.process, c.joining // of who sends it, whenever it comes
+	process, from := c.process, c.joining // of the sender, whenever the message arrives
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(int64, error)) {
 		reply(atStore(w, true, func() (epoch int64, err error) {
 			switch {
@@ -128,8 +127,8 @@ const keyMember = "member"
 // keepTime is how long a process waits for its disk to have the epoch: then it takes another.
 const keepTime = time.Second
 
-// keepEpoch has the journal keep the epoch, so that the next process on it can prove
-// whose successor it is.
+// keepEpoch stores the epoch in the journal, so that the next process with this journal can prove which process it
+// succeeds.
 func (c *cluster) keepEpoch(epoch int64, done func(error)) {
 	over := false
 	end := func(err error) {
@@ -152,7 +151,7 @@ func (j *journal) member() int64 {
 	return epoch
 }
 
-// gave: the store never gives an epoch of a member twice, and each is above all before.
+// gave checks that the store never assigns an epoch of a member twice, and that each is above all previous ones.
 func (a *auditor) gave(c *cluster, previous, epoch int64) {
 	a.check(epoch > a.epochs[c.id] || a.forgetful(), "%s was given epoch %d, and there was %d", c.name, epoch,
 		a.epochs[c.id])

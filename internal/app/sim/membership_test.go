@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a process sent while it claimed its epoch may come once more, when the next one runs: it is still what
-// that process said, and the auditor takes it for that.
+// A process's message from its claim of an epoch may arrive again while the next process runs. The auditor attributes
+// it to the process that sent it.
 func TestALateClaimIsOfTheProcessThatSentIt(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+time.Minute, 2)
 	c.Faults = &Faults{Claims: true, Again: 1, Down: time.Second}

@@ -19,14 +19,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// movesEvery is the time between two rounds of a router that moves applications, and
-// movesTime what one takes at most.
+// movesEvery is the time between two rounds of a router that moves applications, and movesTime the longest duration
+// of one.
 const (
 	movesEvery = 5 * time.Second
 	movesTime  = 2 * time.Minute
 )
 
-// carried is what goes with an application from one home to the next.
+// carried is the data that moves with an application from one home to the next.
 type carried struct {
 	message *pb.ApplicationSubmissionContextProto
 	user    string
@@ -66,8 +66,9 @@ func (r *gateway) moveLoop() {
 	w.on(r.host, movesEvery, round)
 }
 
-// choose has what waits in drained members moved, and what waits elsewhere where others
-// have room. The terms are the daemons' but that more is moved, and sooner again.
+// choose selects applications to move: those that wait in drained members, and those that wait elsewhere if other
+// members have free capacity. The limits are the daemons', except that more applications are moved, and after a
+// shorter time.
 func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err error) {
 	in := rebalancer.MoveInput{View: s.View, Now: s.Now, Drained: map[creel.SubclusterID]string{}}
 	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool { return r.policy(q).Excludes(s.View, id) }
@@ -199,7 +200,7 @@ func (t *task) moveAway(at creel.SubclusterID, do func(*rm.Machine, time.Time) e
 	return err
 }
 
-// submitHeld hands what was held to its next home, in its user's name.
+// submitHeld submits a held application to its next home, in its user's name.
 func (t *task) submitHeld(
 	_ context.Context,
 	to creel.SubclusterID,
@@ -210,7 +211,7 @@ func (t *task) submitHeld(
 	return t.forward(to, held.user, held.message, claim)
 }
 
-// waiting lists what waits for its AM's container in a member.
+// waiting lists the applications that wait for their AM's container in a member.
 func (t *task) waiting(at creel.SubclusterID) ([]rebalancer.WaitingApplication, error) {
 	c := t.r.w.cluster(at)
 	return step(t, c.host, func(reply func([]rebalancer.WaitingApplication, error)) {
@@ -229,7 +230,7 @@ func (t *task) waiting(at creel.SubclusterID) ([]rebalancer.WaitingApplication, 
 	})
 }
 
-// held lists what a member holds.
+// held lists a member's held applications.
 func (t *task) held(at creel.SubclusterID) ([]moves.Held, error) {
 	c := t.r.w.cluster(at)
 	return step(t, c.host, func(reply func([]moves.Held, error)) {
@@ -245,13 +246,13 @@ func (t *task) held(at creel.SubclusterID) ([]moves.Held, error) {
 	})
 }
 
-// held: a router is told that an application is held only when a restart would hold it
-// too, and never of one that has begun there.
+// held checks that a router is told that an application is held only if it would still be held after a restart, and
+// never after it has begun there.
 func (a *auditor) held(c *cluster, id creel.ApplicationID, claim int64) {
 	app := a.apps[id]
 	app.moves = true
 	r, kept := c.kept.app(id)
-	over := c.kept.disowned(id) >= claim || r.Released >= claim // by the time that it is told
+	over := c.kept.disowned(id) >= claim || r.Released >= claim // when the answer is sent
 	a.check(over || kept && r.Hold.Claim >= claim, "%s says that it holds %s, and its journal does not know", c.id, id)
 	// Another router may hold it again where it was, while it begins at its new home.
 	a.check(a.forgetful() || app.home == nil || app.home.index != c.index,

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Three members of two nodes have more waiting than they can start. They are drained by
-// moving, and routers move what waits wherever room is, die between any two steps, move
-// the same application twice at once and give moves up, while messages are lost, late and
-// doubled, members are killed and cut off: each application runs in one home, once.
+// Three members of two nodes have more waiting applications than they can start. They are drained by moving. Routers
+// move waiting applications to free capacity, die between any two steps, move the same application twice at once and
+// give moves up. Messages are lost, late and duplicated; members are killed and cut off. Each application runs in one
+// home, once.
 func TestWaitingApplicationsAreMovedUnderFaults(t *testing.T) {
 	const seeds = 8
 	moved, given := int64(0), int64(0)

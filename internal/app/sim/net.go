@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// outside is the site of what belongs to no subcluster.
+// outside is the site of hosts that belong to no subcluster.
 const outside = -1
 
 // host is a process with an address: it can be up or down, and be cut off with
@@ -21,12 +21,12 @@ type host struct {
 	up      bool
 	epoch   int
 	slept   time.Duration // in pauses, while it was in this epoch
-	paused  time.Time     // until then the process does not run, and hears nobody
+	paused  time.Time     // until then the process does not run and receives nothing
 	flights []flight      // calls to it that have no end yet
 	flows   []*flow       // that run in it and have not ended
 }
 
-// netError says that no answer came.
+// netError reports that no answer arrived.
 type netError struct {
 	text string
 	sent bool // the request may have reached the other side
@@ -41,7 +41,7 @@ var (
 	errTimeout = &netError{text: "no answer in time", sent: true}
 )
 
-// flight is a call under way, of whatever answer.
+// flight is a call in flight, with any type of answer.
 type flight interface {
 	fail(error)
 	seat() *int // where it is among its host's, -1 for nowhere
@@ -61,8 +61,7 @@ func (h *host) land(f flight) {
 	h.flights = h.flights[:last]
 }
 
-// crash ends the process: nothing it had begun comes to an end, and who waits
-// for it learns that the connection is gone.
+// crash ends the process: its unfinished work is lost, and callers that wait for it see the connection closed.
 func (w *World) crash(h *host) {
 	h.up = false
 	h.epoch++
@@ -77,8 +76,8 @@ func (w *World) crash(h *host) {
 	}
 }
 
-// pause stops a process for d. What is due and what arrives meanwhile comes when
-// it goes on, in its order; woken is called before all of that.
+// pause stops a process for d. Events and messages due meanwhile are delivered in order when it resumes; woken is
+// called before all of them.
 func (w *World) pause(h *host, d time.Duration, woken func()) {
 	epoch := h.epoch
 	h.paused = w.now.Add(d)
@@ -114,13 +113,13 @@ func (w *World) boot(h *host) {
 // between is the place in World.cuts of the way from one site to another.
 func (w *World) between(from, to int) int { return (from+1)*(len(w.clusters)+1) + to + 1 }
 
-// apart tells whether messages from one host to another are lost.
+// apart reports whether messages from one host to another are lost.
 func (w *World) apart(from, to *host) bool {
 	return from.site != to.site && w.cuts[w.between(from.site, to.site)]
 }
 
-// lane is a connection: what goes over it one way arrives in its order, where a seed
-// has it so. A process that is started again makes another.
+// lane is a connection: messages in one direction arrive in order, if the seed has that. A restarted process makes
+// another.
 type lane struct {
 	from, to           int64
 	fromEpoch, toEpoch int
@@ -185,10 +184,9 @@ func call[T any](
 	x.travel(from, to)
 }
 
-// copy has a request that was served be served once more. It stands for a caller that
-// called again though its first call was on its way: creel's clients send nothing
-// twice by themselves, and nobody repeats what was refused. It goes with the process
-// whose socket it lies in.
+// copy serves a request a second time. It represents a caller that called again while its first call was in flight:
+// creel's clients never resend on their own, and no client repeats a rejected request. The copy is lost with the
+// process whose socket contains it.
 func (x *exchange[T]) copy() {
 	late := x.w.delay() + x.w.delay()
 	if x.w.faults.Again > 0 {
@@ -212,7 +210,7 @@ type exchange[T any] struct {
 	finish   func(T, error)
 	giveUp   time.Time
 	caller   int // epoch of the caller
-	callee   int // epoch of who got the request, or had not when the caller gave up
+	callee   int // epoch of the receiver, or of the intended receiver when the caller gave up
 	slot     int
 	arrived  bool
 	answered bool
@@ -229,7 +227,7 @@ func (x *exchange[T]) run() {
 		x.end(x.answer, x.err)
 	case x.arrived || x.over && !x.w.faults.Orphans:
 	case x.over && (!x.to.up || x.to.epoch != x.callee):
-		// Who gives up closes the connection, and one that the process of then had goes with it.
+		// A caller that gives up closes the connection, and a connection ends with the process that had it.
 	case !x.to.up:
 		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
 	case x.w.asleep(x.to):

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What goes over a path that is slow one way is late, what comes back is not; and it is served though its caller has
-// given up.
+// Messages over a path that is slow in one direction are late; those in the other are not. A late request is served
+// although its caller has given up.
 func TestAPathIsSlowOneWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		slow [2]int // from one site to another

@@ -31,7 +31,7 @@ type node struct {
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
 	pace    nm.Pace
-	skew    time.Duration // of its wall clock; what it waits for goes by the monotonic one
+	skew    time.Duration // error of its wall clock; timers use the monotonic clock
 	tick    int64
 }
 
@@ -63,7 +63,7 @@ func newNode(c *cluster, i int) *node {
 	return n
 }
 
-// wake has the node call at a time, if that is earlier than what is set.
+// wake schedules the node's call at a time, if that is earlier than the scheduled one.
 func (n *node) wake(at time.Time) {
 	if n.pace.Wake(at) {
 		n.w.push(at, n)
@@ -123,7 +123,7 @@ func (n *node) called(began time.Time, e nm.Event, err error) {
 	}
 }
 
-// step gives an event to the machine and performs what it orders.
+// step passes an event to the machine and performs the resulting actions.
 func (n *node) step(e nm.Event) error {
 	now := n.w.now
 	if _, start := e.(nm.Start); start {
@@ -202,10 +202,10 @@ func jobOf(l *pb.ContainerLaunchContextProto) (job int) {
 func (n *node) kill() {
 	n.w.crash(n.host)
 	known := n.of.up && n.m.RM() == n.of.start.UnixMilli()
-	for _, c := range n.m.Containers() { // ended ones too: who has been told of them?
+	for _, c := range n.m.Containers() { // ended ones too: their completion may not have been reported
 		if m := n.w.audit.apps[c.ID.Attempt.Application].am; m != nil {
-			// A proxy that was started and that its AM has not called yet knows of nothing,
-			// and hears of nothing where the UAM ends before that.
+			// A restarted proxy that its AM has not called yet knows no containers, and receives no completion if the
+			// UAM ends before that call.
 			n.w.audit.vanish(m, c.ID, n.of, known && m.proxy().sessions[m.attempt] != nil)
 		}
 	}
@@ -228,7 +228,7 @@ func (n *node) comeBack() {
 	n.wake(n.w.now)
 }
 
-// exited ends a process once, whoever is first: its time, its AM or its killer.
+// exited ends a process once, for the first cause: its time, its AM or a kill.
 func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 	if p.ended || n.jobs[id] != p {
 		return
@@ -242,7 +242,7 @@ func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 	_ = n.step(nm.Exited{ID: id, Code: code}) // see perform
 }
 
-// visitor checks the NMToken with which somebody comes to the node.
+// visitor checks the NMToken of a call to the node.
 func (n *node) visitor(t *pb.TokenProto) (token.NM, error) {
 	id, err := token.ParseNM(t.GetIdentifier())
 	if err != nil {
@@ -255,7 +255,7 @@ func (n *node) visitor(t *pb.TokenProto) (token.NM, error) {
 	return id, err
 }
 
-// startContainers is what nm/rpc makes of the call of that name.
+// startContainers implements the call as nm/rpc does.
 func (n *node) startContainers(
 	visitor *pb.TokenProto,
 	req *pb.StartContainersRequestProto,

@@ -49,8 +49,7 @@ type wish struct {
 	strict       bool
 }
 
-// wishes draws what a job's AM wishes for each of its priorities; each of its attempts
-// wishes the same.
+// wishes draws the requested places of a job's AM for each of its priorities, the same for each of its attempts.
 func (w *World) wishes(job int) map[int32]*wish {
 	rnd := rand.New(rand.NewPCG(w.cfg.Seed, uint64(job)<<8|0x91ace5))
 	if w.cfg.Places == 0 || rnd.Float64() >= w.cfg.Places {
@@ -106,9 +105,8 @@ func (h *wish) takes(n *node) bool {
 	return slices.Contains(h.hosts, n.conf.ID.Host) || slices.Contains(h.racks, n.rack)
 }
 
-// requests are an ask's lines, as Hadoop's AMRMClient writes them: the hosts, their
-// racks, the racks that are wished for, and the total. Where only the hosts will do,
-// the lines of their racks say that these will not.
+// requests are an ask's lines as Hadoop's AMRMClient writes them: the hosts, their racks, the requested racks, and
+// the total. If only the hosts are acceptable, the lines of their racks exclude those.
 func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	line := func(name string, n int32, relax bool) *pb.ResourceRequestProto {
 		return &pb.ResourceRequestProto{
@@ -150,9 +148,8 @@ func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	return append(out, line(a.Name, a.Count, !h.strict))
 }
 
-// sayAgain has an AM that names places say how many it still wants there: with each
-// container that it is given the numbers of all its lines are less, as Hadoop's
-// AMRMClient has it.
+// sayAgain makes an AM that names places send how many containers it still wants there: each grant reduces the
+// numbers of all its lines, as in Hadoop's AMRMClient.
 func (m *am) sayAgain(grants []workload.Grant) {
 	for _, g := range grants {
 		said := func(a workload.Ask) bool { return a.Priority == g.Priority }
@@ -223,7 +220,7 @@ const (
 // publish keeps the member's published hosts as they are, as resolver/server.Publisher does.
 func (c *cluster) publish() {
 	if c.old {
-		return // of a version that tells nobody
+		return // of a version that publishes no hosts
 	}
 	c.w.on(c.host, publishEvery, c.publish)
 	if c.inRound {
@@ -239,8 +236,7 @@ func (c *cluster) publish() {
 	}, func() { c.inRound = false })
 }
 
-// follow reads who has which host, where the view says that it is new, as
-// resolver/server.Follower does.
+// follow reads which member has which host when the view announces a change, as resolver/server.Follower does.
 func (p *proxy) follow() {
 	if p.old || p.inRound || !p.places.Behind(p.view) {
 		return
@@ -257,7 +253,7 @@ func (p *proxy) follow() {
 	}, func() { p.inRound = false })
 }
 
-// placed: who insists on hosts or racks is given containers nowhere else.
+// placed checks that an AM that insists on hosts or racks receives containers nowhere else.
 func (a *auditor) placed(m *am, g workload.Grant) {
 	h, n := m.wishes[g.Priority], a.w.nodes[g.Node]
 	if h == nil {
@@ -270,12 +266,11 @@ func (a *auditor) placed(m *am, g workload.Grant) {
 		m.attempt, h.hosts, h.racks, g.Priority, g.Container, n.conf.ID.Host, n.rack)
 }
 
-// sent: a proxy asks nobody for a place of whom it knows that he does not have it, and
-// asks for containers that only certain places will do for where one of these is, or at
-// home, where they wait while nobody may have them.
+// sent checks a proxy's asks. It asks no member for a place that it knows to be another's. It asks for containers
+// with mandatory places at a member that has one of them, or at home, where they wait if no member may have them.
 func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 	if said == nil || s.told[to.index] == said {
-		return // the same call again: what was known then holds for it
+		return // a repeated call: the proxy's knowledge at the first call counts
 	}
 	s.told[to.index] = said
 	a.notOfADrained(s, to, said)

@@ -37,10 +37,9 @@ func TestACrowdedMorningWithPreemption(t *testing.T) {
 	}
 }
 
-// Three hours of the recorded day on 150 nodes of one core: jobs of more than twenty tasks
-// overflow their guarantee of 30 % for hours, and small ones come in between. With preemption
-// the small ones begin sooner, and what that costs is counted; the auditor sees that no
-// queue is taken from below its guarantee.
+// Three hours of the recorded day on 150 nodes of one core: jobs of more than twenty tasks exceed their guarantee of
+// 30 % for hours, and small ones come in between. With preemption the small ones begin sooner, and the cost of that
+// is counted. The auditor checks that no queue is preempted below its guarantee.
 func TestPreemptionShortensTheWaitsOfShortJobs(t *testing.T) {
 	type outcome struct {
 		r           *Result
@@ -93,7 +92,7 @@ func TestPreemptionShortensTheWaitsOfShortJobs(t *testing.T) {
 	if off.long.Preempted+off.short.Preempted > 0 || !off.long.Lost.IsZero() || off.looks > 0 {
 		t.Errorf("without preemption %d and %d containers were taken back", off.long.Preempted, off.short.Preempted)
 	}
-	// What was taken back was asked for anew and granted again.
+	// Preempted containers were asked for and granted again.
 	if on.long.Preempted < 20 || on.looks < 10 || on.long.Containers < off.long.Containers+on.long.Preempted/2 {
 		t.Errorf("%d containers were granted to long jobs, %d without preemption, and %d taken back",
 			on.long.Containers, off.long.Containers, on.long.Preempted)

@@ -24,7 +24,7 @@ type proxy struct {
 	old      bool     // without second UAMs, published hosts, loads in part, until it is started as this version
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
-	places   *resolver.Following                       // who has which host
+	places   *resolver.Following                       // which member has which host
 	inRound  bool                                      // of reading that
 }
 
@@ -55,9 +55,8 @@ func (p *proxy) start() {
 	p.watcher.start()
 }
 
-// succeeded has another process started in the proxy's place, while this one goes on: it
-// was taken for dead, as a machine is that stands still or is cut off from who watches
-// over it. What AMs call from now on is the other.
+// succeeded starts another process in the proxy's place while this one continues: it was presumed dead, as a machine
+// is that is paused or cut off from its supervisor. AMs call the other one from now on.
 func (p *proxy) succeeded() {
 	w := p.w
 	next := newProxy(w, p.home.index)
@@ -191,8 +190,7 @@ func (s *session) load() {
 	s.record(func(f *flow) { opened.Record, opened.Err = s.recording.Load(f) }, func() { s.step(opened) })
 }
 
-// step gives an event to the driver, performs what it orders, and sets its next
-// waking.
+// step passes an event to the driver, performs the resulting actions, and sets its next timer.
 func (s *session) step(e amrmproxy.Event) {
 	if s.closed || s.proxy.epoch != s.epoch {
 		return
@@ -209,8 +207,8 @@ func (s *session) step(e amrmproxy.Event) {
 	}
 }
 
-// wants has the proxy look at once at the figures of a queue that no other session has, where
-// somebody goes by them, as amrmproxy/server does.
+// wants makes the proxy read the figures of a queue at once if no other session uses that queue, as amrmproxy/server
+// does. It does nothing if figures are not used.
 func (s *session) wants() {
 	x := s.driver.Session()
 	if x == nil || x.Queue().Leaf() == s.leaf {
@@ -223,8 +221,8 @@ func (s *session) wants() {
 	}
 }
 
-// arm sets the timer. One that fires before its time is only set anew: most
-// are, and taking them out of the heap would cost more.
+// arm sets the timer. A timer that fires too early is set again. Most do, and removing them from the heap would cost
+// more.
 func (s *session) arm(ns int64) {
 	s.armed = max(ns, s.w.now.UnixNano())
 	s.w.push(time.Unix(0, ns), s)

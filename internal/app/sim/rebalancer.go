@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planEvery is the time between two plans when nothing changes, leadFor how long its maker
-// leads without renewing: the daemon's defaults. auditWithin is how long what may last for a
-// while may, auditEvery the time between two looks whether what is promised holds.
+// planEvery is the time between two plans without changes, leadFor how long a lease lasts without renewal: the
+// daemon's defaults. auditWithin is how long a temporary violation may last, auditEvery the time between two audits
+// of the invariants.
 const (
 	planEvery   = 10 * time.Second
 	leadFor     = 15 * time.Second
@@ -76,9 +76,8 @@ func (p *planner) round() {
 	})
 }
 
-// reported is what all lives found by members' reports. What lasts for longer than it may
-// while a member is away or the store is new is counted, and is no breach of the run: those
-// are held by auditor.holds, at every event.
+// reported is the result that all epochs found from members' reports. A violation that lasts too long while a member
+// is away or the store is new is counted, and does not fail the run: auditor.holds checks those after every event.
 func (p *planner) reported() invariants.Tally {
 	sum := invariants.Tally{Checked: map[invariants.Invariant]int64{}, Broken: map[invariants.Invariant]int64{}}
 	for i, n := range p.before.Checked {
@@ -121,7 +120,7 @@ func (d leaderStore) lease(do func(w *World) (statestore.Lease, error)) (statest
 	})
 }
 
-// plan reads the plan in the store, in part that of these queues.
+// plan reads the plan in the store, partly for these queues only.
 func (w *World) plan(inPart bool, queues []string) (statestore.Document, error) {
 	if inPart {
 		return w.store.DocumentOf(subcluster.PlanClass, subcluster.PlanName, queues)

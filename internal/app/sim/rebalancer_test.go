@@ -17,9 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// crowded is a federation in which two queues fill all members, while the third's
-// applications all have their home in the first: what it is guaranteed in the other
-// two is used by the others, unless somebody asks for it there.
+// crowded is a federation in which two queues fill all members, while all applications of the third have their home
+// in the first: the others use its guarantee in the other two members, unless an application asks for it there.
 func crowded(seed uint64) Config {
 	c := Config{
 		Seed:        seed,
@@ -60,7 +59,7 @@ func crowded(seed uint64) Config {
 	return c
 }
 
-// shortage is what queues lacked of their federation-wide entitlement.
+// shortage is how far queues were below their federation-wide entitlement.
 func shortage(r *Result) (mean, p99 float64) {
 	for _, s := range r.Short {
 		mean += s / float64(len(r.Short))
@@ -68,8 +67,8 @@ func shortage(r *Result) (mean, p99 float64) {
 	return mean, Quantile(r.Short, 0.99)
 }
 
-// Where load is skewed, queues lack less of what the whole federation guarantees
-// them when routers and proxies follow the rebalancer's plan.
+// If load is skewed, queues are less short of their federation-wide guarantee when routers and proxies follow the
+// rebalancer's plan.
 func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
 	m0, m1 := 0.0, 0.0
 	const seeds = 12 // of a few the figure is chance: 0.57 to 1.1 of one
@@ -94,10 +93,9 @@ func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
 	}
 }
 
-// Queues that all want more than there is, with tasks of 2 to 5 s, are short of nothing: those
-// of a queue that wait, wait in each member before what runs there ends. It is the steady part of
-// creel demo --compare, with the demo's times. Before sessions of AMs that call all the time looked at
-// plans, up to 9 % was lacking at p99.
+// Queues that all have excess demand, with tasks of 2 to 5 s, lack nothing: a queue's asks wait in each member before
+// running containers end there. It is the steady part of creel demo --compare, with the demo's times. Before sessions
+// of constantly calling AMs read plans, up to 9 % was lacking at p99.
 func TestQueuesThatWantMoreThanThereIsLackNothing(t *testing.T) {
 	const nodes, seeds, lasts, look = 100, 2, 30 * time.Second, 250 * time.Millisecond
 	guaranteed := map[creel.QueuePath]int64{"root.prod": 50, "root.default": 20, "root.research": 30}
@@ -123,7 +121,7 @@ func TestQueuesThatWantMoreThanThereIsLackNothing(t *testing.T) {
 		}
 		total := c.NodeSize.Scale(int64(c.Subclusters*nodes), 1)
 		var lacks []float64
-		before := map[creel.QueuePath]float64{} // what was owed at the look before
+		before := map[creel.QueuePath]float64{} // the amount due at the previous sample
 		for at := lasts / 3; at < lasts; at += look {
 			w.at(origin.Add(warmUp+at), func() {
 				used, wants := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]creel.Resource{}
@@ -154,9 +152,8 @@ func TestQueuesThatWantMoreThanThereIsLackNothing(t *testing.T) {
 	}
 }
 
-// What a member wants all at once is in a plan, and that plan with each router and proxy,
-// long before a report and a plan are due: the member reports at its next look, the leader
-// plans at its own, and the store tells of what was written.
+// A member's sudden demand is in a plan, and that plan reaches each router and proxy, long before a report and a plan
+// are due: the member reports at its next check, the leader plans at its own, and the store notifies of the writes.
 func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
 	const comes, step, soon = 16 * time.Second, 50 * time.Millisecond, 600 * time.Millisecond
 	c := crowded(1)
@@ -204,7 +201,7 @@ func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
 	t.Logf("after %v", last.Sub(wants))
 }
 
-// Times of runs in which somebody plans are the defaults of the daemons' settings.
+// Times in planned runs are the defaults of the daemons' settings.
 func TestPlannedRunsHaveTheTimesOfTheDaemons(t *testing.T) {
 	s, err := settings.Load(settings.Sources{Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
@@ -232,8 +229,8 @@ func TestPlannedRunsHaveTheTimesOfTheDaemons(t *testing.T) {
 	}
 }
 
-// They lack less, too, on a recorded day under federation-wide limits, with the times of the
-// daemons: what docs/bench/rebalancer.md has, made short.
+// Queues lack less on a recorded day under federation-wide limits too, with the daemons' times: a shortened version
+// of docs/bench/rebalancer.md.
 func TestThePlanUnderLimitsIsBetterThanNone(t *testing.T) {
 	const members, seeds = 5, 4 // of two the figure is chance; of four it was 0.26 and 0.33 of one in two builds
 	weights := make([]string, members)
@@ -275,8 +272,8 @@ func TestThePlanUnderLimitsIsBetterThanNone(t *testing.T) {
 // filled is the part of a member that is in use, and that which the plan counts of it.
 type filled struct{ used, counted float64 }
 
-// joining plays a day on which the third member comes after seven minutes, to a
-// federation that waits for it, and tells every ten seconds from then how full it is.
+// joining plays a day on which the third member joins after seven minutes, in a federation that waits for it. It
+// returns every ten seconds from then how full that member is.
 func joining(t *testing.T, seed uint64, slowStart time.Duration) (out []filled) {
 	c := crowded(seed)
 	c.Rebalancer, c.SlowStart = true, slowStart
@@ -324,10 +321,10 @@ func joining(t *testing.T, seed uint64, slowStart time.Duration) (out []filled) 
 	return out
 }
 
-// A member that comes to a federation full of work is full at once where nobody
-// bounds that. With a slow start homes and splits give it more and more.
+// A member that joins a fully loaded federation is full at once if nothing bounds that. With a slow start homes and
+// splits send it work gradually.
 func TestAMemberThatComesIsFilledSlowly(t *testing.T) {
-	const seeds = 4 // when what waits is placed anew is chance: one run's first minute says little
+	const seeds = 4 // when waiting work is placed again is random: one run's first minute is not conclusive
 	type means struct{ firstMinute, later float64 }
 	add := func(to *means, of []filled) {
 		for _, f := range of[1:7] {

@@ -141,8 +141,7 @@ func step[T any](t *task, to *host, serve func(reply func(T, error))) (T, error)
 	return ask(t.flow, to, forwardTime, serve)
 }
 
-// forward hands the submission to a member, and reads what became of it as
-// router/server does.
+// forward submits to a member, and interprets the outcome as router/server does.
 func (t *task) forward(
 	id creel.SubclusterID,
 	user string,

@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// demoQueues are those of creel demo.
+// demoQueues are the queues of creel demo.
 func demoQueues() queues.Spec {
 	q := rm.Defaults().Queues
 	q.Calculator = queues.Dominant
@@ -136,8 +136,8 @@ func TestAQuietMorning(t *testing.T) {
 	}
 }
 
-// Where nodes are too few, grants lie ready at ResourceManagers while AMs speak,
-// and an ask that is said again then is granted again.
+// If nodes are scarce, grants wait at ResourceManagers while AMs call, and an ask repeated then would be granted
+// twice.
 func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+10*time.Minute, 10)
 	c.NodeSize, c.NodeHeartbeat, c.Split = creel.NewResource(4096, 4), 10*time.Second, ByHeadroom
@@ -313,7 +313,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// A heap gives events by time, and those of one time in order.
+// A heap returns events by time, and events of the same time in insertion order.
 func TestHeapGivesEventsInOrder(t *testing.T) {
 	var h heap
 	var want []event
@@ -349,8 +349,8 @@ func BenchmarkDay(b *testing.B) {
 	}
 }
 
-// Applications keep their containers over attempts, and their AMs die: none of these is lost, and the end of each
-// is told.
+// Applications keep their containers over attempts, and their AMs die: no container is lost, and each completion is
+// reported.
 func TestSeedsThatKeepContainers(t *testing.T) {
 	for _, seed := range []uint64{1, 6} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -35,14 +35,14 @@ func atStore[T any](w *World, change bool, do func() (T, error)) (T, error) {
 			return sick("the store fails")
 		}
 		if w.chance(0.4) {
-			_, _ = do() // done, and nobody is told
+			_, _ = do() // done, without an answer
 			return sick("the store failed after it had served the call")
 		}
 	}
 	return do()
 }
 
-// storeClock is what the clock of the store's machine says.
+// storeClock is the clock of the store's machine.
 func (w *World) storeClock() time.Time { return w.now.Add(w.storeSkew) }
 
 // placing is atStore for calls about homes, which wait while the store is rebuilt.
@@ -63,9 +63,8 @@ func (w *World) fallIll(how illness, d time.Duration) {
 	}
 }
 
-// loseWrites has the store fail over to a replica that lacks what the primary
-// acknowledged in the time d from now. It may lack anything that was written then,
-// and who wrote it was told that it is safe: see auditor.forgetful.
+// loseWrites makes the store fail over to a replica that lacks writes acknowledged by the primary in the time d from
+// now. Any of them may be missing, although the writer received an acknowledgment: see auditor.forgetful.
 func (w *World) loseWrites(d time.Duration) {
 	snapshot, err := w.store.Snapshot()
 	if err != nil {
@@ -82,10 +81,9 @@ func (w *World) loseWrites(d time.Duration) {
 	})
 }
 
-// empty has the store come back with nothing. Homes are neither told nor given out
-// until each ResourceManager has said what it runs. That is statestore/rebuild's
-// work, whose loop and questions are not simulated: all are asked at one moment, once
-// all are up and reached.
+// empty makes the store come back empty. Homes are neither returned nor assigned until each ResourceManager has
+// reported its applications. statestore/rebuild does that. Its loop and queries are not simulated: all members are
+// asked at one moment, once all are up and reachable.
 func (w *World) empty() {
 	w.lost, w.rebuilding = true, true
 	w.emptied++
@@ -147,12 +145,11 @@ func (w *World) putPolicies() error {
 	return nil
 }
 
-// forgetful: the store has lost acknowledged writes in this run. What hangs on them
-// is not promised then (package statestore/redis, "What a failover may lose"), and not
-// checked: that an application has one home and is played once, that a home or a UAM
-// record that was acted on is in the store, and that a session gives way only to a
-// later one. All that ResourceManagers and proxies promise by themselves still is:
-// what their journals hold, containers once each, limits, and that everything ends.
+// forgetful reports whether the store has lost acknowledged writes in this run. The guarantees that depend on them
+// are then not promised (package statestore/redis, "What a failover may lose"), and not checked: an application has
+// one home and is played once, a home or a UAM record that was acted on is in the store, and only a later session
+// replaces a session. All guarantees of ResourceManagers and proxies by themselves are still checked: their journals'
+// contents, each container once, limits, and that everything ends.
 func (a *auditor) forgetful() bool { return a.w.lost }
 
 // homeOf: the store knows of an application's home.

@@ -48,8 +48,7 @@ func (c *cluster) nodeKeys(container, nm *pb.MasterKeyProto) codec.NodeKeys {
 	return codec.KeysFor(c.keys.container.Key(), c.keys.nm.Key(), container, nm)
 }
 
-// caller returns whose AMRM token it is. Whether the attempt may still call is
-// for holds to say.
+// caller returns the attempt of an AMRM token. holds decides whether that attempt may still call.
 func (c *cluster) caller(t *pb.TokenProto) (creel.AttemptID, error) {
 	id, err := token.ParseAMRM(t.GetIdentifier())
 	if err != nil {

@@ -22,7 +22,7 @@ type clients struct {
 	old bool // of a proxy that begins no UAM again
 }
 
-// NewID is asked of a ResourceManager of Hadoop's, of which there is none here.
+// NewID is called only for Hadoop's ResourceManagers, which do not exist here.
 func (c clients) NewID(_ context.Context, m creel.SubclusterID, _ string) (creel.ApplicationID, error) {
 	return creel.ApplicationID{}, fmt.Errorf("%s takes the id of an application again", m)
 }
@@ -112,7 +112,7 @@ func (s *session) record(do func(f *flow), then func()) {
 	}, then)
 }
 
-// launch is what the daemon does for a Launch.
+// launch performs a Launch as the daemon does.
 func (s *session) launch(l amrmproxy.Launch) {
 	s.w.audit.launching(s, l.Member, "")
 	var launched amrmproxy.Launched
@@ -132,7 +132,7 @@ func (s *session) launch(l amrmproxy.Launch) {
 	})
 }
 
-// drop is what the daemon does for a Drop.
+// drop performs a Drop as the daemon does.
 func (s *session) drop(d amrmproxy.Drop) {
 	var err error
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
@@ -141,7 +141,7 @@ func (s *session) drop(d amrmproxy.Drop) {
 	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
 }
 
-// askHome is what the daemon does for an AskHome.
+// askHome performs an AskHome as the daemon does.
 func (s *session) askHome(a amrmproxy.AskHome) {
 	var answer amrmproxy.HomeAnswered
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {

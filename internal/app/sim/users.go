@@ -63,8 +63,8 @@ func (w *World) someApp(c *cluster, which uint64) (creel.ApplicationID, bool) {
 	return all[which%uint64(len(all))], true
 }
 
-// killHelpless has users kill what has waited for longer than anything does by itself, if
-// nobody can help all that has not ended; it reports whether there was such.
+// killHelpless kills applications that have waited longer than any automatic recovery takes, if none of the
+// unfinished ones can proceed. It reports whether there were any.
 func (w *World) killHelpless() bool {
 	var left []creel.ApplicationID
 	for _, id := range w.audit.ids {

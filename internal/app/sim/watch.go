@@ -13,26 +13,25 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// watcher keeps a process's view of the federation: it reads the store now and then, and at
-// once when the store tells of something, as statestore/watch does. What follows from a read
-// is subcluster.Observer's to say, for both.
+// watcher maintains a process's view of the federation: it reads the store at intervals, and at once after a
+// notification, as statestore/watch does. subcluster.Observer computes the consequences of a read for both.
 type watcher struct {
 	w     *World
 	at    *host
-	trust bool // it has the cluster's secret, and believes what is signed under it alone
+	trust bool // it has the cluster's secret, and accepts only members signed with it
 	from  *trusted
 	view  *subcluster.View
 	table *policies.Table
-	saw   func() // another view; nil for nobody to tell
-	// queues are those of which figures are wanted, by leaf name; nil: of all.
+	saw   func() // called for another view; may be nil
+	// queues returns the leaf names of queues whose figures are needed; nil: all.
 	queues func() []string
 
 	reads, seen int // begun, and the latest that was answered
 	due         int // counts reads that are due by time: each of everything puts the next one off
-	// loads are those of the last read, by member, for a read that leaves them out.
+	// loads are the loads of the last read, by member, for a read without loads.
 	loads map[creel.SubclusterID]subcluster.Record
 
-	news bool // a plan was heard of that has not been read
+	news bool // a notification of a plan that has not been read
 	plan watch.PlanReader
 }
 
@@ -107,8 +106,8 @@ func (v *watcher) read(whole bool) {
 	)
 }
 
-// withLoads are members as a read gives them: of one without loads those that did not change otherwise have the loads
-// that were read before.
+// withLoads completes the members of a read without loads: members without another change get the loads of the last
+// read.
 func (v *watcher) withLoads(members []subcluster.Record, whole bool) []subcluster.Record {
 	next := make(map[creel.SubclusterID]subcluster.Record, len(members))
 	for i := range members {
@@ -124,7 +123,7 @@ func (v *watcher) withLoads(members []subcluster.Record, whole bool) []subcluste
 	return members
 }
 
-// tell has the store tell of a change who has subscribed to it.
+// tell notifies the store's subscribers of a change.
 func (w *World) tell(c statestore.Change) {
 	read, plan := watch.Hears(c)
 	if !read || !w.cfg.planned() {
@@ -143,8 +142,7 @@ func (w *World) tell(c statestore.Change) {
 	}
 }
 
-// hears reads the store because it told of something. Who is cut off hears nothing, and
-// polls.
+// hears reads the store after a notification. A process that is cut off receives none, and polls.
 func (v *watcher) hears(plan bool) {
 	if !v.at.up || v.w.apart(v.w.storeAt, v.at) {
 		return
@@ -155,9 +153,8 @@ func (v *watcher) hears(plan bool) {
 	})
 }
 
-// answered takes the end of a read. One that another has overtaken counts for nothing:
-// statestore/watch begins none before the last has ended, and so never reads what was
-// before what it has read.
+// answered processes the result of a read. A result that a later read has overtaken is ignored: statestore/watch
+// starts no read before the last has ended, and so never sees an older state after a newer one.
 func (v *watcher) answered(number int, r subcluster.Records, err error) {
 	if number < v.seen {
 		return

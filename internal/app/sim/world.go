@@ -29,7 +29,7 @@ type Config struct {
 	Nodes       int            // of each subcluster [200]
 	Uneven      bool           // the second subcluster has a half of them, the third a third
 	NodeSize    creel.Resource // [8192 MB, 8 cores]
-	Members     []Member       // their names and sizes [sc-1 and so on, as the fields above say]
+	Members     []Member       // their names and sizes [sc-1 and so on, from the fields above]
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
@@ -45,11 +45,11 @@ type Config struct {
 	SlowStart time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
-	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
-	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s; 1 s where somebody plans]
+	AMHeartbeat     time.Duration // between allocates of an AM without changes [1 s]
+	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s; 1 s in planned runs]
 	Lease           time.Duration // of a subcluster's membership [30 s; 10 s]
 	Poll            time.Duration // between reads of the store by routers and proxies [10 s; 2 s]
-	Expiry          time.Duration // of silent AMs, nodes, and containers nobody starts [10 min]
+	Expiry          time.Duration // of silent AMs, nodes, and containers not started [10 min]
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
 	Log        io.Writer // gets the event log as text; nil for none
@@ -78,8 +78,8 @@ func (c *Config) members() (out []Member) {
 	return out
 }
 
-// wholeTree is the queue tree in amounts of all members as they are configured, which stay:
-// the auditor holds them at every event, whoever is away.
+// wholeTree is the queue tree in amounts of all configured members. It is constant: the auditor checks it at every
+// event, whichever members are away.
 func (c *Config) wholeTree() *rebalancer.Tree {
 	if c.Tree == nil {
 		return nil
@@ -98,9 +98,8 @@ func (c *Config) wholeTree() *rebalancer.Tree {
 	return &t
 }
 
-// planned: somebody goes by what members report of their queues. Then all times are the
-// daemons' defaults, members report early what has changed, and the store tells what is
-// written; in runs of anything else that would only cost time.
+// planned reports whether members' queue reports are used. Then all times are the daemons' defaults, members report
+// changes early, and the store notifies of writes; in other runs that would only cost time.
 func (c *Config) planned() bool { return c.Rebalancer || c.LoadWeights || c.Tree != nil }
 
 func (c *Config) validate() error {
@@ -192,7 +191,7 @@ type World struct {
 	proxies    []*proxy // the one that is called, of each subcluster
 	former     []*proxy // that go on beside their successors
 	routers    []*gateway
-	user       *host    // who submits
+	user       *host    // submits applications
 	planner    *planner // nil: there is no rebalancer
 	nodes      map[creel.NodeID]*node
 	hostsOf    map[string]*node
@@ -200,7 +199,7 @@ type World struct {
 
 	signer       *subcluster.Signer
 	olderRouters int           // that run
-	away         map[away]bool // what the last round of reconcile found
+	away         map[away]bool // findings of the last round of reconcile
 	stopped      bool
 }
 
@@ -319,9 +318,8 @@ func (w *World) on(h *host, d time.Duration, do func()) {
 // than anything that is left may live by itself.
 func (w *World) settleFor() time.Duration { return 2*w.cfg.Expiry + time.Minute }
 
-// patience is how long nothing may end before the run is given up as stuck:
-// longer than the waits of a silent AM and of a container nobody starts,
-// one after the other.
+// patience is how long no application may end before the run is given up as stuck: longer than the expiry of a silent
+// AM followed by that of a container never started.
 func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minute }
 
 // Run lets everything happen: until all applications have ended and nothing of
@@ -370,7 +368,7 @@ func (w *World) Run() *Result {
 // FNV-1a, 64 bits: of the event log.
 const offset64, prime64 = 0xcbf29ce484222325, 0x100000001b3
 
-// mark writes a line into the event log: the time, what, and two numbers.
+// mark writes a line into the event log: the time, an event, and two numbers.
 func (w *World) mark(what string, a, b int64) {
 	h := w.hash
 	for i := range len(what) {
@@ -387,7 +385,7 @@ func (w *World) mark(what string, a, b int64) {
 	}
 }
 
-// say adds words to the text of the log, for people; they are not hashed.
+// say adds text to the log for readers; it is not hashed.
 func (w *World) say(format string, args ...any) {
 	if w.cfg.Log != nil {
 		w.line = fmt.Appendf(w.line[:0], "%12.6f # %s\n", w.now.Sub(origin).Seconds(), fmt.Sprintf(format, args...))
@@ -395,13 +393,13 @@ func (w *World) say(format string, args ...any) {
 	}
 }
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Hash       uint64 // of the event log
 	Events     int64
 	Fullest    float64          // the most that was in use of a federation-wide maximum, of 1
 	Invariants invariants.Tally // of the federation's queues, at every event
-	Reported   invariants.Tally // the same and the others, by what members report, every 10 s
+	Reported   invariants.Tally // the same and the others, from members' reports, every 10 s
 	Virtual    time.Duration
 	Submitted  int
 	Finished   int
@@ -424,7 +422,7 @@ type Result struct {
 // SubclusterResult is one subcluster's part.
 type SubclusterResult struct {
 	ID           creel.SubclusterID
-	Applications int // whose home it is
+	Applications int // applications with this home
 	Records      int // of applications, UAMs among them
 	Containers   int64
 	Preempted    int64 // of them, taken back for others
@@ -433,8 +431,8 @@ type SubclusterResult struct {
 	Used         []float64       // parts 0 to 1 (dominant), one each entitlementEvery
 }
 
-// Records is how many records of an application all ResourceManagers hold
-// together, on average: 1 where nobody spans.
+// Records is the average number of records that all ResourceManagers together have for an application: 1 if none
+// spans members.
 func (r *Result) Records() float64 {
 	homes, all := 0, 0
 	for _, s := range r.Subclusters {
@@ -443,8 +441,8 @@ func (r *Result) Records() float64 {
 	return float64(all) / max(1, float64(homes))
 }
 
-// Good tells whether every application reached its end once, or was refused where that
-// may be, and nothing broke.
+// Good reports whether every application ended once, or was rejected where that is allowed, and no invariant was
+// violated.
 func (r *Result) Good() bool {
 	return len(r.Broken) == 0 && r.Submitted > 0 && r.Finished+r.Failed+r.Refused == r.Submitted &&
 		r.Lost == 0 && r.Doubled == 0

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutations proves that the tests see: decisions of the code that ships
-// are made wrongly, one at a time, and each has to be caught, by a seed of the
-// simulator as `./test sim` runs them, or by the unit test or property that the
-// table names beside it. Nothing is written into the tree: the compiler reads
-// changed files in place of the right ones (-overlay). All mutations are in one
-// build, each behind a switch that an environment variable sets, so that a
-// mutation costs what its run costs.
+// Package mutations proves that the tests detect defects. It reverses decisions of the production code, one at a
+// time. A seed of the simulator as in `./test sim`, or the unit test or property that the table names, has to fail
+// for each. Nothing is written into the tree: the compiler reads changed files in place of the right ones (-overlay).
+// All mutations are in one build, each behind a switch that an environment variable sets, so that a mutation costs
+// only its run.
 //
 //	go test ./internal/app/sim/mutations                        each mutation still applies
 //	go test -count=1 -v ./internal/app/sim/mutations -mutate=all
@@ -176,7 +174,7 @@ func build(t testing.TB, packages []string) map[string]string {
 	return binaries
 }
 
-// Of a run: the last test that failed, and the line that says why.
+// failure matches a run's failed tests; the last one and the line with its reason are reported.
 var failure = regexp.MustCompile(`--- FAIL: (Test\S+)`)
 var reasons = []*regexp.Regexp{
 	regexp.MustCompile(`at (?:\d+h)?(?:\d+m)?[\d.]+s: .*`), // the auditor's
@@ -184,8 +182,7 @@ var reasons = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^ *(?:\[rapid\] )?(\w+\.go:\d+: .*)$`),
 }
 
-// runTest runs one test with a mutation on, number 0 for none, and returns what
-// failed, "" for nothing.
+// runTest runs one test with a mutation switched on, number 0 for none, and returns the failed test, "" for none.
 func runTest(t testing.TB, binary, pkg string, number int, args ...string) (failed, why string) {
 	t.Helper()
 	c := exec.Command(binary, append(args, "-test.v", "-test.failfast", "-test.timeout=3m")...)
@@ -238,7 +235,7 @@ func exactly(name string) string {
 	return "-test.run=" + strings.Join(parts, "/")
 }
 
-// runSeeds plays seeds with faults, a quarter of an hour each, of those of `./test sim`.
+// runSeeds plays seeds of `./test sim` with faults, a quarter of an hour each.
 func runSeeds(t testing.TB, binary string, number int, first, seeds uint64) (failed, why string) {
 	t.Helper()
 	failed, why = runTest(t, binary, sim, number, exactly("TestSeedsWithFaults"),
@@ -249,17 +246,17 @@ func runSeeds(t testing.TB, binary string, number int, first, seeds uint64) (fai
 	return failed, why
 }
 
-// What catches a mutation.
+// The kinds of tests that detect a mutation.
 const (
 	bySeed     = "seed:"     // a run of the simulator
-	byProperty = "property:" // drawn cases, or all there are, against what must always hold
+	byProperty = "property:" // random or exhaustive cases against an invariant
 	byScenario = "scenario:"
 )
 
 // exhaustive is a property that draws nothing, since it goes through everything.
 const exhaustive = "TestEveryOrderOfMessages"
 
-// kind says what catches a mutation, by the text of the test that the table names.
+// kind returns the kind of test that detects a mutation, from the text of the test that the table names.
 func (m *mutation) kind(t testing.TB) string {
 	if m.caughtBy == "" {
 		return bySeed
@@ -289,7 +286,7 @@ func (m *mutation) kind(t testing.TB) string {
 // most seeds that are played to catch a mutation.
 const most = 25
 
-// caught returns what catches a mutation, "" if nothing does.
+// caught returns the test that detects a mutation, "" if none does.
 func (m *mutation) caught(t testing.TB, binaries map[string]string, number int) (by, why string) {
 	t.Helper()
 	if m.caughtBy != "" {
@@ -305,7 +302,7 @@ func (m *mutation) caught(t testing.TB, binaries map[string]string, number int) 
 	return runSeeds(t, binaries[sim], number, 0, most)
 }
 
-// Each mutation is caught, and what ships is not.
+// Each mutation is detected, and the unchanged code passes.
 func TestEachMutationIsCaught(t *testing.T) {
 	if *mutate == "" {
 		t.Skip("takes a minute or two: run with -mutate=all")

@@ -8,14 +8,13 @@ package mutations
 type mutation struct {
 	name, file string
 	old, wrong string
-	// What catches it: a package and a test of it, run against the mutated code,
-	// or, where this is empty, a seed of the simulator.
+	// caughtBy is a package and a test of it, run against the mutated code; if empty, a seed of the simulator.
 	caughtBy string
 	seed     uint64 // of the simulator, that is known to catch it and is played first
 }
 
 var table = []mutation{
-	// Durability: what must survive is saved before it is acted on.
+	// Durability: necessary state is saved before it is acted on.
 	{
 		name:  "a ResourceManager answers before its journal has the record",
 		file:  "subcluster/rm/durability/gate.go",
@@ -178,7 +177,7 @@ var table = []mutation{
 		caughtBy: "router TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost",
 	},
 
-	// What was asked for, granted, released.
+	// Asks, grants and releases.
 	{
 		name:     "the first call after a replay says what there is to say",
 		file:     "amrmproxy/answer.go",
@@ -499,7 +498,7 @@ var table = []mutation{
 		wrong: "	if g.need <= 0 {\n		return MUTANT\n	}",
 	},
 
-	// Completions: each is told once.
+	// Completions: each is reported once.
 	{
 		name:  "a completion is dropped",
 		file:  "amrmproxy/answer.go",
@@ -759,7 +758,7 @@ var table = []mutation{
 		caughtBy: "statestore/tidy TestOnlyWhatEndedIsForgotten",
 	},
 
-	// Who is alive, and where applications may go.
+	// Liveness of members, and where applications may go.
 	{
 		name:     "members that fall silent all at once are believed to be dead",
 		file:     "subcluster/build.go",
@@ -861,7 +860,7 @@ var table = []mutation{
 		seed:  6,
 	},
 
-	// What a queue may use in all members together.
+	// Limits of a queue over all members.
 	{
 		name:     "escrow is given out twice",
 		file:     "policies/rebalancer/escrow/record.go",
