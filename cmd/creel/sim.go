@@ -49,6 +49,7 @@ type simFlags struct {
 	tree        string
 	fault       string
 	search      time.Duration
+	runs        int // of a search, in place of its time
 	corpus      string
 	log         string
 	summary     string
@@ -139,7 +140,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 			"slow one way; dead for an hour; routers that stand still within a submission; emptied)")
 	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
 	fl.DurationVar(&f.search, "search", 0,
-		"with --faults: for so long run drawn seeds on drawn days and sizes, from --seed on if it is given")
+		"with --faults: run drawn seeds on drawn days and sizes for this `TIME`, from --seed on if it is set")
+	fl.IntVar(&f.runs, "runs", 0, "with --faults: the same for this `NUMBER` of runs")
 }
 
 // simSummary is demo's summary with the virtual time beside the wall's.
@@ -278,10 +280,12 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
 		return usage(errors.New("--split is home-first or by-headroom"))
-	case (f.corpus != "" || f.search != 0) && (f.seeds > 1 || f.log != "" || f.summary != "" || f.repeat):
-		return usage(errors.New("--corpus and --search go with --seed, --parallel and --faults alone"))
-	case f.search < 0 || f.search > 0 && !f.faults:
-		return usage(errors.New("--search is a time above 0, and looks for what breaks with --faults"))
+	case (f.corpus != "" || f.searches()) && (f.seeds > 1 || f.log != "" || f.summary != "" || f.repeat):
+		return usage(errors.New("--corpus, --search and --runs go with --seed, --parallel and --faults alone"))
+	case f.search < 0 || f.runs < 0 || f.search > 0 && f.runs > 0:
+		return usage(errors.New("a search has either a time above 0 (--search) or a number of runs above 0 (--runs)"))
+	case f.searches() && !f.faults:
+		return usage(errors.New("--search and --runs need --faults"))
 	case f.seeds > 1 && (f.log != "" || f.summary != ""):
 		return usage(errors.New("--log and --summary are of one seed; leave out --seeds"))
 	}
@@ -328,6 +332,9 @@ func (f *simFlags) options(seed uint64) string {
 	return b.String()
 }
 
+// searches reports whether the command draws its runs.
+func (f *simFlags) searches() bool { return f.search != 0 || f.runs != 0 }
+
 func runSim(f *simFlags, out io.Writer) error {
 	if err := f.valid(); err != nil {
 		return err
@@ -336,7 +343,7 @@ func runSim(f *simFlags, out io.Writer) error {
 	if f.corpus != "" {
 		return f.runCorpus(out)
 	}
-	if f.search > 0 {
+	if f.searches() {
 		return f.runSearch(out)
 	}
 	if f.seeds > 1 {

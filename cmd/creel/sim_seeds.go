@@ -80,21 +80,28 @@ func (f *simFlags) runCorpus(out io.Writer) error {
 	}, func(j simJob, _ simRun) { fmt.Fprintln(out, "once found: ", j.found) })
 }
 
-// runSearch draws runs until the time is over. A seed gives the day, the sizes and the
-// faults of its run, so the command that is printed for it repeats it.
+// runSearch draws runs until the time or the number of runs is used up. A seed determines the day, the
+// sizes and the faults of its run, so the printed command repeats it.
 func (f *simFlags) runSearch(out io.Writer) error {
 	first := f.seed
-	if first == 1 { // nobody gave one
+	if first == 1 { // the default
 		var b [4]byte
 		_, _ = rand.Read(b[:]) // never fails
 		first = uint64(binary.BigEndian.Uint32(b[:]))
 	}
-	fmt.Fprintf(out, "search        %v from seed %d on; again: creel sim --faults --search %v --seed %d\n",
-		f.search, first, f.search, first)
+	bound := fmt.Sprintf("--search %v", f.search)
+	if f.runs > 0 {
+		bound = fmt.Sprintf("--runs %d", f.runs)
+	}
+	fmt.Fprintf(out, "search        from seed %d on; again: creel sim --faults %s --seed %d\n", first, bound, first)
 	until, seed := time.Now().Add(f.search), first
 	return f.runMany(out, func() (j simJob, more bool) {
 		seed++
-		return simJob{flags: drawn(seed - 1), seed: seed - 1}, time.Now().Before(until)
+		more = seed <= first+uint64(f.runs)
+		if f.runs == 0 {
+			more = time.Now().Before(until)
+		}
+		return simJob{flags: drawn(seed - 1), seed: seed - 1}, more
 	}, func(j simJob, r simRun) {
 		fmt.Fprintf(out, "add to internal/app/sim/testdata/corpus.txt:\n%s # %.100s\n",
 			j.flags.options(j.seed), slices.Concat(r.result.Broken, []string{"applications were lost"})[0])
