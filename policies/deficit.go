@@ -9,18 +9,17 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planned is what the rebalancer's plan in a view says of one queue. The zero
-// planned says nothing: everything decides as without a plan.
+// planned is the part of the rebalancer's plan in a view that concerns one queue. The zero value means that no plan
+// applies: everything is decided as without one.
 type planned struct {
 	plan  *subcluster.Plan // of the nodes with label
 	queue *subcluster.QueuePlan
 	label string
 }
 
-// planFor finds the plan of a queue on the nodes that members are chosen for: label says
-// which at each of them, by index. A plan speaks of queues that are to follow it. Where
-// members would use nodes of different labels, by their queues' defaults, none does: shares
-// of different nodes do not compare.
+// planFor finds the plan of a queue on the nodes that members are chosen for; label returns the label of those nodes
+// at each member, by index. A plan covers only queues that are to follow it. If members would use nodes of different
+// labels, by their queues' defaults, no plan applies: shares of different nodes are not comparable.
 func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func(i int) string) planned {
 	if view == nil || view.Plan == nil || len(members) == 0 {
 		return planned{}
@@ -39,12 +38,11 @@ func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func
 	return planned{plan, found, on}
 }
 
-// speaks reports whether the plan says anything of the queue.
+// speaks reports whether the plan covers the queue.
 func (p planned) speaks() bool { return p.queue != nil }
 
-// deficit is what the queue is entitled to in a member by the plan, what it uses
-// there by the member's last report, and more that is on its way, as shares of
-// WholeOf its label; entitled less used is how much it should still get there.
+// deficit returns, as shares of WholeOf the plan's label, the queue's entitlement in a member and its use there by
+// the member's last report, plus more that is on its way. Entitled less used is how much it should still get there.
 func (p planned) deficit(m *subcluster.Status, more creel.Resource) (entitled, used float64) {
 	entitled = p.queue.Given(m.ID)
 	if load := p.load(m); load != nil {
@@ -53,12 +51,12 @@ func (p planned) deficit(m *subcluster.Status, more creel.Resource) (entitled, u
 	return entitled, part(more, p.plan.Total)
 }
 
-// load is what a member reports of the queue on the nodes of the plan; nil: nothing.
+// load returns the member's report of the queue on the nodes of the plan, nil if there is none.
 func (p planned) load(m *subcluster.Status) *subcluster.QueueLoad {
 	return m.Load.FindOn(p.queue.Queue, p.label)
 }
 
-// WholeOf says what shares of a plan of the nodes with a label are parts of.
+// WholeOf names the whole that shares in a plan for the nodes with a label refer to.
 func WholeOf(label string) string {
 	if label == "" {
 		return "the federation"

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onLabel is members that have, beside their own nodes, those of view with a label: as large,
-// as full, with the same queues. The plan of these is the one of view, beside that of their own.
+// onLabel returns members that have their own nodes and, with a label, the nodes of view: as large, as full, with the
+// same queues. View's plan becomes the plan for the label, next to the plan for the members' own nodes.
 func onLabel(t interface{ Fatal(...any) }, label string, own, view *subcluster.View) *subcluster.View {
 	out := subcluster.NewView(view.At, own.Members, nil)
 	for i := range out.Members {
@@ -44,9 +44,9 @@ func onLabel(t interface{ Fatal(...any) }, label string, own, view *subcluster.V
 	return out
 }
 
-// What asks for a label is decided by the plan of that label, as it were if there were no other
-// nodes: whatever nodes without it have, and whatever is planned for them. It is the same
-// whether the label is named or the default of the queue.
+// An ask with a label is decided by the plan of that label alone, as if there were no other nodes. Neither the state
+// of nodes without it nor their plan matters. The result is the same whether the label is named or is the queue's
+// default.
 func TestAnAskWithALabelIsDecidedByThePlanOfItsLabel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -93,7 +93,7 @@ func TestAnAskWithALabelIsDecidedByThePlanOfItsLabel(t *testing.T) {
 	})
 }
 
-// oddPlan has a queue be entitled to nodes without a label in sc-1, and to those of label gpu in sc-2.
+// oddPlan entitles a queue to nodes without a label in sc-1, and to nodes of label gpu in sc-2.
 func oddPlan(t *testing.T) *subcluster.View {
 	var members []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
@@ -114,8 +114,8 @@ func oddPlan(t *testing.T) *subcluster.View {
 	return view
 }
 
-// Reasons say of which nodes the plan is. A label without a plan, and members whose queues have
-// different defaults, are decided by room.
+// Reasons name the nodes that the plan is for. A label without a plan, and members whose queues have different
+// defaults, are decided by free capacity.
 func TestAReasonSaysWhichNodesThePlanIsOf(t *testing.T) {
 	home := func(view *subcluster.View, label string) Reason {
 		_, why, err := Default().Home(view, Submission{Queue: "root.q", Size: gig, Label: label}, nil, seeded(1))

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// planAt gives a view of given records with a plan that was written at a time.
+// planAt returns a view with a plan of the given queue records, written at the given time.
 func planAt(t interface{ Fatal(...any) }, view *subcluster.View, queues ...subcluster.QueuePlan) *subcluster.Plan {
 	p := subcluster.Plan{LeaseMS: 30_000, Queues: queues}
 	for i := range view.Members {
@@ -79,8 +79,8 @@ func drawReach(t *rapid.T, view *subcluster.View) []Reach {
 	return out
 }
 
-// A plan that says nothing of the queue decides nothing: of another queue, of a
-// queue that does not follow it, of another partition, or none.
+// A plan that does not cover the queue decides nothing: a plan of another queue, of a queue that does not follow it,
+// of another partition, or no plan.
 func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -149,10 +149,9 @@ func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 	})
 }
 
-// A split loses no container. What a queue that wants more than it is entitled to is
-// given by the plan fits into room and entitlement, at home first; and what fits
-// nowhere waits where it is entitled to something, if it should still get any of it. Of a queue
-// that by the plan has all it wants it may wait at home, and where the application is, too.
+// A split loses no container. The containers of a queue that wants more than its entitlement fit into free capacity
+// and entitlement, at home first. The rest waits where the queue has an entitlement, if it should still get any of
+// it. If the queue has all it wants by the plan, asks may wait at home or where the application already is.
 func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -210,8 +209,8 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 	})
 }
 
-// Of a queue that wanted little when the plan was made, what is left in some member is next to
-// nothing: a new application's containers do not all wait there.
+// If a queue wanted little when the plan was made, the unused entitlement in some member is next to nothing: a new
+// application's containers do not all wait there.
 func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
 	load := func(used int64) subcluster.Load {
 		return subcluster.Load{
@@ -241,9 +240,9 @@ func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
 	}
 }
 
-// What waits in a queue waits where it should still get something, and beyond that in proportion to
-// what it is entitled to, however many applications it is of: each moves its part. In a member
-// in which the queue waits for nothing when its containers end, others get their room.
+// Waiting asks of a queue go where it should still get something, and beyond that in proportion to its entitlements,
+// however many applications they belong to: each moves its part. In a member where the queue has nothing waiting when
+// its containers complete, other queues get those resources.
 func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 	ids := []creel.SubclusterID{"sc-1", "sc-2", "sc-3", "sc-4"}
 	const gib = 1 << 10
@@ -281,12 +280,12 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 		}
 		return shares, plan
 	}
-	// Of each it should still get 5, 7, 6 and none: 18. What waits beyond goes as 20 to 10 to 8 to 8.
+	// The queue should still get 5, 7, 6 and none: 18. Asks beyond that are split 20 to 10 to 8 to 8.
 	for _, c := range []struct {
 		name         string
 		pending      []int64 // by the last reports
 		unreported   int64   // at sc-2, of the application
-		applications int     // that share what waits at sc-1
+		applications int     // share the asks waiting at sc-1
 		want         []float64
 	}{
 		{"one application", []int64{100, 0, 6, 0}, 0, 1, []float64{43.3, 26.1, 15.3, 15.3}},
@@ -300,7 +299,7 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 		for i := range c.applications {
 			one := Group{Count: wait, Size: creel.NewResource(gib, 1), From: "sc-1"}
 			shares, plan := split(c.pending, c.unreported, one, uint64(i))
-			if plan.Waiting == wait { // none is worth moving, and who asked moves none
+			if plan.Waiting == wait { // no part is worth moving, and none is moved
 				shares = map[creel.SubclusterID]int64{"sc-1": wait}
 			}
 			if shares["sc-1"] != plan.Waiting {
@@ -319,8 +318,8 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 	}
 }
 
-// What waits is not placed anew, at another plan or since its member is full, in a member that starts slowly: all that
-// waits in the queue is at that moment, and together would fill it.
+// Waiting asks are not placed again, after another plan or because their member is full, in a member in slow start:
+// all applications of the queue decide at that moment, and together would fill it.
 func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
 	view := starting(t, 15) // there is room for five
 	reach := []Reach{{Member: "sc-1", Home: true, Known: true}, {Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)}}
@@ -367,7 +366,7 @@ func starting(t *testing.T, used int64) *subcluster.View {
 	return view
 }
 
-// The nodes of a label start slowly by the plan of their own, whatever that of the others says.
+// The nodes of a label are in slow start by their own plan, whatever the plan of other nodes says.
 func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
 	view := starting(t, 0)
 	other := *view.Plan
@@ -410,8 +409,7 @@ func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
 	}
 }
 
-// A member that starts slowly is asked for what fits into its part, takes no home
-// beyond that, and nothing waits there.
+// A member in slow start gets asks that fit into its part, no homes beyond that, and no waiting asks.
 func TestAMemberThatStartsSlowlyGetsItsPart(t *testing.T) {
 	one := Group{Count: 60, Size: creel.NewResource(1024, 1)}
 	shares := func(used int64, known bool) map[creel.SubclusterID]int64 {

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A decision is a function of a view, a submission and a random source, and tells its reason.
+// A decision is a function of a view, a submission and a random source, and carries its reason.
 func ExamplePolicy_Home() {
 	view := subcluster.NewView(time.Unix(0, 0), []subcluster.Status{
 		{

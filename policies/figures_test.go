@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the examples and figures of docs/guide/policies.md")
 
-// figure is a policy in the guide: a document, what it is given, what came of it.
+// figure is a policy in the guide: a document, its input, and its result.
 type figure struct {
 	kind, policy string // "home" or "split"
 	document     string
@@ -25,12 +25,12 @@ type figure struct {
 	note         string
 }
 
-// bar is one subcluster: what it has, and what the policy gave it.
+// bar is one subcluster: its size or load, and its part of the result.
 type bar struct {
 	member       creel.SubclusterID
 	has, whole   int64
 	got          int64
-	hasOf, gotOf string // what the numbers are
+	hasOf, gotOf string // the meaning of the numbers
 }
 
 // figuresOfHomes decides 600 submissions of six queues, one after the other between two
@@ -89,8 +89,8 @@ func figuresOfHomes(t *testing.T) (out []figure) {
 	return out
 }
 
-// figuresOfSplits splits an ask for 100 containers of an application whose home has room for
-// 40, and which has a UAM in the second of four.
+// figuresOfSplits splits an ask for 100 containers of an application whose home can run 40 of them, and which has a
+// UAM in the second of four members.
 func figuresOfSplits(t *testing.T) (out []figure) {
 	rooms := []int64{40, 30, 100, 60}
 	var members []subcluster.Status
@@ -135,7 +135,7 @@ func shown(kind, policy, more string) string {
 	return strings.NewReplacer(":", ": ", ",", ", ").Replace(fmt.Sprintf(`{%q:{"policy":%q%s}}`, kind, policy, more))
 }
 
-// svg draws a figure: a bar of what each subcluster has, one of what it got.
+// svg draws a figure: for each subcluster one bar for its input and one for its result.
 func (f figure) svg() []byte {
 	const left, width, row = 60, 300, 44
 	var b bytes.Buffer
@@ -165,7 +165,7 @@ func (f figure) svg() []byte {
 	return b.Bytes()
 }
 
-// The guide shows what each policy does, decided by the policies themselves.
+// The guide shows the effect of each policy, computed by the policies themselves.
 func TestTheGuideShowsWhatEachPolicyDoes(t *testing.T) {
 	const guide = "../docs/guide/policies.md"
 	page, err := os.ReadFile(guide)
@@ -205,7 +205,7 @@ func TestTheGuideShowsWhatEachPolicyDoes(t *testing.T) {
 	same(t, guide, page)
 }
 
-// same compares a file with what it should be, or writes it.
+// same compares a file with its expected content, or rewrites it.
 func same(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *update {

@@ -20,15 +20,14 @@ type homeRule interface {
 	given() Weights
 	// with returns the rule with other weights; nil when it takes none.
 	with(Weights) homeRule
-	// choose returns an index into the view's members out of d.in, which has at least
-	// one, or -1 when the rule itself leaves nobody; and why. It may exclude further
-	// members, set scores and say what they were made from.
+	// choose returns an index into the view's members out of d.in, which has at least one, or -1 if the rule itself
+	// excludes all; and the reason. It may exclude further members, set scores and set the numbers they were made
+	// from.
 	choose(d *homeDecision, rnd *rand.Rand) (int, string)
 }
 
-// homeDecision is one choice while it is made. Each submission looks at every member, and
-// somebody reads of a few: so members are codes and scores here, and what a reason says of
-// them is put together once it is known of whom (tell).
+// homeDecision is one choice in progress. Each submission looks at every member, but a reason lists only a few. So
+// members are codes and scores here, and their texts are composed once it is known which members are listed (tell).
 type homeDecision struct {
 	view  *subcluster.View
 	sub   Submission
@@ -41,15 +40,15 @@ type homeDecision struct {
 	standing []standing // of balancedHome
 	facts    []facts
 	known    *federationFacts // where facts are from
-	sent     []Sent           // nil: nobody counts; see sentSince
+	sent     []Sent           // nil: nothing was counted; see sentSince
 	space    []Sent           // where sent is
 
-	// numbers writes what the score of a member was made from; nil: of nothing to tell.
+	// numbers writes the numbers that a member's score was made from; nil: there are none.
 	numbers func(i int, n *Numbers)
 }
 
-// decisions are those that are over: of a thousand members one takes 60 kB. What has come of
-// one, the reason, has nothing of it.
+// decisions pools finished decisions: with a thousand members one takes 60 kB. The resulting reason shares no memory
+// with its decision.
 var decisions = sync.Pool{New: func() any { return &homeDecision{} }}
 
 func newHomeDecision(view *subcluster.View, s Submission, tried []creel.SubclusterID) *homeDecision {
@@ -64,7 +63,7 @@ func newHomeDecision(view *subcluster.View, s Submission, tried []creel.Subclust
 	return d
 }
 
-// over says that the decision is made and told.
+// over returns a finished decision to the pool.
 func (d *homeDecision) over() {
 	*d = homeDecision{in: d.in, code: d.code, score: d.score, standing: d.standing, space: d.space}
 	decisions.Put(d)
@@ -82,7 +81,7 @@ func cleared[T any](s []T, n int) []T {
 
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
 
-// readmit takes nobody out: none is the cause of a refusal that any member would have to give.
+// readmit restores all members: a cause that excludes every one of them must not reject the submission here.
 func (d *homeDecision) readmit() {
 	clear(d.code)
 	d.in = d.in[:0]
@@ -102,7 +101,7 @@ func (d *homeDecision) exclude(why func(i int) Exclusion) {
 	})
 }
 
-// chooseHome filters, lets the rule choose, and tells why.
+// chooseHome filters the members, lets the rule choose, and fills the reason.
 func chooseHome(
 	p Policy,
 	view *subcluster.View,
@@ -137,7 +136,7 @@ func chooseHome(
 	chosen := -1
 	switch {
 	case len(d.in) == 0:
-	case s.Reserved != "": // made where the policy said then
+	case s.Reserved != "": // the reservation was made where the policy then chose
 		chosen, reason.Because = d.in[0], "it holds the reservation"
 	default:
 		chosen, reason.Because = rule.choose(d, rnd)
@@ -159,7 +158,7 @@ func chooseHome(
 	return reason.Chosen, reason, nil
 }
 
-// excludedText lists who was excluded and why, at most a few.
+// excludedText lists at most a few excluded members with their causes.
 func excludedText(all []Candidate) string {
 	const most = 8
 	var parts []string
@@ -174,7 +173,7 @@ func excludedText(all []Candidate) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// filter excludes who cannot be the home of this submission, whatever the rule.
+// filter excludes members that cannot be the home of this submission, whatever the rule.
 func (d *homeDecision) filter() {
 	here, strict := d.sub.onPlaces()
 	if len(d.tried) == 0 && d.sub.Reserved == "" && !strict && d.known.all(&d.sub.Size) {
@@ -204,9 +203,8 @@ func (d *homeDecision) filter() {
 	})
 }
 
-// onPlaces returns the members that have one of the submission's hosts, or of its
-// racks if no host is known, if nothing else will do and somebody is known to have
-// one.
+// onPlaces returns the members that have one of the submission's hosts, or of its racks if no host is known. strict
+// is set if the submission accepts no other place and some member is known to have one.
 func (s *Submission) onPlaces() (here []creel.SubclusterID, strict bool) {
 	if !s.Strict || s.Where == nil {
 		return nil, false
@@ -233,9 +231,8 @@ func quoted(names []string) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// cannotHold says why no node of the member could ever run a container of that
-// size and label, "" if it may. A member that reports too little is believed
-// to be able. lent see partitionCannotHold.
+// cannotHold returns why no node of the member could ever run a container of that size and label, "" if one may. A
+// member that reports too little counts as able. For lent see partitionCannotHold.
 func cannotHold(m *subcluster.Status, size creel.Resource, label string, lent bool) (Exclusion, string) {
 	if m.Load.Labels.Known {
 		return partitionCannotHold(m, size, label, lent)
@@ -281,9 +278,9 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 	return ""
 }
 
-// fitsSomewhere keeps a size or label that no member with nodes has, whatever its state,
-// from excluding everybody: whether such an application is refused for good, or waits
-// for nodes to come, is the home's to say, whose limits the view does not have.
+// fitsSomewhere stops a size or label that no member with nodes has, whatever its state, from excluding every member.
+// Whether such an application is rejected or waits for new nodes is decided by the home, whose limits the view does
+// not contain.
 func (d *homeDecision) fitsSomewhere() bool {
 	for i := range d.facts {
 		if d.status(i).State != subcluster.StateDeregistered && d.facts[i].nodes && d.holds(i) == "" {
@@ -304,9 +301,9 @@ func (d *homeDecision) mayNameSomewhere() bool {
 	return false
 }
 
-// room is what a member has for a queue and label: free now, waited for, and
-// the size of the whole. A member that starts slowly by the plan of those nodes has a part of
-// its size, and of that free what nobody uses.
+// room returns a member's resources for a queue and label: the free, the pending, and the total. A member in slow
+// start by the plan of those nodes counts with a part of its total, and of its free resources with what no queue
+// uses.
 func room(
 	view *subcluster.View,
 	m *subcluster.Status,
@@ -340,8 +337,8 @@ func allRoom(
 	return load.Free, load.Pending, total, "queue"
 }
 
-// counting is what of the free counts of a member that may start slowly by the plan of the
-// nodes with a label.
+// counting returns the part of a member's free resources that counts; it is reduced if the member is in slow start by
+// the plan of the nodes with a label.
 func counting(view *subcluster.View, m *subcluster.Status, label string, free creel.Resource) creel.Resource {
 	counts := view.Plan.In(label).Counts(m.ID)
 	if counts >= 1 {
@@ -357,8 +354,8 @@ func counting(view *subcluster.View, m *subcluster.Status, label string, free cr
 	return free
 }
 
-// sentSince finds out what was sent to each member since its last heartbeat. Applications
-// of unknown size count as the member's average one, and at least as their AM.
+// sentSince finds out how much was sent to each member since its last heartbeat. Applications of unknown size count
+// as the member's average one, and at least as their AM.
 func (d *homeDecision) sentSince() {
 	if d.sub.Assumed == nil {
 		return
@@ -380,7 +377,7 @@ func (d *homeDecision) sentSince() {
 	}
 }
 
-// sentTo is what went to a member, nothing where nobody counts.
+// sentTo returns how much was sent to a member, the zero Sent if nothing was counted.
 func (d *homeDecision) sentTo(i int) Sent {
 	if d.sent == nil {
 		return Sent{}
@@ -388,7 +385,7 @@ func (d *homeDecision) sentTo(i int) Sent {
 	return d.sent[i]
 }
 
-// Weights of members, as in a document. Nil gives every member the same.
+// Weights are the weights of members, as in a document. Nil means the same weight for every member.
 type Weights map[creel.SubclusterID]float64
 
 // of is the weight of a member: 1 without weights, 0 for one not named.

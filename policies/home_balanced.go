@@ -10,16 +10,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// balancedHome is ours. It leaves out who has no room while others have,
-// scores the rest by what is free for the queue less what waits there and what
-// was sent there since the last heartbeat, and takes the better of two drawn at
-// random (power of two choices), so that routers that see the same view do not
-// all run to the same member.
+// balancedHome is creel's own policy. It leaves out members without free capacity while others have some. It scores
+// the rest by the resources free for the queue, less those pending there and those sent there since the last
+// heartbeat. It takes the better of two drawn at random (power of two choices), so that routers with the same view do
+// not all choose the same member.
 //
-// With a plan of the rebalancer the members in which the queue has not used what it
-// is entitled to go before the others, and the score is that deficit, less what was
-// sent there since the last heartbeat. Room still comes first: nothing waits in one
-// member for an entitlement while another has room, unless all are full.
+// With a plan of the rebalancer, members in which the queue has not used its entitlement go before the others. The
+// score is then that deficit, less what was sent there since the last heartbeat. Free capacity still comes first: no
+// application waits in one member for an entitlement while another has free capacity, unless all are full.
 type balancedHome struct{ weights Weights }
 
 func (balancedHome) name() string { return "balanced" }
@@ -28,10 +26,10 @@ func (b balancedHome) given() Weights { return b.weights }
 
 func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
-// standing is a member as balancedHome sees it: what is free there less what waits and what was sent.
+// standing is a member as balancedHome sees it: its free resources less those pending and those sent.
 type standing struct {
 	memory, cores int64 // MB, and cores
-	roomy         bool  // the AM fits into what is left
+	roomy         bool  // the AM fits into the rest
 }
 
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
@@ -98,7 +96,7 @@ func (d *homeDecision) stands(i int) standing {
 		net := d.facts[i].net.Sub(d.sentTo(i).Size)
 		return standing{net.MemoryMB, net.VCores, size.Fits(net) && !net.IsZero()}
 	}
-	// The same of memory and cores alone, which is most of what the choice of a home costs.
+	// The same for memory and cores alone, which is most of the cost of choosing a home.
 	net := r.net
 	if d.sent != nil {
 		net.memory, net.cores = less(net.memory, d.sent[i].Size.MemoryMB), less(net.cores, d.sent[i].Size.VCores)
@@ -107,7 +105,7 @@ func (d *homeDecision) stands(i int) standing {
 	return standing{net.memory, net.cores, fits && net != amount{}}
 }
 
-// less is a - b; what was sent counts applications, so below the limits of int64 it is the least.
+// less returns a - b, or the least int64 if that overflows: b counts applications that were sent.
 func less(a, b int64) int64 {
 	if d := a - b; (d > a) == (b < 0) {
 		return d
@@ -115,7 +113,7 @@ func less(a, b int64) int64 {
 	return creel.Resource{MemoryMB: a}.Sub(creel.Resource{MemoryMB: b}).MemoryMB
 }
 
-// balancedNumbers writes what the score of a member was made from.
+// balancedNumbers writes the numbers that a member's score was made from.
 func (d *homeDecision) balancedNumbers(plan planned, i int, n *Numbers) {
 	*n = d.known.numbers[i]
 	sent := d.sentTo(i)
@@ -125,9 +123,9 @@ func (d *homeDecision) balancedNumbers(plan planned, i int, n *Numbers) {
 	}
 }
 
-// preferEntitled leaves out the members in which the queue has used what the plan
-// entitles it to, as long as there is another, and scores the others by what is left.
-// It returns how the reason begins, "" when no member is left that way.
+// preferEntitled leaves out the members in which the queue has used its entitlement by the plan, as long as there is
+// another, and scores the others by the unused entitlement. It returns how the reason begins, "" if no member remains
+// that way.
 func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
 	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
@@ -156,10 +154,9 @@ func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
 
 func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// score measures room by its scarcer type. Above zero it is the share of
-// the federation, since absolute room is what a job can use; below zero it is
-// in member sizes, since what waits there in proportion to its size is how
-// long it will take.
+// score measures free resources by their scarcer type. Above zero it is the share of the federation, since a job can
+// use absolute resources. Below zero it is in member sizes, since the waiting time depends on the pending resources
+// in proportion to the size.
 func (s *standing) score(size, federation amount) float64 {
 	if s.memory >= 0 && s.cores >= 0 {
 		return min(share(s.memory, federation.memory), share(s.cores, federation.cores))

@@ -9,11 +9,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// facts is what a view says of a member to all submissions to a queue with a label. Thousands
-// of submissions are decided over one view: what does not depend on the submission is found
-// out once (factsOf), so that the choice of a home looks at a few numbers of each member.
+// facts is the data about a member that a view provides to all submissions to a queue with a label. Thousands of
+// submissions are decided over one view. So everything that does not depend on the submission is computed once
+// (factsOf), and the choice of a home compares a few numbers of each member.
 type facts struct {
-	net    creel.Resource // free less what waits
+	net    creel.Resource // free less pending
 	most   amount         // that a container can have there
 	label  string         // of the AM there
 	lacks  Exclusion      // it has not that label: it can hold nothing
@@ -28,7 +28,7 @@ type amount struct{ memory, cores int64 }
 // roomFacts are the facts that scores are made from, of each member for each submission. They
 // lie together, so that they are quickly read.
 type roomFacts struct {
-	net   amount // free less what waits
+	net   amount // free less pending
 	size  amount // of the whole
 	typed bool   // there is something of further types: see facts.net
 	slow  bool   // it starts slowly by the plan
@@ -38,7 +38,7 @@ type roomFacts struct {
 type federationFacts struct {
 	of      []facts
 	rooms   []roomFacts
-	numbers []Numbers   // what a score is made from, as far as the view knows it
+	numbers []Numbers   // the numbers behind a score, as far as the view has them
 	states  []Exclusion // of each that is not active, its state
 	active  []int       // indices of the others, ascending
 	listed  bool        // some member reports the queue
@@ -59,7 +59,7 @@ func factsOf(view *subcluster.View, q creel.QueuePath, label string) *federation
 	}).(*federationFacts)
 }
 
-// findFacts is factsOf, each time anew.
+// findFacts is factsOf without the cache.
 func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federationFacts {
 	n := len(view.Members)
 	all := &federationFacts{
@@ -103,7 +103,7 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 	return all
 }
 
-// sum finds out what holds of all active members together.
+// sum computes the totals over all active members.
 func (k *federationFacts) sum() {
 	k.size, k.equal, k.least = k.sizeOf(k.active), true, amount{math.MaxInt64, math.MaxInt64}
 	for _, i := range k.active {
@@ -113,7 +113,7 @@ func (k *federationFacts) sum() {
 	}
 }
 
-// sizeOf is what members have together.
+// sizeOf returns the total size of members.
 func (k *federationFacts) sizeOf(members []int) amount {
 	var sum creel.Resource
 	for _, i := range members {
@@ -122,8 +122,7 @@ func (k *federationFacts) sizeOf(members []int) amount {
 	return amount{sum.MemoryMB, sum.VCores}
 }
 
-// lacksQueue reports whether a member has not the queue. One that only placement rules know
-// excludes nobody.
+// lacksQueue reports whether a member lacks the queue. A queue that only placement rules know excludes no member.
 func (k *federationFacts) lacksQueue(f *facts) bool { return k.listed && f.misses }
 
 // missesQueue reports whether a member reports queues, and not this one, nor one below which it would be made.
@@ -136,7 +135,7 @@ func (k *federationFacts) all(size *creel.Resource) bool {
 	return k.equal && len(size.Others) == 0 && size.MemoryMB <= k.least.memory && size.VCores <= k.least.cores
 }
 
-// sizeOfIn is what the members that are in have together.
+// sizeOfIn returns the total size of the members that are not excluded.
 func (d *homeDecision) sizeOfIn() amount {
 	if len(d.in) == len(d.known.active) {
 		return d.known.size
@@ -164,7 +163,7 @@ func holdsAtMost(m *subcluster.Status, label string) (lacks Exclusion, most amou
 	} else if p := m.Load.Labels.Find(label); p != nil && m.Load.Labels.Known {
 		total = p.Total
 	}
-	if total.MemoryMB == 0 && total.VCores == 0 { // nobody knows
+	if total.MemoryMB == 0 && total.VCores == 0 { // no size is known
 		return "", amount{math.MaxInt64, math.MaxInt64}
 	}
 	return "", amount{total.MemoryMB, total.VCores}

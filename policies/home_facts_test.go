@@ -127,9 +127,8 @@ func anyPolicy(t *rapid.T) Policy {
 	return p
 }
 
-// Whatever was decided over a view before, a choice is the one over a view that nobody has
-// asked yet, to the last word of its reason; and what is kept of a member for all sizes says
-// of each size what the member's report says.
+// Whatever was decided over a view before, a choice equals the choice over a fresh view, to the last word of its
+// reason. The facts stored once for all sizes agree with the member's report for each size.
 func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, plan := anyFederation(t)

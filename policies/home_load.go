@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// loadHome takes the member with the most available memory, less what was sent
-// there since its last heartbeat: Hadoop's LoadBasedRouterPolicy, without its herd.
-// A weight of 0 excludes; other weights do not matter.
+// loadHome takes the member with the most available memory, less the memory sent there since its last heartbeat:
+// Hadoop's LoadBasedRouterPolicy without its herd effect. A weight of 0 excludes; other weights do not matter.
 type loadHome struct{ weights Weights }
 
 func (loadHome) name() string { return "load" }

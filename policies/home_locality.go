@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// localityHome takes the member that has the host on which the AM is wanted, else the rack, of several the one
-// named first; a rack that all members have tells none from the others. Without such a wish, or when nobody up has
-// the place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict wish that
-// cannot be kept leaves nobody, and is never softened silently.
+// localityHome takes the member that has the host requested for the AM, else the rack; of several places, the one
+// named first. A rack that all members have does not distinguish them. Without such a request, or if no active member
+// has the place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict request that cannot be met excludes all
+// members, and is never relaxed silently.
 type localityHome struct{ weights Weights }
 
 func (localityHome) name() string { return "locality" }
@@ -52,7 +52,7 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	return i, because
 }
 
-// nearestFirst are the submission's places, hosts before racks; none where nobody can resolve them.
+// nearestFirst returns the submission's places, hosts before racks; none if they cannot be resolved.
 func (s *Submission) nearestFirst() []string {
 	if s.Where == nil {
 		return nil

@@ -235,7 +235,7 @@ func TestBalancedLeavesOutTheFullAndSaysWhy(t *testing.T) {
 	if !strings.Contains(reason.Candidates[0].Excluded, "full while others have room") {
 		t.Errorf("%s", reason)
 	}
-	// When nobody has room, the one that will wait the least.
+	// When no member has free capacity, the one with the shortest wait.
 	v = view(full, func() subcluster.Status { s := full; s.ID = "sc-b"; s.Load.Metrics.PendingMB = 10_000; return s }())
 	if id, r, _ := Default().Home(v, small, nil, seeded(1)); id != "sc-b" {
 		t.Errorf("%s", r)
@@ -331,7 +331,7 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	}
 }
 
-// Whatever the policy says since: the plan that has the reservation is where it was made.
+// The home is where the reservation was made, whatever the policy says since: only that member's plan has it.
 func TestTheHomeOfAnApplicationIsThatOfItsReservation(t *testing.T) {
 	s := small
 	s.Reserved = "sc-b"
@@ -364,8 +364,8 @@ func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
 	}
 }
 
-// An invariant of all home policies: whoever is chosen is active, untried, weighted
-// and told as such; if nobody is chosen, nobody was eligible.
+// An invariant of all home policies: a chosen member is active, untried, has weight and is reported as such; if none
+// is chosen, none was eligible.
 func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := slices.DeleteFunc(HomeNames(), func(name string) bool { return name == rejectHome{}.name() })
@@ -419,12 +419,12 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 	})
 }
 
-// Of many members a reason tells the chosen one and the best of the others with their
-// numbers, who was excluded and why, and how many more there were.
+// With many members, a reason lists the chosen one and the best of the others with their numbers, the excluded ones
+// with causes, and how many more there were.
 func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var members []subcluster.Status
-		want := map[creel.SubclusterID]bool{} // who is in, and of those whether it must be told
+		want := map[creel.SubclusterID]bool{} // the candidates, and whether each must be listed
 		var in []subcluster.Status
 		for i := range rapid.IntRange(9, 60).Draw(t, "members") {
 			m := member(creel.SubclusterID(fmt.Sprintf("sc-%02d", i)), 1000*rapid.Int64Range(2, 20).Draw(t, "free"))

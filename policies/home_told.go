@@ -10,16 +10,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// What a reason tells of members. Of a federation of many only the chosen and the best of
-// those that were in are told with their numbers, and of the excluded so many: a reason is
-// kept for each of some 10,000 submissions.
+// Bounds on the members that a reason lists. In a large federation only the chosen and the best other candidates are
+// listed with their numbers, and this many of the excluded: a reason is stored for each of some 10,000 submissions.
 const (
 	toldIn  = 8
 	toldOut = 100
 )
 
-// tell writes into the reason what is told of the members, by id. chosen is an index, -1
-// for none.
+// tell writes the listed members into the reason, by id. chosen is an index, -1 for none.
 func (d *homeDecision) tell(r *Reason, chosen int) {
 	var space [toldIn + toldOut]int
 	told := space[:0]
@@ -83,7 +81,7 @@ func (d *homeDecision) mostOf(chosen int, to []int) []int {
 	return append(to, best.index[:best.n]...)
 }
 
-// words says why a member is out.
+// words returns the text for why a member is excluded.
 func (d *homeDecision) words(i int, n *Numbers) string {
 	m, code := d.status(i), d.code[i]
 	switch code {

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The label of an ask is what it names. Where it names none the queue has a default,
-// which may be another in each member.
+// An ask uses the label that it names. If it names none, the queue's default applies, which may differ between
+// members.
 
 // askLabel is the label that an ask in a queue has at a member. given: it names one, also none.
 func askLabel(m *subcluster.Status, q creel.QueuePath, label string, given bool) string {
@@ -38,7 +38,7 @@ func pathIn(m *subcluster.Status, q creel.QueuePath) creel.QueuePath {
 	return ""
 }
 
-// mayName says why asks in a queue may not name a label at a member, "" if they may.
+// mayName returns why asks in a queue may not name a label at a member, "" if they may.
 func mayName(m *subcluster.Status, q creel.QueuePath, label string) string {
 	if label == "" || len(m.Load.Labels.Queues) == 0 {
 		return ""
@@ -62,9 +62,9 @@ func (d *splitDecision) label(i int) string {
 	return askLabel(m, d.queue, d.group.Label, d.group.LabelGiven)
 }
 
-// partitionCannotHold says why no node of the partition of a label could ever run a
-// container of that size, at a member that publishes its labels. lent: what shared
-// partitions lend counts as without a label, as it does for all containers but AMs.
+// partitionCannotHold returns why no node of a label's partition could ever run a container of that size, at a member
+// that publishes its labels. lent: resources that shared partitions lend count as without a label, as they do for all
+// containers but AMs.
 func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string, lent bool) (Exclusion, string) {
 	if label != "" {
 		p := m.Load.Labels.Find(label)
@@ -74,7 +74,7 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 		return cannotFit(size, p.Total, "its nodes of label "+label)
 	}
 	total := m.Load.Metrics.Total()
-	if len(size.Others) > 0 { // of further types the queues alone tell, of which there may be hundreds
+	if len(size.Others) > 0 { // further types are reported by queues only, of which there may be hundreds
 		for i := range m.Load.Queues {
 			if q := &m.Load.Queues[i]; q.Label == "" {
 				for _, a := range q.Capacity.Add(q.Free).Others {
@@ -102,8 +102,8 @@ func hasNodes(m *subcluster.Status) bool {
 		func(p subcluster.Partition) bool { return !p.Total.IsZero() })
 }
 
-// cannotFit says why a container does not fit into all that some nodes have. Where there
-// are none there may come some.
+// cannotFit returns why a container does not fit into the total of some nodes. Without nodes the answer is open: some
+// may join.
 func cannotFit(size, total creel.Resource, nodes string) (Exclusion, string) {
 	if total.MemoryMB == 0 && total.VCores == 0 {
 		return "", ""
@@ -119,9 +119,8 @@ func cannotFit(size, total creel.Resource, nodes string) (Exclusion, string) {
 	return "", ""
 }
 
-// refused is the error for a submission that names a label, or needs a resource type,
-// that the federation does not have: where all members publish what they have, and
-// nothing says that some are missing.
+// refused is the error for a submission that names a label, or needs a resource type, that the federation lacks. It
+// applies only if all members publish their labels and types, and none is known to be missing.
 func (d *homeDecision) refused() error {
 	if d.sub.Label == "" && len(d.sub.Size.Others) == 0 || d.view == nil || d.view.Freeze != nil {
 		return nil
@@ -200,7 +199,7 @@ func typesOf(m *subcluster.Status) (types []string) {
 	return types
 }
 
-// labelsOf tells which labels there are, and where.
+// labelsOf lists the known labels and their members.
 func labelsOf(view *subcluster.View) string {
 	var have []string
 	for i := range view.Members {
@@ -226,8 +225,8 @@ func some(of []string) string {
 	return strings.Join(of, ", ")
 }
 
-// lacks says why a member within reach, also home, must not get the group for its label
-// or resource types, "" if it may. Of one that publishes nothing nobody knows.
+// lacks returns why a member within reach, or home, must not get the group for its label or resource types, "" if it
+// may. A member that publishes nothing is not excluded.
 func (d *splitDecision) lacks(i int) (Exclusion, string) {
 	m, ok := d.view.Member(d.reach[i].Member)
 	if !ok || !m.Load.Labels.Known {
@@ -244,9 +243,9 @@ func (d *splitDecision) lacks(i int) (Exclusion, string) {
 	return "", ""
 }
 
-// nowhere is for a group whose label home does not have, or a resource type of it, where nobody may get
-// it now. It waits with nobody, for home would refuse it and with it all that the AM says. The error is for
-// a label that no member could get; of such a type home has the last word, and because is "".
+// nowhere handles a group whose label or resource type home lacks, and that no member can get now. It is sent to no
+// member: home would reject it together with the whole request of the AM. The error is for a label that no member
+// could ever get. For such a resource type home decides, and because is "".
 func (d *splitDecision) nowhere(lacks Exclusion, alone bool) (because string, err error) {
 	label := d.label(d.home)
 	var has []string

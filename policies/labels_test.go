@@ -34,7 +34,7 @@ func labelled(id creel.SubclusterID, availableMB int64, free map[string]int64) s
 
 type free = map[string]int64
 
-// A submission gets a home that has its label, by what is free there of that label's nodes.
+// A submission gets a home that has its label, by the free resources of that label's nodes.
 func TestHomesHaveTheLabel(t *testing.T) {
 	byDefault := labelled("sc-d", 10_000, free{"gpu": 10})
 	byDefault.Load.Labels.Add("root.a", []string{"gpu"}, "gpu")
@@ -100,7 +100,7 @@ func TestHomesHaveTheLabel(t *testing.T) {
 	}
 }
 
-// The load policy compares what is free of the label.
+// The load policy compares the free resources of the label's nodes.
 func TestTheLoadPolicyLooksAtTheNodesOfTheLabel(t *testing.T) {
 	v := view(labelled("sc-a", 90_000, free{"gpu": 1}), labelled("sc-b", 1_000, free{"gpu": 50}))
 	got, _, err := must(t, home("load", "")).Home(v, Submission{Queue: "root.a", Label: "gpu", Size: gig}, nil, seeded(1))
@@ -164,8 +164,8 @@ func TestSplitsGoWhereTheLabelIs(t *testing.T) {
 	}
 }
 
-// Whatever members have, hold and say: what names a label is asked only of those that
-// have it, and is asked in full, unless nobody can be asked.
+// Whatever members have, use and report: asks with a label go only to members that have it, and go there in full
+// unless no member can be asked.
 func TestNoMemberIsAskedForALabelThatItLacks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		labels := []string{"gpu", "ssd", "shared"}

@@ -11,14 +11,13 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A document names members by id, and nothing keeps those names right: one may
-// be misspelt, or its member removed. CheckMembers refuses such a document
-// while somebody looks; weightsInForce keeps its queue going when nobody did.
+// A document names members by id, and nothing keeps those names right: one may be misspelt, or its member removed.
+// CheckMembers rejects such a document when it is written; weightsInForce keeps its queue running if it was stored
+// anyway.
 
-// CheckMembers refuses a policy whose weights, of homes or of splits, name a
-// subcluster that is none of the known ones. Without known members there is
-// nothing to compare with, and every name passes. The error is an *creel.Error
-// of kind creel.ErrInvalidRequest.
+// CheckMembers rejects a policy whose weights, of homes or of splits, name an unknown subcluster. Without known
+// members there is nothing to compare with, and every name passes. The error is a *creel.Error of kind
+// creel.ErrInvalidRequest.
 func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 	if len(known) == 0 {
 		return nil
@@ -47,8 +46,8 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 	)
 }
 
-// Weights are those that the policy gives to members, of its home and of its split;
-// nil for rules that go by something else. Read only.
+// Weights returns the policy's weights of members, for its home and its split; nil for rules without weights. Read
+// only.
 func (p Policy) Weights() (home, split Weights) { return p.homeRule().given(), p.splitRule().given() }
 
 // homeRule returns the rule, also of the zero Policy.
@@ -103,8 +102,8 @@ func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback 
 	)
 }
 
-// Excludes reports whether no application of the policy's queues can get its home at a member of a view, since the
-// policy gives it no weight.
+// Excludes reports whether the policy's weights bar a member of a view from becoming the home of any application of
+// its queues.
 func (p Policy) Excludes(view *subcluster.View, id creel.SubclusterID) bool {
 	weights, _ := weightsInForce(p.homeRule().given(), view)
 	return weights.of(id) <= 0

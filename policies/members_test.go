@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A queue goes on when its weights name only members that the federation does
-// not have, and the reason says so; a weight of 0 for a member still holds.
+// A queue keeps running when its weights name only members that the federation lacks, and the reason says so; a
+// weight of 0 for a member still applies.
 func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
 	v := view(member("sc-a", 50_000), member("sc-b", 50_000), member("sc-c", 50_000))
 	for _, name := range HomeNames() {
@@ -88,7 +88,7 @@ func TestAPolicyExcludesWhereItGivesNoHomes(t *testing.T) {
 	for document, want := range map[string]string{
 		`{"home":{"policy":"priority","weights":{"sc-1":2,"sc-2":0}}}`:  "sc-2 sc-3",
 		`{"home":{"policy":"balanced"}}`:                                "",
-		`{"home":{"policy":"reject"}}`:                                  "", // closed to what comes, not to what waits
+		`{"home":{"policy":"reject"}}`:                                  "", // closed to new applications, not to waiting ones
 		`{"home":{"policy":"weighted","weights":{"gone":1,"sc-3":0}}}`:  "sc-3",
 		`{"home":{"policy":"weighted","weights":{"sc-1":1,"gone":1}}}`:  "sc-2 sc-3",
 		`{"split":{"policy":"locality","weights":{"sc-1":1,"sc-2":0}}}`: "",

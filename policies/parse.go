@@ -16,11 +16,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// maxDocument bounds what Parse reads, in bytes.
+// maxDocument bounds the size of a document that Parse accepts, in bytes.
 const maxDocument = 256 << 10
 
-// document is what we write. Unknown keys are refused, so that a misspelt one
-// does not silently do nothing.
+// document is the format that creel writes. Unknown keys are rejected, so that a misspelt one is not ignored
+// silently.
 type document struct {
 	Home  *ruleDoc `json:"home"`
 	Split *ruleDoc `json:"split"`
@@ -33,10 +33,9 @@ type ruleDoc struct {
 	UAMAt         int64                          `json:"twinAt"`
 }
 
-// hadoopDocument is what Hadoop's stores hold: the class of a policy manager,
-// and its parameters, which may be a JSON object, a string of JSON, or the
-// base64 of one. Parameters without a manager are those of WeightedLocality,
-// the manager that Hadoop's own tools write them for.
+// hadoopDocument is the format of Hadoop's stores: the class of a policy manager, and its parameters, which may be a
+// JSON object, a string of JSON, or the base64 of one. Parameters without a manager belong to WeightedLocality, the
+// manager that Hadoop's own tools write them for.
 type hadoopDocument struct {
 	Type    string          `json:"type"`
 	Manager string          `json:"policyManager"`
@@ -51,9 +50,8 @@ type hadoopParams struct {
 	Alpha  json.RawMessage `json:"headroomAlpha"`
 }
 
-// Parse reads a policy document, ours or Hadoop's (see the package and
-// hadoopDocument). What a document leaves out is the default. The error is an
-// *creel.Error of kind creel.ErrInvalidRequest.
+// Parse reads a policy document in creel's or Hadoop's format (see the package and hadoopDocument). Omitted parts
+// have their defaults. The error is a *creel.Error of kind creel.ErrInvalidRequest.
 func Parse(doc []byte) (Policy, error) {
 	if len(doc) > maxDocument {
 		return Policy{}, bad("it is longer than 256 KiB", "weights of some thousand members fit")
@@ -192,7 +190,7 @@ func checkWeights(w map[creel.SubclusterID]float64) (Weights, error) {
 	return w, nil
 }
 
-// parseHadoop reads what Hadoop's policy managers mean.
+// parseHadoop translates a document of Hadoop's policy managers.
 func parseHadoop(doc []byte) (Policy, error) {
 	var d hadoopDocument
 	if err := strictjson.Unmarshal(doc, &d); err != nil {

@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// What parses must decide without a panic.
+		// A document that parses must decide without a panic.
 		_, _, _ = p.Home(view(member("sc-a", 10_000)), small, nil, seeded(1))
 		_, _ = p.Split(
 			view(member("sc-a", 10_000)),

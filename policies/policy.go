@@ -9,11 +9,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where tells which members have the host or rack of that name, home-grown
-// from what the ResourceManagers report; nothing if nobody knows it.
+// Where returns the members that have the host or rack of that name, derived from the ResourceManagers' reports; none
+// if it is unknown.
 type Where func(name string) []creel.SubclusterID
 
-// Submission is what is known of an application when its home is chosen.
+// Submission is the data about an application that is known when its home is chosen.
 type Submission struct {
 	Application creel.ApplicationID
 	Name, User  string
@@ -23,8 +23,8 @@ type Submission struct {
 	Label       string          // node label expression of the AM, "" for the default partition
 	Tags        []string        // the client's
 
-	// Places are the hosts and racks the AM's container is wanted on,
-	// nearest first; Strict says that nothing else will do.
+	// Places are the hosts and racks requested for the AM's container, nearest first; Strict means that no other
+	// place is accepted.
 	Places []string
 	Strict bool
 
@@ -34,15 +34,15 @@ type Submission struct {
 	// can be its home.
 	Reserved creel.SubclusterID
 
-	// Where resolves Places; nil when nobody can.
+	// Where resolves Places; nil if nothing can resolve them.
 	Where Where
-	// Assumed writes what this router has sent to each member of a view into a list that is
-	// parallel to them. Nil assumes nothing.
+	// Assumed writes how much this router has sent to each member of a view into a list that is parallel to them. Nil
+	// assumes nothing.
 	Assumed func(view *subcluster.View, each []Sent)
 }
 
-// Sent is what went to a member since its last heartbeat, and which its load report
-// therefore cannot show: number of applications, and what they may take.
+// Sent is how much went to a member since its last heartbeat, which its load report therefore cannot show: number of
+// applications, and the resources they may take.
 type Sent struct {
 	Apps int64
 	Size creel.Resource
@@ -57,11 +57,11 @@ type Policy struct {
 	of      creel.QueuePath // which that was written for
 }
 
-// Default is the policy of queues that nobody wrote a document for.
+// Default is the policy of queues without a document.
 func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit{}} }
 
-// homeRules and splitRules are all the rules that a document may name, by name.
-// What lists names (settings, messages, commands) asks HomeNames and SplitNames.
+// homeRules and splitRules are all the rules that a document may name, by name. Lists of names (settings, messages,
+// commands) come from HomeNames and SplitNames.
 var (
 	homeRules = []homeRule{
 		balancedHome{},
@@ -90,9 +90,8 @@ func names[R interface{ name() string }](rules []R) []string {
 	return out
 }
 
-// Home chooses a member for a submission. tried are members that have already
-// failed to take it. The reason is filled in either case; the error is of kind
-// creel.ErrNoSubcluster (nobody can take it now: try later),
+// Home chooses a member for a submission. tried are members that have already failed to take it. The reason is filled
+// in either case. The error is of kind creel.ErrNoSubcluster (no member can take it now: try later),
 // creel.ErrNotPermitted (the policy rejects it) or creel.ErrInvalidRequest.
 func (p Policy) Home(
 	view *subcluster.View,

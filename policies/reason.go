@@ -11,16 +11,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Reason tells why a decision fell as it did. It is kept for `creel app why`
-// and printed by String; as JSON its keys are stable.
+// Reason explains a decision. It is stored for `creel app why` and printed by String; as JSON its keys are stable.
 type Reason struct {
 	Policy     string             `json:"policy"`              // name of the rule: "balanced"
 	Version    int64              `json:"version,omitempty"`   // of the document that names it; 0: no document does
 	PolicyOf   creel.QueuePath    `json:"policy_of,omitempty"` // the queue that the document was written for
-	Chosen     creel.SubclusterID `json:"chosen,omitempty"`    // the home; "" when nobody was, and for splits
+	Chosen     creel.SubclusterID `json:"chosen,omitempty"`    // the home; "" if none was chosen, and for splits
 	Because    string             `json:"because"`             // one sentence
 	Candidates []Candidate        `json:"candidates"`          // members of the view, by id
-	LeftOut    int                `json:"left_out,omitempty"`  // how many more there were, where not all are told
+	LeftOut    int                `json:"left_out,omitempty"`  // how many more there were, if not all are listed
 }
 
 // Candidate is one member as the decision saw it.
@@ -29,7 +28,7 @@ type Candidate struct {
 	Code     Exclusion          `json:"code,omitempty"`     // why a home was out of the question; "" if it was in
 	Excluded string             `json:"excluded,omitempty"` // the same in words
 	Score    float64            `json:"score"`              // larger is better, in the rule's own measure
-	Numbers  Numbers            `json:"numbers,omitzero"`   // what the score was made from
+	Numbers  Numbers            `json:"numbers,omitzero"`   // the numbers the score was made from
 }
 
 // Exclusion is the code of why a member could not be the home. A member that was not
@@ -45,10 +44,10 @@ const (
 	ExcludedResource    Exclusion = "no_resource" // it has nothing of a resource type that the AM needs
 	ExcludedPlace       Exclusion = "not_there"   // the AM may run on places alone that are elsewhere
 	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
-	ExcludedWeight      Exclusion = "no_weight"   // the policy gives it no weight
+	ExcludedWeight      Exclusion = "no_weight"   // the policy assigns it no weight
 	ExcludedFull        Exclusion = "full"        // it has no room while others have
 	ExcludedStarting    Exclusion = "starting"    // it starts slowly, and has used its part
-	ExcludedEntitlement Exclusion = "entitlement" // the queue has used there what the plan entitles it to
+	ExcludedEntitlement Exclusion = "entitlement" // the queue has used its entitlement there by the plan
 )
 
 // Text is the exclusion in words, where the particulars are not known.
@@ -82,7 +81,7 @@ func (e Exclusion) Text() string {
 	return "it was " + string(e)
 }
 
-// Out is Excluded with the numbers that show it: those of one that is full, or starts.
+// Out returns Excluded with the numbers behind it: those of a member that is full or in slow start.
 func (c Candidate) Out() string {
 	if (c.Code == ExcludedFull || c.Code == ExcludedStarting) && !c.Numbers.IsZero() {
 		return c.Excluded + " (" + c.Numbers.String() + ")"
@@ -90,11 +89,11 @@ func (c Candidate) Out() string {
 	return c.Excluded
 }
 
-// Numbers is what a score was made from. Thousands of reasons are made for one
-// that is read, so they are put into words only then.
+// Numbers are the numbers that a score was made from. Thousands of reasons are made for one that is read, so the text
+// is composed only on reading.
 type Numbers struct {
-	// Of says whose room the numbers are: "queue", "cluster", or "label", that of the nodes
-	// of Label; "memory" where the rule looks at the cluster's memory alone.
+	// Of names the scope of the numbers: "queue", "cluster", or "label" for the nodes of Label; "memory" if the rule
+	// looks at the cluster's memory alone.
 	Of      string         `json:"of,omitempty"`
 	Label   string         `json:"label,omitempty"`
 	Free    creel.Resource `json:"free,omitzero"`
@@ -113,10 +112,10 @@ type Numbers struct {
 	Text string `json:"text,omitempty"`
 }
 
-// words makes Numbers whose text is already written.
+// words makes Numbers from a finished text.
 func words(format string, args ...any) Numbers { return Numbers{Text: fmt.Sprintf(format, args...)} }
 
-// IsZero tells that there are none.
+// IsZero reports whether there are no numbers.
 func (n Numbers) IsZero() bool { return n.Text == "" && n.Of == "" }
 
 // String is empty without numbers.

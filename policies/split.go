@@ -24,19 +24,17 @@ type Group struct {
 	// Late: it has waited for so long that a UAM is worth its cost for however few.
 	Late   bool
 	Places []Place
-	// Held is what members have been asked for and have not granted yet; a
-	// split moves as little of it as it can. By member.
+	// Held are the asks sent to members and not granted yet, by member; a split moves as few of them as it can.
 	Held []Share
-	// From is the member in which those wait that are placed anew, though it may be asked
-	// still; "" for none.
+	// From is the member where the asks being placed again wait, though it may get asks still; "" for none.
 	From creel.SubclusterID
-	// Soon: it has not waited there for long. From says that it has no room, and all that waits there
-	// looks for some elsewhere at the same time.
+	// Soon means that they have not waited there for long: From reports no free capacity, and all asks waiting there
+	// look elsewhere at the same time.
 	Soon bool
 }
 
-// Place is a host or rack and how many of the group's containers are wanted
-// there. Members have it; none when nobody knows the name.
+// Place is a host or rack and how many of the group's containers are requested there. Members are those that have it;
+// none if the name is unknown.
 type Place struct {
 	Name    string
 	Count   int64
@@ -61,7 +59,7 @@ type Reach struct {
 	// Unproven: a UAM that is there, or was lately, has granted nothing since it was wanted.
 	Unproven bool
 	Delivers bool // it has granted the application something lately
-	Closed   bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
+	Closed   bool // slow, lost, or it refused the UAM: gets no new asks, and the asks it holds move away
 	Stuck    bool // the group has waited there too long: it is no longer worth its places
 	// Headroom is the limit of the member's last answer to this application;
 	// Known is false before the first.
@@ -74,24 +72,22 @@ type Reach struct {
 	Pending    int64 // containers asked for there and not granted, over all groups of the same label
 }
 
-// Plan is how a group is split. For a policy that hedges (broadcast) the
-// shares add up to more than Group.Count: whoever grants first wins, and the
-// session lowers the others. For all others they add up to it exactly.
+// Plan is how a group is split. For a policy that hedges (broadcast) the shares add up to more than Group.Count: the
+// first grant wins, and the session lowers the other asks. For all other policies they add up to it exactly.
 type Plan struct {
 	Shares  []Share // by member, those with 0 left out
 	Hedged  bool
-	Rooms   bool  // the policy looks for room: asks at a member that has none are worth placing anew soon
-	Waiting int64 // of what was placed anew, how many fit nowhere now
-	// Unplaced wait with nobody: home would refuse them, and who would not cannot be
-	// asked now. The shares lack as many.
+	Rooms   bool  // the policy looks for free capacity: asks at a member without any are worth placing again soon
+	Waiting int64 // containers placed again that fit nowhere now
+	// Unplaced containers are sent to no member: home would reject them, and members that would not cannot be asked
+	// now. The shares lack as many.
 	Unplaced int64
 	Reason   Reason
 }
 
-// Split shares a group over the members within reach, of which exactly one is
-// home. It never loses a container: what nobody can take now is asked of home, but
-// what home would refuse for its label. The error is of kind creel.ErrNotPermitted when
-// the policy rejects asks, creel.ErrInvalidLabel when no member could get them.
+// Split shares a group over the members within reach, of which exactly one is home. It never loses a container: those
+// that no member can take now are asked of home, unless home would reject their label. The error is of kind
+// creel.ErrNotPermitted if the policy rejects asks, creel.ErrInvalidLabel if no member could get them.
 func (p Policy) Split(
 	view *subcluster.View,
 	queue creel.QueuePath,

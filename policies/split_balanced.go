@@ -13,25 +13,23 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// balancedSplit is ours: home first, span on need. Every member in which an
-// application has asks costs a UAM there, a record in that ResourceManager and a
-// heartbeat, so it goes to few:
+// balancedSplit is creel's own policy: home first, span on need. Every member in which an application has asks costs
+// a UAM there, a record in that ResourceManager and a heartbeat, so it goes to few:
 //
-//  1. What is wanted on a host or rack is asked where that is.
-//  2. Home is asked for what fits there now.
-//  3. What is over goes to members in which the application already has a UAM,
-//     those first that have granted something lately, of these those with most room.
-//  4. What is over still goes to new members, as few as hold it (span).
-//  5. What fits nowhere waits, at home and where the application is by then.
+//  1. Containers requested on a host or rack are asked of the member that has it.
+//  2. Home is asked for the containers that fit there now.
+//  3. The rest goes to members in which the application already has a UAM: first those with recent grants, of these
+//     first those with the most free capacity.
+//  4. The rest after that goes to new members, as few as can hold it (span).
+//  5. Containers that fit nowhere wait, at home and where the application is by then.
 //
-// With a plan of the rebalancer, and a queue that wants more than it is entitled to,
-// another step comes before 2: home is asked for what is left of the queue's
-// entitlement there, then the members with the largest deficits (entitled less used)
-// for theirs. And with any plan what waits, waits where the deficits are, and beyond them in
-// proportion to the entitlement; at another plan it follows (Group.From).
+// If the rebalancer has a plan and the queue wants more than its entitlement, another step comes before 2: home is
+// asked within the queue's unused entitlement there, then the members with the largest deficits (entitled less used)
+// within theirs. With any plan, waiting asks go where the deficits are, and beyond them in proportion to the
+// entitlement; they follow the next plan (Group.From).
 //
-// Room is what fits beside everything that is pending there: the last headroom
-// that the member answered, or what the view shows free for the queue.
+// Free capacity is the number of containers that fit besides all pending ones: by the last headroom that the member
+// answered, or by the resources that the view shows free for the queue.
 type balancedSplit struct {
 	weights Weights
 	uamAt   int64 // a new member is worth its cost from so many containers on; 0 means 1
@@ -63,7 +61,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	for _, i := range d.open {
 		d.rooms[i] = max(0, d.room(i)-d.newHere(i))
 		if (keeps || d.group.Soon) && i != from && d.slow(i) {
-			d.rooms[i] = 0 // all that waits in the queue is placed anew now, and would fill it at once
+			d.rooms[i] = 0 // all waiting asks of the queue are placed again now, and would fill it at once
 		}
 	}
 	plan := planFor(d.view, d.queue, d.open, d.label)
@@ -106,7 +104,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	return strings.Join(parts, "; ")
 }
 
-// give gives a member as many of n containers as there is room for, and returns how many.
+// give assigns to a member as many of n containers as it has free capacity for, and returns how many.
 func (d *splitDecision) give(i int, n int64) int64 {
 	k := min(n, d.rooms[i])
 	d.shares[i] += k
@@ -119,10 +117,10 @@ func (d *splitDecision) fresh(i int) bool {
 	return i != d.home && !d.reach[i].UAM && d.shares[i] == 0
 }
 
-// bound is how many UAMs that have granted nothing so far the group may have at a time: the root,
-// rounded up, of what is wanted elsewhere than at home. It keeps crumbs of room in a hundred members
-// from making a hundred UAMs, and so does it room that views show and members do not have for the
-// application: what waits is decided again several times a second.
+// bound is how many UAMs without a grant so far the group may have at a time: the square root, rounded up, of the
+// containers wanted elsewhere than at home. Without it, small free capacity in a hundred members would make a hundred
+// UAMs. So would capacity that views show but members do not have for the application, since waiting asks are placed
+// again several times a second.
 func (d *splitDecision) bound() int {
 	return int(math.Ceil(math.Sqrt(float64(d.group.Count - d.shares[d.home]))))
 }
@@ -156,8 +154,8 @@ func (d *splitDecision) deficits(plan planned) []int64 {
 	return out
 }
 
-// byEntitlement gives members what fits there within the queue's entitlement. It returns
-// what it placed, and in words where.
+// byEntitlement assigns to members the containers that fit there within the queue's entitlement. It returns a text of
+// the members and the number placed.
 func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, n int64) (string, int64) {
 	limits := d.deficits(plan)
 	for i := range limits {
@@ -174,8 +172,8 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, n int64) (s
 		100*plan.queue.Entitled, WholeOf(plan.label), strings.Join(at, ", ")), sum(given, nil)
 }
 
-// within gives home as many of n containers as its limit says, then the members with the
-// largest limits, of which no more new ones than the bound. It returns what it gave.
+// within assigns to home as many of n containers as its limit allows, then to the members with the largest limits, of
+// which no more new ones than the bound. It returns the numbers assigned.
 func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64 {
 	given := make([]int64, len(limits))
 	order := slices.Clone(d.open)
@@ -191,18 +189,17 @@ func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64
 	return given
 }
 
-// waitByEntitlement shares n containers that fit nowhere over the members in which the queue lacks
-// something to wait for by the plan: home, those where the application is, and of others as
-// few as span allows. It reports whether there was such a member.
+// waitByEntitlement shares n containers that fit nowhere over the members in which the queue should have waiting asks
+// by the plan and lacks them: home, members where the application is, and of others as few as span allows. It reports
+// whether there was such a member.
 //
-// Where they wait in a member already, all that waits in the queue is placed anew now, each
-// application's by itself: of these goes the part that of all that waits there has to go.
-// New ones wait as without a plan where the queue has all it should get; they are with those
-// that are placed anew at another plan.
+// If the asks wait in a member already, all waiting asks of the queue are placed again now, each application's by
+// itself. Each moves the same part of its asks: the part of all asks waiting there that has to go. New asks wait as
+// without a plan if the queue has all it should get; the next plan places them again with the others.
 //
-// A queue that by the plan gets all it wants, and yet waits, has asked since: the plan is
-// older than the ask. What is left of its entitlement somewhere is next to nothing then,
-// and takes that much; the rest waits as without a plan, not all of it there.
+// A queue that by the plan gets all it wants, and yet has waiting asks, sent them since: the plan is older than the
+// ask. The unused entitlement left somewhere is next to nothing then, and takes that many; the rest waits as without
+// a plan, not all of it there.
 func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64, rnd *rand.Rand) bool {
 	at, part, deficits := d.from(), 1.0, d.deficits(plan)
 	if at < 0 && sum(deficits, nil) == 0 {
@@ -215,7 +212,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 			continue
 		}
 		if at < 0 && d.reach[i].Stuck {
-			return false // what waits where it is entitled to something keeps its place there
+			return false // asks that wait where the queue has an entitlement stay there
 		}
 		weights[i] = lacks[i] * max(b.weights.of(d.reach[i].Member), 1e-9)
 		total, lack, order = total+weights[i], lack+lacks[i], append(order, i)
@@ -233,7 +230,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		if !d.mayHave(i, int64(goes)) {
 			continue
 		}
-		// Fractions of a container go by lot, so that of many applications' all members get theirs.
+		// Fractions of a container are drawn by lot, so that over many applications all members get theirs.
 		k := int64(gone+goes+lot) - int64(gone+lot)
 		gone += goes
 		if d.slow(i) || !plan.queue.Contended() {
@@ -302,17 +299,16 @@ func drawn(of []int, weight func(i int) float64, lot float64) int {
 	return len(of) - 1
 }
 
-// leastMoved is the least part of what waits in a member that is worth moving: what is granted there
-// while it moves is given back. Without it 1.7 to 2.0 % of what was granted was, where tasks last seconds,
-// and queues lacked no less for it (TestQueuesThatWantMoreThanThereIsLackNothing).
+// leastMoved is the least part of a member's waiting asks that is worth moving: containers granted there during the
+// move are released. Without it 1.7 to 2.0 % of all grants were released with tasks of a few seconds, and the
+// shortfall of queues was no smaller (TestQueuesThatWantMoreThanThereIsLackNothing).
 const leastMoved = 0.1
 
-// lacking is what the queue should wait for in each open member and does not; below zero:
-// it waits there for so much too much. It should wait for what it should still get there by
-// the plan (deficits), and beyond that in proportion to what it is entitled to: in that proportion
-// its containers end, and where it waits for nothing when they do, others get their room. In a
-// member that starts slowly it should wait for nothing beyond. At is where n of what waits do, below
-// zero if they come to it. Waits is what waits in each.
+// lacking returns for each open member how many more asks of the queue should wait there; below zero: too many wait
+// there. The target is the plan's deficit there, and beyond it a part in proportion to the entitlement. In that
+// proportion the queue's containers complete, and if it has no asks waiting then, other queues get the resources. In
+// a member in slow start nothing beyond the deficit should wait. At is where the n asks wait, below zero if they are
+// new. Waits is the number waiting in each member.
 func (d *splitDecision) lacking(plan planned, deficits []int64, at int, n int64) (lacks, waits []float64) {
 	lacks, waits = make([]float64, len(d.reach)), make([]float64, len(d.reach))
 	all, due, entitled := 0.0, 0.0, 0.0
@@ -338,14 +334,14 @@ func (d *splitDecision) lacking(plan planned, deficits []int64, at int, n int64)
 			lacks[i] += beyond * given(i) / entitled
 		}
 		if at >= 0 && i != at && d.slow(i) {
-			lacks[i] = min(0, lacks[i]) // all that waits in the queue is placed anew, and would fill it at once
+			lacks[i] = min(0, lacks[i]) // all waiting asks of the queue are placed again, and would fill it at once
 		}
 	}
 	return lacks, waits
 }
 
-// from is the index of the member in which what is placed waits already, -1 for none that
-// may be asked still.
+// from returns the index of the member in which the asks being placed wait already, -1 if there is none that may
+// still be asked.
 func (d *splitDecision) from() int {
 	if at := slices.IndexFunc(d.open, func(i int) bool { return d.reach[i].Member == d.group.From }); at >= 0 {
 		return d.open[at]
@@ -353,8 +349,8 @@ func (d *splitDecision) from() int {
 	return -1
 }
 
-// waits is how many containers of the group's size the queue waits for in a member, of which
-// the application knows its own, and the member's last report those of all.
+// waits returns how many containers of the group's size the queue waits for in a member: the application's own
+// number, or that of the member's last report for the whole queue.
 func (d *splitDecision) waits(plan planned, i int) int64 {
 	own, all := d.reach[i].Pending+d.newHere(i), int64(0)
 	if m, ok := d.view.Member(d.reach[i].Member); ok {
@@ -365,8 +361,8 @@ func (d *splitDecision) waits(plan planned, i int) int64 {
 	return max(own, all)
 }
 
-// slow reports whether the member starts slowly by the plan: it is asked for what fits
-// into its part, and for nothing that waits.
+// slow reports whether the member is in slow start by the plan: it gets asks that fit into its part, and none that
+// wait.
 func (d *splitDecision) slow(i int) bool {
 	return d.view.Plan.In(d.label(i)).Counts(d.reach[i].Member) < 1
 }
@@ -395,11 +391,10 @@ func (d *splitDecision) inside() []int {
 	return in
 }
 
-// span gives n containers to new members. It returns their names, how many it placed, and whether it
-// was the bound that stopped it. Each member is drawn, by weighted room, from those that leave no more members
-// to look for than the largest would: all that hold n where one does, all that hold a seventh where the
-// largest holds a bit more. So few are enough, and many applications that decide on the same view do not
-// all take the same.
+// span assigns n containers to new members. It returns their names, the number placed, and whether it stopped at the
+// bound. Each member is drawn, by weighted capacity, from those that leave no more members to look for than the
+// largest would: from all that hold n if one does, from all that hold a seventh if the largest holds a bit more. So
+// the members are few, and many applications that decide on the same view do not all take the same ones.
 func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names string, placed int64, stopped bool) {
 	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.fresh(i) || d.rooms[i] < d.worth })
 	worth := func(i int) float64 { return float64(d.rooms[i]) * b.weights.of(d.reach[i].Member) }
@@ -431,10 +426,9 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 	return strings.Join(chosen, ", "), placed, stopped
 }
 
-// wait shares n containers that fit nowhere over home and those in which the
-// application is by now, where they wait the least: by size of the member over
-// what is pending there. proven: not over those that have granted nothing so far. Nothing
-// waits for these then, so they are given back, and others can have their turn.
+// wait shares n containers that fit nowhere over home and the members in which the application is by now, by the
+// shortest wait: by size of the member over its pending resources. proven: not over members without a grant so far.
+// With no asks waiting, these UAMs are released, and others get their turn.
 func (b balancedSplit) wait(d *splitDecision, n int64, proven bool) {
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
@@ -448,7 +442,7 @@ func (b balancedSplit) wait(d *splitDecision, n int64, proven bool) {
 	}
 }
 
-// newHere is what this split has given a member and Pending does not count.
+// newHere returns the containers that this split has assigned to a member and that Pending does not count.
 func (d *splitDecision) newHere(i int) int64 {
 	held := int64(0)
 	for _, h := range d.group.Held {

@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// broadcastSplit asks every open member for all of the group. It is Hadoop's
-// BroadcastAMRMProxyPolicy done right: the plan is hedged, so the session
-// lowers the asks of the others with each grant and releases what comes too
-// late, and the AM never sees more than it asked for.
+// broadcastSplit asks every open member for all of the group. It corrects Hadoop's BroadcastAMRMProxyPolicy: the plan
+// is hedged, so the session lowers the other members' asks with each grant and releases late containers, and the AM
+// never gets more than it asked for.
 type broadcastSplit struct{ weights Weights }
 
 func (broadcastSplit) name() string { return "broadcast" }

@@ -16,7 +16,7 @@ func (r homeSplit) with(Weights) splitRule { return r }
 func (homeSplit) from(Weights, float64, int64) splitRule { return homeSplit{} }
 
 func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
-	// Home even when it is closed: this policy has nobody else.
+	// Home even if it is closed: this policy has no other member.
 	clear(d.shares)
 	d.shares[d.home] = d.group.Count
 	return "everything is asked of home"

@@ -9,12 +9,10 @@ import (
 	"slices"
 )
 
-// localitySplit asks the member that has the wanted host or rack, and spreads
-// what is wanted anywhere by weight and headroom: Hadoop's
-// LocalityMulticastAMRMProxyPolicy. alpha is how much of the weight comes from
-// headroom, 0..1; the rest comes from the document's weights. Rounding is by
-// largest remainder and members keep what they hold, so an ask that is sent
-// again does not move.
+// localitySplit asks the member that has the requested host or rack, and spreads requests for any place by weight and
+// headroom: Hadoop's LocalityMulticastAMRMProxyPolicy. alpha is how much of the weight comes from headroom, 0..1; the
+// rest comes from the document's weights. Rounding is by largest remainder and members keep their asks, so an ask
+// that is sent again does not move.
 type localitySplit struct {
 	weights Weights
 	alpha   float64
@@ -66,9 +64,9 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	)
 }
 
-// placeLocal places up to n containers where their places are, as far as the
-// members do not hold them already, and tells how many. Hosts come first, then
-// racks; members with room first, and what is over waits where its places are.
+// placeLocal places up to n containers at the members that have their places, unless these hold them already, and
+// returns how many. Hosts come first, then racks; members with free capacity first, and the rest waits at the members
+// with its places.
 func (d *splitDecision) placeLocal(n int64) (placed int64) {
 	if len(d.group.Places) == 0 {
 		return 0
@@ -80,9 +78,9 @@ func (d *splitDecision) placeLocal(n int64) (placed int64) {
 	return placed
 }
 
-// placeOn places up to n containers of which so many are wanted on places of each member, as far as
-// there is room, or beyond it, and tells how many. Data may have replicas in several members, of which
-// few are enough: home, then those where the application is, then the one where most have room.
+// placeOn places up to n containers, of which wanted says how many are requested on places of each member, within the
+// free capacity or beyond it, and returns how many. Data may have replicas in several members, and few members are
+// enough: home, then those where the application is, then the one with capacity for the most.
 func (d *splitDecision) placeOn(wanted []int64, n int64, beyond bool) (placed int64) {
 	lacks := make([]int64, len(d.reach))
 	for _, i := range d.worthwhile() {

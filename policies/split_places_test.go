@@ -28,7 +28,7 @@ func TestAsksGoWhereTheirPlacesAre(t *testing.T) {
 		case "/r2":
 			return Place{Name: name, Count: n, Members: []creel.SubclusterID{"sc-2"}}
 		}
-		return Place{Name: name, Count: n} // nobody is known to have it
+		return Place{Name: name, Count: n} // no member is known to have it
 	}
 	for _, c := range []struct {
 		name   string
@@ -97,7 +97,7 @@ func TestAsksGoWhereTheirPlacesAre(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %s, want %s: %s", got, c.want, plan.Reason.Because)
 			}
-			// What is held where it belongs stays there at the next split.
+			// Asks that are held at the member with their place stay there at the next split.
 			g.Held = plan.Shares
 			again, err := Default().Split(v, "root.a", g, reach, seeded(2))
 			if err != nil || fmt.Sprint(again.Shares) != fmt.Sprint(plan.Shares) {
@@ -107,8 +107,8 @@ func TestAsksGoWhereTheirPlacesAre(t *testing.T) {
 	}
 }
 
-// Asks are held at members; then the AM names other places, more or fewer. Home is sc-a, without room; sc-b and sc-c have room
-// for 50 and UAMs. What Spark does as it adds and removes executors.
+// Asks are held at members; then the AM names other places, more or fewer, as Spark does when it adds and removes
+// executors. Home is sc-a, without free capacity; sc-b and sc-c can run 50 and have UAMs.
 func TestHeldAsksFollowTheirPlaces(t *testing.T) {
 	at := func(host string, n int64, members ...creel.SubclusterID) Place {
 		return Place{Name: host, Count: n, Members: members}
@@ -139,7 +139,7 @@ func TestHeldAsksFollowTheirPlaces(t *testing.T) {
 			reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b", UAM: true, Known: true, Headroom: gigs(50)},
 				{Member: "sc-c", UAM: true, Known: true, Headroom: gigs(50)}}
 			g := Group{Count: c.count, Size: gig, Strict: c.strict, Held: c.held, Places: c.places}
-			for range 2 { // and once more, of what it holds by then
+			for range 2 { // and once more, with the asks it holds by then
 				for i := range reach {
 					reach[i].Pending = 0
 					for _, h := range g.Held {

@@ -21,11 +21,9 @@ type splitRule interface {
 	given() Weights
 	// with returns the rule with other weights.
 	with(Weights) splitRule
-	// from returns the rule with a document's parameters; it ignores what it has
-	// no use for.
+	// from returns the rule with a document's parameters; it ignores those that it does not use.
 	from(w Weights, alpha float64, uamAt int64) splitRule
-	// place shares n > 0 containers over d.open and adds them to d.shares. What
-	// it leaves over goes home.
+	// place shares n > 0 containers over d.open and adds them to d.shares. Containers that it leaves over go home.
 	place(d *splitDecision, n int64, rnd *rand.Rand) (because string)
 }
 
@@ -36,11 +34,11 @@ type splitDecision struct {
 	group   Group
 	reach   []Reach
 	home    int
-	open    []int // who may get containers, ascending; never empty
+	open    []int // members that may get containers, ascending; never empty
 	shares  []int64
 	hosts   []int64 // containers wanted on a host that member has
 	racks   []int64 // containers wanted on a rack that it has and not all others have too
-	rooms   []int64 // what is left of the room of those that may get some, of balancedSplit
+	rooms   []int64 // free capacity left at the members that may get containers, of balancedSplit
 	worth   int64   // a UAM in a new member is worth its cost from so many containers on
 	waiting int64   // see Plan
 	reasons []Candidate
@@ -102,8 +100,8 @@ func splitGroup(
 		}
 	}
 	if len(d.open) == 0 {
-		// Asks must be held by somebody. The home has the application, so it is
-		// where they wait until somebody is back.
+		// Some member must hold the asks. The home has the application, so they wait there until another member is
+		// back.
 		d.open = []int{d.home}
 		d.reasons[d.home].Excluded = ""
 	}
@@ -131,7 +129,7 @@ func splitGroup(
 	return plan, nil
 }
 
-// closed says why a member gets none of this group, "" if it may.
+// closed returns why a member gets none of this group, "" if it may.
 func (d *splitDecision) closed(i int, weights Weights) string {
 	r := d.reach[i]
 	if r.Closed {
@@ -144,7 +142,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 		return why
 	}
 	if r.Home {
-		return "" // the home may be asked whatever the view says: the application lives there
+		return "" // the home may be asked whatever the view says: the application runs there
 	}
 	m, ok := d.view.Member(r.Member)
 	switch {
@@ -170,8 +168,8 @@ func (d *splitDecision) lacksQueue(m *subcluster.Status) bool {
 		slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool { return m.QueueOn(d.queue, "") != nil })
 }
 
-// inTurn closes the members that have been asked for long, where only certain places will
-// do and nobody is known to have one of these: any member may, and each has its turn.
+// inTurn closes the members that have held the asks for long, if only certain places are accepted and no member is
+// known to have one of these: any member may, and each gets its turn.
 func (d *splitDecision) inTurn() {
 	if !d.group.Strict || len(d.group.Places) == 0 || slices.ContainsFunc(d.group.Places, func(p Place) bool {
 		return !p.Strict && len(p.Members) > 0
@@ -190,16 +188,16 @@ func (d *splitDecision) inTurn() {
 	d.open = left
 }
 
-// tells reports whether a member publishes which hosts it has.
+// tells reports whether a member publishes its hosts.
 func (d *splitDecision) tells(i int) bool {
 	m, ok := d.view.Member(d.reach[i].Member)
 	return ok && m.Load.Nodes != ""
 }
 
-// countLocal counts for each member how many containers are wanted on its hosts
-// and on its racks. A host and its rack both name the same containers. A rack
-// that all members have, /default-rack mostly, tells none from the others. Where nothing else will do a member
-// in which the group has waited too long counts as long as no other has the place.
+// countLocal counts for each member how many containers are requested on its hosts and on its racks. A host and its
+// rack both name the same containers. A rack that all members have, mostly /default-rack, does not distinguish them.
+// If no other place is accepted, a member in which the group has waited too long counts only while no other has the
+// place.
 func (d *splitDecision) countLocal() {
 	for _, p := range d.group.Places {
 		turn := d.group.Strict && slices.ContainsFunc(d.open, func(i int) bool {
@@ -219,7 +217,7 @@ func (d *splitDecision) countLocal() {
 	}
 }
 
-// worthwhile are the open members whose places count.
+// worthwhile returns the open members whose places count.
 func (d *splitDecision) worthwhile() []int {
 	return slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.group.Strict && d.reach[i].Stuck })
 }
@@ -230,9 +228,9 @@ func (d *splitDecision) everywhere(members []creel.SubclusterID) bool {
 	return !slices.ContainsFunc(d.reach, func(r Reach) bool { return !slices.Contains(members, r.Member) })
 }
 
-// hasPlace reports whether the member has one of the places of the group that will do,
-// or nobody is known to have any. Where only hosts will do and nobody knows one, their
-// racks tell where they may be; a member that does not tell its hosts may have them too.
+// hasPlace reports whether the member has one of the group's accepted places, or no member is known to have any. If
+// only hosts are accepted and none is known, their racks indicate where they may be; a member that does not publish
+// its hosts may have them too.
 func (d *splitDecision) hasPlace(i int) bool {
 	for _, strict := range []bool{false, true} {
 		known := false
@@ -255,9 +253,8 @@ func (d *splitDecision) hasPlace(i int) bool {
 // localAt is how many of the group's containers are wanted on places of a member.
 func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]) }
 
-// sticky keeps what members hold, and only places what is new or was held by
-// somebody now closed, and what is wanted on places that others have. What is too much is taken back,
-// first of what is on none of its places.
+// sticky leaves asks where they are. It places only new ones, those of a member now closed, and those requested on
+// places of other members. Excess asks are withdrawn, first those that are on none of their places.
 func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	var kept int64
 	for _, h := range d.group.Held {
@@ -293,7 +290,7 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	return strings.Join(parts, "; ")
 }
 
-// nearest is what is wanted on hosts of members, where nobody is known to have one on racks.
+// nearest returns the number of containers requested on hosts of each member, or on its racks if no host is known.
 func (d *splitDecision) nearest() []int64 {
 	if sum(d.hosts, nil) == 0 {
 		return d.racks
@@ -311,7 +308,7 @@ func (d *splitDecision) astray() (each []int64) {
 	return each
 }
 
-// takeBack lowers what members hold by n, first what is astray, and says in words how: in proportion.
+// takeBack lowers the members' asks by n, first those that are astray, and returns a text of how: in proportion.
 func (d *splitDecision) takeBack(n int64) string {
 	astray := d.astray()
 	first := min(n, sum(astray, nil))
@@ -333,8 +330,8 @@ func (d *splitDecision) takeBack(n int64) string {
 	return "in proportion"
 }
 
-// toPlaces moves what is astray to members whose places it is wanted on, as far as these hold less and have
-// room; all of it where nothing else will do. It returns how many.
+// toPlaces moves astray asks to members that have their places, as far as these hold fewer and have free capacity;
+// all of them if no other place is accepted. It returns how many.
 func (d *splitDecision) toPlaces() int64 {
 	n := sum(d.astray(), nil)
 	if n == 0 || len(d.group.Places) == 0 {
@@ -357,7 +354,7 @@ func (d *splitDecision) toPlaces() int64 {
 	return moved
 }
 
-// cost says in which members the group costs the application a new UAM, "" if in none.
+// cost returns the members in which the group costs the application a new UAM, "" if in none.
 func (d *splitDecision) cost() string {
 	var at []string
 	for i, r := range d.reach {
@@ -371,7 +368,7 @@ func (d *splitDecision) cost() string {
 	return "; at the cost of a UAM in " + some(at)
 }
 
-// rest is who gets what a rule left over: home while it may be asked, else where the
+// rest returns the member for the containers that a rule left over: home while it may be asked, else where the
 // application is already, or the largest.
 func (d *splitDecision) rest() int {
 	if slices.Contains(d.open, d.home) {
@@ -391,7 +388,7 @@ func (d *splitDecision) room(i int) int64 {
 	label := d.label(i)
 	switch {
 	case label != "" && ok && m.Load.Labels.Known:
-		// A headroom is that of nodes without a label, or of several partitions.
+		// A headroom covers nodes without a label, or several partitions.
 		f, pending, _, _ := allRoom(m, m.QueueOn(d.queue, label), label)
 		if !r.Home {
 			f = counting(d.view, m, label, f)
@@ -425,8 +422,8 @@ func (d *splitDecision) room(i int) int64 {
 	return max(0, n-r.Pending)
 }
 
-// memoryOnly reports whether cores hold back nothing that a member grants: by its word to this application, else by
-// what it reports.
+// memoryOnly reports whether the member grants containers by memory alone: by its answers to this application, else
+// by its reports.
 func (d *splitDecision) memoryOnly(i int) bool {
 	if r := &d.reach[i]; r.Known {
 		return r.MemoryOnly
@@ -435,10 +432,10 @@ func (d *splitDecision) memoryOnly(i int) bool {
 	return ok && !m.Load.ComparesCores()
 }
 
-// Fitting returns how many containers of a size fit into what is free, at a member whose scheduler compares
-// cores or memory alone. None fits where cores are compared and there are none free: a headroom without
-// cores is then that of a member, a queue or a user without any. Where memory alone is compared, headroom has
-// cores too, what is left of a number that nothing is held to.
+// Fitting returns how many containers of a size fit into free resources, at a member whose scheduler compares cores
+// or memory alone. None fits if cores are compared and none are free: a headroom without cores then belongs to a
+// member, a queue or a user without any. If memory alone is compared, the headroom's cores are the remainder of a
+// number that is not enforced.
 func Fitting(free, size creel.Resource, memoryOnly bool) int64 {
 	n := int64(math.MaxInt32)
 	if size.MemoryMB > 0 {

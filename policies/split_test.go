@@ -120,7 +120,8 @@ func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T
 	}
 }
 
-// A document says from how many containers on a UAM is worth its cost: each member must get so many. Fewer wait, but not for ever.
+// A document sets from how many containers on a UAM is worth its cost: each member must get that many. Fewer
+// containers wait, but not for ever.
 func TestAUAMIsWorthItsCostByItsPart(t *testing.T) {
 	onC := []Place{{Name: "h1", Count: 1, Members: []creel.SubclusterID{"sc-c"}}}
 	for _, c := range []struct {
@@ -173,7 +174,8 @@ func TestMembersWithLittleRoomAreNotWorthAUAM(t *testing.T) {
 	}
 }
 
-// Weights that name only members that are not there, by a name of before for one, do not keep an application at home; the reason says so.
+// Weights that name only missing members, one of them by a former name, do not confine an application to home; the
+// reason says so.
 func TestWeightsOfMembersThatAreGoneAreToldOfASplit(t *testing.T) {
 	v := view(member("sc-a", 0), member("sc-b", 50_000))
 	reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
@@ -286,8 +288,8 @@ func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
 	}
 }
 
-// An application is in at most one member more than what is over takes to hold, of the size of the smallest that was used, and
-// never in more new ones than the root of that.
+// An application uses at most one member more than the rest needs, by the size of the smallest member used, and never
+// more new ones than the square root of that.
 func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "members")
@@ -337,7 +339,7 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	})
 }
 
-// What a member has delivered lately tells more than what it says it has room for.
+// Recent grants by a member count for more than the capacity that it reports.
 func TestWhatIsOverGoesToMembersThatDeliver(t *testing.T) {
 	v := view(member("sc-a", 0), member("sc-b", 50_000), member("sc-c", 50_000), member("sc-d", 50_000))
 	uam := func(id creel.SubclusterID, room int64, delivers bool) Reach {
@@ -367,8 +369,8 @@ func TestWhatIsOverGoesToMembersThatDeliver(t *testing.T) {
 	}
 }
 
-// Applications that decide on the same view, of a hundred members alike, each take as few as hold what is over, and not
-// the same few.
+// Applications that decide on the same view, of a hundred equal members, each take as few as can hold the rest, and
+// not the same few.
 func TestApplicationsThatSpanOnOneViewTakeDifferentMembers(t *testing.T) {
 	const room, over = 800, 5201
 	var members []subcluster.Status
@@ -397,9 +399,8 @@ func TestApplicationsThatSpanOnOneViewTakeDifferentMembers(t *testing.T) {
 	}
 }
 
-// An invariant of all splits: nothing is lost, nobody closed gets anything unless
-// all are, what fits the kept shares is not moved, and the same arguments give
-// the same plan.
+// An invariant of all splits: no container is lost, no closed member gets any unless all are closed, asks that fit
+// the previous shares do not move, and the same arguments produce the same plan.
 func TestNoSplitLosesAContainer(t *testing.T) {
 	docs := []string{
 		split("home", ""),
@@ -488,7 +489,7 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 		if plan.Hedged {
 			return
 		}
-		// Sticky: splitting what the plan holds changes nothing. It is pending where it is held.
+		// Sticky: splitting the plan's own shares again changes nothing. The asks are pending at their members.
 		for i := range reach {
 			for _, s := range plan.Shares {
 				if s.Member == reach[i].Member {
@@ -576,7 +577,7 @@ func published(members, queues int) *subcluster.View {
 	return v
 }
 
-// processorTime is what this process has used, which a busy machine does not change.
+// processorTime returns the CPU time of this process, which does not depend on the machine's load.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -585,8 +586,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// The choice of a home, with what was sent since the last heartbeats; of a goal of 2 us with
-// 20 members and 20 us with 1,000.
+// BenchmarkHome measures the choice of a home, with applications sent since the last heartbeats; the goal is 2 us
+// with 20 members and 20 us with 1,000.
 func BenchmarkHome(b *testing.B) {
 	for _, queues := range []int{0, 300} {
 		for _, n := range []int{3, 20, 1000} {
@@ -613,7 +614,7 @@ func BenchmarkHome(b *testing.B) {
 	}
 }
 
-// What a view says to submissions to a queue, found out once for each view and queue.
+// BenchmarkFacts measures the facts of a view for submissions to a queue, computed once for each view and queue.
 func BenchmarkFacts(b *testing.B) {
 	for _, n := range []int{20, 1000} {
 		b.Run(fmt.Sprintf("%d-members", n), func(b *testing.B) {

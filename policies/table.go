@@ -26,10 +26,9 @@ type entry struct {
 // tables that NewTable makes from it for every queue that no document holds for.
 func EmptyTable(last Policy) *Table { return &Table{last: last} }
 
-// NewTable reads the documents of a view. What previous has already read is
-// taken from it; a document that cannot be read leaves the last good one of
-// its queue in place, or else the one above, and is told by Bad. previous may
-// be nil. When nothing has changed, previous itself comes back.
+// NewTable reads the documents of a view. Documents that previous has already read are taken from it. For a document
+// that cannot be read the queue's last good one stays in force, or else the one above, and Bad reports it. previous
+// may be nil. If nothing has changed, previous itself is returned.
 func NewTable(previous *Table, set subcluster.Policies) *Table {
 	if previous != nil && previous.set.Version == set.Version {
 		return previous
@@ -75,10 +74,9 @@ func NewTable(previous *Table, set subcluster.Policies) *Table {
 	return b
 }
 
-// For is the policy that holds for a queue and where it was written: the
-// queue's own, else the nearest ancestor's, else that of "root", else that of
-// "*", else the table's last resort, written at "". A bare name is also looked up below
-// root, since clients may send "default" for "root.default".
+// For returns the policy that applies to a queue and where it was written: the queue's own, else the nearest
+// ancestor's, else that of "root", else that of "*", else the table's last resort, written at "". A bare name is also
+// looked up below root, since clients may send "default" for "root.default".
 func (b *Table) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 	if b == nil {
 		return Default(), ""

@@ -11,24 +11,25 @@ import (
 
 // LogsPart is how far the nodes of one member are with the logs of an application.
 type LogsPart struct {
-	Status creel.LogAggregationStatus // 0: the member does not say
+	Status creel.LogAggregationStatus // 0: not reported by the member
 	Used   bool                       // it has used something there
 	Ended  time.Time                  // there; zero while it runs
 }
 
 // logsLate is how long after an application's end a node may still begin with its logs: Hadoop's default of
-// yarn.log-aggregation-status.time-out.ms. A member says TIME_OUT then.
+// yarn.log-aggregation-status.time-out.ms. After that a member reports TIME_OUT.
 const logsLate = 10 * time.Minute
 
-// none reports whether no node of a UAM's member has logs: NOT_START is also what a ResourceManager says of what
-// ran on no node at all. It used nothing then, or had containers that were given back before they began.
+// none reports whether no node of a UAM's member has logs. A ResourceManager also reports NOT_START for an
+// application that ran on no node at all: one without containers, or whose containers were released before they
+// began.
 func (p *LogsPart) none(now time.Time) bool {
 	return p.Status == creel.LogNotStart && (!p.Used || !p.Ended.IsZero() && now.Sub(p.Ended) > logsLate)
 }
 
-// JoinLogs returns what one ResourceManager would say of an application that had the nodes of all its members:
-// its home's, which is the first, and those of its UAMs. Members where no logs are gathered do not count while
-// others gather them.
+// JoinLogs returns the status that one ResourceManager with the nodes of all the application's members would report:
+// of its home, which is the first, and of its UAMs. Members without log aggregation do not count while others
+// aggregate logs.
 func JoinLogs(parts []LogsPart, now time.Time) creel.LogAggregationStatus {
 	var counts [creel.LogRunningWithFailure + 1]int
 	all := 0
@@ -58,7 +59,7 @@ func JoinLogs(parts []LogsPart, now time.Time) creel.LogAggregationStatus {
 	return creel.LogSucceeded
 }
 
-// logs joins what members say of an application's logs.
+// logs joins the members' log aggregation statuses of an application.
 func (m *work[V]) logs(rule *Field, values []Weighed[V], from []*object[V]) V {
 	parts := make([]LogsPart, len(values))
 	for i, v := range values {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/logaggregation"
 )
 
-// Whatever nodes report, wherever they are: the members' answers joined are the one of a ResourceManager that
-// has all the nodes. A UAM whose application used nothing there is as if it were not.
+// Whatever nodes report, wherever they are: the members' answers joined equal the answer of a ResourceManager that
+// has all the nodes. A UAM that used nothing in its member does not count.
 func TestJoinedLogsAreThoseOfOneResourceManager(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		room := &logaggregation.Messages{}
@@ -72,7 +72,7 @@ func TestJoinedLogsAreThoseOfOneResourceManager(t *testing.T) {
 	})
 }
 
-// What a ResourceManager with all nodes cannot tell, since its members say less.
+// Statuses that a ResourceManager with all nodes would not report, since the members report less.
 func TestJoinedLogsOfMembersThatSayLess(t *testing.T) {
 	const (
 		none, disabled, notStart = creel.LogAggregationStatus(0), creel.LogDisabled, creel.LogNotStart

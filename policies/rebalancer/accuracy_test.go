@@ -50,8 +50,8 @@ func (g *network) edge(from, to int32) {
 	}
 }
 
-// send gives leaves these amounts to send and returns how much arrives. What depth
-// is at least 0 then is on the source's side of a smallest cut.
+// send sets the amounts that leaves send and returns how much arrives. Afterwards vertices whose depth is at least 0
+// are on the source's side of a smallest cut.
 func (g *network) send(amounts []float64) (sent float64) {
 	for l, a := range amounts {
 		g.room[2*l], g.room[2*l+1] = a, 0
@@ -120,7 +120,7 @@ func maxMin(in *Input, weight []float64) []float64 {
 	g := newNetwork(in)
 	out, fixed := make([]float64, len(weight)), make([]bool, len(weight))
 	for left := len(weight); left > 0; {
-		level := 0.0 // above what can be: all members for the least weight
+		level := 0.0 // above the possible level: all members for the least weight
 		for l := range weight {
 			if !fixed[l] {
 				level = max(level, float64(len(in.Members))/weight[l])
@@ -138,7 +138,7 @@ func maxMin(in *Input, weight []float64) []float64 {
 			if g.send(amounts) >= sum*(1-1e-10) {
 				break
 			}
-			held, wide := 0.0, 0.0 // what the cut's leaves may send, less those that stay
+			held, wide := 0.0, 0.0 // the amounts that the cut's leaves may send, less the frozen ones
 			cut := []int{}
 			for l := range amounts {
 				switch {
@@ -166,7 +166,7 @@ func maxMin(in *Input, weight []float64) []float64 {
 			}
 			level, tight = held/wide, cut
 		}
-		if len(tight) == 0 { // all that are left have what they want
+		if len(tight) == 0 { // all remaining leaves have their demand
 			for l := range out {
 				if !fixed[l] {
 					out[l], fixed[l] = weight[l]*level, true
@@ -200,8 +200,8 @@ func TestTheExactAnswerIsThatOfProgressiveFilling(t *testing.T) {
 	}
 }
 
-// skewed is a federation of members of like size whose leaves want something in a part
-// of them, and more than there is in all.
+// skewed returns a federation of members of similar size whose leaves have demand in a part of them, and in total
+// more than the capacity.
 func skewed(rnd *rand.Rand, members, leaves int, density float64) *Input {
 	in := &Input{}
 	for range members {
@@ -221,9 +221,8 @@ func skewed(rnd *rand.Rand, members, leaves int, density float64) *Input {
 	return in
 }
 
-// With 200 queues in 20 members what the sweeps of a plan give is that of the exact
-// answer to one per cent at p99, where queues are in a tenth of the members and where
-// they are in all.
+// With 200 queues in 20 members the sweeps of a plan agree with the exact answer to one per cent at p99, whether
+// queues are in a tenth of the members or in all.
 func TestPlansOf200QueuesIn20MembersAreExactToAHundredth(t *testing.T) {
 	for _, density := range []float64{0.1, 1} {
 		t.Run(fmt.Sprintf("density %v", density), func(t *testing.T) {

@@ -7,12 +7,12 @@ import "time"
 // KeptBreaches is how many of the last breaches Audited has.
 const KeptBreaches = 20
 
-// Audited is what the leading rebalancer found when it held the invariants against what
-// members report, as the store has it for people.
+// Audited is the result of the leading rebalancer's check of the invariants against the members' reports, as the
+// store has it for people.
 type Audited struct {
 	Leader     string             `json:"leader"`
 	At         time.Time          `json:"at"`        // of the last look, store's clock
-	WithinMS   int64              `json:"within_ms"` // how long what may last for a while may last
+	WithinMS   int64              `json:"within_ms"` // how long a temporary breach may last
 	Looks      int64              `json:"looks"`     // since this leader began
 	Invariants []AuditedInvariant `json:"invariants"`
 	Breaches   []AuditedBreach    `json:"breaches,omitempty"` // the last, the newest at the end

@@ -18,34 +18,31 @@ type MemberQueue struct {
 	Share, Maximum float64
 }
 
-// QueueCapacity is what a queue of a member is to get before others there get more than
-// theirs, as a part of the member.
+// QueueCapacity is the part of a member that a queue is to get before other queues there exceed theirs.
 type QueueCapacity struct {
 	Queue creel.QueuePath
 	Share float64
 }
 
-// keepsCapacity is the part of its configured capacity that a queue keeps whatever a plan
-// says: what it wants of a sudden begins with that, and no capacity becomes nothing.
+// keepsCapacity is the part of its configured capacity that a queue keeps whatever a plan says: sudden demand starts
+// with that, and no capacity becomes zero.
 const keepsCapacity = 0.05
 
-// FollowsCapacities reports whether the capacities of members' queues are to follow plans
-// over a tree: it says of some queue what it gets in the federation. Without a word of
-// that each member's configuration is all that anybody said.
+// FollowsCapacities reports whether the capacities of members' queues are to follow plans over a tree: the tree sets
+// a guarantee or weight of some queue in the federation. Otherwise only each member's configuration applies.
 func (t *Tree) FollowsCapacities() bool {
 	return slices.ContainsFunc(t.Queues, func(q Queue) bool {
 		return !q.Optout && (!q.Guarantee.IsZero() || q.GuaranteePercent > 0 || q.Weight > 0)
 	})
 }
 
-// GiveCapacities puts into a plan what queues are to get in each member before others there
-// get more than theirs: what they use now and, where they are below their entitlement in the
-// federation, more where they wait, as far as room is idle there or others are above theirs.
-// So it differs from use by as little as brings everybody to the entitlement, and nothing is
-// taken back anywhere but for who waits there; what a queue lacks counts once, however many
-// members it waits in. What a plan gives (Given) says where work should go, and would have
-// each member make room for work that waits elsewhere. The capacities of a member sum to no
-// more than it has, as uses do.
+// GiveCapacities adds to a plan the capacities of queues in each member, which they get before other queues there
+// exceed theirs. A queue's capacity is its current use. If it is below its entitlement in the federation, the
+// capacity is higher where it has waiting asks, as far as resources there are idle or used by queues above their
+// entitlement. So capacities differ from use by no more than brings every queue to its entitlement, and resources are
+// taken back only for queues that wait in that member. A shortfall counts once, however many members the queue waits
+// in. The plan's own shares (Given) say where work should go; as capacities they would make each member free
+// resources for work that waits elsewhere. The capacities of a member sum to no more than its size, as uses do.
 func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 	out.Capacities = true
 	lacks, beyond := slices.Clone(p.Entitled), make([]float64, len(r.Leaves))
@@ -65,7 +62,7 @@ func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 		}
 	}
 	for m, pairs := range byMember {
-		from := slices.Clone(pairs) // who is furthest above first
+		from := slices.Clone(pairs) // those furthest above first
 		slices.SortStableFunc(from, func(a, b int) int {
 			return cmp.Compare(beyond[r.Pairs[b].Leaf], beyond[r.Pairs[a].Leaf])
 		})
@@ -103,12 +100,11 @@ func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 	}
 }
 
-// MemberCapacities is what a plan has the queues of a member be guaranteed there, by path:
-// what it gives each of them there, and of the rest what each is configured to have, those
-// furthest below that first. Queues that do not follow the plan keep what is configured.
-// own are the member's queues, below root. A queue above others has the sum of theirs, and
-// none more than its maximum; so siblings never sum to more than the queue above them, and
-// to all of it where they do as configured. Nil if the plan does not count with the member.
+// MemberCapacities returns, by path, the guaranteed capacities of a member's queues by a plan: the plan's capacity
+// for each, and the rest of the member by configured capacity, those furthest below theirs first. Queues that do not
+// follow the plan keep their configured capacity. own are the member's queues, below root. A queue with children has
+// the sum of theirs, and no queue exceeds its maximum; so siblings never sum to more than their parent, and to all of
+// it if their configuration does. Nil if the plan does not cover the member.
 func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQueue) []QueueCapacity {
 	size := 0.0
 	for _, m := range p.Members {
@@ -145,13 +141,13 @@ func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQue
 		leaves, entries = append(leaves, i), append(entries, e)
 		floors, all = floors+e.floor, all+q.Share
 	}
-	if floors > 1 { // queues that keep theirs leave the others less than the plan gives them
+	if floors > 1 { // queues that keep theirs leave the others less than the plan's capacity
 		for i := range entries {
 			entries[i].floor /= floors
 		}
 		floors = 1
 	}
-	// Each is filled up to what is configured, where that is less than all of the member too.
+	// Each is filled up to its configured capacity, if that is less than all of the member too.
 	level := min(1, waterLevel(entries, max(floors, min(1, all))))
 	shares := make([]float64, len(own))
 	for i, leaf := range leaves {
@@ -190,10 +186,9 @@ func shrink(own []MemberQueue, shares []float64, at map[creel.QueuePath]int, i i
 	}
 }
 
-// ShapeCapacities keeps the capacities before, which are of the same member, where none
-// would change by more than the dead band, and moves them by at most step at a time. What
-// holds of the sums of both holds of what comes out. Queues that came or went since have
-// it begin with what the plan gives.
+// ShapeCapacities keeps the previous capacities of the same member if none would change by more than the dead band,
+// and else moves them by at most step at a time. Conditions on sums that both lists meet hold for the result. Queues
+// added or removed since then start with the plan's capacity.
 func ShapeCapacities(before, to []QueueCapacity, deadBand, step float64) []QueueCapacity {
 	if len(before) != len(to) {
 		return to

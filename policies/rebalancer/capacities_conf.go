@@ -20,14 +20,14 @@ type confQueue struct {
 	above    creel.QueuePath
 	kind     unitOf
 	value    float64 // percent or weight
-	most     float64 // percent of what the queue above may use
+	most     float64 // percent of the most that the queue above may use
 	children bool
 }
 
 // makesQueues are the settings by which a queue makes queues on demand.
 var makesQueues = [...]string{"auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"}
 
-// labelKey is a setting of what a queue has on the nodes of a label, "" for those without one.
+// labelKey returns the name of a queue's setting on the nodes of a label, "" for nodes without one.
 func labelKey(label, what string) string {
 	if label == "" {
 		return what
@@ -35,7 +35,7 @@ func labelKey(label, what string) string {
 	return labelList + "." + label + "." + what
 }
 
-// labels are those on whose nodes capacities are configured, after "" for those without one.
+// labels returns the labels on whose nodes capacities are configured, after "" for nodes without one.
 func (c QueueConf) labels() []string {
 	out := []string{""}
 	for name := range c {
@@ -49,10 +49,10 @@ func (c QueueConf) labels() []string {
 	return slices.Compact(out)
 }
 
-// queues are those of a configuration below root on the nodes of a label, by path, and false where
-// capacities of some are amounts. Queues that make queues of their own count as leaves: what those
-// get is theirs. Queues that may not use the label are left out, and all below one that has none of it
-// and queues below it: Hadoop has them be at nothing together.
+// queues returns the queues of a configuration below root on the nodes of a label, by path, and false if some
+// capacities are amounts. Queues that create child queues automatically count as leaves: the children share their
+// capacity. Queues that may not use the label are left out, and so are all below a queue that has none of it, as have
+// its children: Hadoop allows them all to be at zero.
 func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 	get := func(path creel.QueuePath, key string) string {
 		return strings.TrimSpace(c[capacityPrefix+string(path)+"."+key])
@@ -100,7 +100,7 @@ func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 		for i := from; i < len(out); i++ {
 			q := &out[i]
 			if label != "" && q.value == 0 {
-				q.kind = level // who has nothing of a label has nothing of whatever unit its neighbours have
+				q.kind = level // a queue with zero of a label has zero in whatever unit its siblings have
 			}
 			if level != q.kind {
 				return false
@@ -133,8 +133,8 @@ func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 	return out, true
 }
 
-// ConfiguredShares are the parts of a member that its configuration guarantees its queues, on nodes
-// of each label of those there; none where it gives amounts.
+// ConfiguredShares returns the parts of a member that its configuration guarantees its queues, on nodes of each of
+// the member's labels; none for capacities that are amounts.
 func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
 	configured, out := QueueConf(subcluster.ConfiguredQueues(c)), map[subcluster.QueueOn]float64{}
 	for _, label := range configured.labels() {
@@ -146,21 +146,20 @@ func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
 	return out
 }
 
-// pooled are a member's queues on the nodes of one label, and what each is to have of them.
+// pooled are a member's queues on the nodes of one label, and their target capacities there.
 type pooled struct {
 	label string
 	list  []confQueue
 	to    []QueueCapacity
 }
 
-// FollowPlan is which properties of a member's configuration, with which values, have its
-// queues follow a plan as MemberCapacities has it, on nodes of each label for which the plan has
-// capacities: capacities in the unit in which they are
-// configured (of children of one queue they sum to 100 %), and what Hadoop makes of them,
-// so that a plan narrows nobody's limits: user-limit-factor and maximum-applications of queues
-// that are to have less than configured, and the share for AMs on nodes of a label. With them comes
-// the record of what they were. None where no capacity would change by more than band of the nodes; ok
-// is false where capacities are amounts, which stay. An empty value takes a property away.
+// FollowPlan returns the properties of a member's configuration, with their values, that make its queues follow a
+// plan as MemberCapacities computes it, on nodes of each label for which the plan has capacities. Capacities are in
+// the unit in which they are configured (of children of one queue they sum to 100 %). Limits that Hadoop derives from
+// capacities are set too, so that a plan narrows no user's limits: user-limit-factor and maximum-applications of
+// queues whose capacity falls below the configured one, and the share for AMs on nodes of a label. A record of the
+// previous values comes with them. None if no capacity would change by more than band of the nodes; ok is false if
+// capacities are amounts, which stay. An empty value removes a property.
 func FollowPlan(
 	conf QueueConf, p *subcluster.Plan, id creel.SubclusterID, band float64,
 ) (set map[string]string, ok bool) {
@@ -225,8 +224,8 @@ func FollowPlan(
 	return set, true
 }
 
-// levelTexts writes capacities of the children of one queue. A percentage is at most the
-// queue's maximum-capacity, whose percentage is of what the queue above may use.
+// levelTexts writes the capacities of the children of one queue. A percentage is at most the queue's
+// maximum-capacity, which is a percentage of the most that the queue above may use.
 func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 	sum, weights, room := 0.0, 0.0, 0.0
 	for _, i := range level {
@@ -266,9 +265,8 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 	return out
 }
 
-// keepLimits holds what Hadoop makes of leaves' capacities at what it makes of the configured ones, at
-// least: a queue has one factor for its users' limits, and one number of applications, for all of
-// its nodes.
+// keepLimits keeps the limits that Hadoop derives from leaves' capacities at least at those derived from the
+// configured capacities: a queue has one user-limit-factor, and one number of applications, for all of its nodes.
 func (c QueueConf) keepLimits(pools []pooled, hold func(path creel.QueuePath, key, is string)) {
 	number := func(otherwise float64, names ...string) (float64, bool) {
 		for _, name := range names {
@@ -317,8 +315,8 @@ func (c QueueConf) keepLimits(pools []pooled, hold func(path creel.QueuePath, ke
 	}
 }
 
-// Restored is which properties put back what was configured before a plan was followed. What
-// was changed since stays.
+// Restored returns the properties that put back the values configured before a plan was followed. Values changed
+// since then stay.
 func Restored(conf QueueConf) map[string]string {
 	set := map[string]string{}
 	configured := subcluster.ConfiguredQueues(conf)

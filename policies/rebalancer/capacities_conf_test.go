@@ -61,8 +61,8 @@ func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
 	}
 }
 
-// On nodes of a label queues follow the plan of these, in the same change; who has none of it, or may
-// not use it, stays so where Hadoop has others be at nothing too.
+// On nodes of a label queues follow that label's plan, in the same change. A queue that has none of the label, or may
+// not use it, stays so where Hadoop allows its siblings to be at zero too.
 func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
 	const gpu = ".accessible-node-labels.gpu."
 	conf := queueConf("root.queues=a,b,c,d root.a.capacity=70 root.b.capacity=30 root.c.capacity=0 root.d.capacity=0 " +
@@ -94,7 +94,7 @@ func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
 	if back := after(now, Restored(now)); !maps.Equal(back, conf) {
 		t.Errorf("put back it is %v", back)
 	}
-	// The plan has none for the label any more: what is configured is back there.
+	// The plan no longer covers the label: the configured values are back there.
 	if set, ok = FollowPlan(now, planOf(map[creel.QueuePath]float64{"root.a": 0.5, "root.b": 0.5}), "sc-1", 0.02); !ok {
 		t.Fatal("nothing follows")
 	}
@@ -102,7 +102,7 @@ func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
 	if is("root.a"+gpu+"capacity") != "0" || is("root.b"+gpu+"capacity") != "100" || is("root.a.capacity") != "50" {
 		t.Errorf("without a plan of the label it has %v", now)
 	}
-	// An administrator changes those of the label: the others still come back as they were.
+	// An administrator changes the label's capacities: the other ones are still restored.
 	now[capacityPrefix+"root.a"+gpu+"capacity"], now[capacityPrefix+"root.b"+gpu+"capacity"] = "10", "90"
 	if now = after(now, Restored(now)); is("root.a"+gpu+"capacity") != "10" || is("root.a.capacity") != "70" {
 		t.Errorf("put back it is %v", now)
@@ -115,8 +115,8 @@ func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
 	}
 }
 
-// Whoever changes capacities while they follow a plan sees those in force: theirs is what is
-// configured from then on, on that level.
+// An administrator who changes capacities while they follow a plan sees those in force: the new values are the
+// configured ones from then on, on that level.
 func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
 	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
 	plan := planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8})
@@ -133,8 +133,8 @@ func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
 	}
 }
 
-// Percentages of children sum to 100 and none is above its maximum, which Hadoop refuses; what
-// is put back is what was there.
+// Percentages of children sum to 100 and none is above its maximum, which Hadoop would reject; restoring puts back
+// the original values.
 func TestSettingsOfHadoopAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conf, plan := QueueConf{}, map[creel.QueuePath]float64{}
@@ -195,7 +195,7 @@ func TestSettingsOfHadoopAreValid(t *testing.T) {
 	})
 }
 
-// What a mend would compare with is the plan's, so there is none while a plan is followed.
+// While a plan is followed the capacities are the plan's, so there is nothing for a mend to compare with.
 func TestAMendLeavesWhatFollowsAPlan(t *testing.T) {
 	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
 	set, _ := FollowPlan(conf, planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8}), "sc-1", 0.02)

@@ -14,8 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planOf is a plan over two members of the same size, with what each queue is given in
-// the first, as a part of that.
+// planOf returns a plan over two members of the same size, with each queue's share of the first, as a part of that.
 func planOf(given map[creel.QueuePath]float64) *subcluster.Plan {
 	p := &subcluster.Plan{Capacities: true, Members: []subcluster.MemberSize{{Member: "sc-1", Share: 0.5}, {Member: "sc-2", Share: 0.5}}}
 	for path, x := range given {
@@ -92,7 +91,7 @@ func TestQueuesThatDoNotFollowThePlanKeepTheirCapacity(t *testing.T) {
 	}
 }
 
-// tree draws queues of a member, two levels deep, whose shares sum as percentages do.
+// drawQueues draws queues of a member, two levels deep, whose shares sum as percentages do.
 func drawQueues(t *rapid.T) (own []MemberQueue, leaves []creel.QueuePath) {
 	parts := func(label string, of float64) []float64 {
 		n := rapid.IntRange(1, 4).Draw(t, label)
@@ -166,7 +165,7 @@ func TestCapacitiesOfSiblingsNeverSumToMoreThanThatAboveThem(t *testing.T) {
 		if sharesOf(again) != sharesOf(got) {
 			t.Fatalf("the same plan gives %s and then %s", sharesOf(got), sharesOf(again))
 		}
-		// Whatever is in force before, what comes out is valid, within the step, and settles.
+		// Whatever was in force before, the result is valid, within the step, and settles.
 		before := MemberCapacities(planOf(map[creel.QueuePath]float64{leaves[0]: 1}), "sc-1", own)
 		for n := 0; ; n++ {
 			next := ShapeCapacities(before, got, 0.01, 0.25)
@@ -249,7 +248,7 @@ func TestCapacitiesBringQueuesToTheirEntitlementWhereTheyWait(t *testing.T) {
 			if sums[m] > r.Input.Members[m]+1e-9 {
 				t.Fatalf("%s has %v and gives %v", r.Members[m], r.Input.Members[m], sums[m])
 			}
-			// Nobody waits there below its entitlement while another there has more than its own.
+			// No queue waits there below its entitlement while another there has more than its own.
 			for l := range leaves {
 				lack, over := p.Entitled[l], false
 				for k := range members {

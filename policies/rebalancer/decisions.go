@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where the store keeps what is beside the plan. It is a class of its own, since
-// routers and proxies read all of the plan's.
+// Where the store has the documents that accompany the plan. They are a class of their own, since routers and proxies
+// read all documents of the plan's class.
 const (
 	ControlClass  = "rebalancer"
 	PauseName     = "pause"     // Pause, while plans are paused
@@ -20,8 +20,8 @@ const (
 	AuditName     = "audit"     // Audited
 )
 
-// Pause says that no plan is to be published. The last one holds until its lease is
-// over; then everything is decided without one.
+// Pause means that no plan is to be published. The last one applies until its lease is over; then everything is
+// decided without one.
 type Pause struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
@@ -40,7 +40,7 @@ type Decision struct {
 	Uses   float64         `json:"uses"`
 	Reason string          `json:"reason"`
 	Moved  string          `json:"moved,omitempty"` // the member whose weight changed most, and how
-	// Capacity is the member in which what it is to get before others changed most, and how.
+	// Capacity is the member in which the queue's capacity changed most, and how.
 	Capacity string `json:"capacity,omitempty"`
 }
 
@@ -52,11 +52,10 @@ type Decisions struct {
 // keptDecisions bounds the log.
 const keptDecisions = 256
 
-// far is the part of the federation by which something must change to be told, or for the
-// next plan not to wait.
+// far is the part of the federation by which something must change to be reported, or to bring the next plan forward.
 const far = 0.01
 
-// furthest tells in which member something of a queue changed most, "" for nothing.
+// furthest returns a text for the member in which a queue's values changed most, "" if none changed.
 func furthest(
 	q, was *subcluster.QueuePlan, of func(*subcluster.QueuePlan, creel.SubclusterID) float64,
 ) (text string) {
@@ -70,9 +69,8 @@ func furthest(
 	return text
 }
 
-// Add puts in what changed from one plan, which may be nil, to the next: entitlements
-// or weights by more than a hundredth of the federation. It reports whether anything
-// did.
+// Add records the changes from one plan, which may be nil, to the next: entitlements or weights that differ by more
+// than a hundredth of the federation. It reports whether any did.
 func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed bool) {
 	var fresh []Decision
 	for q, label := range now.EachQueue {

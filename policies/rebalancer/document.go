@@ -138,10 +138,9 @@ func (t *Tree) Encode() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// Check refuses a tree that promises what cannot be kept: queues next to each other
-// that are guaranteed more than the queue above them, or than there is; a maximum
-// above that of a queue above, or a guarantee above one. total is what the federation
-// has, zero if that is not known.
+// Check rejects a tree with promises that cannot be met: sibling queues guaranteed more than the queue above them, or
+// than the total; a maximum above that of a queue above, or a guarantee above one. total is the federation's size,
+// zero if that is not known.
 func (t *Tree) Check(total creel.Resource) error {
 	refuse := func(why, try string, args ...any) error {
 		return &creel.Error{
@@ -207,8 +206,8 @@ func (t *Tree) Check(total creel.Resource) error {
 	return nil
 }
 
-// Total is what the members of a view have together, those that are silent for a
-// while included: a percentage does not shrink with each pause.
+// Total returns the size of all members of a view, including those that are silent for a while: a percentage does not
+// shrink with each pause.
 func Total(view *subcluster.View) (total creel.Resource) {
 	if view == nil {
 		return total
@@ -222,13 +221,13 @@ func Total(view *subcluster.View) (total creel.Resource) {
 	return total
 }
 
-// QueueState is one queue of the federation as it is: what the document says of it,
-// what the members' own files say, and where the two differ.
+// QueueState is the present state of one queue of the federation: the document's values, those of the members' own
+// files, and where the two differ.
 type QueueState struct {
 	Queue creel.QueuePath `json:"queue"`
 	// Label is of the nodes that all of it is about, "" for those without one.
 	Label string `json:"label,omitempty"`
-	// From says where guarantee and maximum come from: "document" or "members".
+	// From is the source of guarantee and maximum: "document" or "members".
 	From      string  `json:"from"`
 	Guarantee Amounts `json:"guarantee"`
 	Percent   float64 `json:"percent"` // the guarantee, of the federation's dominant type
@@ -239,11 +238,10 @@ type QueueState struct {
 	// Preemption is the most that is taken back for it in each PreemptionSeconds.
 	Preemption        Amounts `json:"preemption,omitempty"`
 	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
-	// Files is what the members' files guarantee, summed; Members the same by member.
+	// Files is the guarantee by the members' files, summed; Members the same by member.
 	Files   Amounts                        `json:"files"`
 	Members map[creel.SubclusterID]Amounts `json:"members"`
-	// Planned is what the plan has it be guaranteed in members that follow it, in place of
-	// Members.
+	// Planned is the guarantee by the plan in members that follow it, in place of Members.
 	Planned        map[creel.SubclusterID]Amounts  `json:"planned,omitempty"`
 	Drift          []string                        `json:"drift,omitempty"`
 	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not at all
@@ -252,7 +250,7 @@ type QueueState struct {
 	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it
 }
 
-// QueueUse is what a queue has and waits for; percent are of the dominant type.
+// QueueUse is a queue's used and pending resources; percent are of the dominant type.
 type QueueUse struct {
 	Used           Amounts `json:"used"`
 	UsedPercent    float64 `json:"used_percent"`
@@ -261,7 +259,7 @@ type QueueUse struct {
 	Waiting        int64   `json:"waiting"`
 }
 
-// useOf describes a queue's figures against what they are parts of.
+// useOf describes a queue's load as parts of the total.
 func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	waiting, running := load.UAMs.TakenFrom(load.AppsPending, load.AppsRunning)
 	return QueueUse{
@@ -288,7 +286,7 @@ func amountsOf(r creel.Resource) Amounts {
 	return a
 }
 
-// plan notes what a queue is guaranteed in a member by the plan.
+// plan notes a queue's guarantee in a member by the plan.
 func (s *QueueState) plan(id creel.SubclusterID, r creel.Resource) {
 	if s.Planned == nil {
 		s.Planned = map[creel.SubclusterID]Amounts{}
@@ -296,7 +294,7 @@ func (s *QueueState) plan(id creel.SubclusterID, r creel.Resource) {
 	s.Planned[id] = amountsOf(r)
 }
 
-// lacking tells which members have no such queue, "" if all have it.
+// lacking names the members without such a queue, "" if all have it.
 func lacking(reporting []creel.SubclusterID, have map[creel.SubclusterID]Amounts) string {
 	const named = 5
 	var without []string

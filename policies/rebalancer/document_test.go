@@ -80,8 +80,8 @@ func TestPercentagesFollowTheFederation(t *testing.T) {
 	}
 }
 
-// What holds on nodes of a label is a tree of its own: percentages are of these nodes, sums
-// are theirs, and the document that is written reads as it was.
+// Settings on nodes of a label are a tree of their own: percentages and sums refer to these nodes, and the document
+// reads back as it was written.
 func TestNodesOfALabelHaveATreeOfTheirOwn(t *testing.T) {
 	member := subcluster.Status{State: subcluster.StateActive}
 	member.Load.Metrics = subcluster.ClusterMetrics{TotalMB: 1000, TotalVirtualCores: 100}

@@ -7,10 +7,9 @@ import (
 	"math"
 )
 
-// entitle is stage 1, from the root down the tree: at each parent the children get
-// their guarantees first, as far as they are wanted, then what is left of the
-// parent's share by weight, up to demand and maximum: the level L with the sum of
-// min(want, max(guaranteed, weight*L)) equal to that share.
+// entitle is stage 1, from the root down the tree. At each parent the children get their guarantees first, as far as
+// they have demand. The rest of the parent's share is split by weight, up to demand and maximum: the level L with the
+// sum of min(want, max(guaranteed, weight*L)) equal to that share.
 func (p *Planner) entitle(in *Input) []float64 {
 	// Node 0 is root, then come the parents, then the leaves.
 	first := 1 + len(in.Parents)
@@ -43,8 +42,8 @@ func (p *Planner) entitle(in *Input) []float64 {
 			nodes[first+int(l)].want += in.Pairs[i].Demand
 		}
 	}
-	// Bottom up: what each wants and is guaranteed of that. A parent is guaranteed what
-	// its children are, at least; so promises to them do not depend on its own.
+	// Bottom up: the demand of each, and its guarantee within that. A parent's guarantee is at least that of its
+	// children; so promises to them do not depend on its own.
 	children := make([][]int32, first)
 	for i := len(nodes) - 1; i > 0; i-- {
 		n := &nodes[i]
@@ -91,8 +90,8 @@ func (p *Planner) divide(nodes []node, children []int32, share float64) {
 	}
 }
 
-// bindParents takes back what leaves were given above the maximum of a queue above
-// them, in proportion: their parts are shared out without looking at each other.
+// bindParents takes back, in proportion, shares of leaves above the maximum of a queue above them: the leaves' parts
+// are computed independently.
 func (p *Planner) bindParents(in *Input) {
 	for i := len(in.Parents) - 1; i >= 0; i-- {
 		if math.IsInf(in.Parents[i].Maximum, 1) {
@@ -134,7 +133,7 @@ func weight(own, guarantee float64) float64 {
 	return 1e-6
 }
 
-// most is what the leaf may be given in all members together.
+// most returns the upper bound of the leaf's share in all members together.
 func (l *Leaf) most() float64 {
 	if l.Wants > 0 {
 		return min(l.Wants, l.Maximum)
@@ -210,7 +209,7 @@ func waterLevel(entries []levelEntry, amount float64) float64 {
 	return low
 }
 
-// reason says in words what a leaf is entitled to and why not to more.
+// reason returns a text for a leaf's entitlement and why it is not more.
 func reason(l *Leaf, want, entitled float64) string {
 	switch {
 	case want == 0:

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// QueueConf is the configuration of a member's CapacityScheduler: properties by their
-// full names, as /ws/v1/cluster/scheduler-conf gives them.
+// QueueConf is the configuration of a member's CapacityScheduler: properties by their full names, as in
+// /ws/v1/cluster/scheduler-conf.
 type QueueConf map[string]string
 
 const capacityPrefix = "yarn.scheduler.capacity."
@@ -31,8 +31,8 @@ type QueueChange struct {
 	Why    string `json:"why"`
 }
 
-// MemberMend is what brings a member's queues to what the document says, and what
-// cannot be brought there, in words.
+// MemberMend is the change that brings a member's queues to the document, and texts for the differences that it
+// cannot remove.
 type MemberMend struct {
 	Member  creel.SubclusterID `json:"member"`
 	Changes []QueueChange      `json:"changes,omitempty"`
@@ -42,27 +42,25 @@ type MemberMend struct {
 // driftBand is the part of a federation, or of a member, by which amounts may differ.
 const driftBand = 0.005
 
-// drifts reports whether what members' files guarantee a queue is not what the document does.
+// drifts reports whether a queue's guarantee by the members' files differs from the document's.
 func drifts(files, guarantee, total creel.Resource) bool {
 	return math.Abs(Share(files, total)-Share(guarantee, total)) > driftBand
 }
 
-// Mend tells which settings of the members' queues bring them to what the tree says:
-// its queues that a member lacks, guarantees that do not add up to the tree's, and
-// maxima of members that are not what the tree's leaves them. confs are those of the
-// members that can be changed; others are left out.
+// Mend returns the settings of the members' queues that bring them to the tree: its queues that a member lacks,
+// guarantees that do not add up to the tree's, and maxima of members that differ from the tree's. confs are the
+// configurations of the members that can be changed; other members are left out.
 //
-// Where guarantees do not add up, or a member lacks the queue, every member gives it the
-// part of its own size that the tree gives it of the federation. Where children of a
-// queue must sum to all of it (percentages), queues that the tree does not name make room
-// in proportion. Each queue keeps the unit in which it
-// is configured: percent, weight, or amounts.
+// If guarantees do not add up, or a member lacks the queue, every member assigns it the part of its own size that the
+// tree assigns it of the federation. If children of a queue must sum to all of it (percentages), queues that the tree
+// does not name shrink in proportion. Each queue keeps the unit in which it is configured: percent, weight, or
+// amounts.
 //
-// Nodes of a label are compared likewise, each as a federation of their own
-// (mend_labels.go); a member's changes on all of its nodes are made together.
+// Nodes of a label are compared likewise, as if each label were a federation (mend_labels.go); a member's changes on
+// all of its nodes are made together.
 //
-// Maxima are left alone in members with Hadoop's ResourceManager: on nodes without a label
-// the agent changes them, and on others what is configured counts as held.
+// Maxima are left alone in members with Hadoop's ResourceManager: on nodes without a label the agent changes them,
+// and on others the configured value counts as held.
 func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf) []MemberMend {
 	type pool struct {
 		label string
@@ -70,7 +68,7 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 		tree  *Tree
 		want  wanted
 	}
-	var pools []pool // that of nodes without a label first: it adds queues
+	var pools []pool // nodes without a label first: that pool adds queues
 	for _, label := range t.Pools() {
 		of, tree := view.In(label), t.In(label)
 		pools = append(pools, pool{label, of, tree, wantedOf(of, tree)})
@@ -113,11 +111,11 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 	return out
 }
 
-// wanted is what the members' queues should have together.
+// wanted is the members' target values of a queue together.
 type wanted struct {
 	goal    map[creel.QueuePath]float64 // of the federation, and so of each member
 	drifted map[creel.QueuePath]bool    // queues below which some do not have it
-	members map[creel.SubclusterID]bool // those that tell of queues
+	members map[creel.SubclusterID]bool // members that report queues
 }
 
 func wantedOf(view *subcluster.View, t *Tree) wanted {
@@ -147,7 +145,7 @@ func wantedOf(view *subcluster.View, t *Tree) wanted {
 			out.drifted[q.Path.Parent()] = true
 		}
 	}
-	for i := range t.Queues { // what changes above changes what they have
+	for i := range t.Queues { // changes to a queue above change their values
 		above := t.Queues[i].Path.Parent()
 		for up := above; up != creel.RootQueue && !out.drifted[above]; up = up.Parent() {
 			if out.drifted[up.Parent()] {
@@ -184,7 +182,7 @@ func (x *mender) get(path creel.QueuePath, key string) string {
 	return strings.TrimSpace(x.conf[capacityPrefix+string(path)+"."+key])
 }
 
-// children are those of the configuration, and those that are added.
+// children returns the configured children, and those that are added.
 func (x *mender) children(path creel.QueuePath) (out []creel.QueuePath) {
 	for _, name := range strings.Split(x.get(path, "queues"), ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -230,14 +228,13 @@ func (x *mender) run() {
 type child struct {
 	path  creel.QueuePath
 	value float64 // percent or weight, as configured
-	named bool    // the tree says what it is guaranteed
+	named bool    // the tree sets its guarantee
 	share float64 // of its parent that it shall have, if named
 	is    float64 // of its parent, as it comes to be
 }
 
-// level brings the children of a queue to what the tree says, and then theirs. has and
-// most are what the queue is guaranteed and may use in this member.
-// Where all are new they are written in the unit of the queue above.
+// level brings the children of a queue to the tree, and then their children. has and most are the queue's guarantee
+// and its maximum in this member. If all are new they are written in the unit of the queue above.
 func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind unitOf) {
 	paths := x.children(above)
 	if len(paths) == 0 {
@@ -255,7 +252,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 			if u == weightUnit && v <= leastWeight {
 				v = 0
 			}
-			// Who has nothing of a label has nothing of whatever unit its neighbours have.
+			// A queue with zero of a label has zero in whatever unit its siblings have.
 			if c.value = v; x.label == "" || u != percentUnit || v != 0 {
 				if known && u != kind || u == mixedUnit {
 					x.note("the queues below %s are left as they are: their capacities are in several units", above)
@@ -307,8 +304,8 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 	}
 }
 
-// written are the capacities that children come to have, percentages or weights: those
-// that they have, if these are what the tree says.
+// written returns the new capacities of children, percentages or weights: the present ones, if these agree with the
+// tree.
 func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource, kind unitOf) []string {
 	now, is := make([]string, len(list)), make([]float64, len(list))
 	for i := range list {
@@ -322,7 +319,7 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 		}
 		return now
 	}
-	// A queue that comes to have nodes of a label must share them out, if nobody below it has some.
+	// A queue that comes to have nodes of a label must share them out, if no queue below it has some.
 	fresh := x.label != "" && !slices.ContainsFunc(list, func(c child) bool { return c.value > 0 })
 	drifted := fresh && x.changed[above]
 	if !fresh || slices.ContainsFunc(list, func(c child) bool { return c.share > 0 }) {
@@ -369,7 +366,7 @@ func (x *mender) heldBelow(path creel.QueuePath, capacity string, kind unitOf) b
 	return text != "" && u == percentUnit && most >= 0 && most < v-1e-9
 }
 
-// shareNow is what a child has of its parent by the configuration.
+// shareNow returns a child's share of its parent by the configuration.
 func (x *mender) shareNow(list []child, c *child, kind unitOf) float64 {
 	if x.added[c.path] {
 		return 0
@@ -387,8 +384,8 @@ func (x *mender) shareNow(list []child, c *child, kind unitOf) float64 {
 	return c.value / sum
 }
 
-// shares gives those that the tree names theirs, and the rest of the parent to the
-// others in proportion. The shares sum to 1.
+// shares assigns the children that the tree names their shares, and the rest of the parent to the others in
+// proportion. The shares sum to 1.
 func (x *mender) shares(list []child, above creel.QueuePath) {
 	named, others := 0.0, 0.0
 	for i := range list {
@@ -418,9 +415,9 @@ func (x *mender) shares(list []child, above creel.QueuePath) {
 	}
 }
 
-// maximum brings a queue's own maximum to what the tree's leaves it in this member, and
-// returns what it may use then. least is its guarantee as a part of the member, and
-// leastWritten the percentage below which its maximum cannot be written, of 1.
+// maximum brings a queue's own maximum to the tree's value in this member, and returns the most that it may use then.
+// least is its guarantee as a part of the member, and leastWritten the percentage below which its maximum cannot be
+// written, of 1.
 func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most creel.Resource) creel.Resource {
 	is := 1.0
 	text := x.own(path, "maximum-capacity")
@@ -448,10 +445,10 @@ func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most
 	}
 	percent := min(100, math.Ceil(want*10_000-1e-6)/100)
 	x.change(path, x.key("maximum-capacity"), text, strconv.FormatFloat(percent, 'f', -1, 64), why)
-	return partOf(most, percent/100) // as written: what is below is judged by it, as it will be at a next mend
+	return partOf(most, percent/100) // as written: queues below are judged by it, as they will be at the next mend
 }
 
-// amounts is level for children whose capacities are amounts: nobody has to make room.
+// amounts is level for children whose capacities are amounts: their siblings need not shrink.
 func (x *mender) amounts(list []child, above creel.QueuePath, has, most creel.Resource) {
 	to, sum, far := make([]creel.Resource, len(list)), creel.Resource{}, false
 	for i := range list {
@@ -459,7 +456,7 @@ func (x *mender) amounts(list []child, above creel.QueuePath, has, most creel.Re
 		to[i] = amountsIn(x.own(c.path, "capacity"), creel.Resource{})
 		if want := partBelow(x.size, x.want.goal[c.path]); c.named && (x.added[c.path] ||
 			x.want.drifted[above] && math.Abs(Share(want, x.size)-Share(to[i], x.size)) > driftBand) {
-			// In both types the part of the dominant one: that is what a percentage is.
+			// In both types the part of the dominant one, which is the meaning of a percentage.
 			to[i], far = want, true
 		}
 		sum = sum.Add(to[i])

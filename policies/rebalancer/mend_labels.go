@@ -9,14 +9,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// What queues have on nodes of a label is configured by keys of its own, and only queues
-// that may use the label have something. Hadoop demands more than the keys say: a queue
-// has no label that the one above it lacks, children of a queue that has a part of the
-// nodes sum to all of it, and are in the unit in which they are on nodes without a label.
+// Capacities on nodes of a label are configured by separate keys, and only queues that may use the label have some.
+// Hadoop requires more than the keys show. A queue has no label that its parent lacks. Children of a queue that has a
+// part of the nodes sum to all of it. They use the same unit as on nodes without a label.
 
 const labelList = "accessible-node-labels"
 
-// key is that of a setting on these nodes.
+// key returns the name of a setting on these nodes.
 func (x *mender) key(what string) string {
 	if x.label == "" {
 		return what
@@ -35,7 +34,7 @@ func (x *mender) unitOf(path creel.QueuePath) (unitOf, float64) {
 	return u, v
 }
 
-// labels are those that a queue's own list names; false where it has those of the queue above.
+// labels returns the labels that a queue's own list names; false if it inherits those of the queue above.
 func (x *mender) labels(path creel.QueuePath) (names []string, own bool) {
 	text, own := x.conf[capacityPrefix+string(path)+"."+labelList]
 	for _, name := range strings.Split(text, ",") {
@@ -62,7 +61,7 @@ func (x *mender) usable(path creel.QueuePath) bool {
 	return x.accesses(path) && (len(below) == 0 || slices.ContainsFunc(below, x.usable))
 }
 
-// grant gives the label to queues that the tree names on these nodes and that lack it.
+// grant adds the label to queues that the tree names on these nodes and that lack it.
 func (x *mender) grant() {
 	for i := range x.tree.Queues { // parents come before their children
 		path := x.tree.Queues[i].Path
@@ -86,7 +85,7 @@ func (x *mender) grant() {
 	}
 }
 
-// unitWithoutLabel is that of the children of a queue on nodes without a label.
+// unitWithoutLabel returns the unit of the children of a queue on nodes without a label.
 func (x *mender) unitWithoutLabel(above creel.QueuePath, otherwise unitOf) unitOf {
 	for _, path := range x.children(above) {
 		if text := x.get(path, "capacity"); text != "" {

@@ -26,8 +26,8 @@ func labelledMember(id, version string, size creel.Resource, conf QueueConf) sub
 	return s
 }
 
-// refused is why a configuration is refused: by our own ResourceManager, or by what Hadoop's
-// demands beyond that of labels (AbstractParentQueue.setChildQueues, AbstractCSQueue.setupQueueConfigs).
+// refused returns why a configuration is rejected: by creel's own ResourceManager, or by Hadoop's further rules for
+// labels (AbstractParentQueue.setChildQueues, AbstractCSQueue.setupQueueConfigs).
 func refused(conf QueueConf, hadoop bool) error {
 	props := make([]queueconf.Property, 0, len(conf))
 	for _, name := range slices.Sorted(maps.Keys(conf)) {
@@ -298,8 +298,8 @@ func drawLabels(t *rapid.T) QueueConf {
 // mendUnit is unit, by a name that no local one hides.
 func mendUnit(text string) (unitOf, float64) { return unit(text) }
 
-// Whatever members have of a label: what a mend makes of it no ResourceManager refuses, and
-// then it has ended the drift, unless it says why it cannot.
+// Whatever labels members have: no ResourceManager rejects the result of a mend, and the drift is gone afterwards,
+// unless the mend reports why it cannot remove it.
 func TestAMendEndsTheDriftOnNodesOfALabel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		confs, versions := map[creel.SubclusterID]QueueConf{}, map[creel.SubclusterID]string{}

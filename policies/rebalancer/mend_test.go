@@ -28,8 +28,7 @@ func queueConf(text string) QueueConf {
 	return out
 }
 
-// member is one of a size, whose queues have what their configuration gives them, by the
-// plain rule: a part of the parent.
+// member returns one of a size, whose queues have their configured parts of the parent.
 func member(id string, size creel.Resource, conf QueueConf) subcluster.Status {
 	s := subcluster.Status{
 		Member: subcluster.Member{ID: creel.SubclusterID(id), Version: "creel"}, State: subcluster.StateActive,
@@ -39,7 +38,7 @@ func member(id string, size creel.Resource, conf QueueConf) subcluster.Status {
 	return s
 }
 
-// tell has a member tell of its queues on some nodes, those that may use them.
+// tell makes a member report the queues that may use some nodes.
 func tell(s *subcluster.Status, label string, size creel.Resource, conf QueueConf) {
 	x := mender{conf: conf, size: size, label: label}
 	var walk func(path creel.QueuePath, has creel.Resource)
@@ -230,9 +229,8 @@ func TestWhatMendsDrift(t *testing.T) {
 	}
 }
 
-// Whatever the members have: percentages sum to 100 afterwards, guarantees add up to the
-// document's unless it is told that they cannot, a second look finds nothing to change,
-// and what is undone is as it was.
+// Whatever the members have: percentages sum to 100 afterwards, guarantees add up to the document's unless the mend
+// reports that they cannot, a second run finds nothing to change, and an undo restores the original.
 func TestAMendEndsTheDrift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"p", "q", "r", "s"}

@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Undo tells which changes take a mend of a member back, or why they cannot: a setting
-// has been changed again since, or the change was not carried out. Queues that were added
-// go, children before their parents.
+// Undo returns the changes that take back a mend of a member, or why they cannot be made: a setting has been changed
+// again since, or the change was not carried out. Added queues are removed, children before their parents.
 func (m *MemberMend) Undo(conf QueueConf) ([]QueueChange, error) {
 	var changes []QueueChange
 	added := map[creel.QueuePath]bool{}

@@ -70,8 +70,8 @@ func sameNumber(a, b string) bool {
 	return a == b || ua == ub && ua != amountUnit && math.Abs(va-vb) <= near && b != ""
 }
 
-// texts writes the shares in the unit of their level: percentages sum to exactly 100, and
-// weights of queues that make room stay what they are.
+// texts writes the shares in the unit of their level: percentages sum to exactly 100, and weights of unnamed queues
+// stay as they are.
 func texts(list []child, kind unitOf) []string {
 	out := make([]string, len(list))
 	shares, all, others, rest := make([]float64, len(list)), 0.0, 0.0, 0.0
@@ -123,7 +123,7 @@ func amountsIn(text string, rest creel.Resource) creel.Resource {
 	return out
 }
 
-// withAmounts writes memory and cores into such a text; what else it names stays.
+// withAmounts writes memory and cores into such a text; other resources in it stay.
 func withAmounts(text string, r creel.Resource) string {
 	out := []string{fmt.Sprintf("memory=%d", r.MemoryMB), fmt.Sprintf("vcores=%d", r.VCores)}
 	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {

@@ -13,12 +13,12 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MoveTerms bound what is moved.
+// MoveTerms limit the moves.
 type MoveTerms struct {
-	Loaded       bool          // waiting applications of loaded members are moved, not those of drained ones alone
+	Loaded       bool          // waiting applications of loaded members are moved, not only those of drained ones
 	PerMinute    int           // applications, over all members; 0: none
-	QueuePercent float64       // of what waits in a queue of a member, that leave it in a minute (not of a drain)
-	DeadBand     float64       // by how much the part in use of a loaded member is above that of a free one, 0 to 1
+	QueuePercent float64       // of a member's waiting applications of a queue, that leave it in a minute (not in a drain)
+	DeadBand     float64       // by how much the part in use of a loaded member exceeds that of a free one, 0 to 1
 	Again        time.Duration // in which an application is not moved a second time
 }
 
@@ -40,7 +40,7 @@ type PastMove struct {
 	Under       bool      // it goes on
 }
 
-// MoveInput is what moves are chosen from.
+// MoveInput is the data that moves are chosen from.
 type MoveInput struct {
 	View *subcluster.View
 	Now  time.Time // store's clock
@@ -49,7 +49,7 @@ type MoveInput struct {
 	Waiting []WaitingApplication
 	Past    []PastMove
 	Optout  func(creel.QueuePath) bool // nil: no queue has opted out
-	// Excludes is whether the policy of a queue gives a member no homes, by a weight of 0; nil: none does.
+	// Excludes reports whether the policy of a queue places no homes in a member, by a weight of 0; nil: none does.
 	Excludes func(creel.QueuePath, creel.SubclusterID) bool
 }
 
@@ -65,23 +65,21 @@ type ChosenMove struct {
 // place is a member that could take applications whose AMs are on nodes of one label.
 type place struct {
 	member *subcluster.Status // as these nodes are alone
-	room   float64            // of its size that is free and that nobody waits for, less what is on its way there
+	room   float64            // the part of its size that is free and not requested, less applications on their way there
 	each   float64            // of its size that one more application is taken to use
 }
 
-// ChooseMoves chooses which applications move now, and says in words what keeps others
-// where they are. It decides by what members report, and counts what is on its way: not what waits with a member
-// that is silent or gone, nor what is of a time to come, since the store's clock was set back.
+// ChooseMoves chooses which applications move now, and returns texts for why others stay. It decides by the members'
+// reports, and counts applications on their way: not those that wait with a member that is silent or gone, nor moves
+// dated in the future, since the store's clock was set back.
 //
-//   - What waits in a drained member goes, the oldest first.
-//   - With terms.Loaded, what waits in a member in which more is in use, by the dead band,
-//     than in one that has room and nobody waiting: the youngest first, since it would
-//     wait longest.
+//   - Applications waiting in a drained member move, the oldest first.
+//   - With terms.Loaded, so do applications waiting in a member whose part in use exceeds, by the dead band, that of
+//     a member with free capacity and no waiting applications: the youngest first, since it would wait longest.
 //
-// An application whose AM is on nodes of a label is judged by these nodes alone, and goes to
-// members that have such. It goes where most room is, among the members that take applications, have its
-// queue there and are not excluded by its queue's policy; what a drain moves goes where least waits if there
-// is no room.
+// An application whose AM is on nodes of a label is judged by these nodes alone, and goes to members that have some.
+// It goes where the most capacity is free, among the members that take applications, have its queue there and are not
+// excluded by its queue's policy. If no capacity is free, a drain moves it where the least is pending.
 func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
 	budget := terms.PerMinute
 	lately := map[creel.ApplicationID]bool{}
@@ -180,7 +178,7 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 	return chosen, notes
 }
 
-// orExcluded names the members to which the policy of a queue gives no homes.
+// orExcluded names the members in which the policy of a queue places no homes.
 func (in *MoveInput) orExcluded(queue creel.QueuePath) string {
 	var excluded []string
 	if in.Excludes != nil && in.View != nil {

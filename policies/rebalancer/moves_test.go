@@ -71,14 +71,14 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 			t.Errorf("nothing is said of %q: %s", want, text)
 		}
 	}
-	// What was begun within the minute counts.
+	// Moves that began within the minute count.
 	for i := range 3 {
 		in.Past = append(in.Past, PastMove{Application: creel.ApplicationID{ID: int32(50 + i)}, Under: true, From: "sc-1", To: "sc-2"})
 	}
 	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
 		t.Errorf("above the budget: %v", chosen)
 	}
-	// What waits with a member that is silent, or is no member any more, takes nothing of it.
+	// Applications that wait with a member that is silent, or has left, do not count against it.
 	for i, gone := range []creel.SubclusterID{"sc-4", "sc-5", "sc-4"} {
 		in.Past[1+i].From = gone
 	}
@@ -87,7 +87,7 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 	}
 }
 
-// Where the policy of a queue gives no homes, nothing of it is moved to, whatever room is there.
+// Where the policy of a queue places no homes, none of its applications move, whatever capacity is free there.
 func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
 	in := &MoveInput{
 		View: subcluster.NewView(time.Time{}, []subcluster.Status{
@@ -119,8 +119,8 @@ func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
 	}
 }
 
-// The store's clock was set back by an hour: what moved before that is of a time to come, and keeps nothing from
-// moving for that hour.
+// The store's clock was set back by an hour: earlier moves have dates in the future, and do not stop moves for that
+// hour.
 func TestMovesGoOnAfterTheClockWasSetBack(t *testing.T) {
 	in := &MoveInput{
 		View: subcluster.NewView(time.Time{}, []subcluster.Status{
@@ -178,7 +178,8 @@ func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
 	}
 }
 
-// What waits for nodes of a label goes by these alone: to members that have them and its queue there.
+// Applications waiting for nodes of a label move by the state of these nodes alone: to members that have them and the
+// queue there.
 func TestWhatWaitsForNodesOfALabelMovesByTheRoomThere(t *testing.T) {
 	on := func(m subcluster.Status, used int64, queues ...creel.QueuePath) subcluster.Status {
 		m.Load.Labels = subcluster.Labels{Known: true, Partitions: []subcluster.Partition{{
@@ -194,7 +195,7 @@ func TestWhatWaitsForNodesOfALabelMovesByTheRoomThere(t *testing.T) {
 			on(moveMember("sc-1", subcluster.StateActive, 10, 10, 5, "root.a"), 100, "root.a"),
 			moveMember("sc-2", subcluster.StateActive, 0, 0, 0, "root.a"), // idle, and without such nodes
 			on(moveMember("sc-3", subcluster.StateActive, 100, 10, 0, "root.a"), 50, "root.a"),
-			on(moveMember("sc-4", subcluster.StateActive, 0, 0, 0, "root.a"), 0), // whose queue may not use them
+			on(moveMember("sc-4", subcluster.StateActive, 0, 0, 0, "root.a"), 0), // its queue may not use them
 		}, nil),
 		Now: time.Unix(1000, 0), Waiting: waitingIn("sc-1", "root.a", 5),
 	}

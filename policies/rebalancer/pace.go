@@ -19,11 +19,10 @@ type PacedBudget struct {
 	Until  time.Time // of the plan's lease
 }
 
-// Pace is a member's side of preemption budgets where all that can be said to its
-// ResourceManager is how much one round may take back, and all it tells is how much was
-// taken since it started, for whomever. So all that was taken while a queue with a budget
-// was short counts against that budget, and while one is short a round may take back what
-// is left of its share, for whomever. It has to look more often than rounds come.
+// Pace is a member's side of preemption budgets where its ResourceManager accepts only a limit of how much one round
+// may take back, and reports only how much was taken since it started, for any queue. So everything taken while a
+// queue with a budget was short counts against that budget. While one is short, a round may take back the rest of its
+// share, for any queue. Pace has to run more often than rounds do.
 type Pace struct {
 	begun bool
 	taken creel.Resource // at the last look
@@ -42,9 +41,9 @@ type paced struct {
 // the ResourceManager a reading of all its queues.
 const paceLinger = 30 * time.Second
 
-// Look counts, and tells how much one round may take back from now on; not bound: as much
-// as the member's own settings say. taken is what was taken back since the ResourceManager
-// started, queues are as they were read with it, now is the clock of Ends and Until.
+// Look counts, and returns how much one round may take back from now on; not bound: as much as the member's own
+// settings allow. taken is the amount taken back since the ResourceManager started, queues were read together with
+// it, now is the clock of Ends and Until.
 func (p *Pace) Look(
 	now time.Time, budgets []PacedBudget, queues []subcluster.QueueLoad, taken creel.Resource,
 ) (most creel.Resource, bound bool) {
@@ -96,7 +95,7 @@ func (p *Pace) Look(
 	return p.last, true
 }
 
-// Spent is what was taken in the interval of each budget, in the order given.
+// Spent returns the amounts taken in the interval of each budget, in the order given.
 func (p *Pace) Spent(budgets []PacedBudget, unbound bool) []subcluster.PreemptionSpent {
 	var out []subcluster.PreemptionSpent
 	for _, b := range budgets {

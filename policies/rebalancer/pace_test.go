@@ -25,9 +25,8 @@ func waiting(short bool, label string) []subcluster.QueueLoad {
 	return []subcluster.QueueLoad{a, b}
 }
 
-// A round may take what is left of the share while the queue is short, nothing when the
-// interval is over, and as much as the member's settings say without a plan, or when the
-// queue has not been short for a while.
+// A round may take the rest of the share while the queue is short, nothing when the interval is over, and as much as
+// the member's settings allow without a plan, or when the queue has not been short for a while.
 func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first := PacedBudget{
@@ -72,8 +71,8 @@ func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
 	}
 }
 
-// Whatever rounds take of what they may, if there is a look after each of them no more is
-// taken in an interval than the share, and where the queue is short enough all of it may be.
+// Whatever rounds take of their limit: with a look after each of them no more than the share is taken in an interval,
+// and if the queue is short enough all of it may be.
 func TestRoundsStayWithinTheShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share, taken := rapid.Int64Range(0, 100).Draw(t, "share"), int64(0)
@@ -94,8 +93,8 @@ func TestRoundsStayWithinTheShare(t *testing.T) {
 	})
 }
 
-// A budget on nodes of a label is that of what waits there, and what was taken while something did
-// counts against it and against no other of the queue.
+// A budget on nodes of a label is for asks that wait there. Amounts taken while some did count against it and against
+// no other budget of the queue.
 func TestABudgetOnNodesOfALabelBindsWhileTheQueueIsShortThere(t *testing.T) {
 	start := time.Unix(1000, 0)
 	both := []PacedBudget{}
@@ -118,8 +117,8 @@ func TestABudgetOnNodesOfALabelBindsWhileTheQueueIsShortThere(t *testing.T) {
 	}
 }
 
-// What a member takes by its own settings counts against the budget before others are given
-// any, and what a member took beyond its share does too.
+// Amounts that a member takes by its own settings count against the budget before other members get a share, and so
+// do amounts that a member took beyond its share.
 func TestWhatHadoopTookCountsAgainstTheBudget(t *testing.T) {
 	begins := preemptStart.Truncate(time.Minute)
 	for _, c := range []struct {

@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// Input of a plan: what the members' reports and the queue tree say, as arrays
-// that hold only pairs of queue and member with demand or use. Amounts are
-// shares of one unit of the whole federation's dominant type, so that queues of
-// different shape compare (see Share).
+// Input of a plan: members' reports and the queue tree, as arrays that hold only pairs of queue and member with
+// demand or use. Amounts are shares of one unit of the whole federation's dominant type, so that queues of different
+// shape compare (see Share).
 type Input struct {
 	Members []float64 // capacity of each
 	Parents []Parent  // queues with queues below them but root; one stands after its own parent
@@ -21,8 +20,8 @@ type Input struct {
 // Parent is a queue with queues below it.
 type Parent struct {
 	Above     int32   // 1 + its own parent's index in Input.Parents, 0 for root
-	Guarantee float64 // of the federation; at least what its children are guaranteed counts
-	Weight    float64 // of what is beyond guarantees
+	Guarantee float64 // of the federation; at least the sum of its children's guarantees counts
+	Weight    float64 // for the part beyond guarantees
 	Maximum   float64 // math.Inf(1) for none
 }
 
@@ -30,22 +29,22 @@ type Parent struct {
 type Leaf struct {
 	Above     int32   // 1 + its parent's index in Input.Parents, 0 for root
 	Guarantee float64 // of the federation
-	Weight    float64 // of what is beyond guarantees
+	Weight    float64 // for the part beyond guarantees
 	Maximum   float64 // math.Inf(1) for none
-	// Wants is what it wants in all, for a leaf whose waiting demand can go to any of
-	// its members and so counts in each of its pairs; 0: the sum of its pairs' demands.
+	// Wants is its total demand, for a leaf whose waiting demand can go to any of its members and so counts in each
+	// of its pairs; 0: the sum of its pairs' demands.
 	Wants float64
 }
 
-// Pair is what one leaf has and wants in one member.
+// Pair is the use and demand of one leaf in one member.
 type Pair struct {
 	Leaf, Member int32
 	Demand       float64 // use and pending, that which can run in this member
 	Use          float64
-	Waits        float64 // what of what the leaf waits for waits here; it may run elsewhere too
+	Waits        float64 // the leaf's demand that waits here; it may run elsewhere too
 }
 
-// Plan is what each leaf is entitled to, and how much of that in each member.
+// Plan is each leaf's entitlement, and how much of that in each member.
 type Plan struct {
 	Entitled []float64 // by leaf
 	Given    []float64 // by pair
@@ -175,11 +174,10 @@ func (p *Planner) normalise() {
 	}
 }
 
-// place finds where leaves whose waiting demand can go anywhere should have their
-// entitlement: what runs stays, as far as they are entitled to it, and what they are
-// entitled to beyond goes where that leaves room, in proportion. Where every leaf is
-// in every member this is exact: entitlements sum to no more than there is, so the
-// parts fit. Leaves that want something in particular members begin with that.
+// place splits entitlements over members for leaves whose waiting demand can go anywhere. Running containers stay,
+// within the leaf's entitlement. The entitlement beyond goes to the remaining capacity, in proportion. If every leaf
+// is in every member this is exact: entitlements sum to no more than the total, so the parts fit. Leaves with demand
+// in particular members start with that.
 func (p *Planner) place(in *Input, entitled []float64) {
 	p.placed = resize(p.placed, len(in.Pairs))
 	uses, rooms, room := make([]float64, len(in.Leaves)), slices.Clone(in.Members), make([]float64, len(in.Leaves))
@@ -213,8 +211,8 @@ func (p *Planner) place(in *Input, entitled []float64) {
 // that it can come back.
 const least = 1e-7
 
-// fill is stage 2 for one member alone: it shares its capacity by the leaves'
-// weights as they are split now. What it gives is feasible at any time.
+// fill is stage 2 for one member alone: it shares its capacity by the leaves' weights as they are split now. The
+// result is feasible at any time.
 func (p *Planner) fill(in *Input, entitled []float64, m int) {
 	slots := p.slots[p.starts[m]:p.starts[m+1]]
 	p.basins = resize(p.basins, len(slots))
@@ -232,14 +230,12 @@ func (p *Planner) fill(in *Input, entitled []float64, m int) {
 	}
 }
 
-// basin is one that water is filled into from the bottom: levelEntry without a
-// floor, half as large, since this is what a plan spends its time on
-// (BenchmarkPlan).
+// basin is one that water is filled into from the bottom: levelEntry without a floor, and half its size, since a plan
+// spends most of its time here (BenchmarkPlan).
 type basin struct{ ceiling, width float64 }
 
-// fillLevel is waterLevel for basins. What they hold is concave in the level, so
-// Newton's steps from below never pass the answer, and end when no basin more is
-// full.
+// fillLevel is waterLevel for basins. Their content is concave in the level, so Newton's steps from below never pass
+// the answer, and end when no further basin is full.
 func fillLevel(basins []basin, amount float64) float64 {
 	full, width := 0.0, 0.0
 	for _, b := range basins {
@@ -268,8 +264,8 @@ func fillLevel(basins []basin, amount float64) float64 {
 	return level
 }
 
-// settle sums up what leaves received and moves their weight towards where they received. It reports whether nothing
-// moved any more.
+// settle sums up the leaves' shares and moves their weight towards the members where they received some. It reports
+// whether nothing moved any more.
 func (p *Planner) settle(in *Input) bool {
 	clear(p.sums)
 	for i := range p.slots {

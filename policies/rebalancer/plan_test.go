@@ -65,7 +65,7 @@ func TestAPlanIsFeasibleAndWastesNothing(t *testing.T) {
 			if g < 0 || g > pair.Demand+1e-9 {
 				t.Fatalf("%+v is given %v", pair, g)
 			}
-			// Work conserving: whoever lacks has a full member, or a maximum.
+			// Work conserving: a leaf with a shortfall has a full member, or a maximum.
 			if g < pair.Demand-1e-6 && members[pair.Member] < in.Members[pair.Member]-1e-6 &&
 				math.IsInf(in.Leaves[pair.Leaf].Maximum, 1) {
 				t.Fatalf("%+v is given %v though its member is not full (%v)", pair, g, members[pair.Member])
@@ -112,11 +112,9 @@ func TestEntitlementsKeepFloorsAndAreMonotoneInWeight(t *testing.T) {
 	})
 }
 
-// Constant demand gives constant shares after some rounds: from the twentieth on
-// less than 2 % of all that is given moves in a round (algorithms of the global
-// policy, invariant 9, wants less than 1 % after a few). What is slow are leaves
-// with a maximum: its parts follow the split, and the split follows what the
-// parts let through.
+// Constant demand leads to constant shares after some rounds: from the twentieth on less than 2 % of the total moves
+// in a round (algorithms of the global policy, invariant 9, wants less than 1 % after a few). Leaves with a maximum
+// are slow: its parts follow the split, and the split follows the amounts that the parts let through.
 func TestConstantDemandGivesConstantShares(t *testing.T) {
 	const rounds, bound = 20, 0.02
 	rapid.Check(t, func(t *rapid.T) {
@@ -181,8 +179,8 @@ func TestRoundingKeepsTheSumAndStarvesNobody(t *testing.T) {
 	})
 }
 
-// oracle is the exact aggregate max-min of a/w by slow progressive filling: raise
-// the level in small steps, freeze who cannot grow by any re-routing (max flow).
+// oracle is the exact aggregate max-min of a/w by slow progressive filling: raise the level in small steps, freeze
+// leaves that cannot grow by any re-routing (max flow).
 func oracle(in *Input, weight []float64) []float64 {
 	n, m := len(in.Leaves), len(in.Members)
 	frozen := make([]float64, n)

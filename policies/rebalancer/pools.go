@@ -8,14 +8,12 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A pool of nodes is those without a label, or those with one. Queues have entitlements in
-// each, of what is there, and nothing moves from one to another: so each has a reading and a
-// plan of its own, made as if the federation were nothing else (subcluster.View.In, Tree.In).
-// Members that report no queues of a label (Hadoop's, and creel's of earlier versions) are
-// not in its pool.
+// A pool of nodes is the nodes without a label, or those with one. Queues have entitlements in each pool, of its
+// size, and nothing moves between pools. So each has a reading and a plan of its own, made as if the federation were
+// nothing else (subcluster.View.In, Tree.In). Members that report no queues of a label (Hadoop's, and creel's of
+// earlier versions) are not in its pool.
 
-// ReadPools reads each pool, that of nodes without a label first; before and slowStart as of
-// Reading.SlowStart.
+// ReadPools reads each pool, nodes without a label first; before and slowStart as of Reading.SlowStart.
 func ReadPools(
 	view *subcluster.View, tree *Tree, before *subcluster.Plan, slowStart time.Duration,
 ) (pools []*Reading) {
@@ -48,9 +46,9 @@ func PoolsChanged(pools []*Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// PlanPools makes what is published, of each pool: its plan, shaped by the one before, and
-// preemption budgets at now of the store's clock. With capacities
-// those of queues follow it in the pools in which the tree says what queues get.
+// PlanPools makes the published plan, for each pool: its plan, limited in its changes from the previous one, and
+// preemption budgets at now of the store's clock. With capacities those of queues follow it in the pools in which the
+// tree sets shares of queues.
 func (p *Planner) PlanPools(
 	pools []*Reading, before *subcluster.Plan, s Shaping, capacities bool, now time.Time,
 ) *subcluster.Plan {

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPool draws what two members report of some nodes.
+// drawPool draws the reports of two members about some nodes.
 func drawPool(t *rapid.T, label string) (totals [2]creel.Resource, rows [2][]subcluster.QueueLoad) {
 	amount := func(what string, most int64) creel.Resource {
 		n := rapid.Int64Range(0, most).Draw(t, what+label)
@@ -45,8 +45,8 @@ func poolMembers(totals [2]creel.Resource, rows [2][]subcluster.QueueLoad) (out 
 	return out
 }
 
-// The plan of the nodes of a label is the plan of a federation that has these nodes alone,
-// and what the others have is as if there were no labels.
+// The plan of a label's nodes is the plan of a federation that has these nodes alone, and the plan of the others is
+// as if there were no labels.
 func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain, plainRows := drawPool(t, "")
@@ -132,7 +132,7 @@ func TestAMemberThatReportsNothingOfALabelIsNotPlanned(t *testing.T) {
 	}
 }
 
-// A member's nodes of a label start slowly by what was there before, whatever it has of others.
+// A member's nodes of a label start slowly by the label's previous size, whatever other nodes it has.
 func TestNodesOfALabelStartSlowlyByThemselves(t *testing.T) {
 	totals := [2]creel.Resource{creel.NewResource(102400, 100), creel.NewResource(102400, 100)}
 	members := poolMembers(totals, [2][]subcluster.QueueLoad{

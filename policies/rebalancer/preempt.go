@@ -43,18 +43,16 @@ func (q *Queue) readPreemption(doc *limitsJSON) (err error) {
 // PreemptionBounded reports whether the queue has a preemption budget.
 func (q *Queue) PreemptionBounded() bool { return !q.Preemption.IsZero() || q.PreemptionPercent > 0 }
 
-// GivePreemption puts into a plan what members may take back from others for queues
-// that have a budget. A queue is short in the federation by what it is entitled to and
-// does not use; that much is given, as far as the budget goes, to the members in which
-// the plan has it, the shortest first. So a queue that asks in two members for the same
-// room is given it in one, and where it has its entitlement already nothing is taken
-// for it, whatever a member sees by itself.
+// GivePreemption adds to a plan the amounts that members may take back from other queues for queues that have a
+// budget. A queue's shortfall in the federation is its entitlement less its use. That amount is distributed, within
+// the budget, to the members in which the plan has it, the largest shortfall first. So a queue with the same asks in
+// two members gets resources back in only one of them. Where it has its entitlement already nothing is taken for it,
+// whatever a member computes by itself.
 //
-// Intervals are those of the store's clock, counted from its epoch. Within one, shares
-// only rise and their sum stays within the budget, whichever leader gives them, as long
-// as it has the plan before; and what was given counts against what is short until the
-// interval is over. What a member has taken beyond its share counts as given; one that the
-// budget does not bind has what it took. now is the store's clock.
+// Intervals are those of the store's clock, counted from its epoch. Within one, shares only rise and their sum stays
+// within the budget, whichever leader assigns them, as long as it has the previous plan. Shares count against the
+// shortfall until the interval is over. An amount that a member has taken beyond its share counts as assigned; a
+// member not bound by the budget has the amount that it took. now is the store's clock.
 func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.Time) {
 	out.Preemption = nil
 	for i := range r.Tree.Queues {
@@ -90,8 +88,8 @@ func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.T
 	}
 }
 
-// lacks is what the leaves at or below a queue are below their entitlement, in all
-// and by member, as parts of the federation.
+// lacks returns how far the leaves at or below a queue are below their entitlement, in total and by member, as parts
+// of the federation.
 func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
 	by = make([]float64, len(r.Members))
 	at := 0
@@ -115,15 +113,15 @@ func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
 	return sum, by
 }
 
-// portion is a part of the federation, rounded up: what a container needs of the type
-// that counts less may be more than that type's part.
+// portion returns a part of the federation, rounded up: a container may need more of the type that counts less than
+// that type's part.
 func portion(total creel.Resource, share float64) creel.Resource {
 	const unit = 1_000_000
 	return total.Scale(int64(math.Ceil(min(1, share)*unit)), unit)
 }
 
-// preemptionShares raises what members have been given in this interval, the member
-// that lacks most first, as far as the budget and what is short go.
+// preemptionShares raises the members' shares of this interval, the member with the largest shortfall first, within
+// the budget and the shortfall.
 func (r *Reading) preemptionShares(
 	b *subcluster.PreemptionBudget, by []float64, was map[creel.SubclusterID]creel.Resource,
 	unbound map[creel.SubclusterID]bool,

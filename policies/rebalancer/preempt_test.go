@@ -15,8 +15,8 @@ import (
 
 var preemptStart = time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
 
-// inMembers is a reading of one queue, root.b, in members of equal size of 100 GiB in
-// all, and a plan for it: what it uses and is given in each, in parts of the federation.
+// inMembers returns a reading of one queue, root.b, in members of equal size of 100 GiB in total, and a plan for it:
+// its use and share in each, in parts of the federation.
 func inMembers(t interface{ Fatal(...any) }, document string, uses, given []float64) (*Reading, Plan) {
 	tree, err := ParseTree([]byte(document), 1)
 	if err != nil {
@@ -39,8 +39,8 @@ func document(budget string) string {
 	return fmt.Sprintf(`{"queues":[{"queue":"root.b","preemption":%s}]}`, budget)
 }
 
-// What is taken back for a queue is what it lacks in the federation, where the plan has
-// it, and no more than its budget.
+// Resources are taken back for a queue up to its shortfall in the federation, where the plan has it, and within its
+// budget.
 func TestAPreemptionBudgetIsGivenWhereTheQueueIsShort(t *testing.T) {
 	for _, c := range []struct {
 		name, budget string
@@ -84,8 +84,8 @@ func TestAPreemptionBudgetIsGivenWhereTheQueueIsShort(t *testing.T) {
 	}
 }
 
-// Whatever queues lack from plan to plan, and whoever leads: within an interval shares
-// only rise, and sum to no more than the budget and than what the queue lacked most.
+// Whatever queues lack from plan to plan, and whichever leader plans: within an interval shares only rise, and sum to
+// no more than the budget and than the queue's largest shortfall.
 func TestPreemptionSharesOfAnIntervalStayWithinTheBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.Int64Range(1, 60000).Draw(t, "budget")

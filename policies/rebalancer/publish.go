@@ -36,8 +36,8 @@ func (s Shaping) MostStep() float64 {
 	return 0.1
 }
 
-// Publish makes what is published of a plan, shaped by the one before, which may
-// be nil. Queues that want nothing have no parts in members.
+// Publish turns a plan into its published form, limiting changes from the previous one, which may be nil. Queues
+// without demand have no parts in members.
 func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster.Plan {
 	s.DeadBand, s.Step = s.Band(), s.MostStep()
 	out := &subcluster.Plan{
@@ -45,7 +45,7 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 		Began: r.began,
 	}
 	if before != nil && r.shrunk(before, sameSize) {
-		s.Step = 1 // what was in a member that is gone, or half of it is, goes elsewhere at once
+		s.Step = 1 // the shares of a member that is gone, or has lost half, go elsewhere at once
 	}
 	for m, id := range r.Members {
 		out.Members = append(out.Members, subcluster.MemberSize{Member: id, Share: r.Sizes[m]})
@@ -96,10 +96,9 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 	return out
 }
 
-// Changed reports whether what was read differs from the plan before by so much that
-// the next plan should not wait for its time: a member or a queue more or less, a
-// member that lost a tenth of what it had, or a queue that wants or uses a hundredth of
-// the federation more or less.
+// Changed reports whether the reading differs from the previous plan by so much that the next plan should not wait
+// for its time: a member or a queue more or less, a member that lost a tenth of its size, or a queue whose demand or
+// use differs by a hundredth of the federation.
 func Changed(r *Reading, before *subcluster.Plan) bool {
 	if before == nil || before.Tree != r.Tree.Version || len(before.Queues) != len(r.Queues) ||
 		!slices.EqualFunc(before.Members, r.Members, func(a subcluster.MemberSize, id creel.SubclusterID) bool {
@@ -121,9 +120,8 @@ func Changed(r *Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// shape keeps weights near those of the plan before, if it had some: all stay where none
-// differs by the dead band, and else all move by the same part of their ways, so that none
-// changes by more than the step and their sum stays.
+// shape keeps weights near those of the previous plan, if it had some: all stay if none differs by the dead band, and
+// else all move by the same part of the difference, so that none changes by more than the step and their sum stays.
 func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s Shaping) {
 	if before == nil || len(before.Members) == 0 {
 		return
@@ -168,10 +166,9 @@ func normalise(weights []float64) {
 	}
 }
 
-// EscrowShares are a queue's parts of its maximum by a plan, in whole amounts that
-// sum to it: of what it is entitled to by its weights, and of the rest by the members' sizes.
-// A plan says where the work of a moment ago is to run; the next may come to any member, which
-// would have to ask for each container if all of the maximum went with the weights. Nil for
+// EscrowShares returns a queue's parts of its maximum by a plan, in whole amounts that sum to it: its entitlement by
+// its weights, and the rest by the members' sizes. A plan places the work of a moment ago; the next work may arrive
+// at any member, which would have to ask for each container if all of the maximum went with the weights. Nil for
 // queues that do not follow the plan: their split is even.
 func EscrowShares(
 	p *subcluster.Plan,

@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A plan tells where what it gives is to run. What a queue may use beyond that, it may want
-// anywhere a moment later: so that is held by the members as without a plan.
+// A plan places the entitlement. Beyond that the queue may want resources anywhere a moment later, so members hold
+// the rest of the maximum as without a plan.
 func TestOnlyWhatAPlanGivesMovesPartsOfAMaximum(t *testing.T) {
 	p := &subcluster.Plan{Total: creel.NewResource(1200, 1200)}
 	for _, id := range []creel.SubclusterID{"a", "b", "c"} {

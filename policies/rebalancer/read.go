@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Reading is the input of a plan and what its indexes mean.
+// Reading is the input of a plan and the meaning of its indexes.
 type Reading struct {
 	Input
 	Label   string               // of the nodes that it is of; see ReadPools
@@ -19,9 +19,9 @@ type Reading struct {
 	Above   []creel.QueuePath    // of Input.Parents
 	Members []creel.SubclusterID // of Input.Members
 	Sizes   []float64            // of Input.Members, as parts of Total: with SlowStart they count with less
-	Total   creel.Resource       // what shares are parts of
+	Total   creel.Resource       // the whole that shares are parts of
 	Tree    *Tree
-	// Preempted is what members took back in intervals of budgets, where they tell.
+	// Preempted are the amounts that members took back in intervals of budgets, as far as they report them.
 	Preempted map[creel.SubclusterID][]subcluster.PreemptionSpent
 
 	Starts    []subcluster.MemberStart // of SlowStart, by id
@@ -29,12 +29,11 @@ type Reading struct {
 	began     time.Time // store's clock, of the first plan
 }
 
-// Read makes the input of a plan from a view: the leaf queues of active members
-// with creel's queue figures, and the queues above them. Members without such
-// figures (Hadoop's) are left out. It is of nodes without a label (ReadPools: with one). What a queue waits for is
-// counted once and may run in any of its members: proxies ask elsewhere for what
-// waits, and routers choose homes for what comes. A member makes room only for what of it limits
-// of users and its own maxima let be granted there (WantedOf).
+// Read makes the input of a plan from a view: the leaf queues of active members with creel's queue metrics, and the
+// queues above them. Members without such metrics (Hadoop's) are left out. It covers nodes without a label
+// (ReadPools: with one). A queue's waiting demand counts once and may run in any of its members: proxies send waiting
+// asks elsewhere, and routers choose homes for new applications. A member counts only the demand that user limits and
+// its own maxima allow there (WantedOf).
 func Read(view *subcluster.View, tree *Tree) *Reading {
 	r := &Reading{Tree: tree, Preempted: map[creel.SubclusterID][]subcluster.PreemptionSpent{}}
 	var status []*subcluster.Status
@@ -95,8 +94,8 @@ func rowsOf(path creel.QueuePath, status []*subcluster.Status) []MemberLoad {
 	return rows
 }
 
-// findQueues lists the leaves and the parents of the members, and returns what
-// their files guarantee each, summed.
+// findQueues lists the leaves and the parents of the members, and returns the sum of their files' guarantees for
+// each.
 func (r *Reading) findQueues(status []*subcluster.Status) map[creel.QueuePath]creel.Resource {
 	guarantees, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
 	for _, m := range status {
@@ -133,7 +132,7 @@ func (r *Reading) above(path creel.QueuePath) int32 {
 	return int32(i + 1)
 }
 
-// promises are what the tree says of a queue; fromFiles is the members' guarantee.
+// promises returns the tree's settings of a queue; fromFiles is the members' guarantee.
 func (r *Reading) promises(path creel.QueuePath, fromFiles creel.Resource) (guarantee, weight, maximum float64) {
 	guarantee, maximum = Share(fromFiles, r.Total), math.Inf(1)
 	q := r.Tree.Find(path)

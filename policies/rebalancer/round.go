@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Round makes whole amounts of shares by the largest remainder: the sum is the
-// rounded sum, and no share that was above zero stays at zero for ever: rest
-// carries what was rounded away to the next call.
+// Round makes whole amounts of shares by the largest remainder: the sum is the rounded sum, and no share that was
+// above zero stays at zero for ever: rest carries the rounded-off part to the next call.
 func Round(shares []float64, unit float64, rest []float64) []int64 {
 	out := make([]int64, len(shares))
 	sum, whole := 0.0, int64(0)

@@ -15,14 +15,13 @@ import (
 // has lost less has lost little.
 const sameSize = 0.2
 
-// SlowStart has members that are new, that were away or that have got many nodes
-// count with a part of their size, which grows to all of it in the time given; 0:
-// all count with all of it. What runs in a member stays entitled to it. One that is away
-// loses of its part as fast as it would have gained, so that a short absence costs
-// little; and one that loses nodes counts with what is left at once. Before is the
-// plan before, nil for none. From the first plan on all count with all of their size
-// for that time, since members and nodes of a federation that starts come one by one.
-// Time is that of the store's clock, and stands still while the view is frozen.
+// SlowStart counts members that are new, that were away or that have got many nodes with a part of their size, which
+// grows to all of it in the time given; 0: all count with all of it. Containers that run in a member stay within the
+// queue's entitlement. A member that is away loses its part as fast as it would have gained it, so that a short
+// absence costs little; and one that loses nodes counts with the remaining ones at once. Before is the previous plan,
+// nil for none. From the first plan on all count with all of their size for that time, since members and nodes of a
+// starting federation join one by one. Time is that of the store's clock, and does not advance while the view is
+// frozen.
 func (r *Reading) SlowStart(view *subcluster.View, before *subcluster.Plan, over time.Duration) {
 	r.began, r.slowStart = view.At, over
 	if before != nil && !before.Began.IsZero() {
@@ -50,8 +49,8 @@ func findStart(starts []subcluster.MemberStart, id creel.SubclusterID) (int, boo
 	})
 }
 
-// starts are those of the members that take applications, and of those that are away.
-// Not slow, they count with all of their size.
+// starts returns the slow-start records of the members that take applications, and of those that are away. Not slow,
+// they count with all of their size.
 func starts(
 	view *subcluster.View,
 	before *subcluster.Plan,
@@ -94,14 +93,14 @@ func starts(
 	return out
 }
 
-// resume is what part of its size now a member counts with that counted with some
-// of what it had, after it has gained a part.
+// resume returns the part of its present size that a member counts with, from the part that counted of its previous
+// size, after it has gained a part.
 func resume(
 	was subcluster.MemberStart,
 	size creel.Resource,
 	gained float64,
 ) (counts float64, why subcluster.StartsWhy) {
-	same := Share(was.Size, size) // of what it has now
+	same := Share(was.Size, size) // of its present size
 	switch counts = was.Counts * same; {
 	case was.Away:
 		return counts, subcluster.StartsBack
@@ -114,8 +113,7 @@ func resume(
 	}
 }
 
-// shrunk reports whether a member that the plan before counted with is gone, or has
-// lost more than a part of what it had.
+// shrunk reports whether a member of the previous plan is gone, or has lost more than a part of its size.
 func (r *Reading) shrunk(before *subcluster.Plan, part float64) bool {
 	for i := range before.Starts {
 		was := &before.Starts[i]

@@ -42,7 +42,7 @@ func (s *story) view() *subcluster.View {
 	return subcluster.NewView(s.at, members, nil)
 }
 
-// plan makes the next one some seconds later and returns what members count with.
+// plan makes the next one some seconds later and returns the parts that members count with.
 func (s *story) plan(later time.Duration) *subcluster.Plan {
 	s.at = s.at.Add(later)
 	r := Read(s.view(), &Tree{})
@@ -88,7 +88,7 @@ func TestAMemberThatWasAwayComesBackAsSlowlyAsItWasAwayLong(t *testing.T) {
 	for range 20 {
 		s.plan(10 * time.Second)
 	}
-	s.counts("sc-3", subcluster.LeastCounts) // what those count with who see it before the next plan
+	s.counts("sc-3", subcluster.LeastCounts) // its part for readers that see it before the next plan
 	s.nodes["sc-3"] = 100
 	p := s.plan(10 * time.Second)
 	s.counts("sc-3", 0.1)
@@ -130,7 +130,7 @@ func TestAMemberThatLosesNodesCountsWithTheRestAtOnceAndGrowsSlowly(t *testing.T
 		}
 	}
 	s.plan(time.Second)
-	s.counts("sc-2", 1) // of what it has
+	s.counts("sc-2", 1) // of its size
 	if w := weight(); math.Abs(w-20.0/220) > 0.01 {
 		t.Errorf("one plan later its weight is %.3f, it was %.3f, and it has 20 of 220 nodes", w, was)
 	}
@@ -158,8 +158,8 @@ func TestWhatRunsInAMemberThatStartsSlowlyStaysEntitledToIt(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, what a member counts with lies between the least and all,
-// rises by no more than its time allows, and is all of it when nothing changes.
+// Whatever members join or leave, the part that a member counts with is between the least and all, rises by no more
+// than its time allows, and is all of it when nothing changes.
 func TestPartsOfMembersThatComeAndGo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := begin(t)

@@ -29,19 +29,17 @@ const (
 	UsersClass  = "escrow-users" // a record for each queue with a user limit, likewise
 )
 
-// Tree is what holds for queues in the federation as a whole, as its document
-// in the store says. Queues that it does not name have what their members'
-// files give them, summed.
+// Tree has the settings of queues in the federation as a whole, by its document in the store. Queues that it does not
+// name have the sum of their members' files.
 type Tree struct {
 	Version int64   // of the document, 0 without one
 	Queues  []Queue // by path
-	// Labels are what holds on nodes with a label, each a tree of its own (In), by label.
+	// Labels are the settings on nodes with a label, each a tree of its own (In), by label.
 	Labels map[string][]Queue
 }
 
-// In is the tree of the nodes with a label, of those without one ("") t itself. Nodes with a
-// label are a pool of their own: amounts are of what is there, and percentages of it. The
-// queues are shared with t.
+// In returns the tree of the nodes with a label; for nodes without one ("") t itself. Nodes with a label are a pool
+// of their own: amounts and percentages refer to these nodes. The queues are shared with t.
 func (t *Tree) In(label string) *Tree {
 	if label == "" {
 		return t
@@ -49,28 +47,26 @@ func (t *Tree) In(label string) *Tree {
 	return &Tree{Version: t.Version, Queues: t.Labels[label]}
 }
 
-// Pools are the labels of which the tree says something, sorted, after that of nodes
-// without one.
+// Pools returns the labels that the tree has settings for, sorted, after "" for nodes without one.
 func (t *Tree) Pools() []string { return append([]string{""}, slices.Sorted(maps.Keys(t.Labels))...) }
 
-// Queue is what the document says of one.
+// Queue has the document's settings of one queue.
 type Queue struct {
 	Path creel.QueuePath
 	// Guarantee replaces the sum of the members' guarantees; zero keeps it.
 	Guarantee creel.Resource
-	// Weight by which the queue takes what is beyond guarantees; 0 means by
-	// guarantee.
+	// Weight is the queue's weight for shares beyond guarantees; 0 means by guarantee.
 	Weight float64
-	// Maximum is what the queue may use in all members together, kept by escrow;
-	// zero for none. Types that the document leaves out have Unbounded.
+	// Maximum is the most that the queue may use in all members together, enforced by escrow; zero for none. Types
+	// that the document leaves out have Unbounded.
 	Maximum creel.Resource
-	// UserLimit is what one user may use in all members together, of a queue that has no
-	// children; zero for no limit. It is kept by escrow (escrow.Users); otherwise as Maximum.
+	// UserLimit is the most that one user may use in all members together, of a queue that has no children; zero for
+	// no limit. It is enforced by escrow (escrow.Users); otherwise as Maximum.
 	UserLimit        creel.Resource
 	UserLimitPercent float64
-	// GuaranteePercent and MaximumPercent say that the amounts above are so much of
-	// what the federation has; 0: they are absolute. Who writes the document puts the
-	// amounts in (Resolve), and the rebalancer when the federation grows or shrinks.
+	// GuaranteePercent and MaximumPercent say that the amounts above are percentages of the federation's size; 0:
+	// they are absolute. The writer of the document computes the amounts (Resolve), and so does the rebalancer when
+	// the federation grows or shrinks.
 	GuaranteePercent, MaximumPercent float64
 	// Preemption is the most that may be taken back from others for this queue in all
 	// members together, in each PreemptionEvery of the store's clock; zero for no bound.
@@ -93,7 +89,7 @@ func (q *Queue) Bounded() bool { return !q.Maximum.IsZero() }
 // UserLimited reports whether each user of the queue has a limit.
 func (q *Queue) UserLimited() bool { return !q.UserLimit.IsZero() }
 
-// WithinLimit sums what users have and ask for, by name, as far as the limit allows each of them.
+// WithinLimit sums the users' use and demand, by name, each up to the limit.
 func (q *Queue) WithinLimit(needs map[string]creel.Resource) (sum creel.Resource) {
 	for _, n := range needs {
 		sum = sum.Add(n.Min(q.UserLimit))
@@ -101,7 +97,7 @@ func (q *Queue) WithinLimit(needs map[string]creel.Resource) (sum creel.Resource
 	return sum
 }
 
-// Find gives what the document says of a queue, nil for nothing.
+// Find returns the document's settings of a queue, nil if there are none.
 func (t *Tree) Find(q creel.QueuePath) *Queue {
 	i, ok := slices.BinarySearchFunc(
 		t.Queues,
@@ -126,18 +122,18 @@ type queueJSON struct {
 	Optout bool                  `json:"optout,omitempty"`
 }
 
-// limitsJSON is what a queue has in one pool of nodes.
+// limitsJSON has a queue's settings in one pool of nodes.
 type limitsJSON struct {
 	Guarantee json.RawMessage `json:"guarantee,omitempty"`
 	Weight    *float64        `json:"weight,omitempty"`
 	Maximum   json.RawMessage `json:"maximum,omitempty"`
 	UserLimit json.RawMessage `json:"user_limit,omitempty"`
-	// Preemption is what may be taken back for it in PreemptionSeconds [60].
+	// Preemption is the amount that may be taken back for it in PreemptionSeconds [60].
 	Preemption        json.RawMessage `json:"preemption,omitempty"`
 	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
 }
 
-// labelForm is that of node labels, as YARN has it.
+// labelForm is the format of node labels, as in YARN.
 var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 
 // ParseTree reads the document:
@@ -204,7 +200,7 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 	return t, nil
 }
 
-// read takes over what a queue has in one pool of nodes.
+// read takes over a queue's settings in one pool of nodes.
 func (q *Queue) read(doc *limitsJSON) (err error) {
 	if q.Guarantee, q.GuaranteePercent, err = amounts(doc.Guarantee, 0); err != nil {
 		return fmt.Errorf("guarantee of %s: %w", q.Path, err)

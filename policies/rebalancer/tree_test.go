@@ -30,8 +30,8 @@ func drawTree(t *rapid.T) *Input {
 	return in
 }
 
-// exact is what a tree's leaves are entitled to, slowly and obviously: at each queue
-// the level is found by halving, over the queues right below it.
+// exact returns the entitlements of a tree's leaves, slowly and obviously: at each queue the level is found by
+// halving, over the queues right below it.
 func exact(in *Input) []float64 {
 	type queue struct {
 		guarantee, weight, want float64
@@ -120,8 +120,8 @@ func exact(in *Input) []float64 {
 	return out
 }
 
-// Guarantees, weights and maxima of parents bind what their leaves are entitled to:
-// the same as the slow answer on thousands of trees.
+// Guarantees, weights and maxima of parents limit their leaves' entitlements: the same as the slow answer on
+// thousands of trees.
 func TestEntitlementsOverATreeAreThoseOfTheExactAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawTree(t)
@@ -148,8 +148,8 @@ func TestEntitlementsOverATreeAreThoseOfTheExactAnswer(t *testing.T) {
 	})
 }
 
-// Where what waits can go anywhere, a queue is given in all members together what it
-// is entitled to, and what runs within an entitlement stays where it is.
+// If waiting demand can go anywhere, a queue's shares in all members add up to its entitlement, and containers within
+// an entitlement stay where they run.
 func TestWhatWaitsCanGoAnywhereIsGivenWhatItIsEntitledTo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &Input{}

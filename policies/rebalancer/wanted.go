@@ -15,17 +15,17 @@ type MemberLoad struct {
 	Size creel.Resource
 }
 
-// Wanted is what of a leaf's pending asks its limits ever let be granted.
+// Wanted is the part of a leaf's pending asks that its limits allow to be granted at some time.
 type Wanted struct {
 	All  creel.Resource   // anywhere
 	Here []creel.Resource // in each member that they wait in
 }
 
-// WantedOf finds it, of a leaf that the queue tree, or nil, says something of. What waits may run
-// in any member that has the queue. So a user is held back only beyond the limit of a user in the
-// federation, or beyond what one may come to in all members; and what then waits together only
-// beyond what the queue's own maxima leave in all. Members that do not tell their limits count as if
-// they had none. What a user uses in a member that does not list the user is taken to be nothing.
+// WantedOf computes it for a leaf with settings q in the queue tree, or nil. Waiting asks may run in any member that
+// has the queue. So a user is held back only beyond the user limit in the federation, or beyond the sum of the user's
+// limits in all members. Asks of all users together are held back only beyond the sum of the queue's own maxima.
+// Members that do not report limits count as if they had none. A user that a member does not list is assumed to use
+// nothing there.
 func WantedOf(q *Queue, in []MemberLoad) Wanted {
 	out := Wanted{Here: make([]creel.Resource, len(in))}
 	var names []string
@@ -59,8 +59,8 @@ func WantedOf(q *Queue, in []MemberLoad) Wanted {
 	return out
 }
 
-// heldBack returns what of a user's pending asks is held back anywhere, and takes from here what
-// is in each member.
+// heldBack returns the part of a user's pending asks that is held back anywhere, and subtracts each member's part
+// from here.
 func heldBack(q *Queue, in []MemberLoad, name string, here []creel.Resource) creel.Resource {
 	var pending, used creel.Resource
 	for i := range in {
@@ -93,8 +93,8 @@ func heldBack(q *Queue, in []MemberLoad, name string, here []creel.Resource) cre
 	return pending.Sub(pending.Min(left))
 }
 
-// leftOf is what a limit leaves beside what is used, for who waits for pending: types beyond
-// memory and vcores that the limit does not name have none.
+// leftOf returns a limit less the use, for an asker of pending: types beyond memory and vcores that the limit does
+// not name have none.
 func leftOf(limit, used, pending creel.Resource) creel.Resource {
 	for _, x := range pending.Others {
 		if limit.Get(x.Name) == 0 {
@@ -104,7 +104,7 @@ func leftOf(limit, used, pending creel.Resource) creel.Resource {
 	return limit.Sub(used).Max(creel.Resource{})
 }
 
-// most is what the queue may use in the member.
+// most returns the most that the queue may use in the member.
 func (l *MemberLoad) most() creel.Resource {
 	if l.Most != nil {
 		return *l.Most

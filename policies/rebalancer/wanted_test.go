@@ -14,7 +14,7 @@ import (
 
 func gigs(n int64) creel.Resource { return creel.NewResource(1024*n, n) }
 
-// userLoad is what a user uses and waits for, who may use so much.
+// userLoad returns the use, pending asks and limit of a user.
 func userLoad(name string, used, pending, most int64) subcluster.UserLoad {
 	return subcluster.UserLoad{User: name, Used: gigs(used), Pending: gigs(pending), Most: gigs(most)}
 }
@@ -24,7 +24,7 @@ func boundTo(n int64) *creel.Resource {
 	return &r
 }
 
-// What waits is wanted as far as limits ever let it be granted, in some member.
+// Waiting asks count as demand as far as limits allow them in some member.
 func TestWhatLimitsHoldBackIsNotWanted(t *testing.T) {
 	limited := &Queue{Path: "root.a", UserLimit: gigs(15)}
 	row := func(used, pending int64, users ...subcluster.UserLoad) subcluster.QueueLoad {
@@ -90,8 +90,8 @@ func TestWhatLimitsHoldBackIsNotWanted(t *testing.T) {
 	}
 }
 
-// Whatever limits there are: no more is wanted than waits, nothing below nothing, and no less of a queue
-// with a higher limit.
+// Whatever limits there are: demand is at most the pending asks, never negative, and no less for a queue with a
+// higher limit.
 func TestWantedIsOfWhatWaits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
@@ -133,8 +133,8 @@ func TestWantedIsOfWhatWaits(t *testing.T) {
 	})
 }
 
-// A member makes room for a queue, by capacities that follow the plan, only as far as limits let be granted
-// there what waits.
+// By capacities that follow the plan a member frees resources for a queue only as far as limits allow its waiting
+// asks there.
 func TestRoomIsMadeForWhatCanBeGranted(t *testing.T) {
 	var members []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {

@@ -42,7 +42,7 @@ type moment struct {
 	At          time.Time
 }
 
-// shownCandidates bounds what one page lists.
+// shownCandidates bounds the candidates that one page lists.
 const shownCandidates = 12
 
 func loadApp(c *pages.Call) (any, error) {

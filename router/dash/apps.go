@@ -37,7 +37,7 @@ type apps struct {
 	GroupLinks []string
 }
 
-// States and Groupings are what the filter offers.
+// States returns the states that the filter offers; Groupings the groupings.
 func (*apps) States() []string {
 	return []string{"running", "waiting", "ended", "ACCEPTED", "FINISHED", "FAILED", "KILLED"}
 }

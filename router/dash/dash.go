@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dash is the router's dashboard: pages over the router's own API (see
-// internal/pages). What members are asked for is shared by all viewers there.
+// Package dash is the router's dashboard: pages over the router's own API (see internal/pages). All viewers there
+// share the answers of the members.
 package dash
 
 import (

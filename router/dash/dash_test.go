@@ -48,8 +48,8 @@ func submit(t *testing.T, f *routertest.Federation, name string) string {
 	return id.String()
 }
 
-// Each page is rendered whole, loads nothing from elsewhere and lets no script stand
-// in it; what others wrote is text.
+// Each page is rendered whole, loads nothing from elsewhere and contains no inline script; input of others is
+// escaped.
 func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
 	web := "http://" + f.Routers[0].Web
@@ -100,7 +100,7 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	}
 }
 
-// A stream sends the parts of a page that change, and nothing of who may not see it.
+// A stream sends the parts of a page that change, and nothing that the viewer may not see.
 func TestAStreamSendsWhatChanged(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
 	resp, err := http.Get("http://" + f.Routers[0].Web + "/dash/stream?at=" + "%2Fapps%3Fq%3Dhello")
@@ -123,8 +123,8 @@ func TestAStreamSendsWhatChanged(t *testing.T) {
 	}
 }
 
-// The Operations page lists the daemons that live, by page and kind, each with its web port
-// as a link; it marks versions that are not the router's own, and says why one is not ready.
+// The Operations page lists the live daemons, by page and kind, each with its web port as a link; it marks versions
+// that are not the router's own, and shows why a daemon is not ready.
 func TestOperationsListsTheDaemonsOfTheFederation(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 2})
 	keep := func(kind, name, version, notReady string) {

@@ -36,7 +36,7 @@ type member struct {
 	rest.SubclusterDoc
 	Frozen string
 	Nodes  rest.NodesDoc
-	// NodesProblem says why the nodes are not there.
+	// NodesProblem is why there are no nodes to show.
 	NodesProblem string
 	Next         string
 	State, Find  string // filters

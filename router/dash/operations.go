@@ -21,11 +21,11 @@ var operationsPage = pages.Page{
 	},
 }
 
-// operations is this router and what it depends on, and the daemons of the federation.
+// operations is this router and its dependencies, and the daemons of the federation.
 type operations struct {
 	rest.SystemDoc
 	Daemons rest.DaemonsDoc
-	// DaemonsProblem says why the daemons are not there.
+	// DaemonsProblem is why there are no daemons to show.
 	DaemonsProblem string
 	Kind, Next     string
 	CutOff         []rest.SubclusterDoc // members that this router does not call now

@@ -35,7 +35,7 @@ type queueBar struct {
 	Drift            bool
 }
 
-// overviewQueues and overviewEvents bound what the first page shows.
+// overviewQueues and overviewEvents bound the rows of the first page.
 const (
 	overviewQueues = 12
 	overviewEvents = 12

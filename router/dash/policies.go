@@ -58,8 +58,7 @@ func loadPolicies(c *pages.Call) (any, error) {
 	return &list, nil
 }
 
-// policyView is one queue's policy: what holds, its history, and one version
-// against another.
+// policyView is one queue's policy: the document in force, its history, and one version against another.
 type policyView struct {
 	Queue     string
 	Effective *rest.PolicyDoc // nil: the settings' policies hold
@@ -69,11 +68,11 @@ type policyView struct {
 	Diff      []diffLine
 	Preview   *preview
 	Draft     string // the document that is previewed
-	// Change is what the draft changes of the document in force, none if it changes nothing
-	// or cannot be taken. It is applied only while version Expect is the queue's newest.
+	// Change is the difference between the draft and the document in force, none if there is no difference or the
+	// draft is invalid. It is applied only while version Expect is the queue's newest.
 	Change []diffLine
 	Expect int64
-	Fields []schemaField // what a document may say
+	Fields []schemaField // the possible fields of a document
 }
 
 // schemaField is one that a policy document may have.
@@ -81,7 +80,7 @@ type schemaField struct {
 	Name, Takes, Says string
 }
 
-// policyFields are those of the schema, in the order of their names.
+// policyFields are the schema's fields, in the order of their names.
 var policyFields = fieldsOf([]byte(policies.Schema))
 
 // fieldsOf lists the fields of the objects of a schema as "home.policy".
@@ -120,7 +119,7 @@ func fieldsOf(text []byte) (out []schemaField) {
 
 func (p *policyView) PageTitle() string { return "Policy of " + p.Queue }
 
-// preview is what the last submissions would get under another document.
+// preview is the decisions for the last submissions under another document.
 type preview struct {
 	Problem string
 	router.Preview
@@ -160,7 +159,7 @@ func loadPolicy(c *pages.Call) (any, error) {
 	return &p, nil
 }
 
-// compare picks two versions of the history, the newest two unless told otherwise.
+// compare picks two versions of the history, the newest two by default.
 func (p *policyView) compare(from, to string) {
 	if len(p.History) < 2 && from == "" {
 		return
@@ -185,8 +184,8 @@ func (p *policyView) compare(from, to string) {
 	p.Diff = diff(lines(a.Document), lines(b.Document))
 }
 
-// preview has the last submissions of the queue decided again under a document. Only
-// who may see them may ask.
+// previewOf decides the last submissions of the queue again under a document. Only users who may see them may call
+// it.
 func previewOf(c *pages.Call, path, draft string) *preview {
 	out := &preview{}
 	switch {

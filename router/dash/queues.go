@@ -18,7 +18,7 @@ var queuesPage = pages.Page{
 	Command: func(*pages.Call) string { return "creel queue tree" },
 }
 
-// queueNode is a queue with what the page adds to it.
+// queueNode is a queue with the page's additions.
 type queueNode struct {
 	rebalancer.QueueState
 	Depth   int
@@ -107,7 +107,7 @@ func nodesOf(states []rebalancer.QueueState) (out []*queueNode) {
 	return out
 }
 
-// leavesOf are those of nodes without a label: shares of one are not of the same as of another.
+// leavesOf returns the leaves on nodes without a label: shares under different labels refer to different totals.
 func leavesOf(states []rebalancer.QueueState) (out []*queueNode) {
 	for _, n := range nodesOf(states) {
 		if n.Leaf && n.Label == "" {

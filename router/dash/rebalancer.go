@@ -16,12 +16,12 @@ var rebalancerPage = pages.Page{
 	Command: func(*pages.Call) string { return "creel rebalancer plan" },
 }
 
-// plans is what the rebalancer does.
+// plans shows the rebalancer's work.
 type plans struct {
 	operator.Rebalancer
 	Sentence string
 	Queues   []planRow
-	Next     bool // the rows are of what the next plan would be
+	Next     bool // the rows show the next plan
 	Moves    operator.Moves
 	Held     []operator.Escrow // of maxima and of user limits
 }

@@ -13,11 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The checker explores every order of what can happen to a small federation:
-// members ask, records are read, written, written late or twice, answers come
-// or are lost, leases run out, members restart, the store fails over or is
-// emptied, leaders publish shares, also deposed ones. It runs the production
-// code of both sides; only the driver between them is modelled.
+// The checker explores every order of events in a small federation: members ask, records are read, written, written
+// late or twice, answers arrive or are lost, leases expire, members restart, the store fails over or is emptied,
+// leaders publish shares, also deposed ones. It runs the production code of both sides; only the driver between them
+// is modelled.
 
 const unit = time.Second
 
@@ -33,10 +32,10 @@ type world struct {
 type queueWorld struct {
 	version  int
 	record   *Record // nil: there is none
-	former   *Record // before the last write, what a failover goes back to
+	former   *Record // before the last write, restored by a failover
 	formerAt int
 	members  [3]memberWorld
-	leaders  [2]write // what leaders are about to write, also deposed ones
+	leaders  [2]write // writes that leaders are about to make, also deposed ones
 	plans    int      // leaders' turns left
 }
 
@@ -58,15 +57,15 @@ type memberWorld struct {
 	sent  int
 	w     write
 	grant Grant
-	ghost write // a write whose outcome nobody knows: it may still happen
+	ghost write // a write without a known outcome: it may still happen
 	asks  int   // asks left
-	// Of a member whose cap is a setting of its ResourceManager.
+	// For a member whose cap is a setting of its ResourceManager.
 	hadoop  bool
 	s       Standing
 	floor   int64 // below which the setting cannot be
 	set     int64 // in force
 	put     change
-	latePut change // one that nobody answered; it may still take effect
+	latePut change // one without an answer; it may still take effect
 }
 
 // change is a change of a setting, under way until a tick.
@@ -75,7 +74,7 @@ type change struct {
 	until int // 0: there is none
 }
 
-// cap is what is in force.
+// cap returns the cap in force.
 func (x *memberWorld) cap(now time.Time) int64 {
 	if x.hadoop {
 		return x.set
@@ -102,7 +101,7 @@ type explorer struct {
 	limit   int
 	shares  bool
 	members []creel.SubclusterID
-	// standing are those of them whose caps are settings.
+	// standing are the members whose caps are settings.
 	standing []creel.SubclusterID
 	next     []successor
 }
@@ -150,7 +149,7 @@ type successor struct {
 
 func (e *explorer) step(w world, label string) { e.next = append(e.next, successor{w, label}) }
 
-// check wants the caps in force, or what runs above them, within the maximum.
+// check requires the caps in force, or the use above them, to be within the maximum.
 func (e *explorer) check(w *world) {
 	if why := e.broken(w); why != "" {
 		e.t.Fatal(why)
@@ -193,7 +192,7 @@ func (e *explorer) member(w world, qi, mi int) {
 				x.known = x.use
 			})
 		}
-		if x.use > 0 && x.stage == idle { // what it uses matters when it asks
+		if x.use > 0 && x.stage == idle { // its use matters when it asks
 			do("ends its containers", func(_ *world, _ *queueWorld, x *memberWorld) { x.use, x.known = 0, 0 })
 		}
 	}
@@ -295,7 +294,7 @@ func (e *explorer) member(w world, qi, mi int) {
 	}
 }
 
-// read gives the record as one who has just read it.
+// read returns the record as one just read.
 func (e *explorer) read(w *world, q *queueWorld) *Record {
 	now, source := at(w.now), fmt.Sprint(w.source)
 	r := NewRecord("root.a", mem(e.maximum), 1)
@@ -364,8 +363,7 @@ func (e *explorer) store(w world) {
 	e.step(next, "the store is emptied")
 }
 
-// tick lets a unit of time pass. Containers of a member whose lease ended
-// Linger ago have ended.
+// tick advances the time by a unit. Containers of a member whose lease ended Linger ago have completed.
 func (e *explorer) tick(w world) {
 	if w.now >= e.ticks {
 		return
@@ -385,8 +383,8 @@ func (e *explorer) tick(w world) {
 	e.step(w, "a tick")
 }
 
-// key tells states apart by what can still matter: times by their distance from
-// now, versions by whether a write under way can succeed.
+// key identifies a state by the parts that can still matter: times by their distance from now, versions by whether a
+// write under way can succeed.
 func (e *explorer) key(w *world) (k [2]uint64) {
 	var buf [1024]byte
 	b := append(buf[:0], byte(w.now), byte(w.faults))
@@ -550,8 +548,8 @@ func (e *explorer) asSettings(w *world, floor, fixed int64) {
 	}
 }
 
-// Members whose caps are settings of ResourceManagers that know nothing of leases: slow to
-// take them, not below what they guarantee, or not at all.
+// Members whose caps are settings of ResourceManagers without leases: slow to apply them, not below their guarantees,
+// or not at all.
 func TestEveryOrderWithSettings(t *testing.T) {
 	for _, c := range []struct {
 		name                        string

@@ -8,9 +8,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Member is a subcluster's side for one queue. Times are those of its own
-// clock. The zero cap of a new Member allows nothing: a queue with a maximum
-// that has not been given a cap yet may not grow.
+// Member is a subcluster's side for one queue. Times are those of its own clock. The zero cap of a new Member allows
+// nothing: a queue with a maximum may not grow before its first grant.
 type Member struct {
 	ID      creel.SubclusterID
 	Epoch   int64
@@ -23,14 +22,14 @@ type Member struct {
 	reason string
 }
 
-// Begin takes over what the queue uses when it gets its maximum: that is held
-// from the start, for one lease, though nobody gave it.
+// Begin takes over the queue's use at the time it gets its maximum: that amount is held from the start, for one
+// lease, without a grant.
 func (m *Member) Begin(now time.Time, uses creel.Resource) {
 	m.held, m.ends = uses, now.Add(m.Terms.Lease-m.Terms.Margin)
 }
 
-// Ask makes a request. uses and needs are those of this very moment, and so is
-// the cap that is in force with it.
+// Ask makes a request. uses and needs must be current, and the cap that the request reports is the one in force at
+// that moment.
 func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
 	return Request{
 		Member: m.ID, Epoch: m.Epoch, Holds: m.Cap(now), Uses: uses, Needs: needs.Max(uses),
@@ -38,14 +37,14 @@ func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
 	}
 }
 
-// Granted takes an answer to the request that was made at sent. It is told only
-// when the record has been written.
+// Granted applies the answer to the request that was made at sent. It is called only after the record has been
+// written.
 func (m *Member) Granted(sent time.Time, g Grant) {
 	m.held, m.ends = g.Cap, sent.Add(g.Lease-m.Terms.Margin)
 	m.short, m.reason = g.Short, g.Reason
 }
 
-// Cap is what the queue may use here at a time.
+// Cap returns the most that the queue may use here at a time.
 func (m *Member) Cap(now time.Time) creel.Resource {
 	if !now.Before(m.ends) {
 		return creel.Resource{}
@@ -56,6 +55,5 @@ func (m *Member) Cap(now time.Time) creel.Resource {
 // Ends is when the lease is over.
 func (m *Member) Ends() time.Time { return m.ends }
 
-// Short is what was needed beyond the cap when last asked, and why it was not
-// given.
+// Short returns the need beyond the cap at the last request, and why it was not granted.
 func (m *Member) Short() (creel.Resource, string) { return m.short, m.reason }

@@ -18,7 +18,7 @@ type Terms struct {
 	Margin time.Duration // a member's lease ends so much earlier for itself: clocks differ in speed
 }
 
-// DefaultTerms are those of the settings' defaults.
+// DefaultTerms returns the terms by the settings' defaults.
 func DefaultTerms() Terms {
 	return Terms{Lease: 15 * time.Second, Linger: 10 * time.Minute, Margin: 500 * time.Millisecond}
 }
@@ -30,13 +30,11 @@ type Record struct {
 	Maximum creel.Resource  `json:"maximum"`
 	Tree    int64           `json:"tree"`             // version of the federation's queue tree that it is from
 	Source  string          `json:"source,omitempty"` // of the store that it was written in
-	// Awaited are the members that may hold caps which this record knows nothing
-	// of. Until each of them has asked, but at most until Settled, when all such
-	// caps are over, nobody is given more than it says to hold.
+	// Awaited are the members that may hold caps unknown to this record. Until each of them has asked, but at most
+	// until Settled, when all such caps are over, no member is granted more than it reports to hold.
 	Awaited []creel.SubclusterID `json:"awaited,omitempty"`
 	Settled time.Time            `json:"settled"`
-	// AwaitedStanding are such members whose caps do not end by themselves: they are
-	// awaited however long that takes.
+	// AwaitedStanding are the awaited members whose caps do not expire: they are awaited however long that takes.
 	AwaitedStanding []creel.SubclusterID `json:"awaited_standing,omitempty"`
 	Holders         []Holder             `json:"holders,omitempty"` // by member
 }
@@ -52,14 +50,13 @@ type Holder struct {
 	Lease   time.Duration      `json:"lease"`
 	Ends    time.Time          `json:"ends"`
 	Version int64              `json:"version"` // rises with each answer
-	// Standing caps count until the member says otherwise or leaves the federation;
-	// Fixed ones cannot be changed (Standing).
+	// Standing caps count until the member reports otherwise or leaves the federation; Fixed ones cannot be changed
+	// (Standing).
 	Standing bool `json:"standing,omitempty"`
 	Fixed    bool `json:"fixed,omitempty"`
 }
 
-// Lasts says how long what it holds is its own where that is no matter of a lease; "" if it
-// is.
+// Lasts returns a text for how long the holder's cap stays its own if that does not depend on a lease; "" if it does.
 func (h *Holder) Lasts() string {
 	switch {
 	case h.Fixed:
@@ -70,23 +67,20 @@ func (h *Holder) Lasts() string {
 	return ""
 }
 
-// Request is what a member asks for. Amounts are totals, not differences, so
-// that a repeated request is the same request.
+// Request is a member's request. Amounts are totals, not differences, so that a repeated request is the same request.
 type Request struct {
 	Member creel.SubclusterID
 	Epoch  int64
 	Holds  creel.Resource // the cap in force at the member
 	Uses   creel.Resource // containers and reservations
-	Needs  creel.Resource // use and what applications wait for
-	// Recovering says that containers of the epoch before may not be counted in
-	// Uses yet: the cap is not lowered.
+	Needs  creel.Resource // use and pending asks
+	// Recovering says that containers of the previous epoch may not be counted in Uses yet: the cap is not lowered.
 	Recovering bool
 	// Else counts against the maximum as Uses does, and is no reason to have more: see Users.
 	Else creel.Resource
-	// Leaves: it wants nothing, and gives back what nobody else is short of too.
+	// Leaves: it wants nothing, and releases its part even if no other member is short.
 	Leaves bool
-	// Standing: what is in force there stays so without a lease. Fixed: it cannot be
-	// changed.
+	// Standing: the setting in force there stays so without a lease. Fixed: it cannot be changed.
 	Standing, Fixed bool
 }
 
@@ -105,10 +99,9 @@ func NewRecord(q creel.QueuePath, maximum creel.Resource, tree int64) *Record {
 	return &Record{Queue: q, Maximum: maximum, Tree: tree}
 }
 
-// Adopt prepares a record that was read from a store with the given source. A
-// store that may have lost writes may know older leases and lower caps than
-// members have. members are those of the federation, standing those of them whose caps
-// have no lease.
+// Adopt prepares a record that was read from a store with the given source. A store that may have lost writes may
+// have older leases and lower caps than members have. members are all members of the federation, standing those whose
+// caps have no lease.
 func (r *Record) Adopt(now time.Time, source string, members, standing []creel.SubclusterID, t Terms) {
 	if r.Source == source {
 		return
@@ -128,7 +121,7 @@ func (r *Record) settled(now time.Time) bool {
 	return len(r.AwaitedStanding) == 0 && (len(r.Awaited) == 0 || !now.Before(r.Settled))
 }
 
-// Members gives those that hold a part, or may, and whether that is without a lease.
+// Members yields the members that hold a part, or may, and whether they do so without a lease.
 func (r *Record) Members(yield func(id creel.SubclusterID, standing bool)) {
 	for _, id := range r.Awaited {
 		yield(id, false)
@@ -141,8 +134,7 @@ func (r *Record) Members(yield func(id creel.SubclusterID, standing bool)) {
 	}
 }
 
-// Leave drops what members held without a lease that are in the federation no more:
-// members are those that are.
+// Leave drops parts held without a lease by members that have left the federation: members are those still in it.
 func (r *Record) Leave(members []creel.SubclusterID) {
 	gone := func(id creel.SubclusterID) bool { return !slices.Contains(members, id) }
 	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool { return h.Standing && gone(h.Member) })
@@ -213,14 +205,13 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	if reason == "" && !want.Fits(room) {
 		reason = "the rest of the maximum is held by others"
 	}
-	// The record counts what the member has in force until it says that it has
-	// less: the answer may be lost.
+	// The record counts the amount that the member has in force until it reports less: the answer may be lost.
 	cap := give.Max(q.Holds)
 	if q.Recovering {
 		cap = cap.Max(h.Cap)
 	}
 	over := q.Uses.Max(q.Else)
-	if q.Recovering { // what ran above its cap before may not be found yet
+	if q.Recovering { // containers that ran above its cap before may not be found yet
 		over = over.Max(h.Cap.Add(h.Over))
 	}
 	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(over.Sub(cap))
@@ -232,15 +223,14 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	}, nil
 }
 
-// expire drops what no member can hold any more.
+// expire drops parts that no member can hold any more.
 func (r *Record) expire(now time.Time, t Terms) {
 	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool {
 		return !h.Standing && !now.Before(h.Ends.Add(t.Linger))
 	})
 }
 
-// room is what holder i may have at most: the maximum less what counts for the
-// others.
+// room returns the most that holder i may have: the maximum less the parts that count for the others.
 func (r *Record) room(i int) creel.Resource {
 	room := r.Maximum
 	for j := range r.Holders {
@@ -251,14 +241,14 @@ func (r *Record) room(i int) creel.Resource {
 	return positive(room)
 }
 
-// want is what holder i should have if there were room: what it needs and, as
-// long as nobody else is short, its share beyond that, to spare it asking.
+// want returns the part that holder i should have if there is enough: its need and, as long as no other holder is
+// short, its share beyond that, to save requests.
 func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string) {
 	h := &r.Holders[i]
 	needs := q.Needs.Max(q.Uses)
 	share := r.share(i)
 	holds := q.Holds.Max(q.Uses)
-	if q.Recovering { // it has what it held, and not more before the others have asked
+	if q.Recovering { // it has the amount it held, and not more before the others have asked
 		holds = holds.Max(h.Cap)
 	}
 	switch {
@@ -284,7 +274,7 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 	case lack.IsZero():
 		return needs, ""
 	}
-	// Beyond its share it keeps what is left when the others have theirs.
+	// Beyond its share it keeps the rest after the others have theirs.
 	keeps := positive(q.Holds.Max(q.Uses).Add(free).Sub(lack))
 	return needs.Min(share.Max(keeps)), "others are short of their share"
 }
@@ -297,9 +287,8 @@ func (r *Record) share(i int) creel.Resource {
 	return r.Maximum.Scale(1, int64(len(r.Holders)))
 }
 
-// lack reports whether another holder needs more than it has, what those lack
-// in all that have less than their share, and what nobody holds. Who let its
-// lease run out asks for nothing.
+// lack reports whether another holder needs more than it has, how much the holders below their shares are short of in
+// total, and how much is unheld. A holder with an expired lease asks for nothing.
 func (r *Record) lack(now time.Time, i int) (short bool, lack, free creel.Resource) {
 	free = r.Maximum
 	for j := range r.Holders {

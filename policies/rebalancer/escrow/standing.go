@@ -8,13 +8,12 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Standing is a subcluster's side for one queue where the cap is a setting of a
-// ResourceManager that knows nothing of leases: Hadoop's, for which an agent speaks. What
-// is set there stays in force when the agent, or its store, is away. So the record counts
-// it until the member says otherwise, however long that takes.
+// Standing is a subcluster's side for one queue whose cap is a setting of a ResourceManager without leases: Hadoop's,
+// on whose behalf an agent asks. The setting stays in force when the agent, or its store, is away. So the record
+// counts it until the member reports otherwise, however long that takes.
 //
-// A cap is counted from before a change that raises it is sent, and until a change that
-// lowers it is seen to be in force. One that nobody answered may take effect for Late.
+// A cap counts from before a change that raises it is sent, and until a change that lowers it is seen to be in force.
+// A change without an answer may take effect for Late.
 type Standing struct {
 	ID    creel.SubclusterID
 	Epoch int64
@@ -22,21 +21,20 @@ type Standing struct {
 	// Recover is until when changes of the agent's former life may take effect: its start
 	// and Late.
 	Recover time.Time
-	// Fixed: the setting cannot be changed, and what it is counts.
+	// Fixed: the setting cannot be changed, and its value counts.
 	Fixed bool
 
 	limit  creel.Resource // in force, or on its way
-	late   creel.Resource // of changes that nobody answered
+	late   creel.Resource // the highest value of changes without an answer
 	until  time.Time      // they may take effect
 	target creel.Resource
 	given  bool // target is of an answer
 }
 
-// Seen takes over what is in force at the ResourceManager, read while no change is under
-// way.
+// Seen takes over the limit in force at the ResourceManager, read while no change is under way.
 func (s *Standing) Seen(limit creel.Resource) { s.limit = limit }
 
-// Holds is what may be in force now, or come into force.
+// Holds returns the highest limit that may be in force now, or come into force.
 func (s *Standing) Holds(now time.Time) creel.Resource {
 	if now.Before(s.until) {
 		return s.limit.Max(s.late)
@@ -56,13 +54,12 @@ func (s *Standing) Ask(now time.Time, uses, needs creel.Resource) Request {
 	return r
 }
 
-// Granted takes an answer, which is told only when the record has been written.
+// Granted applies an answer. It is called only after the record has been written.
 func (s *Standing) Granted(g Grant) {
 	s.target, s.given = g.Cap, !s.Fixed
 }
 
-// Change gives what is to be set now, if it is not what is in force. From now on the
-// higher of the two counts.
+// Change returns the limit to set now, if it differs from the one in force. From now on the higher of the two counts.
 func (s *Standing) Change() (to creel.Resource, due bool) {
 	if !s.given || s.target.Equal(s.limit) {
 		return to, false
@@ -71,7 +68,7 @@ func (s *Standing) Change() (to creel.Resource, due bool) {
 	return s.target, true
 }
 
-// Changed tells what became of a change: it was made (done), or nobody knows.
+// Changed records the outcome of a change: it was made (done), or the outcome is unknown.
 func (s *Standing) Changed(now time.Time, to creel.Resource, done bool) {
 	if done {
 		s.limit = to

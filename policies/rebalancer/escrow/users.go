@@ -11,29 +11,28 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A user limit is a maximum for each user of a queue, of whom there may be tens of
-// thousands. A record for each would be written all day for users who run two containers.
-// So a queue has one document, UsersRecord, with two kinds of records:
+// A user limit is a maximum for each user of a queue, of whom there may be tens of thousands. A record for each would
+// be written all day for users who run two containers. So a queue has one document, UsersRecord, with two kinds of
+// records:
 //
-//   - Each shares the limit out evenly, and a member lets every user who is not hot use its
-//     part of it. Members' parts sum to the limit, so no user comes above it.
-//   - A user who wants more than that part in some member is hot, and has a record like a
-//     queue's, of which the maximum is the whole limit. It takes the place of the parts of
-//     Each in all members: nobody is given more by it until every member that has a part of
-//     Each, which it may let the user use, has asked in it. That is Record.Awaited.
+//   - Each shares the limit out evenly, and a member lets every user who is not hot use its part of it. Members'
+//     parts sum to the limit, so no user exceeds it.
+//   - A user who wants more than that part in some member is hot, and has a record like a queue's, whose maximum is
+//     the whole limit. It replaces the parts of Each in all members: it grants nothing more until every member that
+//     has a part of Each, which it may let the user use, has asked in it. That is Record.Awaited.
 //
-// When no member holds any of a hot user's record, and so nothing of the user runs, the
-// record goes, and the user has the parts of Each again.
+// When no member holds any of a hot user's record, and so the user runs no containers, the record is deleted, and the
+// parts of Each apply to the user again.
 //
-// Both are in one document because a member that renews its part of Each must know of all
-// hot users: the compare-and-set of one is that of the other. A member that has not heard of
-// a hot user loses its part of Each when its lease is over, which the record waits for.
+// Both are in one document because a member that renews its part of Each must know of all hot users: both are written
+// by one compare-and-set. A member that does not know of a hot user loses its part of Each when its lease is over,
+// which the record waits for.
 
 // MostHot is how many users of a queue have records at once. Further users keep to the
 // parts that everybody has.
 const MostHot = 100
 
-// UsersRecord shares out what each user of a queue may use.
+// UsersRecord shares out the limit of each user of a queue.
 type UsersRecord struct {
 	Each *Record   `json:"each"`
 	Hot  []HotUser `json:"hot,omitempty"` // by name
@@ -45,8 +44,8 @@ type HotUser struct {
 	*Record
 }
 
-// HoldsBack reports whether some user wants more than the limit, by what members asked last.
-// By how much nobody can tell: a member asks for no more than its nodes can give.
+// HoldsBack reports whether some user wants more than the limit, by the members' last requests. The amount is
+// unknown: a member asks for no more than its nodes have.
 func (r *UsersRecord) HoldsBack() bool {
 	for _, u := range r.Hot {
 		var needs creel.Resource
@@ -60,28 +59,28 @@ func (r *UsersRecord) HoldsBack() bool {
 	return false
 }
 
-// UsersRequest is what a member asks for.
+// UsersRequest is a member's request for the users of a queue.
 type UsersRequest struct {
 	Each  Request
 	Users []UserRequest // by name
 }
 
-// UserRequest is that of a hot user.
+// UserRequest is the request for a hot user.
 type UserRequest struct {
 	User string
 	Request
-	First bool // what the member holds is its part of Each
+	First bool // the member's cap is its part of Each
 }
 
 // UsersGrant is the answer.
 type UsersGrant struct {
 	Each   Grant
 	Users  []UserGrant // of those asked for that have a record
-	Hot    []string    // who has a record now
+	Hot    []string    // the users with a record now
 	Source string      // of the store
 }
 
-// UserGrant is that of a hot user.
+// UserGrant is the grant for a hot user.
 type UserGrant struct {
 	User string
 	Grant
@@ -124,8 +123,8 @@ func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant
 		}
 		request := u.Request
 		if u.Recovering && slices.Contains(x.Awaited, u.Member) {
-			// What the user runs there since before by the part of Each may not be found yet, and
-			// this record has nothing of it.
+			// Containers that the user runs there under the part of Each may not be found yet, and this record does
+			// not count them.
 			for j := range r.Each.Holders {
 				if h := &r.Each.Holders[j]; h.Member == u.Member {
 					request.Else = request.Else.Max(h.Cap.Add(h.Over))
@@ -177,7 +176,7 @@ func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 // EachUser names the record of all users who are not hot, where records are listed.
 const EachUser = "*"
 
-// All gives the records, with the user whose each is: EachUser first.
+// All yields the records, with their users: EachUser first.
 func (r *UsersRecord) All(yield func(user string, of *Record) bool) {
 	if !yield(EachUser, r.Each) {
 		return
@@ -194,10 +193,10 @@ func (r *UsersRecord) Strange(u *Users) bool {
 	return slices.ContainsFunc(r.Hot, func(h HotUser) bool { return u.hot[h.User] == nil })
 }
 
-// UserUse is what a user has and wants in a member.
+// UserUse is a user's use and demand in a member.
 type UserUse struct {
 	User        string
-	Uses, Needs creel.Resource // Needs: with what applications wait for
+	Uses, Needs creel.Resource // Needs: includes pending asks
 }
 
 // Users is a subcluster's side for the users of one queue; see Member. The zero value
@@ -209,20 +208,20 @@ type Users struct {
 	Recover time.Time
 
 	each   Member
-	source string // of the store, when an answer was told last
+	source string // of the store, at the last answer
 	hot    map[string]*hotUser
 }
 
 // hotUser is a user who is known to have a record, or is about to have one.
 type hotUser struct {
 	Member
-	first  bool // there was no answer yet: what is held is the part of Each
+	first  bool // there was no answer yet: the cap is the part of Each
 	again  bool // it is to be asked for though nothing is wanted
 	gone   bool // nothing is held, and the record knows
-	leaves bool // the request under way gives back all
+	leaves bool // the request under way releases everything
 }
 
-// Ask makes a request of what users have and want at this very moment, by name.
+// Ask makes a request from the users' present use and demand, by name.
 func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 	part, apart := u.each.Cap(now), creel.Resource{}
 	of := map[string]UserUse{}
@@ -244,7 +243,7 @@ func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 			continue
 		}
 		r := UserRequest{name, h.Ask(now, x.Uses, x.Needs), h.first}
-		h.leaves = idle && !r.Recovering // what it runs may not be found yet
+		h.leaves = idle && !r.Recovering // its containers may not be found yet
 		r.Leaves = h.leaves
 		q.Users = append(q.Users, r)
 	}
@@ -254,7 +253,7 @@ func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 	return q
 }
 
-// begin makes a user hot with what this member lets everybody use.
+// begin makes a user hot, starting with this member's part of Each.
 func (u *Users) begin(name string) *hotUser {
 	h := &hotUser{Member: Member{
 		ID: u.ID, Epoch: u.Epoch, Terms: u.Terms, Recover: u.Recover, held: u.each.held, ends: u.each.ends,
@@ -266,8 +265,8 @@ func (u *Users) begin(name string) *hotUser {
 	return h
 }
 
-// Granted takes the answer to the request that was made at sent. It is told only when the
-// record has been written. again says that there are users to be asked for at once.
+// Granted applies the answer to the request that was made at sent. It is called only after the record has been
+// written. again reports that there are users to ask for at once.
 func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
 	for _, name := range g.Hot {
 		if u.hot[name] == nil {
@@ -296,7 +295,7 @@ func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
 	return again
 }
 
-// Cap is what a user may use here at a time, and until when.
+// Cap returns the most that a user may use here at a time, and until when.
 func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
 	if h := u.hot[user]; h != nil {
 		return h.Cap(now), h.ends
@@ -304,13 +303,13 @@ func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
 	return u.each.Cap(now), u.each.ends
 }
 
-// Lack is what a member was not given of what it needs, and why.
+// Lack is the part of a member's need that was not granted, and why.
 type Lack struct {
 	Needs  creel.Resource
 	Reason string
 }
 
-// Hot gives the users who have records, with what they were not given when last asked.
+// Hot yields the users who have records, with the needs not granted at the last request.
 func (u *Users) Hot(yield func(user string, lack Lack) bool) {
 	for name, h := range u.hot {
 		if !yield(name, Lack{h.short, h.reason}) {
@@ -319,7 +318,7 @@ func (u *Users) Hot(yield func(user string, lack Lack) bool) {
 	}
 }
 
-// Each is what everybody else may use here at a time, and until when.
+// Each returns the most that every other user may use here at a time, and until when.
 func (u *Users) Each(now time.Time) (creel.Resource, time.Time) {
 	return u.each.Cap(now), u.each.ends
 }

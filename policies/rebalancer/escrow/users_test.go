@@ -16,9 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// usersWorld is one state of a small federation with a user limit: one user runs
-// containers in its members, another could. It is a world as that of the explorer beside
-// it, with the document of a queue's users in place of records.
+// usersWorld is one state of a small federation with a user limit: one user runs containers in its members, another
+// could. It resembles the world of the explorer for queues, with the document of a queue's users in place of records.
 type usersWorld struct {
 	now, source, faults int
 	version, formerAt   int
@@ -73,8 +72,8 @@ func newUsersExplorer(members, asks, faults, ticks int) (*usersExplorer, usersWo
 	return e, w
 }
 
-// standing has the first members hold their even part of what everybody may use; then
-// alice, if she is hot, all of the limit in the first.
+// standing lets the first members hold their even part of the limit for every user; then alice, if she is hot, holds
+// all of the limit in the first.
 func (e *usersExplorer) standing(w *usersWorld, members int, hot bool) {
 	ask := func(i int, uses ...UserUse) {
 		r := NewUsersRecord("root.a", mem(e.maximum), 1)
@@ -281,7 +280,7 @@ func (w *usersWorld) write(c usersWrite) bool {
 	return true
 }
 
-// key tells states apart. Times stand in it as they are: exploration is short.
+// key identifies a state. It contains times as they are: exploration is short.
 func (e *usersExplorer) key(w *usersWorld) (k [2]uint64) {
 	b := make([]byte, 0, 2048)
 	add := func(v ...any) { b = fmt.Appendln(b, v...) }
@@ -337,8 +336,7 @@ func (e *usersExplorer) key(w *usersWorld) (k [2]uint64) {
 	return [2]uint64{maphash.Bytes(e.seeds[0], b), maphash.Bytes(e.seeds[1], b)}
 }
 
-// A user limit's document, in every order of messages, with a user who becomes hot and is
-// so no longer.
+// A user limit's document, in every order of messages, with a user who becomes hot and then is no longer hot.
 func TestEveryOrderWithUsers(t *testing.T) {
 	for _, c := range []struct {
 		name                        string
@@ -366,8 +364,7 @@ func TestEveryOrderWithUsers(t *testing.T) {
 	}
 }
 
-// explore visits all states that can be reached from w; they cost several times those of a
-// queue.
+// explore visits all states that can be reached from w; each costs several times a state of a queue.
 func (e *usersExplorer) explore(t *testing.T, w usersWorld) {
 	k := e.key(&w)
 	if _, old := e.seen[k]; old || len(e.seen) >= maxStates/20 {
@@ -411,9 +408,9 @@ func TestLongWalksWithUsers(t *testing.T) {
 	})
 }
 
-// A member that starts again has not found yet what a user runs there by its part of Each. Who
-// became hot while it was away has a record that knows nothing of that: others are given what
-// is left without it until the member has found what runs, and all when that is nothing.
+// A restarted member has not found yet which containers a user runs there under its part of Each. A user who became
+// hot while it was away has a record without them. Other members are granted the rest without that part until the
+// member has found its containers, and everything if it finds none.
 func TestWhatARestartedMemberHasNotFoundCountsForAUserWhoBecameHot(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	terms := DefaultTerms()

@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package invariants has what is promised of queues in the federation as a whole, each
-// promise once: a rule is a function of what was seen, and says what is wrong with it in
-// numbers. The demo (internal/app/demo) and the simulator (internal/app/sim) hold the
-// rules against ResourceManagers themselves, at one moment; Reports holds them against
-// what members report and the store knows, for the leading rebalancer in production.
+// Package invariants has the promises about queues in the federation as a whole, each promise once: a rule is a
+// function of observed values, and returns the breach in numbers. The demo (internal/app/demo) and the simulator
+// (internal/app/sim) check the rules on the ResourceManagers themselves, at one moment. Reports checks them on
+// members' reports and the store's documents, for the leading rebalancer in production.
 //
-// # What reports can tell
+// # Coverage of reports
 //
-//   - global_maximum, user_limits, member_loss, rounding: of the records of escrow, which
-//     are each one atomic document, exactly. Maxima also of what members report to use,
-//     whose reports are of different moments: above in two looks one after the other. What
-//     each user was granted is not in reports.
-//   - parent_consistency, true_headroom: exactly, in each report of ResourceManagers of
-//     ours: what queues below one use sums to its use, and what a queue is said to be able
-//     to get is within each queue above it and what is free. What AMs were told is not in
-//     reports.
-//   - stability: exactly, of one plan and that before it.
-//   - guarantee, work_conservation, no_starvation: what lasts for longer than Within. An ask
-//     that insists on a host, that is larger than what any node has free, or whose user is
-//     at a limit looks as any other in reports, so that a breach of these is a reason to
-//     look, and not a proof.
-//   - rebalancer_loss: the first, third, sixth and eighth where no plan is in force: plans
-//     are paused or only shown, or a leader begins that finds none. Of a time in which no
-//     rebalancer ran, nobody looked.
-//   - locality cannot be told from reports, and is not judged: they do not say what waits
-//     for which host.
+//   - global_maximum, user_limits, member_loss, rounding: exact for the records of escrow, each of which is one
+//     atomic document. Maxima are also checked on the use that members report, whose reports are of different
+//     moments: a breach is use above the maximum in two successive checks. Reports do not contain the grants of each
+//     user.
+//   - parent_consistency, true_headroom: exact, in each report of creel's ResourceManagers: the use of a queue's
+//     children sums to its use, and a queue's reported headroom is within each queue above it and the free resources.
+//     Reports do not contain the headroom sent to AMs.
+//   - stability: exact, for one plan and the plan before it.
+//   - guarantee, work_conservation, no_starvation: states that last for longer than Within. In reports, an ask that
+//     insists on a host, that is larger than any node's free resources, or whose user is at a limit looks like any
+//     other. So a breach of these is a reason to investigate, not a proof.
+//   - rebalancer_loss: the first, third, sixth and eighth while no plan is in force: plans are paused or only shown,
+//     or a new leader finds none. The time in which no rebalancer ran is not checked.
+//   - locality cannot be judged from reports: they do not say which asks wait for which host.
 package invariants

@@ -8,16 +8,16 @@ type Invariant string
 // The twelve.
 const (
 	GlobalMaximum     Invariant = "global_maximum"     // all members together use no more of a queue than its maximum
-	Guarantee         Invariant = "guarantee"          // who wants it comes to have what is guaranteed
+	Guarantee         Invariant = "guarantee"          // a queue with demand gets its guarantee
 	UserLimits        Invariant = "user_limits"        // as GlobalMaximum, of each user of a queue
-	WorkConservation  Invariant = "work_conservation"  // nothing is idle that somebody waits for and may have
-	NoStarvation      Invariant = "no_starvation"      // who stays below an entitlement is given something
+	WorkConservation  Invariant = "work_conservation"  // no resource is idle that a waiting queue may use
+	NoStarvation      Invariant = "no_starvation"      // a queue that stays below its entitlement gets something
 	ParentConsistency Invariant = "parent_consistency" // queues sum to the queue above them
-	Locality          Invariant = "locality"           // who insists on a place is given it there
-	TrueHeadroom      Invariant = "true_headroom"      // nobody is told of room that there is not
+	Locality          Invariant = "locality"           // an ask that insists on a place is granted there
+	TrueHeadroom      Invariant = "true_headroom"      // no headroom is reported that does not exist
 	Stability         Invariant = "stability"          // weights change by steps, and not at all when nothing does
 	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact ones hold without a plan
-	MemberLoss        Invariant = "member_loss"        // what a member holds is its own until its lease is over
+	MemberLoss        Invariant = "member_loss"        // a member's part is its own until its lease is over
 	Rounding          Invariant = "rounding"           // whole parts sum to the whole, and none is nothing
 )
 
@@ -27,10 +27,10 @@ var Reported = []Invariant{
 	RebalancerLoss, MemberLoss, Rounding,
 }
 
-// Tally counts what was checked. It has one owner.
+// Tally counts checks. It has one owner.
 type Tally struct {
 	Checked, Broken map[Invariant]int64
-	// Tell is given each breach, with the queue or member that it is about; may be nil.
+	// Tell is called with each breach, and the queue or member that it is about; may be nil.
 	Tell func(i Invariant, of string, breach error)
 }
 

@@ -29,16 +29,16 @@ type scene struct {
 	at      time.Time
 	used    [2][2]int64 // GB, of members and queues
 	pending [2][2]int64
-	free    int64 // that root.a says to have in the first member, beyond the truth
-	parent  int64 // that root says to use in the first member, beyond the truth
+	free    int64 // false headroom that root.a reports in the first member
+	parent  int64 // false use that root reports in the first member
 	maximum int64
 	caps    []escrow.Holder
 	source  string
 	users   []escrow.Holder
 	weights [2]float64 // of root.a
 	plan    int64      // its version
-	hot     int64      // what a user wants whose limit is 10 GB
-	at8     int64      // what of root.a's pending in sc-1 is of a user who has 8 GB there and may have no more
+	hot     int64      // demand of a user whose limit is 10 GB
+	at8     int64      // root.a's pending in sc-1 of a user who has 8 GB there and may have no more
 	taken   bool       // something may be taken back for root.a
 	noPlan  bool
 	before  *subcluster.Plan
@@ -157,7 +157,7 @@ func (l *Look) relabel(label string) {
 	l.Caps[0].Label, l.Users[0].Each.Label = label, label
 }
 
-// looks plays a scene for so long, a look each ten seconds, and says what was found broken.
+// looks plays a scene for n checks, one every ten seconds, and returns the breaches found.
 func (s *scene) looks(r *Reports, n int) {
 	if s.at.IsZero() {
 		s.at = began
@@ -174,9 +174,8 @@ func (s *scene) looks(r *Reports, n int) {
 	}
 }
 
-// Where all is well everything that reports can tell is judged, and nothing is broken.
-// Each wrong turn is found, by the invariant that it breaks and no other, and on nodes of a label
-// as on those without one.
+// If all is well, everything that reports cover is judged, and nothing is broken. Each fault is found by the
+// invariant that it breaks and no other, on nodes of a label as on those without one.
 func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 	for name, x := range map[string]struct {
 		turn  func(s *scene)

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Look is what is read of the federation at one time.
+// Look is the data read of the federation for one check.
 type Look struct {
 	View  *subcluster.View
 	Tree  *rebalancer.Tree
@@ -27,10 +27,10 @@ type Look struct {
 	InForce bool
 }
 
-// Reports holds the invariants against what members report and the store knows, look
-// after look. It has one owner; the zero value of what is not exported is ready.
+// Reports checks the invariants on members' reports and the store's documents, one check after another. It has one
+// owner; the zero value of unexported fields is ready.
 type Reports struct {
-	// Within is how long what can last for a while by right may last: see the package.
+	// Within is how long a temporary state may last: see the package.
 	Within time.Duration
 	Step   float64       // the most by which a weight changes in one plan
 	Band   float64       // weights that differ by less stay
@@ -38,7 +38,7 @@ type Reports struct {
 	Tally  Tally
 
 	pools map[string]*Reports // of nodes with a label, by label: each is a federation of its own
-	of    *Reports            // whose pool it is, and whose Tally counts
+	of    *Reports            // owner of the pool, and of its Tally
 	label string
 
 	now    *Look
@@ -53,7 +53,7 @@ type Reports struct {
 	active []*subcluster.Status
 }
 
-// reported is what a member said twice, of bounded queues.
+// reported are a member's last two reports of bounded queues.
 type reported struct{ before, last report }
 
 type report struct {
@@ -73,8 +73,8 @@ type row struct {
 	load *subcluster.QueueLoad
 }
 
-// idlePart is the part of a member that is idle, at least, where somebody is said to wait
-// for nothing; lackPart how much of what is owed may be lacking: a container is no fraction.
+// idlePart is the least part of a member that must be idle for asks to count as waiting for nothing. lackPart is the
+// part of an obligation that may be lacking: containers are not divisible.
 const idlePart, lackPart = 0.1, 0.05
 
 // Look judges one look, of nodes without a label and then of each label.
@@ -88,7 +88,7 @@ func (r *Reports) Look(l *Look) {
 	}
 }
 
-// in is what a look has of the nodes of a label.
+// in returns the part of a check that covers the nodes of a label.
 func (l *Look) in(label string) *Look {
 	out := *l
 	out.View, out.Tree, out.Plan = l.View.In(label), l.Tree.In(label), l.Plan.In(label)
@@ -159,7 +159,7 @@ func (r *Reports) look(l *Look) {
 	}
 }
 
-// must counts a check of what holds without a plan too.
+// must counts a check of a rule that applies without a plan too.
 func (r *Reports) must(i Invariant, of string, breach error) {
 	if breach != nil && r.exact == nil {
 		r.exact = fmt.Errorf("no plan is in force, and %s of %s: %w", i, of, breach)
@@ -167,8 +167,7 @@ func (r *Reports) must(i Invariant, of string, breach error) {
 	r.check(i, of, breach)
 }
 
-// lasts counts a check of what may last for a while: breach is one when it has lasted for
-// Within.
+// lasts counts a check of a state that may be temporary: it is a breach once it has lasted for Within.
 func (r *Reports) lasts(i Invariant, of string, breach error) {
 	key := string(i) + " " + of
 	if breach == nil {
@@ -188,7 +187,7 @@ func (r *Reports) lasts(i Invariant, of string, breach error) {
 	r.check(i, of, breach)
 }
 
-// records judges those of escrow.
+// records judges the records of escrow.
 func (r *Reports) records() {
 	next := map[string]*escrow.Record{}
 	judge := func(i Invariant, key string, now *escrow.Record, leaves bool) {
@@ -208,9 +207,8 @@ func (r *Reports) records() {
 	r.caps = next
 }
 
-// maxima judges what members report to use of queues with a maximum. Their reports are of
-// different moments: of each member the lesser of its last two counts, and the sum must be
-// above in two looks.
+// maxima judges the use that members report of queues with a maximum. Their reports are of different moments: the
+// lesser of each member's last two counts, and the sum must exceed the maximum in two checks.
 func (r *Reports) maxima() {
 	bounded := map[creel.QueuePath]creel.Resource{}
 	for i := range r.now.Tree.Queues {
@@ -268,7 +266,7 @@ func (r *Reports) maxima() {
 	}
 }
 
-// report judges what is exact in one member's.
+// report judges the exact rules within one member's report.
 func (r *Reports) report(m *subcluster.Status) {
 	sums, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
 	for i := range m.Load.Queues {
@@ -336,7 +334,7 @@ func (r *Reports) sum() {
 	}
 }
 
-// guarantee: who waits has what is guaranteed, as the tree or the members' files say.
+// guarantee: a waiting queue has its guarantee, by the tree or the members' files.
 func (r *Reports) guarantee(s *sum, total creel.Resource) {
 	guaranteed := s.guaranteed
 	if q := r.now.Tree.Find(s.queue); q != nil {
@@ -355,16 +353,15 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 	r.lasts(Guarantee, string(s.queue), breach)
 }
 
-// heldBack reports whether a limit of users may be what a queue waits for. How much of what waits
-// is of which user is in no report of members of earlier versions, so nothing is said of its guarantee then.
+// heldBack reports whether a queue may be waiting because of user limits. Reports of members of earlier versions do
+// not say how much each user waits for, so the queue's guarantee is not judged then.
 func (r *Reports) heldBack(queue creel.QueuePath) bool {
 	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
 		return u.Each.Queue == queue && u.HoldsBack()
 	})
 }
 
-// conserves: no member has much idle that a queue may have there, of what is its own, while
-// the queue waits for something.
+// conserves: while a queue waits, no member has much idle that the queue may use there within its own share.
 func (r *Reports) conserves(s *sum) {
 	var breach error
 	q := r.now.Tree.Find(s.queue)
@@ -426,8 +423,8 @@ func (r *Reports) Planned(before, p *subcluster.Plan) {
 	}
 }
 
-// starves: who lacks much of an entitlement is given something, and what may be taken back
-// for it is given out.
+// starves: a queue well below its entitlement gets something, and budgets to take resources back for it are
+// distributed.
 func (r *Reports) starves(q *subcluster.QueuePlan) {
 	var breach error
 	if q.Entitled > 0.01 && q.Entitled-q.Uses > lackPart*q.Entitled {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Within is the rule of maxima and user limits: what all members together granted of a
-// queue, or to a user, is at most the limit.
+// Within is the rule of maxima and user limits: the grants of all members together to a queue, or to a user, are at
+// most the limit.
 func Within(granted, limit creel.Resource) error {
 	if granted.Fits(limit) {
 		return nil
@@ -22,12 +22,11 @@ func Within(granted, limit creel.Resource) error {
 	return fmt.Errorf("all members together granted %s, above the federation's %s", granted, limit)
 }
 
-// Over follows what of a queue is in use where that may be above the maximum for a time:
-// what runs when a maximum comes, or is lowered, goes on running. From then on use may
-// only fall until it is below.
+// Over follows a queue whose use may be above the maximum for a time: containers that run when a maximum is set, or
+// lowered, continue to run. From then on use may only fall until it is below.
 type Over struct{ maximum, allowed creel.Resource }
 
-// Limit is what may be in use, after a look that found some.
+// Limit returns the use allowed from now on, after a check that found some use.
 func (o *Over) Limit(used, maximum creel.Resource) creel.Resource {
 	if !o.maximum.Equal(maximum) {
 		o.maximum, o.allowed = maximum, used.Max(maximum)
@@ -37,7 +36,7 @@ func (o *Over) Limit(used, maximum creel.Resource) creel.Resource {
 	return limit
 }
 
-// Children: what the queues below one use sums to its use.
+// Children: the use of a queue's children sums to its use.
 func Children(used, children creel.Resource) error {
 	if used.Equal(children) {
 		return nil
@@ -45,8 +44,7 @@ func Children(used, children creel.Resource) error {
 	return fmt.Errorf("it uses %s, and the queues below it sum to %s", used, children)
 }
 
-// Room: what somebody is told of as headroom is not below nothing, and not above what a
-// queue, or the whole, still has.
+// Room: a reported headroom is not negative, and not above the free resources of a queue, or of the whole.
 func Room(told, has creel.Resource) error {
 	if (creel.Resource{}).Fits(told) && told.Fits(has.Max(creel.Resource{})) {
 		return nil
@@ -54,16 +52,16 @@ func Room(told, has creel.Resource) error {
 	return fmt.Errorf("%s are told as headroom, where there are %s", told, has)
 }
 
-// Owed is what a queue is guaranteed of the whole, as far as it wants it, and what it
-// lacks of that: parts of the whole by dominant share.
+// Owed returns a queue's guarantee of the whole, as far as it has demand, and its shortfall from that: parts of the
+// whole by dominant share.
 func Owed(guaranteed, wants, used, total creel.Resource) (owed, lacks float64) {
 	owed = guaranteed.Min(wants).Dominant(total)
 	return owed, max(0, owed-used.Dominant(total))
 }
 
-// CapsHeld: what counts against a maximum in its record is at most the maximum. Where it
-// is more, since the maximum was lowered, or more was in use when it came, nobody's part
-// rises. Before is the record as it was at an earlier time, nil if that is not known.
+// CapsHeld: the amounts that count against a maximum in its record are at most the maximum. If they are more, since
+// the maximum was lowered, or use was higher when it was set, no part rises. Before is an earlier state of the
+// record, nil if that is not known.
 func CapsHeld(before, now *escrow.Record) error {
 	counted := now.Counted()
 	if counted.Fits(now.Maximum) {
@@ -77,7 +75,7 @@ func CapsHeld(before, now *escrow.Record) error {
 		h := &now.Holders[i]
 		b := holder(before, h.Member)
 		if b == nil || b.Epoch != h.Epoch || h.Cap.Fits(b.Cap) {
-			continue // it came with what it uses; or it holds no more than before
+			continue // it was added with its use; or it holds no more than before
 		}
 		return fmt.Errorf("members hold %s of a maximum of %s, and the part of %s rose from %s to %s",
 			counted, now.Maximum, h.Member, b.Cap, h.Cap)
@@ -85,11 +83,11 @@ func CapsHeld(before, now *escrow.Record) error {
 	return nil
 }
 
-// LeaseKept: a member's part is taken from it when its lease is over and linger later, or
-// by its own word, with each of which its version rises. At is the store's clock. Who leaves,
-// as members leave the record of a user who wants nothing there any more, is in the record no
-// more by its own word: of such a record no part is missed. Who comes back to it has a new part,
-// whose versions begin anew and may have come to where they were: its lease tells that it spoke.
+// LeaseKept: a member loses its part when its lease has been over for linger, or by its own request; each request
+// raises its version. At is the store's clock. With leaves, members leave the record by their own request, as they
+// leave the record of a user who wants nothing there any more: of such a record no part is missed. A member that
+// returns to it has a new part whose versions start again and may have reached the earlier value: its lease shows
+// that it has asked.
 func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, leaves bool) error {
 	if before == nil || before.Source != now.Source {
 		return nil
@@ -139,8 +137,8 @@ func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Res
 	return nil
 }
 
-// Steps: no weight of a queue differs from that of the plan before by more than the step.
-// Plans whose members differ, or have much fewer nodes, are not compared.
+// Steps: no weight of a queue differs from the previous plan's by more than the step. Plans whose members differ, or
+// have far fewer nodes, are not compared.
 func Steps(before, now *subcluster.Plan, queue *subcluster.QueuePlan, step float64) error {
 	was := before.Queue(queue.Queue)
 	if was == nil || len(was.Members) == 0 || len(queue.Members) == 0 || !sameMembers(before, now) {

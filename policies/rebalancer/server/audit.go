@@ -16,25 +16,25 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Audit says how the leader holds the federation's invariants against what members report.
+// Audit is how the leader checks the federation's invariants on the members' reports.
 type Audit struct {
 	Every  time.Duration                                         // between looks; 0: it does not look
-	Within time.Duration                                         // how long what may last for a while may last
+	Within time.Duration                                         // how long a temporary breach may last
 	Tell   func(i invariants.Invariant, of string, breach error) // is given each breach beside the log; may be nil
 }
 
-// tellAgain is how long a breach that is told is not told again.
+// tellAgain is how long a logged breach is not logged again.
 const tellAgain = 10 * time.Minute
 
 // auditor is the state of the leader's looks.
 type auditor struct {
 	reports invariants.Reports
 	looked  time.Time            // our clock
-	told    map[string]time.Time // breaches in the log, by invariant and what they are about
+	told    map[string]time.Time // logged breaches, by invariant and subject
 	audited rebalancer.Audited
 }
 
-// Audited is what the looks of this process found, for metrics; nil before the first.
+// Audited returns the result of this process's checks, for metrics; nil before the first.
 func (l *Leader) Audited() *rebalancer.Audited { return l.audited.Load() }
 
 // beginAudit begins to count.
@@ -115,7 +115,7 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	l.auditor.audited.Breaches = b[max(0, len(b)-rebalancer.KeptBreaches):]
 }
 
-// writeAudit puts what was found into the store, for people.
+// writeAudit stores the result, for people.
 func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.Audited) error {
 	set, err := l.Store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.Audited) error {
 		Quiet: true,
 	})
 	if errors.Is(err, creel.ErrConflict) {
-		return nil // an answer of ours was lost; the next look writes it again
+		return nil // the reply to an earlier write was lost; the next check writes it again
 	}
 	return err
 }

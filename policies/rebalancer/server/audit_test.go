@@ -20,8 +20,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// The leader holds what real ResourceManagers report against the invariants: nothing is
-// broken until somebody lets a member go beyond its part, and takes another's away.
+// The leader checks the reports of real ResourceManagers on the invariants: nothing is broken until the test lets a
+// member exceed its part, and removes another member's.
 func TestTheLeaderFindsWhatIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
@@ -92,7 +92,7 @@ func TestTheLeaderFindsWhatIsBroken(t *testing.T) {
 			t.Errorf("the log does not tell it in numbers: %s", log.String())
 		}
 
-		// Somebody takes a member's part from the record.
+		// The test removes a member's part from the record.
 		before := count(invariants.MemberLoss).Broken
 		f.members[1].stop()
 		synctest.Wait()

@@ -15,20 +15,20 @@ import (
 // CapacitySettings is the configuration of a ResourceManager that knows nothing of plans:
 // remote.HadoopConf.
 type CapacitySettings interface {
-	// Read gives the configuration of its queues, nil where calls do not change it.
+	// Read returns the configuration of its queues, nil if calls cannot change it.
 	Read(ctx context.Context) (map[string]string, error)
 	// Change sets properties at once, or none of them.
 	Change(ctx context.Context, to map[string]string) error
 }
 
-// A ResourceManager of Hadoop's makes its queues anew at each change, so there is at most one in
-// settingEvery, and none for less than settingBand of the subcluster.
+// Hadoop's ResourceManager rebuilds its queues at each change, so there is at most one in settingEvery, and none for
+// less than settingBand of the subcluster.
 const (
 	settingEvery = 10 * time.Second
 	settingBand  = 0.02
 )
 
-// conformed is what a Follower knows of one.
+// conformed is a Follower's state of one such ResourceManager.
 type conformed struct {
 	plan   *subcluster.Plan
 	until  time.Time // by our clock
@@ -38,8 +38,8 @@ type conformed struct {
 	shares atomic.Pointer[map[subcluster.QueueOn]float64]
 }
 
-// Configured is the parts of the subcluster's nodes, of each label, that are configured for its queues
-// while others are in force, nil while what is configured is. Any goroutine may ask.
+// Configured returns the parts of the subcluster's nodes, of each label, that are configured for its queues while
+// other capacities are in force; nil while the configured ones are. Any goroutine may call it.
 func (k *Follower) Configured() map[subcluster.QueueOn]float64 {
 	if s := k.capacity.shares.Load(); s != nil {
 		return *s
@@ -47,8 +47,8 @@ func (k *Follower) Configured() map[subcluster.QueueOn]float64 {
 	return nil
 }
 
-// conform has the capacities of queues follow the plan by settings, and puts back what was
-// configured when its lease is over, also what an agent before left.
+// conform makes the capacities of queues follow the plan by settings, and restores the configured ones when its lease
+// is over, also after an earlier agent.
 func (k *Follower) conform(ctx context.Context) error {
 	c, now := &k.capacity, k.Clock.Now()
 	follows := c.plan != nil && c.plan.GivesCapacities() && now.Before(c.until)

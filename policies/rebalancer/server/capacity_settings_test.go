@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// confOf is a ResourceManager whose configuration calls change.
+// confOf is a ResourceManager whose configuration calls can change.
 type confOf struct {
 	mu      sync.Mutex
 	conf    map[string]string
@@ -27,7 +27,7 @@ type confOf struct {
 	denies  bool
 }
 
-// is gives its configuration, and how many changes there were.
+// is returns its configuration, and the number of changes so far.
 func (c *confOf) is() (map[string]string, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,9 +60,9 @@ func (c *confOf) Change(_ context.Context, to map[string]string) error {
 	return nil
 }
 
-// Capacities of a ResourceManager of Hadoop's follow each plan that differs enough, at most one
-// change in ten seconds; what is configured comes back when the lease is over, when the agent
-// ends, and, after an agent that was killed, with the next.
+// Capacities of Hadoop's ResourceManager follow each plan that differs enough, with at most one change in ten
+// seconds. The configured ones come back when the lease is over, when the agent ends, and, after an agent that was
+// killed, with the next.
 func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const a, b = "yarn.scheduler.capacity.root.a.capacity", "yarn.scheduler.capacity.root.b.capacity"

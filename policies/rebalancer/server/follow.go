@@ -19,23 +19,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// FollowerStore is what a Follower needs of the state store.
+// FollowerStore is the part of the state store that a Follower needs.
 type FollowerStore interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Follower has a ResourceManager follow the federation's plan as long as its lease lasts:
-// what its queues get there before others get more than theirs, and what it may take back
-// for queues that have a preemption budget in the federation. While the store is away what
-// was told holds until that lease is over; then the local settings hold alone.
+// Follower makes a ResourceManager follow the federation's plan as long as its lease lasts: the capacities of its
+// queues before other queues exceed theirs, and the amounts it may take back for queues that have a preemption budget
+// in the federation. While the store is away the last plan applies until that lease is over; then the local settings
+// apply alone.
 type Follower struct {
 	ID    creel.SubclusterID
 	Store FollowerStore
 	Turn  Turn
-	// Settings, if given, is a ResourceManager of Hadoop's for which this process speaks;
-	// Turn is not used then.
+	// Settings, if set, is Hadoop's ResourceManager on whose behalf this process acts; Turn is not used then.
 	Settings PreemptionSettings
-	// Capacities, if given with Settings, are those of its queues.
+	// Capacities, if set together with Settings, are the capacities of its queues.
 	Capacities CapacitySettings
 	Every      time.Duration // between looks, or a sixth of a plan's lease if that is shorter
 	Log        *slog.Logger  // nil: silent
@@ -44,13 +43,13 @@ type Follower struct {
 
 	Counts FollowerCounts
 
-	plan       *subcluster.Plan // last told
+	plan       *subcluster.Plan // last one applied
 	list       []rm.PreemptionBudget
 	pace       paced                                 // with Settings
 	capacity   conformed                             // with Capacities
 	capacities map[string][]rebalancer.QueueCapacity // last in force, by label
-	// first is the store's clock when the plan was first looked at. What this
-	// subcluster took in the interval before is not known to a machine that recovered.
+	// first is the store's clock when the plan was first read. The amounts that this subcluster took in the interval
+	// before are unknown to a machine that recovered.
 	first    time.Time
 	recovers bool
 }
@@ -58,8 +57,8 @@ type Follower struct {
 // FollowerCounts are for metrics.
 type FollowerCounts struct {
 	Failed         atomic.Int64
-	ShareMB, Count atomic.Int64 // of the budgets told last
-	Planned        atomic.Int64 // queues whose capacity is the plan's
+	ShareMB, Count atomic.Int64 // of the budgets last applied
+	Planned        atomic.Int64 // queues whose capacity follows the plan
 }
 
 // Run keeps the plan in force until ctx ends.
@@ -109,8 +108,8 @@ func (k *Follower) Begin(ctx context.Context) error {
 	})
 }
 
-// Between is the time from the end of one round to the next: a plan of a short lease is to be
-// followed by the next one before it is over, as without a plan nothing bounds what is taken.
+// Between returns the time from the end of one round to the next: it is short enough to replace a plan of a short
+// lease before that ends, since without a plan no budget limits preemption.
 func (k *Follower) Between() time.Duration {
 	if k.plan == nil || k.plan.LeaseMS <= 0 {
 		return k.Every
@@ -123,8 +122,7 @@ func (k *Follower) Between() time.Duration {
 // nothing, a lease ends them, and preemption waits before it takes.
 const capacityBand, capacityStep = 0.01, 1
 
-// Round reads the plan, if the queue tree says something that members follow,
-// and tells the ResourceManager.
+// Round reads the plan, if the queue tree sets anything that members follow, and applies it to the ResourceManager.
 func (k *Follower) Round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Every, time.Second))
 	defer cancel()
@@ -151,7 +149,7 @@ func (k *Follower) Round(ctx context.Context) error {
 		k.Counts.Planned.Store(0)
 		for _, label := range k.pools(plan) {
 			of := plan.In(label)
-			if of == nil { // the label is gone, or the plan says nothing of it any more
+			if of == nil { // the label is gone, or the plan no longer covers it
 				of = &subcluster.Plan{}
 			}
 			c := k.planned(of, label, m.ConfiguredQueues(label), now, at)
@@ -161,8 +159,8 @@ func (k *Follower) Round(ctx context.Context) error {
 	return errors.Join(err, refused)
 }
 
-// read gives the plan to be told and the store's clock: an empty one if the
-// queue tree says nothing any more, nil if there is nothing new.
+// read returns the plan to apply and the store's clock: an empty plan if the queue tree no longer sets anything, nil
+// if there is no new one.
 func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error) {
 	has, err := k.followed(ctx)
 	if err != nil || !has && k.plan == nil {
@@ -181,7 +179,7 @@ func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error
 	}
 	d, ok := set.Find(rebalancer.PlanName)
 	if !ok || k.plan != nil && k.plan.Version == d.Version {
-		return nil, set.Now, nil // told already
+		return nil, set.Now, nil // applied already
 	}
 	plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
 	if err != nil {
@@ -191,7 +189,7 @@ func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error
 	return plan, set.Now, nil
 }
 
-// followed reports whether the queue tree says something that members follow by a plan.
+// followed reports whether the queue tree sets anything that members follow by a plan.
 func (k *Follower) followed(ctx context.Context) (bool, error) {
 	set, err := k.Store.Documents(ctx, rebalancer.TreeClass)
 	if err != nil {
@@ -219,8 +217,8 @@ func (k *Follower) followed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// budgets are those of a plan for this subcluster. now is the store's clock when the
-// plan was read, and at the machine's of a moment not after that.
+// budgets returns a plan's budgets for this subcluster. now is the store's clock when the plan was read, and at the
+// machine's clock at a moment not after that.
 func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.PreemptionBudget {
 	var out []rm.PreemptionBudget
 	share := int64(0)
@@ -240,7 +238,7 @@ func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.Preemp
 	return out
 }
 
-// pools are the labels of which a plan says something or the one before did.
+// pools returns the labels that a plan covers or the previous one did.
 func (k *Follower) pools(plan *subcluster.Plan) []string {
 	labels := append(slices.Collect(maps.Keys(k.capacities)), "")
 	for i := range plan.Labels {

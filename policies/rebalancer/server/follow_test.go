@@ -19,9 +19,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// crowd is two real ResourceManager machines of 20 GiB each with preemption on: root.a
-// has all of both, and an application of root.b asks its home and its secondary for the
-// same ten containers, as a proxy does for what may go anywhere. All nodes have the label, "" for none.
+// crowd is two real ResourceManager machines of 20 GiB each with preemption on. root.a has all of both, and an
+// application of root.b asks its home and its secondary for the same ten containers, as a proxy does for asks for any
+// place. All nodes have the label, "" for none.
 func crowd(t *testing.T, label string) *federation {
 	f := &federation{t: t, store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
 	for i := range 2 {
@@ -91,7 +91,7 @@ func crowd(t *testing.T, label string) *federation {
 	return f
 }
 
-// live lets the members' time pass and counts what was taken under notice for root.b.
+// live lets the members' time pass and counts the containers preempted with notice for root.b.
 func (f *federation) live(d time.Duration, noticed []int) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(500 * time.Millisecond)
@@ -141,9 +141,8 @@ func (f *federation) tree(text string) {
 	}
 }
 
-// Without a budget the home and the secondary both take back what root.b asks for.
-// With one, they take no more than that together: 20 GiB are root.b's of 40, and its
-// budget is 6 in a minute; then 6 more.
+// Without a budget the home and the secondary each take back everything root.b asks for. With one, they take no more
+// than that together: 20 GiB are root.b's of 40, and its budget is 6 in a minute; then 6 more.
 func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := crowd(t, "")
@@ -175,7 +174,7 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 			x.report(t, f.store)
 		}
 		stop := f.rebalanced(false)
-		time.Sleep(2500 * time.Millisecond) // the first plan, and who reads it
+		time.Sleep(2500 * time.Millisecond) // the first plan, and its readers
 		f.live(50*time.Second, noticed)
 		if sum := noticed[0] + noticed[1]; sum != 6 {
 			t.Fatalf("%v are taken of a budget of 6", noticed)
@@ -194,8 +193,8 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 		if sum := noticed[0] + noticed[1]; sum != 12 {
 			t.Fatalf("%v are taken in two intervals with a budget of 6", noticed)
 		}
-		// Cut off from the store: when the plan's lease is over the local keys hold, and
-		// give root.b what it has been asking for.
+		// Cut off from the store: when the plan's lease is over the local keys apply, and root.b gets everything it
+		// asked for.
 		for _, x := range f.members {
 			x.mu.Lock()
 			x.cut = true
@@ -209,8 +208,8 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 	})
 }
 
-// A ResourceManager that was started in the middle of an interval, with applications of
-// the one before, takes nothing until the next: what was taken before is not known.
+// A ResourceManager that was started in the middle of an interval, with applications of the previous epoch, takes
+// nothing until the next: the amount taken before is not known.
 func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
 	plan := &subcluster.Plan{At: now, LeaseMS: 30000, Preemption: []subcluster.PreemptionBudget{{
@@ -229,7 +228,7 @@ func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
 	}
 }
 
-// uses is what a queue has in each member, in GiB.
+// usesOf returns a queue's use in each member, in GiB.
 func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
 	for _, x := range f.members {
 		x.mu.Lock()
@@ -240,11 +239,10 @@ func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
 	return each
 }
 
-// root.b is guaranteed half of the federation, and all it wants waits in one of two members,
-// where root.a has everything. By its configuration that member gives it half of itself, and
-// so half of what it is guaranteed. By the plan's capacities it comes to what it is
-// guaranteed, but for the tenth by which root.a may be above its part before it loses any;
-// and root.a, which has its own half in the other member, loses nothing there.
+// root.b is guaranteed half of the federation, and all its asks wait in one of two members, where root.a has
+// everything. By its configuration that member guarantees it half of itself, which is half of its guarantee. By the
+// plan's capacities it gets its guarantee, less the tenth by which root.a may exceed its part before it loses any.
+// root.a, which has its own half in the other member, loses nothing there.
 func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -288,7 +286,7 @@ func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 				load.Capacity.MemoryMB != 10*1024 {
 				t.Errorf("in force is %+v, and told %+v", q.Planned, load)
 			}
-			// Cut off from the store: when the plan's lease is over what is configured holds.
+			// Cut off from the store: when the plan's lease is over the configured capacities apply.
 			f.live(10*time.Second, noticed)
 			x.mu.Lock()
 			q, _ = x.m.Queue("root.b")
@@ -301,7 +299,7 @@ func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
 	}
 }
 
-// load is what a member has reported.
+// load returns a member's last reported load.
 func (f *federation) load(id creel.SubclusterID) *subcluster.Load {
 	records, err := f.store.Records(f.t.Context())
 	if err != nil {

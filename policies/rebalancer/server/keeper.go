@@ -22,7 +22,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// KeeperStore is what a Keeper needs of the state store.
+// KeeperStore is the part of the state store that a Keeper needs.
 type KeeperStore interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
@@ -33,16 +33,15 @@ type KeeperStore interface {
 // Turn runs f in one turn of a ResourceManager: nothing is allocated meanwhile.
 type Turn func(ctx context.Context, f func(m *rm.Machine, now time.Time)) error
 
-// Keeper keeps a ResourceManager's queues within their part of federation-wide
-// maxima, and their users within that of user limits: the driver of escrow.Member and
-// escrow.Users.
+// Keeper keeps a ResourceManager's queues within their part of federation-wide maxima, and their users within their
+// part of user limits: the driver of escrow.Member and escrow.Users.
 type Keeper struct {
 	ID    creel.SubclusterID
 	Epoch int64
 	Store KeeperStore
 	Turn  Turn
-	// Settings, if given, are the queues of a ResourceManager of Hadoop's for which this
-	// process speaks; Turn is not used then.
+	// Settings, if set, are the queues of Hadoop's ResourceManager on whose behalf this process acts; Turn is not
+	// used then.
 	Settings Settings
 	Every    time.Duration // between rounds: how long a queue waits for more
 	Terms    escrow.Terms
@@ -55,19 +54,19 @@ type Keeper struct {
 
 	queues   map[subcluster.QueueOn]*kept
 	users    map[subcluster.QueueOn]*keptUsers
-	version  int64                             // of caps told to the machine
+	version  int64                             // of caps sent to the machine
 	sets     map[string]statestore.DocumentSet // last read, by class
 	records  map[string]readRecord
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
 	recovers bool            // it began with applications of the epoch before
 
-	// A store that comes back empty knows neither the queue tree nor who holds parts of it.
+	// A store that comes back empty has lost the queue tree and the holders of its parts.
 	tree    statestore.Document         // the last that was read
 	parsed  *rebalancer.Tree            // it
 	source  string                      // of the store that it was read in
 	holders map[creel.SubclusterID]bool // of parts, in that store; true: without a lease
-	lost    map[creel.SubclusterID]bool // those of the store before
+	lost    map[creel.SubclusterID]bool // members of the previous store
 	adopted time.Time                   // our clock, when another store was seen
 }
 
@@ -153,16 +152,16 @@ func (k *Keeper) Round(ctx context.Context) error {
 	for try := 0; ; try++ {
 		// 2. The time that leases count from, before anything is read.
 		sent := k.Clock.Now()
-		// 3. In one turn of the machine: what is used and in force.
+		// 3. In one turn of the machine: read the use and the cap in force.
 		if err := k.ask(limit, sent); err != nil {
 			return err
 		}
-		// 4. The records, and what they give.
+		// 4. The records, and the grants by them.
 		set, err := k.read(limit, rebalancer.EscrowClass)
 		if err != nil {
 			return errors.Join(err, k.force())
 		}
-		// 5. Compare-and-set; 6. what was written is held.
+		// 5. Compare-and-set; 6. a written grant is in force.
 		again, err := k.write(limit, sent, &set)
 		if err == nil {
 			var more bool
@@ -182,7 +181,7 @@ func (k *Keeper) Round(ctx context.Context) error {
 	}
 }
 
-// read gives a class of documents. Most rounds find it as it was, and that is told by its version.
+// read returns a class of documents. In most rounds its version shows that it is unchanged.
 func (k *Keeper) read(ctx context.Context, class string) (statestore.DocumentSet, error) {
 	set, err := k.Store.DocumentsSince(ctx, class, k.sets[class])
 	if err == nil {
@@ -198,7 +197,7 @@ type readRecord struct {
 	is      *escrow.Record
 }
 
-// recordOf gives a copy of a record that may be changed. Each version is decoded once.
+// recordOf returns a copy of a record that may be changed. Each version is decoded once.
 func (k *Keeper) recordOf(doc *statestore.Document, source string) (*escrow.Record, error) {
 	r := k.records[doc.Name]
 	if r.is == nil || r.version != doc.Version || r.source != source {
@@ -224,7 +223,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	}
 	if !ok && k.tree.Version > 0 && set.Source != k.source {
 		if d, err = k.restoreTree(ctx, &set); err != nil {
-			return err // what was in force stays in force
+			return err // caps in force stay in force
 		}
 		ok = true
 	}
@@ -234,7 +233,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	k.tree, k.source = d, set.Source
 	if ok && k.parsed == nil {
 		if k.parsed, err = rebalancer.ParseTree(d.Data, d.Version); err != nil {
-			return err // what was in force stays in force
+			return err // caps in force stay in force
 		}
 	}
 	if ok {
@@ -277,7 +276,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	})
 }
 
-// keep gives a queue with a maximum, which holds what is in use there if it is new.
+// keep returns a queue with a maximum; a new one holds its present use.
 func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64) (*kept, error) {
 	x := k.queues[of]
 	switch {
@@ -306,8 +305,8 @@ func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64)
 	return x, nil
 }
 
-// restoreTree writes the federation's queue tree into a store that came back without it. Who
-// takes a maximum away does so in the store in which we read it; there it is gone.
+// restoreTree writes the federation's queue tree into a store that came back without it. A maximum that is removed in
+// the store that was read last stays removed.
 func (k *Keeper) restoreTree(ctx context.Context, set *statestore.DocumentSet) (statestore.Document, error) {
 	d, err := k.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: k.tree.Data, Author: string(k.ID),
@@ -327,7 +326,7 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	}
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
-			k.set(m, now, path, q) // a lease that is over is over before we say what we hold
+			k.set(m, now, path, q) // a lease that is over must be over before the request reports the cap
 			uses, needs, has := m.QueueUse(path.Queue, path.Label)
 			q.request = q.member.Ask(sent, uses, needs)
 			q.request.Leaves = !has && path.Label != "" // there are no such nodes here
@@ -338,7 +337,7 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	})
 }
 
-// write puts the requests into the records. again says that another wrote one first.
+// write puts the requests into the records. again reports that another member wrote one first.
 func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (again bool, err error) {
 	var members, standing []creel.SubclusterID
 	holders := map[creel.SubclusterID]bool{}
@@ -415,8 +414,7 @@ func (q *kept) granted(sent time.Time, g escrow.Grant) {
 	}
 }
 
-// members of the federation that may hold caps, and those of them that hold them without a
-// lease.
+// members returns the members of the federation that may hold caps, and those of them that hold them without a lease.
 func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterID, err error) {
 	records, err := k.Store.Records(ctx)
 	if err != nil {
@@ -467,8 +465,8 @@ func (k *Keeper) force() error {
 	return err
 }
 
-// set tells the machine one queue's cap. Its end goes by the machine's time:
-// as far from now as by ours.
+// set sends one queue's cap to the machine. Its end is in the machine's time: as far from now as in this process's
+// time.
 func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *kept) {
 	k.version++
 	ours := k.Clock.Now()
@@ -484,8 +482,8 @@ func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *k
 	})
 }
 
-// recovering: containers of the epoch before may run that no node has told of yet. They
-// count against what is held here, so until then nothing that has a limit grows.
+// recovering reports whether containers of the previous epoch may run that no node has reported yet. They count
+// against the cap here, so until then nothing that has a limit grows.
 func (k *Keeper) recovering() bool {
 	return k.recovers && k.Clock.Now().Before(k.started.Add(k.Recover))
 }

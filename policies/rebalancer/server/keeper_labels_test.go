@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// A maximum on nodes of a label and one on the others are records of their own: what a queue uses of
-// one counts in none of the other, in any member.
+// A maximum on nodes of a label and one on the others have separate records: a queue's use under one does not count
+// under the other, in any member.
 func TestAMaximumOnNodesOfALabelIsARecordOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 12*1024, quick)

@@ -36,7 +36,7 @@ type member struct {
 	keeper *Keeper
 	stop   context.CancelFunc
 	cut    bool         // it does not reach the store
-	slept  atomic.Int64 // ns for which its machine stood still, by the wall clock alone
+	slept  atomic.Int64 // ns for which its machine was suspended, by the wall clock alone
 }
 
 type federation struct {
@@ -353,8 +353,8 @@ func TestALoweredMaximumIsReachedAsContainersEnd(t *testing.T) {
 	})
 }
 
-// A store that comes back with nothing knows neither the queue tree, nor members, nor what
-// they hold: the maximum holds all the same, and the tree is written back.
+// An emptied store has lost the queue tree, the members, and their parts: the maximum applies all the same, and the
+// tree is written back.
 func TestAStoreThatComesBackWithNothingLiftsNoMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 3, 8*1024, quick)
@@ -370,7 +370,7 @@ func TestAStoreThatComesBackWithNothingLiftsNoMaximum(t *testing.T) {
 		f.members[2].want(t, 40)
 		f.pass(time.Second, 8)
 		before, _ := f.uses()
-		f.members[2].cutOff(true) // it cannot say in the new store what it holds
+		f.members[2].cutOff(true) // it cannot report its part in the new store
 		if err := f.store.Restore(nothing); err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestAStoreThatComesBackWithNothingLiftsNoMaximum(t *testing.T) {
 		if !ok || !strings.Contains(string(d.Data), `"memory":8192`) {
 			t.Fatalf("the tree in the new store: %s", d.Data)
 		}
-		// Who takes the maximum away there does so.
+		// Removing the maximum there does remove it.
 		f.remove(d.Version)
 		f.pass(2*time.Second, 200)
 		if _, sum := f.uses(); sum <= 8 {
@@ -414,8 +414,8 @@ func (f *federation) remove(version int64) {
 	}
 }
 
-// A ResourceManager that starts again with applications gives nothing more of what has a
-// maximum until its nodes may have told of all that runs.
+// A ResourceManager that restarts with applications grants nothing more under a maximum until its nodes may have
+// reported all running containers.
 func TestNothingGrowsUntilTheNodesOfARestartedMemberAreBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 1, 12*1024, quick)

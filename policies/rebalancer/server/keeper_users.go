@@ -30,8 +30,8 @@ type keptUsers struct {
 	seen    bool                 // still in the tree
 }
 
-// readUsers takes over which queues have a user limit. A ResourceManager of Hadoop's takes no
-// part: what a user may have there is a part of a queue, which no call sets for one user.
+// readUsers takes over which queues have a user limit. Hadoop's ResourceManager takes no part: a user's limit there
+// is a part of a queue, which no call sets for one user.
 func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 	for _, x := range k.users {
 		x.seen = false
@@ -70,8 +70,8 @@ func (k *Keeper) askUsers(m *rm.Machine, now, sent time.Time) {
 	}
 }
 
-// writeUsers puts the requests into the documents of the queues' users. again says that
-// there is more to ask for at once.
+// writeUsers puts the requests into the documents of the queues' users. again reports that there is more to ask for
+// at once.
 func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, err error) {
 	if len(k.users) == 0 {
 		return false, nil
@@ -161,7 +161,7 @@ func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bo
 	return false
 }
 
-// setUsers tells the machine the caps of a queue's users.
+// setUsers sends the caps of a queue's users to the machine.
 func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn, x *keptUsers) {
 	ours := k.Clock.Now()
 	capOf := func(cap creel.Resource, ends time.Time) rm.UserCap {

@@ -17,8 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// limitUsers writes what each user of root.default may use in the federation, in place of
-// the queue's maximum.
+// limitUsers writes the limit of each user of root.default in the federation, in place of the queue's maximum.
 func (f *federation) limitUsers(mb int64) {
 	f.t.Helper()
 	set, err := f.store.Documents(f.t.Context(), rebalancer.TreeClass)
@@ -58,9 +57,9 @@ func (f *federation) hot() (names []string) {
 	return names
 }
 
-// Alice's applications run in all members. She gets what every user has in each without a
-// record; one when she wants more in one member, which then has what the others leave; and
-// as many in each when she wants more everywhere.
+// Alice's applications run in all members. Without a record she gets every user's part in each. She gets a record
+// when she wants more in one member, which then has the part unused elsewhere; and equal parts in each when she wants
+// more everywhere.
 func TestAUserLimitHoldsForAllMembersTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 3, 12*1024, quick)
@@ -121,8 +120,7 @@ func TestAUserWhoWantsNothingHasNoRecord(t *testing.T) {
 	})
 }
 
-// The store comes back without the users' document, or a member is cut off: nobody is given
-// the limit twice.
+// The store comes back without the users' document, or a member is cut off: no user gets the limit twice.
 func TestAUserLimitHoldsWhenTheStoreIsEmptied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)

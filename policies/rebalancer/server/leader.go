@@ -25,7 +25,7 @@ const LeaseName = "rebalancer"
 // planRounds is how many intervals a plan is followed after it was written.
 const planRounds = 3
 
-// LeaderStore is what a Leader needs of the state store.
+// LeaderStore is the part of the state store that a Leader needs.
 type LeaderStore interface {
 	KeeperStore
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
@@ -36,15 +36,15 @@ type LeaderStore interface {
 // Leader computes plans and publishes them while it holds the lease. Any number
 // may run; the others wait for the lease.
 type Leader struct {
-	Name    string // tells holders of the lease apart
+	Name    string // identifies a holder of the lease
 	Store   LeaderStore
 	Every   time.Duration // between plans
 	Lease   time.Duration
 	Terms   escrow.Terms
 	Shaping rebalancer.Shaping
 	Audit   Audit
-	// Capacities: those of queues in creel's ResourceManagers follow the plan, where the
-	// queue tree says what queues get.
+	// Capacities: those of queues in creel's ResourceManagers follow the plan, if the queue tree sets shares of
+	// queues.
 	Capacities bool
 	DryRun     bool             // plans are published for people, and nothing follows them
 	Log        *slog.Logger     // nil: silent
@@ -61,7 +61,7 @@ type Leader struct {
 	planner rebalancer.Planner
 	before  *subcluster.Plan
 	known   *rebalancer.Tree // the federation's queue tree as it was read last
-	lapsed  bool             // when this process began to lead no plan was in force, and nobody has looked since
+	lapsed  bool             // no plan was in force when this process began to lead, and no check has run since
 
 	auditor auditor
 	audited atomic.Pointer[rebalancer.Audited]
@@ -88,7 +88,7 @@ type QueueEscrow struct {
 	Held, Needs creel.Resource
 }
 
-// Escrow is that of each queue with a maximum at the last plan, as Published is.
+// Escrow returns the escrow of each queue with a maximum at the last plan, as Published does.
 func (l *Leader) Escrow() []QueueEscrow {
 	if q := l.escrow.Load(); q != nil && l.Counts.Leads.Load() == 1 {
 		return *q
@@ -96,16 +96,15 @@ func (l *Leader) Escrow() []QueueEscrow {
 	return nil
 }
 
-// lookEvery is how often a leader looks for what has changed, of which the store tells the
-// changes alone. Plans are planEvery apart at least, so that a change after a quiet while is
-// planned for at the next look.
+// lookEvery is how often a leader looks for changes, of which the store sends the changes alone. Plans are planEvery
+// apart at least, so that a change after a quiet time gets a plan at the next look.
 const (
 	lookEvery = 50 * time.Millisecond
 	planEvery = 200 * time.Millisecond
 )
 
-// Between is the time from the beginning of one round to that of the next. Who does not lead
-// asks for the lease as often as a leader may plan.
+// Between returns the time from the beginning of one round to that of the next. A process that does not lead asks for
+// the lease as often as a leader may plan.
 func (l *Leader) Between() time.Duration {
 	if l.lease.Holder == "" {
 		return min(l.Every, l.Lease/3, planEvery)
@@ -113,7 +112,7 @@ func (l *Leader) Between() time.Duration {
 	return min(l.Every, l.Lease/3, lookEvery)
 }
 
-// Run leads whenever it can, until ctx ends; then it gives the lease back.
+// Run leads whenever it can, until ctx ends; then it releases the lease.
 func (l *Leader) Run(ctx context.Context) error {
 	l.Begin()
 	next := time.NewTimer(0)
@@ -149,8 +148,8 @@ func (l *Leader) Begin() {
 	l.beginAudit()
 }
 
-// Round leads if no other does: it publishes a plan that is due, or that what has changed is
-// not to wait for, and looks whether what is promised holds.
+// Round leads if no other process does: it publishes a plan that is due, or that a change brings forward, and checks
+// the invariants.
 func (l *Leader) Round(ctx context.Context) error {
 	if err := l.lead(ctx); errors.Is(err, creel.ErrConflict) {
 		return nil // another leads
@@ -220,8 +219,8 @@ func (l *Leader) resign(ctx context.Context) {
 	l.Counts.Leads.Store(0)
 }
 
-// plan makes one plan and publishes it under the lease, if it is due or what queues
-// want has changed by much since the last one. It reports whether it did.
+// plan makes one plan and publishes it under the lease, if it is due or the queues' demand has changed by much since
+// the last one. It reports whether it did.
 func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
 	defer cancel()
@@ -243,7 +242,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	}
 	pools := rebalancer.ReadPools(l.view, tree, l.before, l.Shaping.SlowStart)
 	if len(pools[0].Members) == 0 || !due && !rebalancer.PoolsChanged(pools, l.before) {
-		return false, nil // nobody to plan for, or nothing to say
+		return false, nil // no member to plan for, or nothing to publish
 	}
 	control, err := l.Store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
@@ -312,7 +311,7 @@ func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
 	return plan, nil
 }
 
-// log adds to the record of what plans changed.
+// log adds the changes by plans to the record of decisions.
 func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan *subcluster.Plan) error {
 	var log rebalancer.Decisions
 	d, known := control.Find(rebalancer.DecisionsName)

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// report has a member tell its load.
+// report makes a member report its load.
 func (x *member) report(t *testing.T, store *statestore.Memory) {
 	t.Helper()
 	x.mu.Lock()

@@ -18,12 +18,12 @@ import (
 // remote.HadoopPreemption.
 type PreemptionSettings interface {
 	Read(ctx context.Context) (remote.PreemptionNow, error)
-	// Bind has one round take back so much at most; Restore sets what was set before that.
+	// Bind limits the amount that one round may take back; Restore sets the earlier value again.
 	Bind(ctx context.Context, most creel.Resource) error
 	Restore(ctx context.Context) error
 }
 
-// paced is what a Follower knows of one.
+// paced is a Follower's state of one such ResourceManager.
 type paced struct {
 	rebalancer.Pace
 	looked  bool // at the settings, since the start
@@ -32,7 +32,7 @@ type paced struct {
 	spent   atomic.Pointer[[]subcluster.PreemptionSpent]
 }
 
-// Spent is what was taken back in intervals of budgets, with Settings. Any goroutine may ask.
+// Spent returns the amounts taken back in intervals of budgets, with Settings. Any goroutine may call it.
 func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	if s := k.pace.spent.Load(); s != nil {
 		return *s
@@ -40,12 +40,12 @@ func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	return nil
 }
 
-// steerTime is for a look and a change. A busy ResourceManager answers late, and one that
-// was given up would go on with what it may take.
+// steerTime is for a look and a change. A busy ResourceManager answers late, and one whose call was abandoned would
+// continue with its old limit.
 const steerTime = 10 * time.Second
 
-// steer looks at what was taken back, and sets how much one round may take. Without
-// budgets it looks once, for what an agent before may have left.
+// steer reads the amount taken back, and sets how much one round may take. Without budgets it runs once, to undo
+// settings of an earlier agent.
 func (k *Follower) steer(ctx context.Context) error {
 	p := &k.pace
 	if len(k.list) == 0 && p.looked && !p.bound {
@@ -78,7 +78,7 @@ func (k *Follower) steer(ctx context.Context) error {
 		}
 	case bound:
 		if err := k.Settings.Bind(ctx, most); err != nil {
-			free := p.Spent(list, true) // nothing says that it is bound
+			free := p.Spent(list, true) // nothing shows that it is bound
 			p.spent.Store(&free)
 			return err
 		}

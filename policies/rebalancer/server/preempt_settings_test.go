@@ -20,8 +20,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// rounds is a ResourceManager that takes back 4 GiB in each round of three seconds, or what
-// one round may take, for root.b, which is always short.
+// rounds is a ResourceManager that in each round of three seconds takes back 4 GiB, or the limit of one round, for
+// root.b, which is always short.
 type rounds struct {
 	sync.Mutex
 	most   *int64 // nil: its own
@@ -78,8 +78,8 @@ func (r *rounds) live(d time.Duration) {
 	}
 }
 
-// paceOf runs the budgets of such a ResourceManager, whose share of root.b's is 6 GiB in each
-// minute, and a plan every two seconds with a lease of six.
+// paceOf runs the budgets of such a ResourceManager, whose share of root.b's is 6 GiB in each minute, and a plan
+// every two seconds with a lease of six.
 func paceOf(t *testing.T, r *rounds) (k *Follower, log *strings.Builder, plans, stop func()) {
 	store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
 	put := func(class, name, data string) {
@@ -128,9 +128,8 @@ func paceOf(t *testing.T, r *rounds) (k *Follower, log *strings.Builder, plans, 
 	return k, log, func() { close(planning) }, func() { cancel(); <-done }
 }
 
-// Where all that can be said is how much a round may take, no more is taken in an interval
-// than the share; when the plan's lease is over, and when the agent ends, it takes what its
-// own settings say.
+// Where only the limit of a round can be set, no more than the share is taken in an interval. When the plan's lease
+// is over, and when the agent ends, its own settings apply.
 func TestAHadoopMemberIsHeldToItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounds{}
@@ -177,8 +176,8 @@ func TestAHadoopMemberIsHeldToItsShare(t *testing.T) {
 	})
 }
 
-// One whose settings are those of a file counts what it takes, and so does one that does
-// not let the agent change them.
+// A ResourceManager whose settings come from a file counts the amount that it takes, and so does one that does not
+// let the agent change them.
 func TestWhatAHadoopMemberTakesByItselfIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounds{denies: true}

@@ -12,16 +12,15 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Settings are the queues of a ResourceManager that knows nothing of escrow, whose maxima
-// are settings: remote.HadoopQueues.
+// Settings are the queues of a ResourceManager without escrow, whose maxima are settings: remote.HadoopQueues.
 type Settings interface {
-	// Read gives the queues as they are, and whether their maxima can be changed.
+	// Read returns the queues as they are, and whether their maxima can be changed.
 	Read(ctx context.Context) (queues map[subcluster.QueueOn]remote.QueueNow, change bool, err error)
 	// Limit changes maxima on nodes without a label. Unclear: it may have been done, or be done yet.
 	Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error)
 }
 
-// askSettings makes the requests of what the ResourceManager says that it does.
+// askSettings makes the requests from the ResourceManager's reported settings.
 func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 	now, change, err := k.Settings.Read(ctx)
 	if err != nil {
@@ -29,7 +28,7 @@ func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 	}
 	for path, q := range k.queues {
 		is := now[path]                               // a queue that it does not have uses nothing, and may not
-		q.setting.Fixed = !change || path.Label != "" // those of labels are not changed
+		q.setting.Fixed = !change || path.Label != "" // maxima on labels are not changed
 		q.setting.Seen(is.Most)
 		q.request = q.setting.Ask(sent, is.Uses, is.Needs)
 	}
@@ -62,8 +61,8 @@ func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	return err
 }
 
-// lift forgets queues that have no federation-wide maximum any more. Their setting stays
-// what it was last: nobody but an administrator knows what it should be.
+// lift forgets queues that no longer have a federation-wide maximum. Their setting keeps its last value: only an
+// administrator knows the right one.
 func (k *Keeper) lift() {
 	for path, q := range k.queues {
 		if !q.seen {
