@@ -10,27 +10,23 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What a router knows from one call to the next is in the two types below. They
-// are pure, without locks: router/server owns one of each behind a mutex, and
-// internal/app/sim runs the same code with one of each for every simulated
-// router, made anew when it restarts. Feed both from every Outcome of
-// Submitter.Submit:
+// A router's state between calls is in the two types below. They are pure, without locks: router/server owns one of
+// each behind a mutex, and internal/app/sim runs the same code with one of each for every simulated router, made
+// again when it restarts. Feed both from every Outcome of Submitter.Submit:
 //
 //	sub.Assumed = assumed.Write   // before Submit
 //	out := submitter.Submit(ctx, sub, forward)
-//	memory.Put(out)                                          // after it, whatever it was
+//	memory.Put(out)                                          // after it, whatever the outcome
 //	if out.Err == nil {
 //		assumed.Add(view, out.Home, sub.Size)
 //	}
 //
-// and before an application's home is asked anything, look at Memory.Home
-// before the store, tell Learn what the store said, and Forget when the home
-// does not know the application.
+// and before any call to an application's home, look it up in Memory.Home before the store, pass the store's answer
+// to Learn, and call Forget when the home does not know the application.
 
-// Memory is what a router remembers of the last submissions and homes, the
-// oldest leaving first. A home remembered here is a hint: it moves only after a
-// failed submission, and a home that does not know the application makes its
-// caller Forget it.
+// Memory has the last submissions and homes of a router, and drops the oldest first. A home remembered here is a
+// hint: it moves only after a failed submission, and a home that does not know the application makes its caller
+// Forget it.
 type Memory struct {
 	most  int
 	order []creel.ApplicationID // a ring
@@ -57,7 +53,7 @@ func (m *Memory) Put(out Outcome) {
 	m.byID[out.Application] = out
 }
 
-// Learn remembers a home that the store or a member told.
+// Learn remembers a home that the store or a member reported.
 func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) {
 	out := m.byID[app]
 	out.Application, out.Home, out.Err = app, home, nil
@@ -84,10 +80,9 @@ func (m *Memory) Forget(app creel.ApplicationID) {
 	}
 }
 
-// Assumed counts what was sent to each member since its last heartbeat, which
-// its load cannot show yet. It is an estimate: a submission that crosses a
-// heartbeat on its way is counted once too often or not at all. The zero value
-// is ready.
+// Assumed counts the applications sent to each member since its last heartbeat, which its load cannot show yet. It is
+// an estimate: a submission that crosses a heartbeat on its way is counted once too often or not at all. The zero
+// value is ready.
 type Assumed struct {
 	view *subcluster.View // the last that was asked of
 
@@ -96,8 +91,8 @@ type Assumed struct {
 	heartbeats []time.Time // the last, by the view's clock
 }
 
-// turn makes another view the one that is asked of. Members whose heartbeat came since are counted
-// anew, those that it does not have are forgotten.
+// turn switches to another view. Counts of members with a newer heartbeat start again, and members missing from the
+// view are forgotten.
 func (a *Assumed) turn(view *subcluster.View) {
 	if a.view == view {
 		return
@@ -126,8 +121,8 @@ func (a *Assumed) Add(view *subcluster.View, id creel.SubclusterID, size creel.R
 	a.sent[i].Size = a.sent[i].Size.Add(size)
 }
 
-// Write writes what was sent to each member of a view since its last heartbeat: how many
-// applications, and the sum of their AMs' sizes.
+// Write writes how much was sent to each member of a view since its last heartbeat: the number of applications, and
+// the sum of their AMs' sizes.
 func (a *Assumed) Write(view *subcluster.View, each []policies.Sent) {
 	if view == nil {
 		return

@@ -19,8 +19,8 @@ func numbered(n int) creel.ApplicationID {
 	return creel.ApplicationID{ClusterTimestamp: 1, ID: int32(n)}
 }
 
-// A home is known after a submission that went well or from the store, not
-// after one that failed; what is forgotten keeps its decision.
+// A home is known from a successful submission or from the store, not from a failed submission; a forgotten home
+// keeps its decision.
 func TestARouterRemembersHomesAndDecisions(t *testing.T) {
 	m := router.NewMemory(10)
 	app := numbered(1)
@@ -78,7 +78,7 @@ func TestAMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// What was sent counts until the member's next heartbeat, and no longer.
+// Sent applications count until the member's next heartbeat, and no longer.
 func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
 	var a router.Assumed
 	at := time.Unix(1000, 0)

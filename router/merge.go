@@ -15,7 +15,7 @@ import (
 type Part[T any] struct {
 	Member creel.SubclusterID
 	Value  T
-	Err    error // then Value says nothing
+	Err    error // if set, Value is meaningless
 }
 
 // Missing is a member whose answer a merged one lacks, and why.
@@ -52,14 +52,13 @@ func Present[T any](parts []Part[T]) (present []Part[T], missing []Missing) {
 	return present, missing
 }
 
-// AppFields reads what the merge rule of applications needs from a report in
-// whatever form a protocol has it.
+// AppFields reads the fields that the merge rule of applications needs from a report in any protocol's form.
 type AppFields[T any] struct {
 	ID        func(T) creel.ApplicationID
 	Unmanaged func(T) bool
 	Start     func(T) int64 // ms
-	// Part reports whether a report is of a UAM (creel.IsUAM) and so no application's. One
-	// whose home reported nothing is left out; nil keeps those, too.
+	// Part reports whether a report is of a UAM (creel.IsUAM) and so not of an application. One whose home reported
+	// nothing is left out; nil keeps those, too.
 	Part func(T) bool
 	// Join makes one report of the home's, which comes first, and its UAMs', of
 	// at least two.
@@ -176,9 +175,8 @@ func homeFirst[T any](
 	same[0], same[best] = same[best], same[0]
 }
 
-// MergeNodes makes one list of the members' nodes. A node that two members
-// report (it moved, and the old one does not know yet) is kept once, as the
-// member says that heard of it last. Ordered by id.
+// MergeNodes makes one list of the members' nodes. A node that two members report (it moved, and the old one does not
+// know yet) is kept once, in the report of the member with the latest heartbeat from it. Ordered by id.
 func MergeNodes[T any](
 	parts []Part[[]T],
 	id func(T) creel.NodeID,

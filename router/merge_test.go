@@ -125,7 +125,7 @@ func TestMeanWeighsByCapacity(t *testing.T) {
 		v, w []float64
 		want float64
 	}{
-		{[]float64{0.7, 0.7}, []float64{1, 1}, 0.7}, // Hadoop's router says 1.4
+		{[]float64{0.7, 0.7}, []float64{1, 1}, 0.7}, // Hadoop's router returns 1.4
 		{[]float64{1, 0}, []float64{3, 1}, 0.75},
 		{[]float64{1, 0}, []float64{0, 0}, 0.5},
 		{nil, nil, 0},

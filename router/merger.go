@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Form is how a protocol's values are read and made: JSON text, or fields of
-// protobuf messages. Values that are not what a rule expects (a list where
-// numbers add up) are never an error: the first member's stays.
+// Form reads and makes a protocol's values: JSON text, or fields of protobuf messages. Values that a rule does not
+// expect (a list where numbers add up) are never an error: the first member's value stays.
 type Form[V any] interface {
 	// Object appends the fields of an object to to, in their order; a name may repeat,
 	// as 3.4's JSON writes maps. ok is false for anything else.
@@ -23,7 +22,7 @@ type Form[V any] interface {
 	// List returns the items of a list.
 	List(V) (items []V, ok bool)
 	Number(V) (n Number, ok bool)
-	// Text tells values apart: the same text, the same value.
+	// Text identifies a value: the same text, the same value.
 	Text(V) string
 
 	// MakeObject returns first with these fields in place of its own. It does not keep fields.
@@ -46,7 +45,7 @@ type Named[V any] struct {
 type Number struct {
 	Int     int64
 	Float   float64 // of a whole number too
-	IsFloat bool    // Int says nothing
+	IsFloat bool    // Int is meaningless
 }
 
 // Weighed is one member's value and how large the member is, in any unit.
@@ -60,12 +59,10 @@ type Weighed[V any] struct {
 // no state; its fields are set before use.
 type Merger[V any] struct {
 	Form Form[V]
-	// Unlisted is told of a field that has no rule, for which First holds; may
-	// be nil.
+	// Unlisted is called with a field that has no rule, for which First applies; may be nil.
 	Unlisted func(typ, field string)
-	// PartitionSize is how large a member is in nodes of a label, in the unit of
-	// Weighed.Size; false where nobody knows, and for no label: the member's size holds.
-	// May be nil.
+	// PartitionSize returns a member's size in nodes of a label, in the unit of Weighed.Size. It returns false if
+	// that is unknown, and for no label: the member's size applies. May be nil.
 	PartitionSize func(member creel.SubclusterID, label string) (float64, bool)
 	// Now is the time, of fields whose rule is Logs.
 	Now time.Time
@@ -73,17 +70,15 @@ type Merger[V any] struct {
 	Own map[string]V
 }
 
-// Merge makes one object of the members', which are in order of their id, or
-// of who counts first. There is at least one; a single one comes back as it is
-// unless the table has fields of its own for it.
+// Merge makes one object of the members' objects, which are in order of their id, or of precedence. There is at least
+// one; a single one is returned unchanged unless the table has fields of its own for it.
 func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
 	w := work[V]{Merger: m}
 	return w.merge(typ, parts)
 }
 
-// work is one merge, with the slices that it needs on the way: each level of a document
-// appends to them what it has at hand, and cuts that off again when it is made. A level's
-// own part stays good when a deeper one grows a slice, since that copies.
+// work is one merge, with its temporary slices: each level of a document appends its data to them, and cuts that off
+// again when it is done. A level's own part stays valid when a deeper one grows a slice, since growing copies.
 type work[V any] struct {
 	*Merger[V]
 	fields  []Named[V]   // of the objects being merged
@@ -116,7 +111,7 @@ func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 	for i := range objects {
 		o := &objects[i]
 		for at, f := range o.fields {
-			// What an object before has is done, in its order.
+			// A field of an earlier object is done already, in its order.
 			if at > 0 && o.fields[at-1].Name == f.Name || i > 0 && seen(objects[:i+1], f.Name, at) {
 				continue
 			}
@@ -181,8 +176,7 @@ func (o *object[V]) get(name string) (v V, ok bool) {
 	return v, false
 }
 
-// alike leaves out the objects that differ from the first in a field whose rule
-// is Same.
+// alike leaves out the objects that differ from the first in a field whose rule is Same.
 func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 	for i := range rules.Fields {
 		f := &rules.Fields[i]
@@ -263,8 +257,8 @@ func (m *work[V]) having(text string, values []Weighed[V]) (v V, ok bool) {
 	return v, false
 }
 
-// words are the first value's, and on lines of their own what others say besides, each with its member;
-// false where they say nothing.
+// words returns the first value, followed by the differing values of other members on lines of their own, each with
+// its member; false if there are no differing values.
 func (m *work[V]) words(values []Weighed[V]) (v V, ok bool) {
 	said := m.Form.Text(values[0].Value)
 	for _, v := range values[1:] {
@@ -364,7 +358,7 @@ func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	return m.Form.MakeList(shapes, out)
 }
 
-// key is what makes two items the same: of a text, itself.
+// key returns the identity of an item: for a text, itself.
 func (m *Merger[V]) key(rule *Field, entry V) string {
 	if rule.Key == nil {
 		return m.Form.Text(entry)
@@ -386,7 +380,7 @@ func (m *Merger[V]) key(rule *Field, entry V) string {
 		}
 	}
 	if !found {
-		return m.Form.Text(entry) // without a key, it is the same as what is wholly the same
+		return m.Form.Text(entry) // without a key, only equal items are the same
 	}
 	return b.String()
 }
@@ -453,9 +447,9 @@ func compareNumbers(a, b Number) int {
 	return 0
 }
 
-// Mean is the mean of values weighted by weights, as large as values: what a
-// queue's capacity, maximum or use is of the whole federation. Those of weight
-// 0 do not count; all of weight 0 count alike. It is 0 of no values.
+// Mean returns the mean of values weighted by weights, a list of the same length: a queue's capacity, maximum or use
+// of the whole federation. Values of weight 0 do not count; if all weights are 0, all count equally. It is 0 of no
+// values.
 func Mean(values, weights []float64) float64 {
 	total, sum, plain := 0.0, 0.0, 0.0
 	for i, v := range values {

@@ -18,44 +18,44 @@ import (
 type Moving struct {
 	Application creel.ApplicationID
 	From, To    creel.SubclusterID
-	Why         string // "sc-1 is drained": told to its user while it moves
-	// Arrived is the number of the claim under which To has taken it, 0 before. From then
-	// on only the old home is to be told.
+	Why         string // "sc-1 is drained": shown to its user while it moves
+	// Arrived is the number of the claim under which To has taken it, 0 before. From then on only the old home
+	// remains to be told.
 	Arrived int64
 	// GiveUp is why it is to stay at From unless it has left already; empty: it is to move.
 	GiveUp string
 }
 
-// MoveEnd is what became of a move.
+// MoveEnd is the outcome of a move.
 type MoveEnd int
 
 // The ends. A move that is not over stays on record and is carried on later.
 const (
-	MoveLater MoveEnd = iota // somebody did not answer, or another router was faster
+	MoveLater MoveEnd = iota // a member did not answer, or another router was faster
 	MoveDone                 // To has it, and From has forgotten it
-	MoveStays                // it stays at From, as if nobody had asked
+	MoveStays                // it stays at From, as if it had not been requested
 )
 
 func (e MoveEnd) String() string { return [...]string{"goes on", "moved", "stays"}[e] }
 
-// Mover carries out moves. All its fields are set once, before use; it is safe for any
-// number of callers as far as its functions are. T is what a home gives of an application
-// that it holds, for the next home: the submission message and what else must survive.
+// Mover carries out moves. All its fields are set once, before use; it is safe for concurrent use if its functions
+// are. T is the data of a held application that its next home needs: the submission message and any other state that
+// must survive.
 //
-// Several routers may carry out one move at the same time, and each may die between any
-// two steps: each step is made under a claim of its own, which orders it among those of
-// others, as submissions are (docs/adr/0013-fence.md, docs/adr/0021-moving-waiting-applications.md).
+// Several routers may carry out one move at the same time, and each may die between any two steps: each step is made
+// under a claim of its own, which orders it among those of others, as submissions are (docs/adr/0013-fence.md,
+// docs/adr/0021-moving-waiting-applications.md).
 type Mover[T any] struct {
 	Homes Homes
 	// Disown is as for a Submitter.
 	Disown Disown
-	// Hold has a member stop scheduling an application and give what its next home needs.
-	// It is durable before it is answered, and refused once a container was granted.
+	// Hold makes a member stop scheduling an application and returns the data that its next home needs. It is durable
+	// before it is answered, and rejected once a container was granted.
 	Hold func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64, why string) (T, error)
 	// Release undoes Hold, Drop forgets the application at the home that it has left.
 	Release func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	Drop    func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
-	// Submit hands what was held to the next home, under the number of a claim.
+	// Submit passes the held data to the next home, under the number of a claim.
 	Submit func(
 		ctx context.Context,
 		to creel.SubclusterID,
@@ -69,18 +69,17 @@ type Mover[T any] struct {
 	Now func() time.Time
 }
 
-// Carry takes a move as far as it gets now. It returns what became of it and why.
+// Carry takes a move as far as it can now. It returns the outcome and the reason.
 //
-//  1. Claim the home anew: whose claim is newest may act.
-//  2. Still at From: have To disown it up to this claim (so that To surely is one that can
-//     refuse what comes late), have From hold it, and change the home by compare-and-set
-//     on the number of the claim.
-//  3. At To: submit there what From holds, write down that it arrived, have From drop it.
-//  4. To refuses it, or the move is given up: once To surely does not have it, the home
-//     goes back, and From releases it under a claim that is newer than all before.
+//  1. Claim the home again: the newest claim may act.
+//  2. Still at From: have To disown it up to this claim (so that To is certain to be a member that can reject late
+//     requests), have From hold it, and change the home by compare-and-set on the number of the claim.
+//  3. At To: submit there the data that From holds, record the arrival, have From drop it.
+//  4. To rejects it, or the move is abandoned: once To certainly does not have it, the home changes back, and From
+//     releases it under a claim that is newer than all before.
 //
-// A store that has lost writes may say that From is the home although To has taken it;
-// so To is asked first, also where the move is given up and To answers.
+// A store that has lost writes may name From as the home although To has taken it. So To is asked first, also if the
+// move is abandoned and To answers.
 func (r *Mover[T]) Carry(ctx context.Context, m Moving) (MoveEnd, string) {
 	if m.Arrived > 0 {
 		return r.drop(ctx, m, m.Arrived)
@@ -110,7 +109,7 @@ func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, 
 	standing, err := r.Disown(ctx, m.To, m.Application, number)
 	switch {
 	case err != nil && m.GiveUp != "":
-		return r.release(ctx, m, number, m.GiveUp) // the store says that it never left
+		return r.release(ctx, m, number, m.GiveUp) // by the store it never left
 	case err != nil:
 		return MoveLater, err.Error()
 	case standing != Running && m.GiveUp != "":
@@ -133,7 +132,7 @@ func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, 
 	return r.submit(ctx, m, held, number+1)
 }
 
-// refusedHold tells what the answer to a hold means: over unless it is held.
+// refusedHold interprets the answer to a hold; over is set unless the application is held.
 func refusedHold(err error) (end MoveEnd, why string, over bool) {
 	switch {
 	case err == nil:
@@ -145,7 +144,7 @@ func refusedHold(err error) (end MoveEnd, why string, over bool) {
 	return MoveLater, err.Error(), true
 }
 
-// deliver goes on where the home has changed already: From holds what To may not have yet.
+// deliver continues a move whose home has changed already: From holds the application, and To may not have it yet.
 func (r *Mover[T]) deliver(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
 	held, err := r.Hold(ctx, m.From, m.Application, number, fmt.Sprintf("%s, because %s", m.To, m.Why))
 	switch end, why, over := refusedHold(err); {
@@ -161,7 +160,7 @@ func (r *Mover[T]) deliver(ctx context.Context, m Moving, number int64) (MoveEnd
 	return r.submit(ctx, m, held, number)
 }
 
-// submit hands what From holds to To.
+// submit passes the data that From holds to To.
 func (r *Mover[T]) submit(ctx context.Context, m Moving, held T, number int64) (MoveEnd, string) {
 	why := m.GiveUp
 	if why == "" {
@@ -243,10 +242,9 @@ func (r *Mover[T]) settle(ctx context.Context, m Moving, home creel.SubclusterID
 	return r.release(ctx, m, number+1, at+", which does not have it")
 }
 
-// Mend ends a hold of which no move is on record: the store lost it. held is the number
-// that the member at gives in its list; others are all members besides. Whoever has the
-// application is its home, and if nobody has, it is released where it is. It returns
-// whether that is done, and what was done or is in the way.
+// Mend ends a hold without a recorded move: the store lost it. held is the number that the member at has in its list;
+// others are all other members. The member that has the application is its home, and if none has it, it is released
+// where it is. It returns whether that is done, and a text of the action taken or of the obstacle.
 func (r *Mover[T]) Mend(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -285,7 +283,7 @@ func (r *Mover[T]) Mend(
 	return true, what
 }
 
-// placement is kept with the change of home: `creel app why` tells of it at any router.
+// placement is stored with the change of home, so that `creel app why` reports it at any router.
 func (r *Mover[T]) placement(m Moving) []byte {
 	now := r.Now()
 	p := Placement{Received: now, Claimed: now, Tries: []PlacementTry{

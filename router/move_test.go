@@ -70,8 +70,8 @@ func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
 	}
 }
 
-// The change of home whose answer was lost may have happened: the next home is then looked
-// for and served, and the old one lets go of the application only when that has it.
+// A change of home with a lost answer may have happened. The mover then reads the home and serves it, and the old
+// home drops the application only when the new one has it.
 func TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost(t *testing.T) {
 	h := &homes{
 		at:     map[creel.ApplicationID]creel.SubclusterID{app: "sc-1"},

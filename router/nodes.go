@@ -9,10 +9,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// ForNode decides which members an order about a node is for, by whether each has the node: those that have it, of
-// which there are several where a host has NodeManagers in several. Where none has it, all of them: a
-// ResourceManager takes labels for a node that is yet to come, and refuses in its own words what it does not take.
-// The order is for nobody where one that does not answer may have the node: those are returned as silent.
+// ForNode selects the members that get a call about a node, by whether each has the node: those that have it, of
+// which there are several if a host has NodeManagers in several. If none has it, all of them: a ResourceManager
+// accepts labels for a future node, and rejects other calls in its own words. No member gets the call if one that
+// does not answer may have the node: those are returned as silent.
 func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID, silent []Missing) {
 	all := make([]creel.SubclusterID, len(has))
 	for i, p := range has {
@@ -33,7 +33,7 @@ func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID,
 	return members, nil
 }
 
-// NodeUnknown says that a node cannot be found while members are silent that may have it.
+// NodeUnknown returns the error for a node that cannot be found while members are silent that may have it.
 func NodeUnknown(node string, silent []Missing) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable, What: "nodeId, " + node + ", cannot be found now",

@@ -15,10 +15,10 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// Placement is how the home of an application was chosen, as the store keeps it with the
-// claim: every router tells the same of it, for as long as the application has a home.
+// Placement is how the home of an application was chosen, as the store has it with the claim: every router returns
+// the same one, for as long as the application has a home.
 type Placement struct {
-	User     string // who submitted it
+	User     string // the submitter
 	Queue    creel.QueuePath
 	Received time.Time // when a router got it, by the clock of that router, to the ms
 	Claimed  time.Time // when the router asked the store for the home, by the same clock
@@ -30,14 +30,14 @@ type Placement struct {
 // PlacementTry is a member that was chosen.
 type PlacementTry struct {
 	Member creel.SubclusterID
-	// Verdict and Err are empty for the last, of which the home tells.
+	// Verdict and Err are empty for the last, whose outcome the home knows.
 	Verdict string
 	Err     string
 	Claimed bool            // the home came from an earlier claim
 	Reason  policies.Reason // empty Policy where Claimed
 }
 
-// Home is the member that it tells of, "" for none.
+// Home returns the member that it chose, "" for none.
 func (p *Placement) Home() creel.SubclusterID {
 	if n := len(p.Tries); n > 0 {
 		return p.Tries[n-1].Member
@@ -45,7 +45,7 @@ func (p *Placement) Home() creel.SubclusterID {
 	return ""
 }
 
-// placement is what is kept with a claim that is made now.
+// placement returns the placement that is stored with a claim made now.
 func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 	p := Placement{User: o.User, Queue: o.Queue, Received: o.Received, Claimed: now}
 	for i := range o.Tries {
@@ -60,8 +60,8 @@ func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 	return &p
 }
 
-// What bounds a placement. A federation of a few members keeps all that was known; one of
-// many the best candidates, and of the others who was excluded and why.
+// Bounds of a placement. In a small federation it has everything known about the decision. In a large one it has the
+// best candidates, and the excluded members with the causes.
 const (
 	maxPlacement       = 2000 // bytes; the store takes 2048
 	placementNumbered  = 8    // candidates that are kept with their numbers
@@ -88,7 +88,7 @@ func (p *Placement) Encode() []byte {
 		b = packText(b, string(t.Member), placementQueueName)
 		b = packText(b, t.Verdict, placementText)
 		b = packText(b, t.Err, placementText)
-		// All candidates of the last decision; of those before the sentence tells enough.
+		// All candidates of the last decision; for those before the sentence is enough.
 		most := 0
 		if i == len(tries)-1 {
 			most = placementNumbered
@@ -194,9 +194,9 @@ func packReason(b []byte, r *policies.Reason, claimed bool, most int) []byte {
 	return b
 }
 
-// selectCandidates picks who is kept: all with their numbers where they are at most that
-// many, else the chosen one and the best of the others, and besides those who were
-// excluded, sorted by code. left is how many are told of in no way.
+// selectCandidates picks the candidates to store. If there are at most that many, it takes all with their numbers,
+// else the chosen one and the best of the others. The excluded ones follow, sorted by code. left is the number left
+// out altogether.
 func selectCandidates(r *policies.Reason, most int) (numbered, excluded []*policies.Candidate, left int) {
 	left = r.LeftOut
 	if most == 0 {
@@ -241,8 +241,8 @@ func selectCandidates(r *policies.Reason, most int) (numbered, excluded []*polic
 	return numbered, excluded, left
 }
 
-// DecodePlacement reads what Encode wrote. The error is of kind creel.ErrInvalidRequest:
-// something else wrote it, or a later version.
+// DecodePlacement reads the output of Encode. The error is of kind creel.ErrInvalidRequest if another program, or a
+// later version, wrote the bytes.
 func DecodePlacement(b []byte) (Placement, error) {
 	u := unpacker{b: b}
 	if form := u.byte(); form != placementForm {
@@ -267,8 +267,8 @@ func DecodePlacement(b []byte) (Placement, error) {
 	return p, nil
 }
 
-// unpacker reads what the functions above write. After bytes that it cannot read it is
-// bad, and gives nothing more.
+// unpacker reads the output of the functions above. After bytes that it cannot read it is bad, and returns nothing
+// more.
 type unpacker struct {
 	b   []byte
 	bad bool

@@ -131,8 +131,7 @@ func TestAPlacementOfManyMembersKeepsTheBestAndTheExcluded(t *testing.T) {
 	}
 }
 
-// Whatever names and texts there are, a placement fits into the store and is read back
-// with what decided.
+// Whatever names and texts there are, a placement fits into the store and reads back with the deciding values.
 func TestEveryPlacementFitsAndIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(most int) *rapid.Generator[string] { return rapid.StringN(0, most, 4*most) }
@@ -187,7 +186,7 @@ func TestEveryPlacementFitsAndIsReadBack(t *testing.T) {
 	})
 }
 
-// What something else wrote is refused, and never read as another decision.
+// Bytes of another program are rejected, and never read as another decision.
 func FuzzPlacement(f *testing.F) {
 	f.Add(placed(decision(3)).Encode())
 	f.Add(placed(decision(60)).Encode())
@@ -206,7 +205,7 @@ func FuzzPlacement(f *testing.F) {
 	})
 }
 
-// What it costs a submission to write why its home was chosen.
+// BenchmarkPlacement measures the cost for a submission of writing why its home was chosen.
 func BenchmarkPlacement(b *testing.B) {
 	for _, n := range []int{3, 60} {
 		p := placed(decision(n))

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Preview is what the last submissions of a queue would get under another policy.
+// Preview is the decisions for the last submissions of a queue under another policy.
 type Preview struct {
 	Queue       creel.QueuePath `json:"queue"`
 	Submissions int             `json:"submissions"`
@@ -29,9 +29,8 @@ type PreviewMember struct {
 	After  int                `json:"after"` // under the new one
 }
 
-// NewPreview decides submissions one after another on the members as they are in a
-// view: by the policy in force, and by a new one. What was decided counts as sent, as
-// in a router. The same seed draws the same.
+// NewPreview decides submissions one after another on the members as they are in a view: by the policy in force, and
+// by a new one. Decided submissions count as sent, as in a router. The same seed draws the same.
 func NewPreview(
 	view *subcluster.View,
 	q creel.QueuePath,
@@ -73,7 +72,7 @@ func NewPreview(
 	return doc
 }
 
-// decider decides one submission after another; what it decided counts as sent.
+// decider decides one submission after another; decided ones count as sent.
 func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var assumed Assumed

@@ -23,7 +23,7 @@ const Patience = 5 * time.Minute
 // mendEvery is how many rounds lie between two looks for holds without a record.
 const mendEvery = 15
 
-// Held is an application that a member holds, as its list says.
+// Held is an application on hold, as in a member's list.
 type Held struct {
 	Application creel.ApplicationID
 	Claim       int64
@@ -37,16 +37,16 @@ type Config[T any] struct {
 	// Lead reports whether this process may work now; done is called at the end of the
 	// round. nil: it may always.
 	Lead func(ctx context.Context) (_ context.Context, done func(), ok bool)
-	// Choose gives the moves that are to begin now. nil: none are.
+	// Choose returns the moves that are to begin now. nil: none are.
 	Choose func(ctx context.Context, s Situation) ([]Record, error)
-	// Held has a member tell what it holds.
+	// Held returns a member's applications on hold.
 	Held  func(ctx context.Context, m *subcluster.Status) ([]Held, error)
-	Over  func(Done)    // is told of each move that is over
+	Over  func(Done)    // is called with each finished move
 	Every time.Duration // between rounds [2 s]
 	Log   *slog.Logger  // nil: silent
 }
 
-// Situation is what moves are chosen from.
+// Situation is the data that moves are chosen from.
 type Situation struct {
 	View  *subcluster.View
 	Now   time.Time // store's clock
@@ -61,7 +61,7 @@ type Loop[T any] struct {
 	rounds int
 	seen   map[place]bool                // holds without a record, of the look before
 	gone   statestore.Removals           // as of this round, where it needs them
-	told   map[creel.ApplicationID]int64 // versions of the records that the log has been told cannot be read
+	told   map[creel.ApplicationID]int64 // versions of the records already logged as unreadable
 }
 
 type place struct {
@@ -104,17 +104,17 @@ func (l *Loop[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Round begins what is chosen and carries each move on record as far as it gets, oldest
-// first. The error is the store's.
+// Round begins the chosen moves and takes each recorded move as far as it can, oldest first. The error is the
+// store's.
 func (l *Loop[T]) Round(ctx context.Context) error {
 	view := l.cfg.View()
 	if view == nil || view.Freeze != nil {
-		return nil // what is not known is no reason to move
+		return nil // without knowledge nothing moves
 	}
 	if l.cfg.Lead != nil {
 		under, done, ok := l.cfg.Lead(ctx)
 		if !ok {
-			clear(l.seen) // what we saw is old when it is our turn again
+			clear(l.seen) // the last check is out of date when this router's turn comes again
 			return nil
 		}
 		defer done()
@@ -151,7 +151,7 @@ func (l *Loop[T]) Round(ctx context.Context) error {
 	return nil
 }
 
-// begin puts what is chosen on record.
+// begin records the chosen moves.
 func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
 	if l.cfg.Choose == nil {
 		return nil
@@ -185,7 +185,7 @@ func (l *Loop[T]) leave(r *Record) {
 	}
 }
 
-// forget forgets what the log was told of moves that are over.
+// forget drops the log state of finished moves.
 func (l *Loop[T]) forget(all []Record) {
 	if len(l.told) == 0 {
 		return
@@ -226,7 +226,7 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (router.MoveEnd, string) {
 	from, ok := view.Member(r.From)
 	switch {
-	case l.gone.Removed(view, r.From) && r.Arrived > 0: // nobody is left who has to forget it
+	case l.gone.Removed(view, r.From) && r.Arrived > 0: // no member is left that has to forget it
 		return router.MoveDone, ""
 	case l.gone.Removed(view, r.From):
 		return router.MoveStays, fmt.Sprintf("%s was removed from the federation", r.From)
@@ -259,8 +259,8 @@ func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) err
 	return err
 }
 
-// disown is the Mover's: a member that was removed from the federation has no application of it, and is asked
-// for none. Nobody could answer for it, and what is held for it would be held for ever.
+// disown is the Mover's: a member that was removed from the federation counts as having no application, and is not
+// asked. No process could answer for it, and its holds would last for ever.
 func (l *Loop[T]) disown(
 	ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64,
 ) (router.Standing, error) {

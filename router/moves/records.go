@@ -31,7 +31,7 @@ const most = 1000
 // tries bounds how often a record that others write at the same time is written.
 const tries = 5
 
-// Store is what the package needs of a state store.
+// Store is the part of a state store that the package needs.
 type Store interface {
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
@@ -41,7 +41,7 @@ type Store interface {
 type Record struct {
 	router.Moving
 	Queue creel.QueuePath
-	By    string        // who asked for it: an administrator who drains, or "rebalancer"
+	By    string        // its origin: an administrator who drains, or "rebalancer"
 	Asked time.Time     // or last changed, by the store's clock
 	Age   time.Duration // since then, by the store's clock
 	Undo  bool          // it undoes a move
@@ -202,13 +202,13 @@ func done(ctx context.Context, s Store) (version int64, list []Done, err error) 
 		return 0, nil, nil
 	}
 	if err := json.Unmarshal(d.Data, &list); err != nil {
-		list = nil // it begins anew
+		list = nil // the list starts again
 	}
 	return d.Version, list, nil
 }
 
-// end takes a move off the record and remembers what became of it. It reports whether
-// it was there: another router may have ended it.
+// end removes a move from the record and stores its outcome. It reports whether the move was there: another router
+// may have ended it.
 func end(ctx context.Context, s Store, r Record, moved bool, because string, now time.Time) (over Done, there bool,
 	err error) {
 	over = Done{

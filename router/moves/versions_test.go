@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A newer version has begun a move whose record this one cannot read. It is left to that version, is known to be
-// under way, and keeps no other move.
+// A newer version has begun a move whose record this one cannot read. The move is left to that version, counts as
+// under way, and stops no other move.
 func TestAMoveThatCannotBeReadKeepsNoOther(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
@@ -65,7 +65,7 @@ func TestAMoveThatCannotBeReadKeepsNoOther(t *testing.T) {
 	})
 }
 
-// What another version said beside it goes on with a move that is changed.
+// Unknown fields of another version survive when a move is changed.
 func TestFieldsOfAnotherVersionGoOnWithAMove(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()

@@ -15,17 +15,17 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Mode says what a drain waits for. In each the member gets no new applications,
-// no new UAMs, and no new containers of applications that span into it.
+// Mode is the end condition of a drain. In each mode the member gets no new applications, no new UAMs, and no new
+// containers of applications that span into it.
 type Mode string
 
 // The modes.
 const (
-	// Stop asks for that and nothing else: what is there goes on.
+	// Stop has no end condition: present work continues.
 	Stop Mode = "stop"
 	// Finish is over when nothing is left there.
 	Finish Mode = "finish"
-	// Move is Finish, and what waits there is moved to other members meanwhile.
+	// Move is Finish, and applications waiting there are moved to other members meanwhile.
 	Move Mode = "move"
 )
 
@@ -44,29 +44,28 @@ func ParseMode(text string) (Mode, error) {
 	}
 }
 
-// Drained is how far a drain is. It is empty for a member that nobody drains.
+// Drained is the progress of a drain. It is empty for a member that is not being drained.
 type Drained struct {
 	Mode   Mode   `json:"mode"`
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// What the member still had at its last heartbeat.
+	// The member's counts at its last heartbeat.
 	Running    int64 `json:"running"`
 	Waiting    int64 `json:"waiting"`
 	Containers int64 `json:"containers"`
-	// Done reports whether nothing is left: no application, no container. Only a
-	// member that is alive can say so, and only when it has been drained for settle.
+	// Done reports whether nothing is left: no application, no container. Only a live member can report that, and
+	// only when it has been drained for settle.
 	Done bool `json:"done"`
 }
 
-// settle is how long after the begin of a drain a member's reports are believed to
-// have all that was on its way to it: a router's next look at the store (2 s), a
-// submission that it forwards meanwhile, and the heartbeat that tells of it. It is longer
-// than a member of ours takes to read of the drain where it hears of no change (12 s), from when on
-// it refuses what a router brings that stood still.
+// settle is how long after the begin of a drain a member's reports are assumed to include all work that was on its
+// way to it: a router's next read of the store (2 s), a submission that it forwards meanwhile, and the heartbeat that
+// reports it. It is longer than creel's ResourceManager takes to read of the drain without a change notice (12 s);
+// after that it rejects submissions from a router that was paused.
 const settle = 15 * time.Second
 
-// The store keeps one line of a drain, for people: "finish, by alice: new disks".
-// What somebody else wrote there is the reason of a Stop.
+// The store has one line about a drain, for people: "finish, by alice: new disks". Any other text there is the reason
+// of a Stop.
 func drainLine(mode Mode, user, reason string) string {
 	line := string(mode)
 	if user != "" {
@@ -78,7 +77,7 @@ func drainLine(mode Mode, user, reason string) string {
 	return line
 }
 
-// DrainOf reads how far the drain of a member of a view is; nil if nobody drains it.
+// DrainOf returns the progress of the drain of a member of a view; nil if it is not being drained.
 func DrainOf(view *subcluster.View, m *subcluster.Status) *Drained {
 	if m.Draining == "" {
 		return nil
@@ -114,7 +113,7 @@ func (o *Operator) Drain(ctx context.Context, user string, id creel.SubclusterID
 	return o.conf.Store.Drain(ctx, id, drainLine(mode, user, reason))
 }
 
-// Undrain gives a member new work again.
+// Undrain makes a member accept new work again.
 func (o *Operator) Undrain(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "end the drain of "+string(id)); err != nil {
 		return err
@@ -125,9 +124,8 @@ func (o *Operator) Undrain(ctx context.Context, user string, id creel.Subcluster
 	return o.conf.Store.Drain(ctx, id, "")
 }
 
-// Deregister says goodbye for a member that has stopped without doing so, so that
-// nobody waits for it any more. One that still sends heartbeats keeps its place
-// (creel.ErrConflict): it would register again with the next.
+// Deregister signs off a member that has stopped without doing so itself, so that no process waits for it any more.
+// One that still sends heartbeats stays registered (creel.ErrConflict): it would register again with the next.
 func (o *Operator) Deregister(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "deregister "+string(id)); err != nil {
 		return err
@@ -153,8 +151,8 @@ func (o *Operator) Deregister(ctx context.Context, user string, id creel.Subclus
 	return o.conf.Store.Deregister(ctx, id, m.Epoch)
 }
 
-// Silent are the members that sent no heartbeat within their lease and did not
-// say goodbye, by id: those that Deregister would take.
+// Silent returns the members that sent no heartbeat within their lease and did not sign off, by id: those that
+// Deregister would accept.
 func (o *Operator) Silent() (ids []creel.SubclusterID) {
 	view := o.conf.View()
 	if view == nil {
@@ -196,8 +194,8 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 	return epochs.Forget(ctx, o.conf.Store, id)
 }
 
-// leftOf reports whether the store has anything else of a member than a record: that it was removed, or what was
-// at home in it.
+// leftOf reports whether the store has anything besides a record of a member: a removal note, or applications with
+// their home there.
 func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, error) {
 	gone, err := statestore.RemovalsIn(ctx, o.conf.Store)
 	if _, noted := gone.Find(string(id)); noted || err != nil {

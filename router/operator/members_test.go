@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A drain is done when the member says that nothing is left, and when that was said
-// late enough to know of all that was on its way as the drain began.
+// A drain is done when the member reports that nothing is left, and reports it late enough to include all work that
+// was on its way when the drain began.
 func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
 	view := func(line string, state subcluster.State, after time.Duration, running int64) *operator.Drained {
@@ -45,7 +45,7 @@ func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// Who was removed is noted, so that what was at home there is forgotten when it does not come back.
+// A removal is noted, so that applications with their home there are forgotten if the member does not return.
 func TestARemovedMemberIsNoted(t *testing.T) {
 	ctx := t.Context()
 	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)

@@ -16,14 +16,13 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Where the store keeps what was mended: each version is one mend.
+// Where the store has the record of mends: each version is one mend.
 const (
 	mendClass = "queues-mended"
 	mendName  = "members"
 )
 
-// Members changes the queues of members, in the name of a user. An error says what the
-// member says.
+// Members changes the queues of members, on behalf of a user. An error has the member's own message.
 type Members interface {
 	QueueConf(ctx context.Context, m creel.SubclusterID, user string) (rebalancer.QueueConf, error)
 	ChangeQueues(ctx context.Context, m creel.SubclusterID, user string, changes []rebalancer.QueueChange) error
@@ -32,14 +31,14 @@ type Members interface {
 	) error
 }
 
-// Mended is what became of a member's queues, or would.
+// Mended is the actual or planned result for a member's queues.
 type Mended struct {
 	rebalancer.MemberMend
 	Error string `json:"error,omitempty"` // the member cannot be changed, or did not take it
 	Done  bool   `json:"done,omitempty"`
 }
 
-// Mending is a mend of the members' queues: what it changes where.
+// Mending is a mend of the members' queues: the changes in each member.
 type Mending struct {
 	Version int64     `json:"version,omitempty"` // by which it is undone, 0 if nothing was changed
 	Author  string    `json:"author,omitempty"`
@@ -56,10 +55,9 @@ type MendOrder struct {
 	Undo    int64                `json:"undo"` // the mend that is to be taken back; 0: none, drift is mended
 }
 
-// Mend brings the queues of members to what the federation's queue tree says of them, or
-// takes back what a mend did. What it is about to do is in the store before any member is
-// called; each member takes all of its changes or none. What a member says against it is
-// in its Mended.
+// Mend brings the queues of members to the federation's queue tree, or takes back an earlier mend. The planned
+// changes are in the store before any member is called; each member applies all of its changes or none. A member's
+// error is in its Mended.
 func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending, error) {
 	if !w.DryRun {
 		if err := o.allow(user, "change the queues of members"); err != nil {
@@ -117,7 +115,7 @@ func (m *Mending) Failed() int {
 	return n
 }
 
-// each works on all at once: one that is slow holds up nobody else.
+// each works on all at once: a slow member delays no other.
 func each(list []Mended, do func(i int, m *Mended)) {
 	var all sync.WaitGroup
 	for i := range list {
@@ -166,7 +164,7 @@ func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending
 	return out, nil
 }
 
-// recordMend writes down what is about to be done.
+// recordMend writes down the planned changes.
 func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m Mending) (int64, error) {
 	data, err := json.Marshal(m.Members)
 	if err != nil {
@@ -189,7 +187,7 @@ func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m M
 	return made.Version, err
 }
 
-// undone is what takes a mend back: only what is still as it left it.
+// undone returns the changes that take a mend back: only of values that are still as it left them.
 func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mending, error) {
 	out := Mending{Members: []Mended{}}
 	list, err := o.Mends(ctx, w.Undo+1, 1)
@@ -260,7 +258,7 @@ func (o *Operator) carryOut(ctx context.Context, user string, m *Mended, undo bo
 	return nil
 }
 
-// Mends lists what was mended, newest first, below before (0: from the newest).
+// Mends lists the mends, newest first, below before (0: from the newest).
 func (o *Operator) Mends(ctx context.Context, before int64, limit int) ([]Mending, error) {
 	list, err := o.conf.Store.DocumentHistory(ctx, mendClass, mendName, before, limit)
 	if err != nil {

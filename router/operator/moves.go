@@ -21,7 +21,7 @@ type Moves struct {
 	Under []MoveUnder             `json:"under"`
 	Last  []moves.Done            `json:"last"`
 	Next  []rebalancer.ChosenMove `json:"next"`
-	Notes []string                `json:"notes,omitempty"` // what keeps others where they are
+	Notes []string                `json:"notes,omitempty"` // why other applications stay
 }
 
 // MoveDone is a move that is over.
@@ -37,8 +37,8 @@ type MoveUnder struct {
 	Undo    bool    `json:"undo,omitempty"` // it undoes a move
 }
 
-// Moves reads them. What would be begun is given as if a member were drained by moving,
-// if one is named.
+// Moves reads the moves. The moves that would begin are computed as if a member were drained by moving, if one is
+// named.
 func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves, err error) {
 	if as != "" {
 		if _, ok := o.conf.View().Member(as); !ok {
@@ -99,7 +99,7 @@ func moveUnder(r *moves.Record) MoveUnder {
 	}
 }
 
-// Undone is what was undone of one application's move.
+// Undone is the result of undoing one application's move.
 type Undone struct {
 	Application creel.ApplicationID `json:"application"`
 	Result      string              `json:"result"`
@@ -111,16 +111,15 @@ const NoMove = "no move of it is known"
 // undoFor is how far back moves are undone that are not named.
 const undoFor = time.Hour
 
-// movedByOthers is said of an application whose record others write at the same time.
+// movedByOthers is the answer for an application whose record others write at the same time.
 const movedByOthers = "its move is not undone: another was begun or changed at the same time;" +
 	" see `creel rebalancer moves`, then try again"
 
-// UndoMoves has applications go back to where they were: a move under way is given up, and
-// one that is over is made the other way, if the application still waits. Without any
-// named it is all under way, and all that moved within the last hour, but for what was
-// undone already: that goes the other way again only if it is named. An undo under way
-// goes on. One that others change at the same time is left to them. Where the store fails after some, these are
-// told, and what it says is.
+// UndoMoves moves applications back: a move under way is abandoned, and a finished one is made in the other
+// direction, if the application still waits. Without names it covers all moves under way and all finished within the
+// last hour, except those undone already: these are reversed again only if named. An undo under way continues. A move
+// that others change at the same time is left to them. If the store fails after some, the result lists these and the
+// store's error.
 func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]Undone, error) {
 	if err := o.allow(user, "undo moves of applications"); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// homes say where applications are, and are the store of their moves.
+// homes has the applications' homes, and is the store of their moves.
 type homes struct {
 	*statestore.Memory
 	at       map[creel.ApplicationID]creel.SubclusterID
@@ -72,8 +72,7 @@ func (h *homes) round(t *testing.T, view func() *subcluster.View) {
 	}
 }
 
-// What was undone is not undone again but by name, and one that others move does not keep
-// the rest from being undone.
+// An undone move is undone again only by name, and one that others change does not stop the rest from being undone.
 func TestMovesAreUndoneOnce(t *testing.T) {
 	ctx := t.Context()
 	app := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
@@ -144,8 +143,8 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 	undo("an older version's", "it goes back to b", "it goes back to a")
 }
 
-// The store fails in the middle of an undo: what was begun is told. What went to a member that is no more cannot go
-// back.
+// The store fails in the middle of an undo: the undos begun so far are reported. Applications of a removed member
+// cannot move back.
 func TestAnUndoTellsHowFarItCame(t *testing.T) {
 	ctx := t.Context()
 	app := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is what an Operator needs of the state store.
+// Store is the part of the state store that an Operator needs.
 type Store interface {
 	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
@@ -35,13 +35,13 @@ type Config struct {
 	Store Store
 	// Admin reports whether a user may change the federation; nil: everybody may.
 	Admin func(user string) bool
-	// Reload reads anew who may; nil: nothing is read again.
+	// Reload reads the list of administrators again; nil: it is never read again.
 	Reload func() (admin func(user string) bool, err error)
 	// Known asks a member whether it has an application; an error means that it
 	// could not be asked. Without it no application's record is deleted.
 	Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
-	// Preview gives what would be moved now of that which waits, and what keeps the rest
-	// where it is; as if a member were drained by moving, if one is named.
+	// Preview returns the waiting applications that would move now, and why the rest stays; as if a member were
+	// drained by moving, if one is named.
 	Preview func(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error)
 	// Members changes the queues of members; nil: none are changed.
 	Members Members
@@ -60,7 +60,7 @@ func New(conf Config) *Operator {
 	return o
 }
 
-// Refresh reads anew who administers, as `yarn rmadmin -refreshAdminAcls` asks for.
+// Refresh reads the list of administrators again, for `yarn rmadmin -refreshAdminAcls`.
 func (o *Operator) Refresh() error {
 	if o.conf.Reload == nil {
 		return nil
@@ -78,7 +78,7 @@ func (o *Operator) Permits(user string) bool {
 	return admin == nil || admin(user)
 }
 
-// allow refuses users who are no administrators, with creel.ErrNotPermitted.
+// allow rejects users who are not administrators, with creel.ErrNotPermitted.
 func (o *Operator) allow(user, what string) error {
 	if o.Permits(user) {
 		return nil

@@ -23,8 +23,8 @@ func (o *Operator) Policies(ctx context.Context) ([]subcluster.Policy, error) {
 	return slices.Clone(records.Policies), nil // the store's own list is shared
 }
 
-// Policy returns the document that holds for a queue, which may be that of a queue
-// above, or a version of the queue's own; creel.ErrQueueNotFound if there is none.
+// Policy returns the document that applies to a queue, which may be that of a queue above, or a version of the
+// queue's own; creel.ErrQueueNotFound if there is none.
 func (o *Operator) Policy(ctx context.Context, q creel.QueuePath, version int64) (subcluster.Policy, error) {
 	return PolicyAt(ctx, o.conf.Store, q, version)
 }
@@ -35,7 +35,7 @@ type PolicyReader interface {
 	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
 }
 
-// PolicyAt is Operator.Policy for whoever reads the store itself.
+// PolicyAt is Operator.Policy for callers that read the store themselves.
 func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version int64) (subcluster.Policy, error) {
 	if version == 0 {
 		records, err := r.Records(ctx)
@@ -55,7 +55,7 @@ func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version in
 			Try:  "write one with `creel policy set`",
 		}
 	}
-	// The history is asked for what is older than the next version.
+	// The query asks the history for versions older than the next one.
 	found, err := r.PolicyHistory(ctx, q, version+1, 1)
 	if err != nil {
 		return subcluster.Policy{}, err
@@ -81,10 +81,9 @@ func (o *Operator) PolicyHistory(
 	return o.conf.Store.PolicyHistory(ctx, q, before, limit)
 }
 
-// PutPolicy writes a queue's policy in the name of a user, who is its author. A
-// document that gives weight only to members that do not exist would decide
-// nothing and is refused, unless anyMember. Without a document it removes the policy, and
-// a queue that has none of its own is creel.ErrQueueNotFound.
+// PutPolicy writes a queue's policy on behalf of a user, who is its author. A document that gives weight only to
+// members that do not exist would decide nothing and is rejected, unless anyMember. Without a document it removes the
+// policy; for a queue that has none of its own the error is creel.ErrQueueNotFound.
 func (o *Operator) PutPolicy(
 	ctx context.Context,
 	user string,
@@ -98,7 +97,7 @@ func (o *Operator) PutPolicy(
 	return o.conf.Store.PutPolicy(ctx, w)
 }
 
-// CheckWrite refuses what PutPolicy would, but for the version that is expected.
+// CheckWrite rejects the writes that PutPolicy would, except for the expected version.
 func (o *Operator) CheckWrite(ctx context.Context, user string, w statestore.PolicyWrite, anyMember bool) error {
 	if err := o.allow(user, "change the policy of "+string(w.Queue)); err != nil {
 		return err
@@ -120,7 +119,7 @@ func noPolicy(q creel.QueuePath) error {
 	}
 }
 
-// Write is PutPolicy over whatever the queue's newest version is.
+// Write is PutPolicy over the queue's newest version, whatever that is.
 func (o *Operator) Write(ctx context.Context, user string, w statestore.PolicyWrite) (subcluster.Policy, error) {
 	now, err := Current(ctx, o.conf.Store, w.Queue)
 	if err != nil {
@@ -130,8 +129,8 @@ func (o *Operator) Write(ctx context.Context, user string, w statestore.PolicyWr
 	return o.PutPolicy(ctx, user, w, false)
 }
 
-// CheckPolicy refuses a document that no router could read, or (unless anyMember)
-// that gives weight to members which the store does not know.
+// CheckPolicy rejects a document that no router could read, or (unless anyMember) that gives weight to members
+// unknown to the store.
 func CheckPolicy(ctx context.Context, r PolicyReader, document []byte, anyMember bool) error {
 	if len(document) == 0 {
 		return nil // a removal
@@ -161,13 +160,12 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 	return found[0], nil
 }
 
-// MayPreview refuses users who may not see what others submitted, which a preview
-// of a policy is made of.
+// MayPreview rejects users who may not see others' submissions, from which a preview of a policy is made.
 func (o *Operator) MayPreview(user string) error {
 	return o.maySee(user, "what was submitted to a queue", "others' names are in it")
 }
 
-// MayInspect refuses users who may not see this router's settings.
+// MayInspect rejects users who may not see this router's settings.
 func (o *Operator) MayInspect(user string) error {
 	return o.maySee(user, "this router's settings", "they tell of the machines")
 }

@@ -44,8 +44,8 @@ func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 	return out, o.addHeld(ctx, out.Queues)
 }
 
-// addHeld says of queues which parts of their maxima members hold without a lease, and
-// which members take no part in their user limits.
+// addHeld adds to queues the parts of their maxima that members hold without a lease, and the members that do not
+// enforce their user limits.
 func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) error {
 	held, _, err := ReadEscrow(ctx, o.conf.Store)
 	if err != nil {
@@ -179,8 +179,8 @@ func (o *Operator) QueueTreeHistory(ctx context.Context, before int64, limit int
 	return o.conf.Store.DocumentHistory(ctx, rebalancer.TreeClass, rebalancer.TreeName, before, limit)
 }
 
-// Rebalancer is what the rebalancer does: the plan that holds or held last, what it
-// would be by what this router sees now, whether plans are paused, and what changed.
+// Rebalancer is the rebalancer's state: the plan in force or the last one, the plan that this router would compute
+// now, whether plans are paused, and the last changes.
 type Rebalancer struct {
 	InForce   bool                  `json:"in_force"` // the plan is followed now
 	Plan      *subcluster.Plan      `json:"plan,omitempty"`
@@ -191,12 +191,11 @@ type Rebalancer struct {
 	Escrow    []Escrow              `json:"escrow,omitempty"`
 	// UserLimits is the same of users, of queues with a user limit.
 	UserLimits []Escrow `json:"user_limits,omitempty"`
-	// Audited is what the leader found, where creel.rebalancer.audit.interval has it look.
+	// Audited is the result of the leader's checks, if creel.rebalancer.audit.interval enables them.
 	Audited *rebalancer.Audited `json:"audited,omitempty"`
 }
 
-// Escrow is what one member holds of a queue's federation-wide maximum, or of what a user
-// may have there.
+// Escrow is one member's part of a queue's federation-wide maximum, or of a user's limit there.
 type Escrow struct {
 	Queue   creel.QueuePath    `json:"queue"`
 	Label   string             `json:"label,omitempty"` // of the nodes that it is of
@@ -208,12 +207,11 @@ type Escrow struct {
 	Share   subcluster.Amounts `json:"share,omitempty"` // the rebalancer's; nil for an even split
 	// LeaseSeconds is for how long it holds that yet, by the store's clock; 0: it is over.
 	LeaseSeconds float64 `json:"lease_s"`
-	// Lasts says how long where that is no matter of a lease: in members with Hadoop's
-	// ResourceManager.
+	// Lasts is a text for how long if that does not depend on a lease: in members with Hadoop's ResourceManager.
 	Lasts string `json:"lasts,omitempty"`
 }
 
-// ReadEscrow reads who holds what of maxima, and of user limits.
+// ReadEscrow reads the members' parts of maxima, and of user limits.
 func ReadEscrow(ctx context.Context, store interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }) (maxima, users []Escrow, err error) {

@@ -27,27 +27,27 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// AppRow is an application in a list. Times are ms of its home's clock; containers,
-// memory and vcores are those of all members.
+// AppRow is an application in a list. Times are ms of its home's clock; containers, memory and vcores are the sums
+// over all members.
 type AppRow struct {
 	subcluster.AppLine
 	Home      creel.SubclusterID   `json:"home"`
 	Elsewhere []creel.SubclusterID `json:"elsewhere,omitempty"` // where it has a UAM
-	// WaitsText is what its home says that it waits for, where that has no codes
-	// (Hadoop's): waits_for is "diagnostics" then.
+	// WaitsText is the home's text for why it waits, if that has no codes (Hadoop's): waits_for is "diagnostics"
+	// then.
 	WaitsText string `json:"waits_text,omitempty"`
 	// AgeSeconds is how old this is where its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
 	id      creel.ApplicationID
-	viewers string // who may view it besides its user, where a list is for all (see feed.go)
+	viewers string // who may view it besides its user, in a list for all viewers (see feed.go)
 	hidden  bool   // from the lists of others
 	rank    int    // of its state
 	from    creel.SubclusterID
 	at      time.Time // when its home gave it, if that was not now
 }
 
-// rankOf orders states: what runs, what waits, what has ended.
+// rankOf orders states: running, waiting, ended.
 func rankOf(state string) int {
 	switch state {
 	case "RUNNING":
@@ -103,7 +103,7 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 		}
 		return true
 	})
-	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id yields the zero one
 	if app, ok := router.UAMOf(a.Unmanaged, a.Tags); ok {
 		a.ID, a.id = app.String(), app
 	}
@@ -148,8 +148,8 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 	}
 }
 
-// appRowFields reads what MergeApps needs of a row, and makes one of an application's
-// rows at its home and elsewhere.
+// appRowFields reads the fields of a row that MergeApps needs, and makes one row of an application's rows at its home
+// and elsewhere.
 var appRowFields = router.AppFields[*AppRow]{
 	ID:        func(a *AppRow) creel.ApplicationID { return a.id },
 	Unmanaged: func(a *AppRow) bool { return a.Unmanaged },
@@ -192,7 +192,7 @@ func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
 	return rows
 }
 
-// AppCounts are applications by what they do, and what they have.
+// AppCounts counts applications by state, and sums their resources.
 type AppCounts struct {
 	Running    int64 `json:"running"`
 	Waiting    int64 `json:"waiting"`
@@ -210,7 +210,7 @@ func (c *AppCounts) add(a *AppRow, seen bool) {
 	default:
 		c.Ended++
 	}
-	if seen && a.at.IsZero() { // what is old is in no sum of what is used
+	if seen && a.at.IsZero() { // stale rows are in no sum of used resources
 		c.Containers += a.Containers
 		c.MemoryMB += a.MemoryMB
 	}
@@ -229,18 +229,18 @@ type AppsDoc struct {
 	Groups       []AppGroup        `json:"groups,omitempty"`
 	Next         string            `json:"next,omitempty"` // the cursor of the next page
 	Missing      []missing         `json:"missing"`
-	// AgeSeconds is how old the oldest is of what members gave that answer.
+	// AgeSeconds is the age of the oldest member data in the answer.
 	AgeSeconds float64 `json:"age_s"`
 }
 
-// appFilter is what a query asks of a list of applications.
+// appFilter is the query for a list of applications.
 type appFilter struct {
 	states      []string
 	queue       string
 	exact       [4]string // user, type, home, outcome
 	tags        []string  // one of them, in lower case as YARN keeps them; none: any
 	search      string
-	after       *AppRow // what the cursor points behind
+	after       *AppRow // the row before the page, from the cursor
 	limit       int
 	fields      []string
 	group       func(a *AppRow) []string
@@ -322,8 +322,7 @@ func cursorAt(a *AppRow) string {
 	return strconv.Itoa(a.rank) + "." + a.ID
 }
 
-// place finds when the application of the cursor was started, which the cursor does not
-// tell: not all may know.
+// place finds the start time of the cursor's application, which the cursor does not contain: not all may know.
 func (f *appFilter) place(rows []*AppRow) error {
 	if f.after == nil {
 		return nil
@@ -446,7 +445,7 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	answerTagged(w, r, doc)
 }
 
-// selectFields writes a row, or those of its fields that were asked for.
+// selectFields writes a row, or the requested fields of it.
 func selectFields(a *AppRow, fields []string) (json.RawMessage, error) {
 	raw, err := json.Marshal(a)
 	if err != nil || fields == nil {
@@ -485,8 +484,7 @@ var appRowNames = func() map[string]bool {
 	return names
 }()
 
-// answerTagged answers with an ETag, and with nothing but it to who has the same
-// already.
+// answerTagged answers with an ETag, and with an empty 304 if the client has the same already.
 func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 	var body bytes.Buffer
 	if err := json.NewEncoder(&body).Encode(doc); err != nil {
@@ -510,17 +508,17 @@ func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 type WaitGroup struct {
 	Applications int64  `json:"apps"`
 	Queue        string `json:"queue"`
-	Code         string `json:"code"`           // as /api/v1/apps/ID/why has it; "" where a home does not say
+	Code         string `json:"code"`           // as in /api/v1/apps/ID/why; "" if a home does not report one
 	In           string `json:"in,omitempty"`   // the queue whose limit it is
 	Text         string `json:"text,omitempty"` // of one of them, where there is no code for it (diagnostics)
 	Example      string `json:"example"`        // one that the viewer may know of, "" where there is none
 }
 
-// digits are what differs between two sentences of one reason.
+// digits are the parts in which two sentences for one reason differ.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// topWaits counts what applications wait for before they run, the most frequent first. The
-// example is one that the viewer may know of; "" where there is none.
+// topWaits counts the reasons why applications wait before they run, the most frequent first. The example is an
+// application that the viewer may see; "" if there is none.
 func topWaits(rows []*AppRow, who *viewer, most int) []WaitGroup {
 	type reason struct{ queue, code, in, text string }
 	by := map[reason]*WaitGroup{}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A page of 100,000 applications in a hundred members: a user's first one and those after
-// it, all of which come from what all viewers share. Told are the time to
-// the first byte and the size of a page of 50.
+// BenchmarkPageOfApplications measures pages of 100,000 applications in a hundred members: a user's first one and
+// those after it, all of which come from data shared by all viewers. It reports the time to the first byte and the
+// size of a page of 50.
 func BenchmarkPageOfApplications(b *testing.B) {
 	const members, each = 100, 1000
 	var answers []http.HandlerFunc

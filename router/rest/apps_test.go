@@ -52,8 +52,7 @@ func overStatuses(t testing.TB, members []subcluster.Status) *httptest.Server {
 	return web
 }
 
-// fedBy serves them by a router whom members tell what changes. warm brings its list of
-// applications up to date.
+// fedBy serves them by a router to which members publish changes. warm brings its list of applications up to date.
 func fedBy(t testing.TB, members ...http.HandlerFunc) (web *httptest.Server, warm func()) {
 	t.Helper()
 	h, web := serve(t, statuses(t, members...), rest.Config{
@@ -91,9 +90,9 @@ func serve(t testing.TB, members []subcluster.Status, c rest.Config) (*rest.Hand
 	return h, web
 }
 
-// Members tell a router what changed of their applications since it asked last. It shows
-// each viewer the whole list, with what is guarded where the viewer may see it; what is
-// forgotten goes; and no viewer costs a member a call.
+// Members send a router the changes of their applications since its last request. It shows each viewer the whole
+// list, with guarded fields where the viewer may see them. Forgotten applications disappear, and no viewer costs a
+// member a call.
 func TestViewersShareWhatMembersToldChanged(t *testing.T) {
 	var mu sync.Mutex
 	calls, from := 0, []string{}
@@ -133,7 +132,7 @@ func TestViewersShareWhatMembersToldChanged(t *testing.T) {
 		"alice": {3, 2}, "ann": {3, 2}, "bob": {4, 2}, "mallory": {0, 1}, "": {0, 1},
 	} {
 		doc, rows := list(user)
-		if len(rows) == 2 { // the first change has been told already
+		if len(rows) == 2 { // the first change has arrived already
 			continue
 		}
 		shown := int64(0)
@@ -190,8 +189,8 @@ func TestViewersShareWhatMembersToldChanged(t *testing.T) {
 	}
 }
 
-// A member of Hadoop's has no list of ours, and says in a sentence what an application
-// waits for.
+// A member that runs Hadoop's ResourceManager has no list of creel's, and reports in a sentence why an application
+// waits.
 func TestAMemberWithoutCodesTellsItsDiagnostics(t *testing.T) {
 	web := overMembers(t,
 		func(w http.ResponseWriter, r *http.Request) {

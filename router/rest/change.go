@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// changeOf reads a call that changes an application, and the document that answers it
-// if it has to wait for the home. What it cannot read is for the home to refuse.
+// changeOf reads a call that changes an application, and the document that answers it if it has to wait for the home.
+// A call that it cannot read is left to the home to reject.
 func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.Intent, answer any, ok bool) {
 	i = intents.Intent{Application: app, User: caller(r)}
 	if q.method != http.MethodPut {
@@ -61,8 +61,8 @@ func element(body []byte, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// writeKept answers a call that waits with 202 (Accepted) and the document that YARN has for it. As a
-// ResourceManager answers a kill with 202, too, the head says that it waits, and for whom.
+// writeKept answers a call that waits with 202 (Accepted) and YARN's document for it. Since a ResourceManager answers
+// a kill with 202 as well, a header says that it waits, and for which member.
 func writeKept(w http.ResponseWriter, r *http.Request, kept *server.Kept, body []byte) {
 	w.Header().Set("X-Kept", "true")
 	for _, id := range kept.For {
@@ -71,8 +71,8 @@ func writeKept(w http.ResponseWriter, r *http.Request, kept *server.Kept, body [
 	write(w, r, http.StatusAccepted, body)
 }
 
-// change makes a change at home and wherever the application has a part. One whose home
-// does not answer is on record, and answered with 202 (Accepted).
+// change makes a change at home and in every member where the application has a part. If the home does not answer,
+// the change is recorded, and the answer is 202 (Accepted).
 func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
 	answer, kept, err := server.Change(r.Context(), h.server, i,
 		func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (reply, error) {

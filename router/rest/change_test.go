@@ -20,9 +20,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// While its home is away an application can be killed, by REST and by RPC: its user is
-// told that it will be, through any router, by the last report, and by why. When the
-// home is back it is killed there, also if the router that took the kill is gone.
+// While its home is away an application can be killed, by REST and by RPC. Its user learns that from any router, from
+// the last report, and from why. When the home is back it is killed there, also if the router that took the kill is
+// gone.
 func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -90,8 +90,8 @@ func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 	})
 }
 
-// While its home is away an application can be moved, given another priority and another lifetime, by REST and
-// by RPC. What the home refuses when it is back is told by why.
+// While its home is away an application can be moved to another queue and given another priority and another
+// lifetime, by REST and by RPC. If the home rejects that when it is back, why reports it.
 func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -150,7 +150,7 @@ func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 	})
 }
 
-// A member that stands still while an application is moved moves its UAM when it goes on.
+// A member that was paused while an application changed its queue changes that of its UAM when it resumes.
 func TestAMoveReachesAUAMWhoseMemberStoodStill(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	id, home := submit(t, f, f.Routers[0].Web, "to be moved", "default")
@@ -192,8 +192,8 @@ func TestAMoveReachesAUAMWhoseMemberStoodStill(t *testing.T) {
 	})
 }
 
-// A signal to a container whose subcluster is away is kept, by REST and by RPC, and its node is told
-// when that is back. One whose node is not back after a restart of the ResourceManager waits there.
+// A signal to a container whose subcluster is away is stored, by REST and by RPC, and its node gets it when the
+// subcluster is back. If the node is not back after a restart of the ResourceManager, the signal waits there.
 func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -281,8 +281,8 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 	}
 }
 
-// What a user sets while its home is away is on record, and the home is back before it is carried out there. What
-// users set then counts: it was said later.
+// A change that a user makes while the home is away is recorded, and the home is back before it is carried out there.
+// A change made meanwhile counts: it is newer.
 func TestWhatIsSetNowIsNotUndoneByWhatWaits(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -308,7 +308,7 @@ func TestWhatIsSetNowIsNotUndoneByWhatWaits(t *testing.T) {
 	if why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body; strings.Contains(why, "asked") {
 		t.Errorf("there waits still what was said before: %s", why)
 	}
-	time.Sleep(6 * time.Second) // a round over what is on record
+	time.Sleep(6 * time.Second) // a round over the recorded changes
 	if v, _ := home.App(t.Context(), app); v.Queue != "root.default" || v.Priority != 9 {
 		t.Errorf("in the end its queue is %s and its priority %d; the last words were default and 9", v.Queue, v.Priority)
 	}

@@ -33,8 +33,8 @@ func (q *request) elsewhere(r *http.Request, path string) *request {
 	return &other
 }
 
-// containers joins an attempt's containers at home with those its UAMs hold, which are of attempts of their
-// own. An attempt before that of the UAMs has none of them.
+// containers joins an attempt's containers at home with those of its UAMs, which belong to attempts of their own. An
+// attempt before that of the UAMs has none of them.
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -98,8 +98,8 @@ func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 	pass(w, r, answer)
 }
 
-// containerOfUAM asks for a container at the members that are not home. A UAM's container is listed among
-// those of home's attempt, but its member has it under the UAM's: the container's id says under which.
+// containerOfUAM asks for a container at the members that are not home. A UAM's container is listed among those of
+// home's attempt, but its member has it under the UAM's attempt: the container's id contains that.
 func (h *Handler) containerOfUAM(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member,
 ) (reply, bool) {
@@ -122,8 +122,8 @@ func (h *Handler) containerOfUAM(
 	return reply{}, false
 }
 
-// mayBeUnder reports whether the attempt of a container's path may have it: it is the container's own,
-// or one of the application's that home has had. A home that is away need not say so.
+// mayBeUnder reports whether the attempt of a container's path may have it: it is the container's own, or a past or
+// present one of the application at home. If the home is away the check passes.
 func (h *Handler) mayBeUnder(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member, id creel.ContainerID,
 ) bool {

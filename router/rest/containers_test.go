@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// running submits an application of which one AM runs at its home, and tells another member.
+// running submits an application that runs one AM at its home, and returns another member.
 func running(t *testing.T, f *routertest.Federation) (app creel.ApplicationID, home, other *routertest.Member) {
 	t.Helper()
 	id, home := submit(t, f, f.Routers[0].Web, "in two members", "default")
@@ -46,8 +46,8 @@ func record(t *testing.T, f *routertest.Federation, attempt creel.AttemptID, hom
 	}
 }
 
-// The attempts of home and of a UAM have different numbers when either was begun again. The list of home's
-// current attempt has the containers of all, by REST and by RPC; that of an earlier one is home's.
+// The attempts of home and of a UAM have different numbers after either was restarted. The list of home's current
+// attempt has the containers of all, by REST and by RPC; that of an earlier one is home's.
 func TestTheContainersOfAllAttemptsAreListed(t *testing.T) {
 	for name, c := range map[string]struct {
 		home, uam int32 // the current attempts
@@ -90,7 +90,7 @@ func TestTheContainersOfAllAttemptsAreListed(t *testing.T) {
 	}
 }
 
-// managed is running of an application whose AM runs in a container, and a second time when it fails.
+// managed is running for an application whose AM runs in a container, and a second time if it fails.
 func managed(t *testing.T, f *routertest.Federation) (app creel.ApplicationID, home, other *routertest.Member) {
 	t.Helper()
 	app = f.Members[0].NewApplicationID()
@@ -141,7 +141,7 @@ func lives(t *testing.T, m *routertest.Member, attempt creel.AttemptID) (ids []c
 	return ids
 }
 
-// listed wants containers to be those of an attempt.
+// listed requires containers to be those of an attempt.
 func listed(t *testing.T, f *routertest.Federation, attempt creel.AttemptID, want []creel.ContainerID) {
 	t.Helper()
 	texts := []string{}
@@ -180,8 +180,8 @@ func containersPath(attempt creel.AttemptID) string {
 	return base + "/apps/" + attempt.Application.String() + "/appattempts/" + attempt.String() + "/containers"
 }
 
-// What the list of an attempt's containers names is found one by one under the same path, wherever it
-// runs; what is not there is not found, in the words of one ResourceManager.
+// Each container in the list of an attempt is found under the same path, in whatever member it runs. Others are not
+// found, in the words of one ResourceManager.
 func TestAContainerIsAskedForWhereItRuns(t *testing.T) {
 	for name, own := range map[string]bool{"under the application's id": false, "under an id of its own": true} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func found(t *testing.T, f *routertest.Federation, under creel.AttemptID, c cree
 	}
 }
 
-// notFound wants the router to say of a container what home does.
+// notFound requires the router's answer about a container to be the home's.
 func notFound(t *testing.T, f *routertest.Federation, home *routertest.Member, what, path string) {
 	t.Helper()
 	want := call(t, home.WebAddress, "GET", path, "")
