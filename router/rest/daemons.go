@@ -18,7 +18,7 @@ import (
 type DaemonRow struct {
 	statestore.Daemon
 	Ready bool `json:"ready"`
-	// AgeSeconds is how long ago it told this, by the store's clock.
+	// AgeSeconds is the age of this report, by the store's clock.
 	AgeSeconds float64 `json:"age_s"`
 
 	id  string
@@ -38,11 +38,11 @@ type DaemonsDoc struct {
 }
 
 const (
-	// daemonsFresh spares the store: daemons tell of themselves each ten seconds.
+	// daemonsFresh limits the load of the store: daemons report every ten seconds.
 	daemonsFresh = 3 * time.Second
-	// daemonsAtOnce is small since a store answers nobody else while it reads a page.
+	// daemonsAtOnce is small since a store answers no other call while it reads a page.
 	daemonsAtOnce = 200
-	daemonsTime   = 2 * time.Second // of one look: a store that is away is told of soon
+	daemonsTime   = 2 * time.Second // of one read: a store that is away is reported soon
 )
 
 // askDaemons reads all records of daemons, as one part.
@@ -69,7 +69,7 @@ func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*Dae
 	}
 }
 
-// mergeDaemons lists what the store gave, in its order.
+// mergeDaemons lists the daemons in the store's order.
 func mergeDaemons(parts []held[*DaemonRow]) []*DaemonRow { return parts[0].Items }
 
 // listDaemons serves a page of the daemons that live.

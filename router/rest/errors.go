@@ -22,7 +22,7 @@ type exception struct {
 	kind   error
 	status int
 	class  string
-	prefix string // what Java puts before the message of a wrapped cause
+	prefix string // Java's prefix of the message of a wrapped cause
 }
 
 var exceptions = []exception{
@@ -61,7 +61,7 @@ var exceptions = []exception{
 	{creel.ErrNoSubcluster, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},
 }
 
-// fail writes an error as YARN does. What a member answered passes through.
+// fail writes an error as YARN does. A member's answer passes through.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var answered *remote.StatusError
 	if errors.As(err, &answered) {
@@ -110,8 +110,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, class, message s
 	write(w, r, status, doc)
 }
 
-// wrongMethod answers as YARN's web services do: a 503, whoever would call it a
-// 405.
+// wrongMethod answers as YARN's web services do: 503, although 405 would fit.
 func wrongMethod(w http.ResponseWriter, r *http.Request) {
 	refuse(
 		w,
@@ -122,7 +121,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// write sends a JSON document, as XML to who asks for that.
+// write sends a JSON document, as XML to clients that ask for that.
 func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 	if wantsXML(r) {
 		w.Header().Set("Content-Type", "application/xml; charset=utf-8")

@@ -23,38 +23,37 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// The applications of all members are one list for all who look at it. The router asks the
-// members for it in its own name: it is told all of each application, and who may view
-// it; and it is told what changed since it asked last. So a look costs members nothing,
-// whoever looks. Beside a member that tells no changes (Hadoop's, which is not asked, or one to
-// which this router is no router) all are listed viewer by viewer.
+// The applications of all members are one list for all viewers. The router asks the members for it in its own name.
+// It gets all fields of each application, who may view it, and the changes since its last request. So a view costs
+// members nothing, whoever the viewer is. If any member publishes no changes (one that runs Hadoop's ResourceManager,
+// which is not asked, or one that does not accept this router as a router), lists are fetched per viewer.
 
-// feed is what is kept of each member between two rounds.
+// feed is the state of each member's list between two rounds.
 type feed struct {
 	server *server.Server
-	user   string // in whose name the router asks
-	allows bool   // whether the router can tell who may view what
+	user   string // the user as whom the router asks
+	allows bool   // whether the router can decide who may view an application
 
 	mu      sync.Mutex
 	members map[creel.SubclusterID]*fed
-	without time.Time // when a member told no changes, for the last time
+	without time.Time // when a member last published no changes
 }
 
-// fed is the applications of a member as it told them.
+// fed is the applications of a member as it reported them.
 type fed struct {
-	at   string // its number of what it told last
+	at   string // its number of the last report
 	rows map[string]*AppRow
-	list []*AppRow // the same; made anew when one changes
+	list []*AppRow // the same; rebuilt when one changes
 }
 
 // unfed is for how long a federation is listed viewer by viewer before its members are
 // asked for changes again.
 const unfed = time.Minute
 
-// errNoChanges: the member tells no changes.
+// errNoChanges: the member publishes no changes.
 var errNoChanges = errors.New("it does not tell what changes of its applications")
 
-// usable reports whether all members tell changes: none is Hadoop's, and each told them the
+// usable reports whether all members publish changes: none runs Hadoop's ResourceManager, and each published them the
 // last time.
 func (f *feed) usable() bool {
 	if f.user == "" || !f.allows || f.server.AsksHadoop() {
@@ -65,7 +64,7 @@ func (f *feed) usable() bool {
 	return time.Since(f.without) > unfed
 }
 
-// ask brings what is kept of each member up to date.
+// ask updates the list of each member.
 func (f *feed) ask(ctx context.Context, _ string) []router.Part[[]*AppRow] {
 	parts := server.Ask(ctx, f.server, f.member)
 	f.mu.Lock()
@@ -128,7 +127,7 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 	return k.list, nil
 }
 
-// newRow is a row of a line of a member's. What many lines have in common is kept once.
+// newRow makes a row of a line from a member. Strings that many lines have in common are stored once.
 func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	a := &AppRow{AppLine: *line, Home: from, from: from}
 	for _, text := range []*string{&a.User, &a.Queue, &a.Type, &a.State, &a.Outcome, &a.Waits, &a.WaitsIn, &a.Viewers} {
@@ -136,12 +135,12 @@ func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	}
 	a.viewers, a.Viewers = a.Viewers, ""
 	a.hidden, a.Hidden = a.Hidden, false
-	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id yields the zero one
 	a.rank = rankOf(a.State)
 	return a
 }
 
-// viewer is who looks at a list that has all of each application.
+// viewer is the viewer of a list that has all fields of each application.
 type viewer struct {
 	user string
 	may  func(acl string) bool
@@ -165,14 +164,14 @@ func (v *viewer) sees(a *AppRow) bool {
 // lists reports whether an application is in the viewer's lists.
 func (v *viewer) lists(a *AppRow) bool { return !a.hidden || v.sees(a) }
 
-// guarded is an application without what only those see who may view it.
+// guarded returns an application without the fields that only permitted viewers see.
 func guarded(a *AppRow) *AppRow {
 	b := *a
 	b.Started, b.Finished, b.Containers, b.MemoryMB, b.VCores = 0, 0, 0, 0, 0
 	return &b
 }
 
-// applications are those of all members, and who looks at them.
+// applications returns the applications of all members, and the viewer.
 func (h *Handler) applications(r *http.Request) ([]*AppRow, []held[*AppRow], *viewer, error) {
 	if h.feed.usable() && !actsForAnother(r) {
 		rows, parts, err := h.fedApps.get(r.Context(), "")
@@ -188,7 +187,7 @@ func (h *Handler) applications(r *http.Request) ([]*AppRow, []held[*AppRow], *vi
 	return rows, parts, nil, err
 }
 
-// actsForAnother reports whether the members must say if that is allowed.
+// actsForAnother reports whether the members must decide if that is allowed.
 func actsForAnother(r *http.Request) bool {
 	for name := range r.URL.Query() {
 		if strings.EqualFold(name, "doAs") {
@@ -198,10 +197,10 @@ func actsForAnother(r *http.Request) bool {
 	return false
 }
 
-// How often the list of applications is brought up to date while somebody looks at it, and
-// while nobody does: so that it is there for who looks first.
+// How often the list of applications is updated while it has viewers, and while it has none: so that it is ready for
+// the first viewer.
 const (
-	fedWait   = 50 * time.Millisecond // for what is newer than a second, where there is a list
+	fedWait   = 50 * time.Millisecond // for data newer than a second, if there is a list
 	watched   = time.Second
 	unwatched = 10 * time.Second
 )

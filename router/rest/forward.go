@@ -38,8 +38,8 @@ type request struct {
 	body               []byte
 }
 
-// read takes in a call. HEAD asks members for what GET does, since not all of
-// them answer it; net/http keeps the body from the client.
+// read reads a call. HEAD becomes GET at members, since not all of them answer HEAD; net/http withholds the body from
+// the client.
 func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var big *http.MaxBytesError
@@ -86,7 +86,7 @@ func (q *request) at(ctx context.Context, m *remote.Member) (reply, error) {
 	return reply{status, head, body}, err
 }
 
-// under is the call about what the application is in a member that has it under another id.
+// under returns the call about the same application in a member that has it under another id.
 func (q *request) under(app, id creel.ApplicationID) *request {
 	if app == id {
 		return q
@@ -96,8 +96,8 @@ func (q *request) under(app, id creel.ApplicationID) *request {
 	return &other
 }
 
-// caller is who asks: user.name, which is the owner of a token that let it in, or the static user of
-// an open cluster.
+// caller returns the asking user: user.name, which is the owner of an accepted token, or the static user of an open
+// cluster.
 func caller(r *http.Request) string {
 	q := r.URL.Query()
 	for name, values := range q {
@@ -108,7 +108,7 @@ func caller(r *http.Request) string {
 	return q.Get("user.name")
 }
 
-// userinfo tells who runs this router and who asks.
+// userinfo answers with the user that runs this router and the caller.
 func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	doc, err := json.Marshal(struct {
 		Login string `json:"rmLoginUser"`
@@ -223,8 +223,8 @@ func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.Appli
 	pass(w, r, answer)
 }
 
-// report asks for an application's document at its home. While the home does not
-// answer, the user gets the last one that went through this router, which says so.
+// report asks for an application's document at its home. While the home does not answer, the user gets the last one
+// that went through this router, marked as such.
 func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -260,8 +260,8 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, notFoundText(err, app))
 }
 
-// asksUAMs reports whether a document is the report of an application whose UAMs are asked: one that runs, or one that
-// has ended and whose nodes gather logs. Of all others nothing that a UAM says would be seen.
+// asksUAMs reports whether a document is the report of an application whose UAMs are asked: one that is running, or
+// one that has ended and whose nodes aggregate logs. For all others no data of a UAM would be visible.
 func asksUAMs(report []byte) (asked, ended bool) {
 	state, err := creel.ParseApplicationState(textIn(report, "state"))
 	logs := creel.ParseLogAggregationStatus(textIn(report, "logAggregationStatus"))
@@ -282,8 +282,8 @@ func textIn(doc []byte, name string) string {
 	return ""
 }
 
-// withUAMs returns the report of an application with those of its UAMs, as lists have it; nil if it
-// has none. home's answer came first.
+// withUAMs returns the report of an application merged with those of its UAMs, as lists have it; nil if it has none.
+// home's answer came first.
 func (h *Handler) withUAMs(
 	w http.ResponseWriter, r *http.Request, app creel.ApplicationID, home creel.SubclusterID, answer reply,
 ) []byte {
@@ -350,8 +350,8 @@ func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	return doc, err == nil
 }
 
-// signal goes to whoever runs the container: home first. One that waits for a subcluster is on
-// record, and answered with 202 (Accepted).
+// signal goes to the member that runs the container: home first. A signal that waits for a subcluster is recorded,
+// and answered with 202 (Accepted).
 func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
 	if err != nil {
@@ -382,7 +382,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// anyone forwards to any member: a new id, or what all have alike.
+// anyone forwards to any member: a new id, or data that all have alike.
 func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -519,7 +519,7 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, router.NodeUnknown(node, silent))
 		return
 	}
-	h.forwardAny(w, r, q) // each says of a node that is not there what a ResourceManager says
+	h.forwardAny(w, r, q) // every member rejects an unknown node as a ResourceManager does
 }
 
 // orderNode forwards a change of a node to the members that it is for.
@@ -602,8 +602,8 @@ func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []
 	}
 }
 
-// everywhere sends a change to every member and tells, in the words of
-// Hadoop's router, who took it; nobody's taking it is an error.
+// everywhere sends a change to every member and answers, in the words of Hadoop's router, which of them accepted it;
+// it is an error if none did.
 func (h *Handler) everywhere(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -631,7 +631,7 @@ func (h *Handler) askJSON(r *http.Request, kind remote.Kind) []router.Part[[]byt
 	return askEach(h, r, kind, func(_ creel.SubclusterID, doc []byte) ([]byte, error) { return doc, nil })
 }
 
-// askEach gets what made makes of the JSON document of each member, beside each other.
+// askEach asks all members concurrently and applies made to the JSON document of each.
 func askEach[T any](
 	h *Handler, r *http.Request, kind remote.Kind, made func(member creel.SubclusterID, doc []byte) (T, error),
 ) []router.Part[T] {
@@ -645,7 +645,7 @@ func askEach[T any](
 	})
 }
 
-// tellMissing names in headers those whose part is missing of an answer.
+// tellMissing names in headers the members whose part of an answer is missing.
 func tellMissing(w http.ResponseWriter, missing []router.Missing) {
 	if len(missing) > 0 {
 		w.Header().Set("X-Partial-Result", "true")
@@ -653,9 +653,8 @@ func tellMissing(w http.ResponseWriter, missing []router.Missing) {
 	}
 }
 
-// partial tells in headers who is missing; false means that nobody answered
-// and an error has been written: a refusal, if there is one, or that no member's
-// release has the call.
+// partial names the missing members in headers. It returns false if no member answered and an error has been written:
+// a rejection, if there is one, or that no member's release has the call.
 func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
 	present, missing := router.Present(parts)
 	tellMissing(w, missing)
@@ -684,8 +683,7 @@ func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[
 	return false
 }
 
-// refusedBy is the first refusal among parts; one that only says that something is not there is
-// the answer where there is no other.
+// refusedBy returns the first rejection among parts; a plain not-found is the answer only if there is no other.
 func refusedBy[T any](parts []router.Part[T]) (first *remote.StatusError) {
 	for _, p := range parts {
 		var refused *remote.StatusError

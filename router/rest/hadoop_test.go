@@ -31,7 +31,7 @@ type asked struct {
 	paths []string
 }
 
-// take gives those since the last call.
+// take returns the requests since the last call.
 func (a *asked) take() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,9 +78,8 @@ func (h homes) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, e
 
 func (homes) Placement(context.Context, creel.ApplicationID) ([]byte, error) { return nil, nil }
 
-// A member for which an agent speaks has none of our own documents: it is asked for none,
-// whichever version its agent publishes, and members of ours are not asked for changes that
-// cannot be used beside it.
+// A member for which an agent acts has none of creel's own documents: it is not asked for any, whichever version its
+// agent publishes. Members that run creel's ResourceManager are not asked for changes that cannot be used next to it.
 func TestAMemberOfHadoopsIsNotAskedForOurDocuments(t *testing.T) {
 	const id = "application_2_0001"
 	for _, version := range []string{"hadoop", "hadoop-3.3.6", "hadoop-3.4.2"} {
@@ -145,7 +144,7 @@ func overHomes(
 	return h, web
 }
 
-// What the release of a member lacks it is not asked for, which the answer says by name.
+// A member gets no calls that its release lacks, and the answer names them.
 func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	const overview, bulk = base + "/scheduler-overview", base + "/scheduler/bulk-activities"
 	documents := map[string]string{
@@ -184,7 +183,7 @@ func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	if paths := recent.take(); !slices.Equal(paths, []string{overview, bulk}) {
 		t.Errorf("a member of 3.4.0 was asked for %q", paths)
 	}
-	// Of a release that is not Apache's, or not known, nobody knows what it lacks.
+	// For a release that is not Apache's, or not known, no call is known to be missing.
 	unknown := over([]string{"hadoop-3.3.6-amzn-3", "hadoop"}, &vendor, &plain)
 	if r := call(t, unknown, "GET", overview, ""); r.status != 200 || r.head.Get("X-Partial-Result") != "" ||
 		len(vendor.take()) != 1 || len(plain.take()) != 1 {
@@ -204,8 +203,8 @@ func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	}
 }
 
-// What cannot be left out of a list is refused, whatever there is to list: Hadoop's ResourceManagers refuse it where
-// they have an application alone.
+// A mandatory field in a deselects list is rejected, whatever there is to list: Hadoop's ResourceManagers reject it
+// only if they have an application.
 func TestAFieldThatNobodyCanLeaveOutIsRefused(t *testing.T) {
 	web := overMembers(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -27,29 +27,28 @@ const base = "/ws/v1/cluster"
 
 // Config of a Handler; zero values take the defaults.
 type Config struct {
-	Started time.Time // told as the age of this router
+	Started time.Time // reported as the age of this router
 	// Operator makes administrators' changes; without one their paths are not served.
 	Operator *operator.Operator
 	Log      *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
 	Version  string       // of this software
 	// Proxy is whether AMs' pages are reached through this router.
 	Proxy bool
-	// Readiness and Settings are told as they are; nil: nothing is.
+	// Readiness and Settings are answered unchanged; nil: they are left out.
 	Readiness func() []ReadyLine
-	// User is whom the router asks members as for what it shows to all viewers; "": it asks
-	// in the name of each viewer. Allows tells whom an access list in Hadoop's form allows,
-	// and StaticUser who asks without a name.
+	// User is the user as whom the router asks members for data shown to all viewers; "": it asks as each viewer.
+	// Allows reports whether an access list in Hadoop's form allows a user, and StaticUser is the user of requests
+	// without a name.
 	User, StaticUser string
 	Allows           func(user string) func(acl string) bool
 	Settings         func() []SettingDoc
-	// Daemons are the store's records of routers, proxies and rebalancers; nil: none are told.
+	// Daemons are the store's records of routers, proxies and rebalancers; nil: none are listed.
 	Daemons statestore.Daemons
 	// Tokens are the routers' delegation tokens.
 	Tokens *tokens.Tokens
-	// LoginUser is who runs this process.
+	// LoginUser is the user that runs this process.
 	LoginUser string
-	// Pages are those of every daemon of Hadoop's; what of them is of this router
-	// alone is set here.
+	// Pages are the pages of every Hadoop daemon; the parts that only this router has are set here.
 	Pages servlets.Config
 }
 
@@ -58,7 +57,7 @@ type Handler struct {
 	server    *server.Server
 	conf      Config
 	shownApps shared[*AppRow]
-	// feed and fedApps are the applications for all viewers, where members tell changes.
+	// feed and fedApps are the applications for all viewers, if members publish changes.
 	feed       feed
 	fedApps    shared[*AppRow]
 	shownNodes shared[*NodeRow]
@@ -91,8 +90,7 @@ func New(s *server.Server, conf Config) *Handler {
 	return h
 }
 
-// Mount puts the handler's routes on r: those of router.Documents below
-// /ws/v1/cluster, and the native API.
+// Mount adds the handler's routes to r: those of router.Documents below /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
 		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed, allow.Options(r), middleware.GetHead)

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// While a member does not answer, who asked for a list before is given what it had then, with its
-// age; who did not ask is told that it is missing.
+// While a member does not answer, a user who asked for a list before gets the member's last list, with its age; any
+// other user learns that it is missing.
 func TestTheLastListOfAMemberThatDoesNotAnswer(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2, LastParts: time.Hour, OpenFor: time.Minute})
 	one := f.Routers[0].Web

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// What `creel node list` and `creel queue list` ask of a router, to their ends: 10,000 nodes
-// and 100 queues in each of a hundred members. A first list asks all members; those after it
-// within the time that viewers share it ask nobody. Goal: under a second.
+// BenchmarkLists measures the complete requests of `creel node list` and `creel queue list` to a router: 10,000 nodes
+// and 100 queues in each of a hundred members. A first list asks all members; later ones within the time that viewers
+// share it ask none. Goal: under a second.
 func BenchmarkLists(b *testing.B) {
 	var answers []http.HandlerFunc
 	for m := range 100 {
@@ -41,7 +41,7 @@ func BenchmarkLists(b *testing.B) {
 				for range 3 {
 					later = append(later, whole(b, web.URL+path))
 				}
-				time.Sleep(5 * time.Second) // nobody looks: the next one is a first again
+				time.Sleep(5 * time.Second) // without viewers the next one is a first one again
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(medianOf(first), "first-ms")
@@ -81,9 +81,9 @@ func whole(b *testing.B, path string) float64 {
 	}
 }
 
-// A list of 10,000 applications in three members that answer from bytes they keep, beside what one of
-// these takes for its own part, and what it takes to move the whole list once from a process to
-// a client: in turns, elapsed time. Goal: twice the member's own.
+// BenchmarkLongList measures a list of 10,000 applications in three members that answer from stored bytes. For
+// comparison it measures one member's own part, and moving the whole list once from a process to a client: in turns,
+// elapsed time. Goal: twice the member's own.
 func BenchmarkLongList(b *testing.B) {
 	const total = 10_000
 	var answers []http.HandlerFunc

@@ -14,10 +14,10 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// A caller says who it is by user.name, or shows a delegation token of the routers': in a header, or
-// in the query, as Hadoop's clients send it. Whoever shows one is its owner, whatever else the query
-// says, doAs included, as by RPC. Members do not have the key that signs it: the call goes on to them
-// as that of the token's owner, and without the token.
+// A caller identifies itself by user.name, or by a delegation token of the routers: in a header, or in the query, as
+// Hadoop's clients send it. A caller with a token is its owner, whatever else the query contains, doAs included, as
+// by RPC. Members do not have the key that signs it: the call goes on to them as that of the token's owner, and
+// without the token.
 const (
 	loginHeader    = "X-Hadoop-Delegation-Token"
 	loginParameter = "delegation"
@@ -80,8 +80,8 @@ func holder(r *http.Request) (token.Delegation, bool) {
 	return id, ok
 }
 
-// ofHolder is a call as one of the token's owner, without the token. It is nobody's where the token
-// has no owner: it was refused.
+// ofHolder returns a call as one of the token's owner, without the token. If the token has no owner, the call has no
+// user: it is rejected.
 func ofHolder(r *http.Request, id token.Delegation) *http.Request {
 	out := r.Clone(context.WithValue(r.Context(), holderKey{}, id))
 	out.Header.Del(loginHeader)
@@ -94,7 +94,7 @@ func ofHolder(r *http.Request, id token.Delegation) *http.Request {
 	return out
 }
 
-// anonymous is a query without what says who asks.
+// anonymous returns a query without the parameters that identify the caller.
 func anonymous(query string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {

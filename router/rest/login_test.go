@@ -24,8 +24,8 @@ import (
 
 const loginHeader = "X-Hadoop-Delegation-Token"
 
-// A token that one router gave out lets whoever holds it in at the other, by the header and by the
-// query of Hadoop's clients, as its owner and as nobody else.
+// A token issued by one router is a login for its holder at the other, by the header and by the query of Hadoop's
+// clients, as its owner and as no other user.
 func TestADelegationTokenIsALogin(t *testing.T) {
 	log := &lines{}
 	f := routertest.Start(t, routertest.Options{Log: slog.New(slog.NewJSONHandler(log, nil))})
@@ -64,7 +64,7 @@ func TestADelegationTokenIsALogin(t *testing.T) {
 	f.Until("it is audited as "+want, func() bool { return byToken(t, log) == want }) // after the answer
 }
 
-// byToken are the lines of audit of who was let in by a token, or was not.
+// byToken returns the audit lines of logins by token, accepted or not.
 func byToken(t *testing.T, log *lines) string {
 	t.Helper()
 	log.mu.Lock()
@@ -88,7 +88,7 @@ func byToken(t *testing.T, log *lines) string {
 	return strings.Join(audited, ", ")
 }
 
-// A token that is not one that lives lets nobody in: 403, with the reason, in the form of the path.
+// An invalid token is rejected: 403, with the reason, in the form of the path.
 func TestATokenThatIsNotAcceptedIsToldWhy(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -143,8 +143,8 @@ func TestATokenThatIsNotAcceptedIsToldWhy(t *testing.T) {
 	}
 }
 
-// Where anonymous requests are refused a token is a login all the same, at the paths that check it. One that
-// is not accepted lets nobody in, and at other paths no token does.
+// Where anonymous requests are rejected a token is a login all the same, at the paths that check it. An invalid one
+// is rejected, and at other paths no token is a login.
 func TestATokenIsALoginWhereAnonymousRequestsAreRefused(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{
 		Members: 1, Routers: 1, Settings: []string{"hadoop.http.authentication.simple.anonymous.allowed=false"},
@@ -192,8 +192,8 @@ func TestATokenIsALoginWhereAnonymousRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A token gives no other one, nor a longer life to itself: as at Hadoop's, whoever is let in by one is
-// refused what is about tokens.
+// A token obtains no other token, nor a longer lifetime for itself: as in Hadoop, a caller with a token is rejected
+// by all calls about tokens.
 func TestATokenIsNoLoginForWhatIsAboutTokens(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	web := f.Routers[0].Web
@@ -213,7 +213,7 @@ func TestATokenIsNoLoginForWhatIsAboutTokens(t *testing.T) {
 	}
 }
 
-// Members do not have the key: they are told who asks, and never see the token.
+// Members do not have the key: they get the caller's name, and never the token.
 func TestNoTokenGoesOnToMembers(t *testing.T) {
 	store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	seal := func(context.Context) ([]statestore.Key, error) {

@@ -84,8 +84,8 @@ func (s *overTwo) logs(want creel.LogAggregationStatus) {
 	}
 }
 
-// An application over two members says of its logs what one ResourceManager with the nodes of both would say: while it
-// runs, and after it and its UAM have ended, when no record tells where it had a UAM.
+// The log status of an application over two members is that of one ResourceManager with the nodes of both: while it
+// runs, and after it and its UAM have ended, when no record shows where it had a UAM.
 func TestLogsAreThoseOfTheNodesOfAllMembers(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestLogsAreThoseOfTheNodesOfAllMembers(t *testing.T) {
 	}
 }
 
-// While a member is away that may have had a UAM, an ended application's report says what the others do, and nothing of
-// what nobody knows is missing. It is asked again when it is back.
+// While a member that may have had a UAM is away, an ended application's report has the status of the others, and
+// nothing unknown is reported as missing. The member is asked again when it is back.
 func TestAnEndedApplicationsReportWhileAMemberIsAway(t *testing.T) {
 	s := startOverTwo(t, false, "yarn.log-aggregation-enable=true")
 	home, other := s.logNode(s.home, s.app), s.logNode(s.other, s.app)

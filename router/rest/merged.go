@@ -86,10 +86,9 @@ func rooted(r *http.Request, doc []byte, root string) []byte {
 // items are a member's part of a list, each item as JSON.
 type items = server.ListPart[[][]byte]
 
-// lists gets the list at root.name of each member's document, each item as each makes it of
-// what its member sent (nil: as it came). Members' lists are cut apart beside each other; those
-// that still hold are neither sent nor cut again. A header says how old the last list is that is
-// given of a member which does not answer.
+// lists returns the list at root.name of each member's document, each item converted by each from the member's bytes
+// (nil: unchanged). Members' lists are parsed concurrently; those that are unchanged are neither sent nor parsed
+// again. A header has the age of the last list used for a member that does not answer.
 func (h *Handler) lists(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -130,8 +129,7 @@ func (h *Handler) lists(
 // notModified is the status of an answer that holds.
 var notModified = strconv.Itoa(http.StatusNotModified)
 
-// listQuestion is the same of requests whose answers a member may give by the same tags. The query
-// says who asks.
+// listQuestion is equal for requests whose answers a member may give by the same tags. The query contains the caller.
 func listQuestion(r *http.Request) string { return r.URL.RequestURI() }
 
 // itemsOf are the lists of members' parts.
@@ -143,7 +141,7 @@ func itemsOf(parts []router.Part[items]) []router.Part[[][]byte] {
 	return out
 }
 
-// appFields reads what MergeApps needs from the bytes of an application.
+// appFields reads the fields that MergeApps needs from the bytes of an application.
 func (h *Handler) appFields() router.AppFields[[]byte] {
 	merger := h.merger()
 	part := isUAM
@@ -153,7 +151,7 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	return router.AppFields[[]byte]{
 		Part: part,
 		ID: func(app []byte) creel.ApplicationID {
-			// A member that names no id gives the zero one.
+			// A member that names no id yields the zero one.
 			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id")))
 			return id
 		},
@@ -183,15 +181,15 @@ var named = []byte(`"` + creel.UAMName(""))
 // cluster: of its queue there, and of all of it.
 const usage = "UsagePercentage"
 
-// ofFederation puts an application's percentages of its member, whose part of the
-// federation is share, to those of the whole federation. The document is JSON or XML.
+// ofFederation converts an application's percentages of its member, whose part of the federation is share, to
+// percentages of the whole federation. The document is JSON or XML.
 func ofFederation(app []byte, share float64) []byte {
 	before, after, ends := `"`, `":`, ",}"
 	if len(app) > 0 && app[0] == '<' {
 		before, after, ends = "<", ">", "<"
 	}
 	name := []byte(usage + after)
-	out, done := []byte(nil), 0 // out is app up to done, with what has changed
+	out, done := []byte(nil), 0 // out is app up to done, with the changes so far
 	queue, cluster := false, false
 	for from := 0; !queue || !cluster; {
 		at := bytes.Index(app[from:], name)
@@ -226,8 +224,8 @@ func ofFederation(app []byte, share float64) []byte {
 	return append(out, app[done:]...)
 }
 
-// tagged is what is in each application that is a UAM with an id of its own: looked for
-// first, it spares all others a walk over their fields.
+// tagged is a part of each application that is a UAM with an id of its own: a search for it first spares all others a
+// walk over their fields.
 var tagged = []byte(strings.TrimSuffix(creel.UAMTag(creel.ApplicationID{}), creel.ApplicationID{}.String()))
 
 // underApplication has a UAM with an id of its own bear its application's.
@@ -314,7 +312,7 @@ func nodeList(answers []router.Part[items]) rawjson.List {
 	}
 }
 
-// node is the member's that heard of it last.
+// node answers with the document of the member that last heard from it.
 func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	parts := h.askJSON(r, remote.Read)
 	var newest []byte

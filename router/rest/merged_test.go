@@ -42,8 +42,7 @@ const resource3x = `{"memory":%d,"vCores":%d,"resourceInformations":{"resourceIn
 
 func resource(memory, cores int) string { return fmt.Sprintf(resource3x, memory, cores, memory, cores) }
 
-// leaf is a queue of one member, as Hadoop 3.4 writes it; users are its users'
-// names and what each uses in MB.
+// leaf returns a queue of one member, as Hadoop 3.4 writes it; users are its users' names and their use in MB.
 func leaf(name string, users map[string]int) string {
 	var names []string
 	used := 0
@@ -117,9 +116,8 @@ func valueAt(t *testing.T, doc string, path ...any) any {
 	return v
 }
 
-// Three members of the same size and settings have the queue tree of one that
-// has all their nodes: capacities, percentages and maxima stay, what is used
-// adds up, users are joined, a time stays a time, memory and cores stay apart.
+// Three members of the same size and settings have the queue tree of one that has all their nodes: capacities,
+// percentages and maxima stay, uses add up, users are joined, a time stays a time, memory and cores stay apart.
 func TestThreeEqualCapacityTreesAreOne(t *testing.T) {
 	doc := mergeDocs(t, "scheduler document",
 		capacityDoc(1_700_000_000_001, leaf("default", map[string]int{"alice": 1000, "bob": 500}), leaf("east", nil)),
@@ -328,7 +326,7 @@ func TestAListOfOneKeepsItsShape(t *testing.T) {
 	}
 }
 
-// A field that no rule lists is the first member's, and is told.
+// A field that no rule lists has the first member's value, and is reported.
 func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
 	var told []string
 	m := router.Merger[[]byte]{

@@ -53,9 +53,8 @@ func typed(next http.Handler) http.Handler {
 	})
 }
 
-// audit writes one line for each call that changes something, when it is
-// answered: who, from where, what, and the result. RPC's calls have the same
-// (internal/hrpc/telemetry).
+// audit writes one line for each call that changes something, when it is answered: who, from where, the call, and the
+// result. RPC's calls have the same (internal/hrpc/telemetry).
 func (h *Handler) audit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -63,7 +62,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// The one gives out a number, the other changes nothing.
+		// The one issues a number, the other changes nothing.
 		if strings.HasSuffix(r.URL.Path, "/apps/new-application") || strings.HasSuffix(r.URL.Path, "/preview") {
 			next.ServeHTTP(w, r)
 			return
@@ -107,7 +106,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 	})
 }
 
-// firstBytes keeps the first bytes of an answer, among which one that refuses says why.
+// firstBytes stores the first bytes of an answer, which contain the reason of a rejection.
 type firstBytes []byte
 
 func (b *firstBytes) Write(p []byte) (int, error) {
@@ -116,7 +115,7 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// whyOf is why an answer refuses, in the forms of YARN and of the native API; "" if it does not say.
+// whyOf returns why an answer rejects a call, in the forms of YARN and of the native API; "" if it has no reason.
 func whyOf(answer []byte) string {
 	if e := rawjson.Get(answer, "RemoteException"); e != nil {
 		answer = e

@@ -50,7 +50,7 @@ func TestOptionsAndHead(t *testing.T) {
 	}
 }
 
-// What a client would repeat for ever on 503 is told by a status that ends it.
+// Calls that a client would repeat for ever on 503 get a status that stops it.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	web := f.Routers[0].Web
@@ -96,8 +96,8 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// What a scheduler says of itself or of a node is not a random member's word: it is merged, or comes from the member
-// that has the node, or from the one that the call names; a call that names none is told so.
+// A document of a scheduler, about itself or a node, is not a random member's answer: it is merged, or comes from the
+// member that has the node, or from the one that the call names; a call that names none is told to name one.
 func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
 		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
@@ -178,7 +178,7 @@ func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
 	}
 }
 
-// lines collects what a logger writes.
+// lines collects the output of a logger.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -190,8 +190,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.buf.Write(b)
 }
 
-// Each call that changes something leaves one line: who, from where, what, and
-// how it ended. Reading leaves none.
+// Each call that changes something leaves one line: who, from where, the call, and its result. Reading leaves none.
 func TestChangesAreAudited(t *testing.T) {
 	log := &lines{}
 	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(slog.NewJSONHandler(log, nil))})
@@ -257,8 +256,8 @@ func TestChangesAreAudited(t *testing.T) {
 	}
 }
 
-// How a home was chosen is told to the application's user and to those its
-// ACLs let in; while its home does not answer, to its user alone.
+// The choice of a home is shown to the application's user and to the users that its ACLs admit; while its home does
+// not answer, to its user alone.
 func TestWhyObeysViewACLs(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmserver.Config) {
 		c.ACLs = true

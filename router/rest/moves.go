@@ -9,14 +9,14 @@ import (
 	"github.com/creelrm/creel/router/operator"
 )
 
-// moves lists the moves of waiting applications, and what would be moved now; as if a
-// member were drained by moving, if ?drain= names one.
+// moves lists the moves of waiting applications, and those that would begin now; as if a member were drained by
+// moving, if ?drain= names one.
 func (h *Handler) moves(w http.ResponseWriter, r *http.Request) {
 	out, err := h.conf.Operator.Moves(r.Context(), creel.SubclusterID(r.URL.Query().Get("drain")))
 	done(w, err, out)
 }
 
-// UndoneDoc is what became of the moves that were to be undone.
+// UndoneDoc is the result of undoing moves.
 type UndoneDoc struct {
 	Moves []operator.Undone `json:"moves"`
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// openapi describes the native API; a test holds it to what is served.
+// openapi describes the native API; a test compares it with the served paths.
 //
 //go:embed openapi.json
 var openapi []byte
@@ -103,7 +103,7 @@ func answer(w http.ResponseWriter, v any) {
 	w.Write(append(b, '\n'))
 }
 
-// SubclusterDoc is a member as /api/v1/subclusters tells it.
+// SubclusterDoc is a member in the answer of /api/v1/subclusters.
 type SubclusterDoc struct {
 	ID         creel.SubclusterID        `json:"id"`
 	State      string                    `json:"state"`
@@ -156,7 +156,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 	answer(w, doc)
 }
 
-// WhyDoc tells how an application got its home, and what it waits for now.
+// WhyDoc explains how an application got its home, and why it waits now.
 type WhyDoc struct {
 	Application creel.ApplicationID `json:"application"`
 	Home        creel.SubclusterID  `json:"home"`
@@ -173,12 +173,12 @@ type WhyDoc struct {
 	// Moving is its move under way, Moved those that are over, newest first.
 	Moving *operator.MoveUnder `json:"moving,omitempty"`
 	Moved  []operator.MoveDone `json:"moved,omitempty"`
-	Asked  []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
+	Asked  []AskedDoc          `json:"asked,omitempty"` // changes by users that wait for a member, or were rejected
 	Note   string              `json:"note,omitempty"`
 }
 
-// RebalancerWord is what the rebalancer's plan says of an application's queue. Parts are
-// shares of the federation, or of its nodes of Label, from 0 to 1.
+// RebalancerWord is the rebalancer's plan for an application's queue. Parts are shares of the federation, or of its
+// nodes of Label, from 0 to 1.
 type RebalancerWord struct {
 	Plan     int64           `json:"plan"` // version
 	Queue    creel.QueuePath `json:"queue"`
@@ -188,17 +188,17 @@ type RebalancerWord struct {
 	Entitled float64         `json:"entitled"`
 	Reason   string          `json:"reason,omitempty"`
 	Followed bool            `json:"followed"` // by homes and splits
-	AtHome   float64         `json:"at_home"`  // of what it is entitled to, in the home
+	AtHome   float64         `json:"at_home"`  // its entitlement in the home
 	Weight   float64         `json:"weight"`   // of the home among the members, from 0 to 1
 }
 
-// AskedDoc is what a user asked while the member that must do it was away.
+// AskedDoc is a change that a user made while the member that must carry it out was away.
 type AskedDoc struct {
 	User   string             `json:"user"`
 	Verb   string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
 	What   string             `json:"what"`             // in words
 	Member creel.SubclusterID `json:"member,omitempty"` // none: the home
-	// Doubted is what the member said, which may not know the container yet, and is asked again.
+	// Doubted is the error of a member that may not know the container yet, and is asked again.
 	Doubted    string  `json:"doubted,omitempty"`
 	Refused    string  `json:"refused,omitempty"`
 	AgeSeconds float64 `json:"age_s"` // since it was asked, or doubted first, or refused
@@ -214,9 +214,8 @@ type TryDoc struct {
 	Reason  *policies.Reason   `json:"reason,omitempty"`
 }
 
-// mayView reports whether the caller may view an application: its user may, and
-// who is shown its guarded fields by its home, which knows its ACLs. Of one
-// that no member has there are no ACLs, only its user.
+// mayView reports whether the caller may view an application: its user may, and so may users to whom its home, which
+// knows its ACLs, shows the guarded fields. An application that no member has any more has no ACLs, only its user.
 func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, user string) (bool, error) {
 	if who := caller(r); who != "" && who == user {
 		return true, nil
@@ -226,7 +225,7 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, user string)
 		head: forwardHeaders(r, "application/json"),
 	}
 	if r.URL.RawQuery != "" {
-		q.path += "?" + r.URL.RawQuery // which says who asks
+		q.path += "?" + r.URL.RawQuery // which identifies the caller
 	}
 	shown, _, err := server.AtHome(r.Context(), h.server, app, q.at)
 	var refused *remote.StatusError

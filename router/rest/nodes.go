@@ -59,7 +59,7 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 		case "healthReport":
 			n.Health = rawjson.Text(v)
 		case "nodeLabels":
-			n.Label = rawjson.Text(bytes.Trim(v, "[]")) // YARN gives a node one, in a list
+			n.Label = rawjson.Text(bytes.Trim(v, "[]")) // YARN assigns a node at most one label, in a list
 		case "numContainers":
 			n.Containers = rawjson.Whole(v)
 		case "usedMemoryMB":
@@ -85,7 +85,7 @@ type NodesDoc struct {
 	Missing  []missing        `json:"missing"`
 }
 
-// pageLimit reads how long a page may be, 50 if the query does not say.
+// pageLimit returns the requested length of a page, 50 if the query has none.
 func pageLimit(r *http.Request) (int64, error) {
 	limit, err := number(r, "limit", 50)
 	if err == nil && (limit < 1 || limit > maxAppPage) {

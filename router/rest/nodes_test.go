@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Where a ResourceManager takes the name of a host for its nodes, the router finds the member that has them: to label
-// them, to tell their labels, and for what the scheduler did with them.
+// Where a ResourceManager accepts a host name for its nodes, the router finds the member that has them: to label
+// them, to list their labels, and for the scheduler's activities on them.
 func TestANodeIsFoundByItsHost(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Settings: []string{"yarn.node-labels.enabled=true"}})
 	web := f.Routers[0].Web
@@ -50,8 +50,8 @@ func TestANodeIsFoundByItsHost(t *testing.T) {
 	}
 }
 
-// While a member does not answer, nobody knows that it has not got a node: that is no 404, by which who asks would
-// take the node for gone.
+// While a member does not answer, a node may be there: the answer is not 404, since clients would conclude that the
+// node is gone.
 func TestANodeOfAMemberThatIsAwayIsNotDenied(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	web := f.Routers[0].Web
@@ -76,9 +76,9 @@ func TestANodeOfAMemberThatIsAwayIsNotDenied(t *testing.T) {
 	f.Until("its node is there again", func() bool { return call(t, web, "GET", base+"/nodes/"+id, "").status == 200 })
 }
 
-// Labels of a node go to the members that have it, by either protocol: a host may have NodeManagers in several. Those of
-// a node that is not there yet go to all members, which keep them, as one ResourceManager would; when it has come to
-// one of them, a change reaches the others that keep labels of it.
+// Labels of a node go to the members that have it, by either protocol: a host may have NodeManagers in several.
+// Labels of a node that has not joined yet go to all members, which store them, as one ResourceManager would; when it
+// has joined one of them, a change reaches the others that store labels of it.
 func TestLabelsOfANodeGoToAllThatHaveIt(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Settings: []string{"yarn.node-labels.enabled=true"}})
 	web, admin := f.Routers[0].Web, f.AdminOf(f.Routers[0], "root")
@@ -149,12 +149,12 @@ func TestLabelsOfANodeGoToAllThatHaveIt(t *testing.T) {
 			t.Errorf("labels of a node of nobody: %d %s", r.status, r.body)
 		}
 	}
-	// What all refuse is a ResourceManager's refusal, not the router's.
+	// A rejection by all is a ResourceManager's rejection, not the router's.
 	r := call(t, web, "POST", base+"/nodes/later-rest:9/replace-labels?"+asRoot+"&labels=unknown", "")
 	if r.status != 400 || !strings.Contains(r.body, "Not all labels being replaced contained by known label collections") {
 		t.Errorf("an unknown label: %d %s", r.status, r.body)
 	}
-	// While one is silent, nobody knows whether a host has nodes there, too: nothing is changed.
+	// While one is silent, the host may have nodes there, too: nothing is changed.
 	f.Members[1].Cut()
 	host := creel.NodeID{Host: "both-rest"}
 	r = call(t, web, "POST", base+"/nodes/"+host.Host+"/replace-labels?"+asRoot+"&labels=old", "")

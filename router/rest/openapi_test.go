@@ -17,8 +17,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// The OpenAPI document names every path that is served and no other, and the
-// answers have the fields it says, and no others.
+// The OpenAPI document names every served path and no other, and the answers have its fields, and no others.
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	web := f.Routers[0].Web

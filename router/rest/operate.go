@@ -25,7 +25,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// maxOrder bounds the body of a change: a policy document and what is around it.
+// maxOrder bounds the body of a change: a policy document and its envelope.
 const maxOrder = 1 << 20
 
 // problemStatus is the HTTP status of each kind of error in the native API.
@@ -81,8 +81,8 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
-// given makes a document that is null an empty one, which stands for its removal. An order
-// without the field is refused: what was left out is no wish to remove.
+// given turns a null document into an empty one, which means its removal. An order without the field is rejected: an
+// omitted field is no request to remove.
 func given(w http.ResponseWriter, document *json.RawMessage) bool {
 	if *document == nil {
 		problem(w, http.StatusBadRequest, "invalid request", "the order's document is missing; null removes it")
@@ -153,7 +153,7 @@ func done(w http.ResponseWriter, err error, what any) {
 	answer(w, what)
 }
 
-// ViewDoc is what policies see of the federation, as a document.
+// ViewDoc is the federation as policies see it, as a document.
 type ViewDoc struct {
 	Members []ViewMember `json:"members"`
 	Plan    *ViewPlan    `json:"plan,omitempty"` // the rebalancer's, if one is in force
@@ -258,7 +258,7 @@ type PolicyOrder struct {
 	AnyMember bool            `json:"any_member"`
 }
 
-// queueParam is the queue of a path; "*" is what holds for queues without another.
+// queueParam returns the queue of a path; "*" is the policy of queues without another.
 func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
 	text := pathParam(r, "queue")
 	if text == "*" {
@@ -354,11 +354,10 @@ type SubmissionsDoc struct {
 	Submissions []SubmissionDoc `json:"submissions"`
 }
 
-// maxPreview bounds the submissions that are told at once.
+// maxPreview bounds the submissions in one answer.
 const maxPreview = 1000
 
-// submissions tells what was submitted to a queue through this router, to be
-// decided again under another policy.
+// submissions lists the submissions to a queue through this router, to be decided again under another policy.
 func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)
 	if !ok {
@@ -377,7 +376,7 @@ func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
-// SubmittedOf reads submissions as they were told.
+// SubmittedOf reads submissions from such a list.
 func SubmittedOf(docs []SubmissionDoc) ([]router.Submitted, error) {
 	out := make([]router.Submitted, len(docs))
 	for i, s := range docs {
@@ -393,8 +392,8 @@ func SubmittedOf(docs []SubmissionDoc) ([]router.Submitted, error) {
 	return out, nil
 }
 
-// previewPolicy decides the last submissions to a queue again under a document, for
-// those who may see them. It changes nothing.
+// previewPolicy decides the last submissions to a queue again under a document, for users who may see them. It
+// changes nothing.
 func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)
 	if !ok {

@@ -18,8 +18,8 @@ import (
 
 const asRoot, asAlice = "?user.name=root", "?user.name=alice"
 
-// An administrator drains a member: its router shows how far it is, nobody else may
-// do it, new applications go elsewhere, and after the end of the drain they come back.
+// An administrator drains a member: its router shows the progress, no other user may do it, new applications go
+// elsewhere, and after the end of the drain they come back.
 func TestAnAdministratorDrainsAMember(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	web, other := f.Routers[0].Web, f.Routers[1].Web
@@ -150,7 +150,7 @@ func TestPoliciesAreWrittenThroughARouter(t *testing.T) {
 	}
 }
 
-// What an order is refused for is said in words for people, and nothing is changed.
+// The reason for rejecting an order is written for people, and nothing is changed.
 func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	web := f.Routers[0].Web
@@ -206,9 +206,9 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 	}
 }
 
-// sleeperIsRefused submits to the first member, which is drained, as a router would that slept since it chose it: a new
-// application is refused, so that the router chooses another home; a repeat of one that is there is taken, as is
-// what a client submits there itself.
+// sleeperIsRefused submits to the first member, which is drained, as a router would that was paused since it chose
+// it. A new application is rejected, so that the router chooses another home. A repeat of one that is there is
+// accepted, as is a client's direct submission.
 func sleeperIsRefused(t *testing.T, f *routertest.Federation, there string) {
 	t.Helper()
 	submitAt := func(id creel.ApplicationID, claim int64) error {

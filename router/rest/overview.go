@@ -17,15 +17,15 @@ type OverviewDoc struct {
 	Sentence string                    `json:"sentence"`
 	Members  map[string]int            `json:"members"` // by state
 	Sum      subcluster.ClusterMetrics `json:"sum"`
-	Without  []LeftDoc                 `json:"without"` // members whose figures are in no sum
+	Without  []LeftDoc                 `json:"without"` // members without metrics, in no sum
 	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
 	StepS    float64                   `json:"step_s"`
-	Waiting  []WaitGroup               `json:"waiting"` // what applications wait for, the most frequent first
+	Waiting  []WaitGroup               `json:"waiting"` // why applications wait, the most frequent first
 	Missing  []missing                 `json:"missing"` // members whose applications are not in waiting
 	Events   []EventDoc                `json:"events"`  // as this router saw them, newest first
 }
 
-// LeftDoc is a member whose figures are in no sum.
+// LeftDoc is a member without metrics, in no sum.
 type LeftDoc struct {
 	Member     creel.SubclusterID `json:"member"`
 	AgeSeconds float64            `json:"age_s"` // of its last heartbeat
@@ -48,7 +48,7 @@ type EventDoc struct {
 	Text   string             `json:"text"`
 }
 
-// maxWaits bounds the reasons that are told.
+// maxWaits bounds the reasons in one answer.
 const maxWaits = 10
 
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
@@ -73,15 +73,15 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	answer(w, doc)
 }
 
-// SystemDoc is this router: whether it is ready, what it depends on, its settings.
+// SystemDoc is this router: whether it is ready, its dependencies, its settings.
 type SystemDoc struct {
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
 	Store     string           `json:"store,omitempty"`    // the store's identity
-	Problems  []string         `json:"problems,omitempty"` // what the store could not read
+	Problems  []string         `json:"problems,omitempty"` // records that the store could not read
 	Readiness []ReadyLine      `json:"readiness"`
 	Counts    map[string]int64 `json:"counts"`
-	// Settings are told to administrators only.
+	// Settings are sent to administrators only.
 	Settings []SettingDoc `json:"settings,omitempty"`
 }
 

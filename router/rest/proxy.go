@@ -18,9 +18,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The pages of AMs are reached through the router: it sends what it is asked below
-// /proxy/ID to the web proxy of the application's home, which knows where the AM is and
-// who may see it. So users need reach routers alone, whatever member they are in.
+// The pages of AMs are reached through the router: it forwards requests below /proxy/ID to the web proxy of the
+// application's home, which knows where the AM is and who may see it. So users need network access to routers only,
+// whatever member an application runs in.
 
 // toHomes talks to the web proxies of members, which give an AM a minute.
 var toHomes = &http.Transport{
@@ -63,7 +63,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		Transport: toHomes,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", at, at
-			// Neither the home nor the AM is shown what the browser keeps for the router.
+			// Neither the home nor the AM gets the cookies that the browser has for the router.
 			p.Out.Header.Del("Cookie")
 			if theirs := own.ToHome(); theirs != "" {
 				p.Out.Header.Set("Cookie", theirs)
@@ -80,7 +80,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() == context.Canceled {
-				return // nobody is there to read
+				return // the client is gone
 			}
 			h.conf.Log.Debug("web proxy", "application", app.String(), "subcluster", home.ID, "error", err)
 			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+
@@ -104,7 +104,7 @@ func fromHome(location, at string) string {
 	return here.String()
 }
 
-// away is a page that says what does not answer; browsers and programs may ask again.
+// away is a page that names the service that does not answer; browsers and programs may ask again.
 func away(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	sentence(w, http.StatusServiceUnavailable, why)

@@ -22,8 +22,8 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// page is what an AM serves: what it was asked, a page that has moved, and a web socket
-// that says in capitals what it hears.
+// page is an AM's web server: an echo of the request, a redirect, and a web socket that returns its input in
+// capitals.
 func page(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/ui/old":
@@ -75,8 +75,8 @@ func runsWithPage(t *testing.T, f *routertest.Federation, url string) (id string
 	return id, home
 }
 
-// Users who reach routers alone see the pages of their AMs there: as the AM serves them,
-// where it sends them, and by web sockets, without what their browser keeps for us.
+// Users who can reach only routers see the pages of their AMs there: the AM's content, its redirects, and web
+// sockets, without the cookies that their browser has for the router.
 func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	am := httptest.NewServer(http.HandlerFunc(page))
@@ -188,14 +188,14 @@ func TestCookiesOfAMsPassTheRouter(t *testing.T) {
 	if said := get(f.Routers[0].Web, "/proxy/"+two+"/login"); said != "cookie=proxy-user=alice xsrf=t" {
 		t.Errorf("the other AM hears %q", said)
 	}
-	// What a page has set otherwise is not of its AM.
+	// A cookie set by other means is not the AM's.
 	jar.SetCookies(site.JoinPath("proxy", one), []*http.Cookie{{Name: "login", Value: "by a script", Path: "/proxy/" + one}})
 	if said := get(f.Routers[1].Web, "/proxy/"+one+"/"); said != "cookie=proxy-user=alice; _xsrf=t; SSO=mine xsrf=t" {
 		t.Errorf("after a script has set its cookie an AM hears %q", said)
 	}
 }
 
-// overWebSocket asks for a web socket, says a line and returns the line it hears.
+// overWebSocket opens a web socket, sends a line and returns the line it gets.
 func overWebSocket(t *testing.T, address, path, line string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

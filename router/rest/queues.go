@@ -31,8 +31,8 @@ type QueueTreeDoc struct {
 
 // SchedulerDoc is the members' queues as one, from a snapshot that all viewers share.
 type SchedulerDoc struct {
-	Scheduler json.RawMessage `json:"scheduler,omitempty"` // as in YARN's document; none if no member told
-	Missing   []missing       `json:"missing"`             // members whose figures are not in it
+	Scheduler json.RawMessage `json:"scheduler,omitempty"` // as in YARN's document; none if no member sent one
+	Missing   []missing       `json:"missing"`             // members whose queues are not in it
 }
 
 // schedulerOf asks every member for its scheduler document.
@@ -52,8 +52,7 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 	}
 }
 
-// mergeQueues makes one document of those of the members that answered: what another
-// told before is in no sum.
+// mergeQueues makes one document from the members that answered: earlier answers of others are in no sum.
 func (h *Handler) mergeQueues(parts []held[json.RawMessage]) []json.RawMessage {
 	var present []router.Part[[]byte]
 	for i := range parts {
@@ -142,12 +141,12 @@ func (h *Handler) queueTreeHistory(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
-// MendsDoc is a list of what was mended.
+// MendsDoc is a list of mends.
 type MendsDoc struct {
 	Mends []operator.Mending `json:"mends"`
 }
 
-// mends lists what was mended of the members' queues, newest first.
+// mends lists the mends of the members' queues, newest first.
 func (h *Handler) mends(w http.ResponseWriter, r *http.Request) {
 	limit, err := number(r, "limit", 20)
 	before, err2 := number(r, "before", 0)
@@ -158,7 +157,7 @@ func (h *Handler) mends(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
-// mend brings the members' queues to what the queue tree says, or takes a mend back.
+// mend brings the members' queues to the queue tree, or takes a mend back.
 func (h *Handler) mend(w http.ResponseWriter, r *http.Request) {
 	var in operator.MendOrder
 	if !order(w, r, &in) {

@@ -171,8 +171,8 @@ func (jsonForm) MakeText(_ []byte, text string) []byte {
 	return b
 }
 
-// float is a number that YARN writes with a point even when it is whole. JSON has no form for
-// what is not finite in 32 bits, as a sum over members may be: it is 0.
+// float writes a number that in YARN has a point even when it is whole. JSON cannot represent a value that is not
+// finite in 32 bits, as a sum over members may be: it becomes 0.
 func float(v float64) []byte {
 	if narrow := float64(float32(v)); math.IsNaN(narrow) || math.IsInf(narrow, 0) {
 		v = 0

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is read byte by byte is the number that strconv reads.
+// Reading byte by byte yields the number that strconv reads.
 func TestNumbersAreReadAsStrconvReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
@@ -53,7 +53,7 @@ func TestNumbersThatJSONHasNoFormForAreZero(t *testing.T) {
 	}
 }
 
-// What a UAM's member says of it, as that it waits, is behind what home says, under the member's name.
+// Diagnostics of a UAM's member, such as why it waits, follow the home's, under the member's name.
 func TestDiagnosticsAreOfAllMembers(t *testing.T) {
 	m := router.Merger[[]byte]{Form: jsonForm{}}
 	for _, c := range []struct{ home, uam, want string }{

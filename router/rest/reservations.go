@@ -17,7 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// reserve submits a reservation. What names none any member refuses, here and below.
+// reserve submits a reservation. A call without a reservation id goes to any member, which rejects it, here and
+// below.
 func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) {
 	q, id, ok := h.aboutReservation(w, r)
 	if !ok {
@@ -90,8 +91,8 @@ func (h *Handler) unreserve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reservations lists the plan of a queue: at the home of the reservation it names, if that is on
-// record, else those of all members that have any as one.
+// reservations lists the plan of a queue: at the home of the reservation it names, if that is recorded, else the
+// plans of all members that have any as one.
 func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("reservation-id"); text != "" {
 		if id, err := creel.ParseReservationID(text); err != nil || h.server.HasHome(r.Context(), id) {

@@ -28,9 +28,9 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A call about a reservation is answered by its home, whichever router it comes through,
-// and by nobody else: while the home is away it is busy. A ResourceManager without
-// reservations refuses them in its own words, and what was refused has no home.
+// A call about a reservation is answered by its home, whichever router it comes through, and by no other member:
+// while the home is away the answer is busy. A ResourceManager without reservations rejects them in its own words,
+// and a rejected one has no home.
 func TestReservationsAreAnsweredByTheirHome(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 7}
@@ -97,8 +97,8 @@ func overPlans(t *testing.T, members ...http.HandlerFunc) string {
 	return web.Listener.Addr().String()
 }
 
-// plan is a member that lists reservations as a ResourceManager of Hadoop's does: of one that it does
-// not know an empty list. Changes of those it refuses.
+// plan is a member that lists reservations as Hadoop's ResourceManager does: for an unknown one an empty list. It
+// rejects changes of those.
 func plan(known string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;charset=utf-8")
@@ -117,8 +117,8 @@ func plan(known string) http.HandlerFunc {
 	}
 }
 
-// A reservation that was made past the routers is listed from where it is, whoever else answers with an
-// empty list, and changed there; while that one does not answer, nobody says that there is no such one.
+// A reservation that was made without a router is listed from its member, whatever members answer with an empty list,
+// and changed there. While that member does not answer, the answer is not that it does not exist.
 func TestAReservationWithoutARecordIsFound(t *testing.T) {
 	const one, two = "reservation_1_0001", "reservation_1_0002"
 	var away atomic.Bool
@@ -156,8 +156,8 @@ func planless(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"RemoteException":{"message":"`+words+`"}}`)
 }
 
-// Members without reservations stand in nobody's way: what others say is the answer, whole. Theirs is it
-// where nobody has any.
+// Members without reservations are skipped: the others' answers are the answer, complete. Theirs is used if no member
+// has any.
 func TestMembersWithoutReservationsArePassedOver(t *testing.T) {
 	const one = "reservation_1_0001"
 	mixed, none := overPlans(t, planless, plan(one), planless), overPlans(t, planless, planless)
@@ -198,7 +198,7 @@ func TestReservationsInXMLHaveOneRoot(t *testing.T) {
 	}
 }
 
-// Who one is the router answers by itself, also while every member is away.
+// The router itself answers who the caller is, also while every member is away.
 func TestTheRouterTellsWhoOneIs(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	f.Members[0].Cut()

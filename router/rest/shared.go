@@ -19,18 +19,16 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A shared list is asked of the members once for all who look at it: however many
-// viewers there are, members are asked no more often than freshFor, and a refresh
-// takes no more than a tenth of the time. What a list shows depends on who asks, so
-// there is one for each user (the members decide what a user may see).
+// A shared list is asked of the members once for all viewers: however many there are, members are asked no more often
+// than freshFor, and a refresh takes no more than a tenth of the time. The content of a list depends on the user, so
+// there is one for each user (the members decide which items a user may see).
 type shared[T any] struct {
 	ask func(ctx context.Context, who string) []router.Part[[]T]
 	// merge makes one list of the parts, in the order in which it is shown.
 	merge func(parts []held[T]) []T
-	// wait is for how long who looks waits for a refresh where there is a list, sharedWait.
+	// wait is how long a viewer waits for a refresh if there is a list, sharedWait.
 	wait time.Duration
-	// changed counts what this router itself changed, nil: nothing. Who looks after such a
-	// change is to see it.
+	// changed counts changes by this router itself, nil: none. A viewer after such a change must see it.
 	changed func() int64
 	// fresh is how old a list may be that is shown as it is, freshFor.
 	fresh time.Duration
@@ -42,7 +40,7 @@ type shared[T any] struct {
 type sharedList[T any] struct {
 	asked time.Time // by a viewer, for the last time
 
-	parts   []held[T] // nobody writes to these two once they are here
+	parts   []held[T] // read only once they are set
 	rows    []T
 	at      time.Time // when it was complete; zero: there is none yet
 	took    time.Duration
@@ -67,13 +65,13 @@ func (h *held[T]) sameAs(o *held[T]) bool {
 const (
 	freshFor    = time.Second
 	sharedUsers = 32                     // lists kept at most
-	sharedIdle  = time.Minute            // a list that nobody asked for so long goes
+	sharedIdle  = time.Minute            // a list without requests for that long is dropped
 	sharedWait  = 300 * time.Millisecond // for a refresh, where there is a list
 	sharedTime  = 15 * time.Second       // of a refresh
 )
 
-// get returns the newest list for an identity: one that is fresh, or that comes within
-// sharedWait, or else the last one. Only who asks first waits for longer.
+// get returns the newest list for an identity: one that is fresh, or that arrives within sharedWait, or else the last
+// one. Only the first viewer waits for longer.
 func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held[T], err error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -99,7 +97,7 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held
 		enough = t.C
 	}
 	for again := true; again; {
-		// What is under way may have begun before the change: then one more is waited for.
+		// A refresh under way may have begun before the change: then one more is waited for.
 		again = changed && l.pending != nil
 		pending := s.begin(ctx, who, l)
 		s.mu.Unlock()
@@ -139,8 +137,7 @@ func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (ov
 	return l.pending
 }
 
-// renew refreshes the list for an identity though nobody looks, unless it is fresh, and
-// waits for that.
+// renew refreshes the list for an identity without a viewer, unless it is fresh, and waits for that.
 func (s *shared[T]) renew(ctx context.Context, who string) {
 	s.mu.Lock()
 	l := s.lists[who]
@@ -183,7 +180,7 @@ func ageOf[T any](parts []held[T], now time.Time) float64 {
 	return now.Sub(oldest).Round(100 * time.Millisecond).Seconds()
 }
 
-// admit keeps a new list, and lets go of those that nobody looks at. Under mu.
+// admit stores a new list, and drops those without viewers. Under mu.
 func (s *shared[T]) admit(who string, l *sharedList[T], now time.Time) {
 	if s.lists == nil {
 		s.lists = map[string]*sharedList[T]{}
@@ -202,7 +199,7 @@ func (s *shared[T]) admit(who string, l *sharedList[T], now time.Time) {
 	s.lists[who] = l
 }
 
-// refresh asks the members. One that does not answer keeps what it gave before.
+// refresh asks the members. For one that does not answer its previous list stays.
 func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTime)
 	defer cancel()
@@ -275,7 +272,7 @@ func readList[T any](
 	return out, nil
 }
 
-// identity is what of a query says who asks, as members read it.
+// identity returns the part of a query that identifies the caller, as members read it.
 func identity(r *http.Request) string {
 	who := url.Values{}
 	for name, values := range r.URL.Query() {
@@ -286,11 +283,11 @@ func identity(r *http.Request) string {
 	return who.Encode()
 }
 
-// missing are the members whose part of a list is old or not there.
+// missing are the members whose part of a list is old or absent.
 type missing struct {
 	Member creel.SubclusterID `json:"member"`
 	Reason string             `json:"reason"`
-	// AgeSeconds is how old what is shown of it is; -1 where nothing is.
+	// AgeSeconds is the age of the part shown; -1 if none is.
 	AgeSeconds float64 `json:"age_s"`
 }
 

@@ -18,9 +18,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// However many look at the queues and the nodes of a hundred members, each member is asked
-// no more than once a second for either; a member that fails is told as missing and is in
-// no sum.
+// However many viewers look at the queues and the nodes of a hundred members, each member is asked no more than once
+// a second for either; a member that fails is listed as missing and is in no sum.
 func TestViewersOfAHundredMembersShareOneSnapshot(t *testing.T) {
 	const total = 100
 	var mu sync.Mutex

@@ -89,7 +89,7 @@ func submission(id, name, queue string) string {
 	)
 }
 
-// submit submits one application through a router and tells its home.
+// submit submits one application through a router and returns its home.
 func submit(t *testing.T, f *routertest.Federation, web, name, queue string) (id string, home *routertest.Member) {
 	t.Helper()
 	id = at(t, call(t, web, "POST", base+"/apps/new-application?user.name=alice", "").body, "application-id").(string)
@@ -254,7 +254,7 @@ func fieldsMissing(path string, ours, one any) (out []string) {
 	return out
 }
 
-// Whatever is done with an application goes to its home, through any router.
+// Every operation on an application goes to its home, through any router.
 func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
@@ -346,9 +346,8 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	}
 }
 
-// A member that does not answer is missing from what is merged, and the answer
-// says so; what only it can answer is refused with a word and a time to ask
-// again.
+// A member that does not answer is missing from merged answers, and the answer says so; a call that only it can
+// answer is rejected with a reason and a time to ask again.
 func TestPartialAnswersSaySo(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond})
 	web := f.Routers[0].Web
@@ -435,8 +434,8 @@ func TestPartialAnswersSaySo(t *testing.T) {
 	}
 }
 
-// A member that refuses is named as one that does not answer is, in its own words; one that has
-// nothing of what is asked about is not missing.
+// A member that rejects a call is named like one that does not answer, in its own words; one without the requested
+// data is not missing.
 func TestAMemberThatRefusesIsNamed(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
 		if i == 0 {

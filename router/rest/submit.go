@@ -18,8 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// submission is what the router reads of a submission document, by its JSON
-// and XML names.
+// submission is the part of a submission document that the router reads, by its JSON and XML names.
 type submission struct {
 	XMLName xml.Name `json:"-" xml:"application-submission-context"`
 	ID      string   `json:"application-id" xml:"application-id"`
@@ -62,8 +61,7 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// submit reads what a policy may want to know and forwards the document as it
-// came, to the home.
+// submit reads the fields that a policy may need and forwards the document unchanged to the home.
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -112,7 +110,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		Tags:        doc.Tags.Tag,
 		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
 	}
-	sub.Reservation, _ = creel.ParseReservationID(doc.In) // the member refuses what is none
+	sub.Reservation, _ = creel.ParseReservationID(doc.In) // the member rejects an invalid one
 	var answer reply
 	out := h.server.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
 		q.head.Set("X-Creel-Claim", strconv.FormatInt(claim, 10))

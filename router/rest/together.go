@@ -19,10 +19,10 @@ import (
 // that does not answer holds that one, and not those that come later.
 const togetherWait = 20 * time.Millisecond
 
-// together lets requests for one page share it: those that come while the page is being made
-// are all answered with the next one. That begins when the one in the making is done, or
-// after togetherWait. No request is answered with what was read before it came, so
-// who has changed something sees that. A request that comes alone is served as without this.
+// together lets requests for one page share it: those that come while the page is being made are all answered with
+// the next one. That begins when the one in the making is done, or after togetherWait. No request is answered with
+// data read before it came, so a client that has changed something sees that. A request that comes alone is served as
+// without this.
 type together struct {
 	mu    sync.Mutex
 	pages map[string]*page // by pageKey: those in the making
@@ -36,7 +36,7 @@ type page struct {
 
 // batch is the requests that are answered with one page. The first of them makes it.
 type batch struct {
-	begin  chan struct{} // is told when the page in the making is done
+	begin  chan struct{} // is signalled when the page in the making is done
 	joined int           // how many there are beside the first
 	done   chan struct{} // is closed when answer is there
 	answer *answered     // nil after done: it could not be made
@@ -93,7 +93,7 @@ func (t *together) made(key string, p *page) {
 	case p.next != nil:
 		select {
 		case p.next.begin <- struct{}{}:
-		default: // another one that was made has told it
+		default: // a finished one has signalled it
 		}
 	case p.making == 0:
 		delete(t.pages, key)
@@ -114,7 +114,7 @@ func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	a.write(w)
 }
 
-// join waits for the answer of the batch, and gives it.
+// join waits for the answer of the batch, and writes it.
 func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-b.done:
@@ -131,7 +131,7 @@ func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	b.answer.write(w)
 }
 
-// answered is what a handler wrote.
+// answered is the output of a handler.
 type answered struct {
 	header http.Header
 	status int
@@ -158,18 +158,17 @@ func (a *answered) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// write gives the answer to a request.
+// write sends the answer to a request.
 func (a *answered) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = slices.Clone(values)
 	}
-	w.WriteHeader(cmp.Or(a.status, http.StatusOK)) // as for who writes nothing
+	w.WriteHeader(cmp.Or(a.status, http.StatusOK)) // the default for handlers that write nothing
 	w.Write(a.body)                                // an error here is the client's going away
 }
 
-// pageKey is the same of requests that get the same answer: what of a request members and
-// handlers read. The query tells who asks. Not in it is by what a call is traced: members
-// get that of the request that makes the page.
+// pageKey is equal for requests that get the same answer: the parts of a request that members and handlers read. The
+// query contains the caller. Trace headers are not in it: members get those of the request that makes the page.
 func pageKey(r *http.Request) string {
 	var b strings.Builder
 	uri := r.URL.RequestURI()

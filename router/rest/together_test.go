@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// slowPage is a page of what value was when it began, that is made when it is let go.
+// slowPage is a page with the value at its beginning, which completes when it is released.
 type slowPage struct {
 	together together
 	began    atomic.Int64
@@ -34,7 +34,7 @@ func (p *slowPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, read)
 }
 
-// ask asks for the page, until what is to happen has.
+// ask asks for the page, and returns once the expected event has happened.
 func (p *slowPage) ask(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	go func() {
@@ -63,7 +63,7 @@ func (p *slowPage) mustHaveBegun(t *testing.T, times int64) {
 
 func get(url string) *http.Request { return httptest.NewRequest("GET", url, nil) }
 
-// answers checks what requests were answered with; each is answered by now.
+// answers checks the answers to requests; each is answered by now.
 func answers(t *testing.T, want string, ws ...*httptest.ResponseRecorder) {
 	t.Helper()
 	for i, w := range ws {
@@ -95,7 +95,7 @@ func TestWhoComesWhileAPageIsMadeSharesTheNext(t *testing.T) {
 		p.finish()
 		p.mustHaveBegun(t, 2)
 
-		// The page has been begun: who has changed something does not get that one.
+		// The page has been begun: a client that has changed something does not get that one.
 		p.value.Store(2)
 		fourth := p.ask(get("/scheduler"))
 		p.finish()

@@ -24,7 +24,7 @@ type tokenDocument struct {
 	Most    int64  `json:"max-validity,omitempty"`
 }
 
-// issueToken gives the caller a delegation token of the routers'.
+// issueToken issues a delegation token of the routers to the caller.
 func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 	q, ok := tokenCall(w, r)
 	if !ok {
@@ -53,8 +53,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tokenCall reads a call about tokens, whose caller has to have a name; false: it has
-// been answered.
+// tokenCall reads a call about tokens, whose caller has to have a name; false: it has been answered.
 func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
 	q, err := read(w, r)
 	if _, ok := holder(r); ok && err == nil {

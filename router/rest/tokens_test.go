@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// A token that one router gave out by REST opens the other's RPC port to whoever holds it,
-// as its owner; both renew it, and when one has cancelled it no router takes it.
+// A token issued by one router by REST is a login for its holder at the other's RPC port, as its owner; both renew
+// it, and when one has cancelled it no router accepts it.
 func TestADelegationTokenHoldsAtEveryRouter(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 2})
 	one, two := f.Routers[0], f.Routers[1]
@@ -38,7 +38,7 @@ func TestADelegationTokenHoldsAtEveryRouter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// by is who holds the token, at a router of its own connection.
+	// by returns a client of the token's holder, at a router on its own connection.
 	by := func(r *routertest.Router) yarnrpc.ApplicationClientProtocolClient {
 		client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 		t.Cleanup(func() { client.Close() })

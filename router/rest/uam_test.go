@@ -64,7 +64,7 @@ func (s *overTwo) direct() yarnrpc.ApplicationClientProtocolClient {
 
 func (s *overTwo) attempt() creel.AttemptID { return creel.AttemptID{Application: s.app, Attempt: 1} }
 
-// listed returns an application's name and containers as the router's list by REST says, "" of none.
+// listed returns an application's name and containers from the router's list by REST, "" if it has none.
 func (s *overTwo) listed(query string) (name string, containers int) {
 	s.t.Helper()
 	list := call(s.t, s.Routers[0].Web, "GET", base+"/apps"+asAlice+query, "")
@@ -103,8 +103,8 @@ func (s *overTwo) listedByRPC(req *pb.GetApplicationsRequestProto) (name string,
 
 type stateProto = pb.YarnApplicationStateProto
 
-// While an application and its UAM run, its report and the list of applications under every filter
-// say the same by both protocols; and nothing calls the UAM an application.
+// While an application and its UAM run, its report and the list of applications under every filter agree in both
+// protocols; and neither lists the UAM as an application.
 func TestAnApplicationIsOneThing(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +181,7 @@ func (s *overTwo) reports(want int) {
 	}
 }
 
-// counts expects of so many applications that they run, and have finished, in the statistics and in what the
-// queue is said to have.
+// counts requires the numbers of running and finished applications, in the statistics and in the queue's counts.
 func (s *overTwo) counts(running, finished int) {
 	s.t.Helper()
 	stats := call(s.t, s.Routers[0].Web, "GET", base+"/appstatistics"+asAlice+"&states=RUNNING,FINISHED", "")
@@ -235,7 +234,7 @@ func (s *overTwo) counts(running, finished int) {
 	}
 }
 
-// A UAM that is on record and not there yet is no part that is missing; one whose member does not answer is.
+// A UAM that is recorded and not there yet is not a missing part; one whose member does not answer is.
 func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	id, home := submit(t, f, f.Routers[0].Web, "alone", "default")
@@ -275,7 +274,7 @@ func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
 	}
 }
 
-// An application whose UAM was given back runs: no list of those that have ended has it.
+// An application whose UAM was released runs: no list of ended applications has it.
 func TestAnApplicationDoesNotEndWithItsUAM(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,7 @@ package rest
 
 import "testing"
 
-// A percentage of a member becomes one of the federation; what is no percentage stays.
+// A percentage of a member becomes one of the federation; other values stay.
 func TestAnApplicationsUsageIsOfTheFederation(t *testing.T) {
 	for _, c := range []struct{ doc, want string }{
 		{`{"id":"a","clusterUsagePercentage":50.0,"x":1}`, `{"id":"a","clusterUsagePercentage":12.5,"x":1}`},

@@ -24,10 +24,10 @@ import (
 type MemberWait struct {
 	Member creel.SubclusterID `json:"member"`
 	Home   bool               `json:"home,omitempty"`
-	// AppWait.Application is the id that it has there: a UAM that was made again at a
-	// ResourceManager of Hadoop's has its own.
+	// AppWait.Application is the id that it has there: a UAM that was made again at Hadoop's ResourceManager has its
+	// own.
 	subcluster.AppWait
-	Error string `json:"error,omitempty"` // why the member did not say
+	Error string `json:"error,omitempty"` // why the member did not answer
 }
 
 func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
@@ -109,8 +109,8 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	answer(w, doc)
 }
 
-// place tells how the home was chosen, as it is kept with the claim. Of the last try its
-// home tells: it has the application, or what the router that asks it knows of it.
+// place shows how the home was chosen, from the placement stored with the claim. The outcome of the last try is the
+// home's: it has the application, or else the asking router's own outcome.
 func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 	d.Queue = cmp.Or(d.Queue, p.Queue)
 	d.Received, d.Claimed = p.Received.UTC(), p.Claimed.UTC()
@@ -137,8 +137,7 @@ func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 	d.Submission = last.Verdict
 }
 
-// label is that of the nodes that the home was chosen for, "" for those without one, or where
-// nobody knows.
+// label returns the label of the nodes that the home was chosen for, "" for nodes without one, or if it is unknown.
 func (d *WhyDoc) label() string {
 	if n := len(d.Tries); n > 0 && d.Tries[n-1].Reason != nil {
 		r := d.Tries[n-1].Reason
@@ -151,8 +150,8 @@ func (d *WhyDoc) label() string {
 	return ""
 }
 
-// rebalancerWord is what the plan in force says of a queue on the nodes of a label; nil without
-// a plan, or for a queue that it does not know.
+// rebalancerWord returns the plan in force for a queue on the nodes of a label; nil without a plan, or for a queue
+// that it does not cover.
 func rebalancerWord(
 	view *subcluster.View, queue creel.QueuePath, label string, home creel.SubclusterID,
 ) *RebalancerWord {
@@ -175,8 +174,8 @@ func rebalancerWord(
 	return word
 }
 
-// waitsTime bounds how long members are asked how an application stands: who asks why
-// it waits is not to wait himself for a member that stands still.
+// waitsTime bounds how long members are asked about an application's state: a user who asks why it waits must not
+// wait for a member that is paused.
 const waitsTime = 2 * time.Second
 
 // waits asks the home how the application stands, and where its AM runs every
@@ -222,8 +221,8 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	return out, nil
 }
 
-// standing asks one member. One that does not have our document (Hadoop's is not asked for
-// it) is asked for its report: what it says of an application that waits are its diagnostics.
+// standing asks one member. One without creel's document (Hadoop's ResourceManager is not asked for it) is asked for
+// its report: the diagnostics say why an application waits.
 func (h *Handler) standing(
 	ctx context.Context,
 	r *http.Request,
@@ -233,7 +232,7 @@ func (h *Handler) standing(
 	get := func(path string) (reply, error) {
 		q := &request{method: http.MethodGet, path: path, user: caller(r), head: forwardHeaders(r, "application/json")}
 		if r.URL.RawQuery != "" {
-			q.path += "?" + r.URL.RawQuery // which says who asks
+			q.path += "?" + r.URL.RawQuery // which identifies the caller
 		}
 		return q.at(ctx, m)
 	}
@@ -267,7 +266,7 @@ func (h *Handler) standing(
 	return at, nil
 }
 
-// ownStanding is what our document says; nil of a member that does not have it.
+// ownStanding returns creel's document; nil for a member that does not have it.
 func ownStanding(app creel.ApplicationID, get func(path string) (reply, error)) (*subcluster.AppWait, error) {
 	said, err := get("/api/v1/apps/" + app.String() + "/why")
 	switch {

@@ -26,9 +26,8 @@ func whyOf(t *testing.T, web, id string) (doc rest.WhyDoc, body string) {
 	return doc, r.body
 }
 
-// How a home was chosen is told by every router in the same words, also by one that has
-// been started since: an application that its first choice refused, under a policy of
-// which there is a version.
+// Every router explains the choice of a home in the same words, also one that was started since: an application that
+// its first choice rejected, under a policy with a version.
 func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3, Change: func(i int, c *rmserver.Config) {
 		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
@@ -86,8 +85,8 @@ func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
 		t.Errorf("to an administrator: %d %s", r.status, r.body)
 	}
 
-	// A router from before placements may have moved it and left the placement as it was.
-	// That one tells of a home that is none any more.
+	// A router of a version without placements may have moved it and left the placement as it was. That placement
+	// names a former home.
 	app, err := creel.ParseApplicationID(id)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
 	}
 	two.Server.Forget(app)
 
-	// It goes with the home. What its home tells is told all the same.
+	// It is deleted with the home. The home's own part is answered all the same.
 	if err := f.Store.Forget(t.Context(), app, "sc-b", 0); err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func toXML(w io.Writer, doc []byte) error {
 	return err
 }
 
-// xmlFields writes the fields of an object whose brace is read. The field that
-// names a subclass of the scheduler's documents is given back instead.
+// xmlFields writes the fields of an object whose brace is read. The field that names a subclass of the scheduler's
+// documents is returned instead.
 func xmlFields(b *bytes.Buffer, d *json.Decoder) (class string, err error) {
 	for d.More() {
 		t, err := d.Token()
