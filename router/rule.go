@@ -8,11 +8,9 @@ import (
 	"strings"
 )
 
-// How the answers of several members become one is written down field by
-// field: Types has a rule for each field of each document and message, and both
-// protocols merge by it (see Merger). What a table cannot know is said by a
-// rule of its own: nothing is guessed from a field's name. docs/reference/merging.md
-// is generated from these tables.
+// The merging of several members' answers is specified field by field. Types has a rule for each field of each
+// document and message, and both protocols merge by it (see Merger). Special cases have rules of their own: nothing
+// is guessed from a field's name. docs/reference/merging.md is generated from these tables.
 
 // partsNote is of lists of applications.
 const partsNote = "the home's entry comes first, its UAMs' are merged into it, and UAMs alone are no entry; limit holds for the " +
@@ -22,7 +20,7 @@ const partsNote = "the home's entry comes first, its UAMs' are merged into it, a
 const logsNote = "as one ResourceManager with the nodes of all would say; DISABLED does not count beside others, nor NOT_START of a UAM " +
 	"that used nothing, or has been over for 10 minutes: no node has logs of it"
 
-// Rule says how one field of several members becomes one.
+// Rule is how one field of several members becomes one.
 type Rule int
 
 // The rules. In all of them a member that lacks the field does not count.
@@ -37,7 +35,7 @@ const (
 	Any                  // true if it is true of one member
 	All                  // true if it is true of all members
 	Prefer               // the text Of if one member has it, else the first member's
-	Words                // a text: the first member's, and what others say besides on lines with their names
+	Words                // a text: the first member's, and the others' on lines with their names
 	Union                // a list of texts: each once
 	Merge                // an object: merged field by field, by the rules of Type
 	Join                 // a list of objects: those of the same Key are merged by Type, or the first stays
@@ -76,12 +74,12 @@ func (r Rule) String() string { return ruleTexts[r] }
 type Field struct {
 	Name string // as the protocol writes it
 	Rule Rule
-	Type string   // of Merge and Join: the Type of what is inside; Join without one keeps the first of equal items
+	Type string   // of Merge and Join: the Type of the items; Join without one keeps the first of equal items
 	Key  []string // of Join and Newest: the fields that together make two items the same; none: never the same
-	// Of is, of BySize, ByField and Newest, a sibling field; of Prefer the text; of Logs the field with what the
-	// application used, Ended the one with when it ended.
+	// Of is, for BySize, ByField and Newest, a sibling field; for Prefer the text; for Logs the field with the
+	// application's resource use, Ended the one with the time of its end.
 	Of, Ended string
-	Note      string // why, where the rule does not say it itself
+	Note      string // why, if the rule does not show it
 }
 
 // String is the rule in words.
@@ -111,8 +109,8 @@ func (f *Field) String() string {
 	return text
 }
 
-// ByPartition reports whether items are the same that are of one partition: what is a share
-// of that says nothing of members that have no nodes in it.
+// ByPartition reports whether items are equal if they are of one partition: a share of that does not apply to members
+// that have no nodes in it.
 func (f *Field) ByPartition() bool { return slices.Equal(f.Key, []string{"partitionName"}) }
 
 // Type is an object of a document or a message.
@@ -132,11 +130,11 @@ type Document struct {
 	Protocol string // "REST", "RPC", "RPC admin"
 	Name     string // path with its method, or method
 	Route    Route
-	Type     string // of Merged: what the answers are merged as
+	Type     string // of Merged: the type that the answers are merged as
 	Note     string
 }
 
-// Route says which members a call goes to, and whose answer it gets.
+// Route is the members that a call goes to, and whose answer is returned.
 type Route int
 
 // The routes.
@@ -147,7 +145,7 @@ const (
 	AtOwner                    // to the member that has the node or container
 	ByName                     // to the member that the call names
 	AtAny                      // to one active member, at random
-	Everywhere                 // to all; told who took it
+	Everywhere                 // to all; the answer names those that accepted it
 	Chosen                     // to the home that the policy chooses
 	AtReservation              // to the member that has the reservation
 	ByRouter                   // answered by the router itself
@@ -181,8 +179,7 @@ func TypeOf(name string) (*Type, bool) {
 	return t, ok
 }
 
-// index the tables once; a name that stands twice or refers to nothing is a
-// mistake of ours.
+// index the tables once; a duplicate name or a dangling reference is a bug.
 func init() {
 	for i := range Types {
 		t := &Types[i]

@@ -15,8 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/merging.md")
 
-// What a rule refers to exists: the type of what is inside, the fields it
-// counts by, the type of every merged document.
+// References of rules exist: the types of items, the fields they weigh by, the type of every merged document.
 func TestRulesReferToWhatExists(t *testing.T) {
 	used := map[string]bool{}
 	for _, d := range router.Documents {
@@ -79,7 +78,7 @@ func TestRulesReferToWhatExists(t *testing.T) {
 	}
 }
 
-// docs/reference/merging.md is what the tables say; -update writes it.
+// docs/reference/merging.md agrees with the tables; -update writes it.
 func TestMergingIsDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# How the answers of several subclusters become one\n\n" +

@@ -4,12 +4,11 @@ package router
 
 import "slices"
 
-// Types are the rules of every object that the router merges: REST documents
-// (fields as Hadoop 3.4's and 3.5's DAO classes name them), then RPC messages.
+// Types are the rules of every object that the router merges: REST documents (fields as Hadoop 3.4's and 3.5's DAO
+// classes name them), then RPC messages.
 //
-// The measure is one ResourceManager that has all the members' nodes and
-// applications: its capacities are percentages, which do not add up; what is
-// used adds up; the largest container is the largest of any member.
+// The reference is one ResourceManager that has all the members' nodes and applications: its capacities are
+// percentages, which do not add up; used resources add up; the largest container is the largest of any member.
 var Types = slices.Concat(restTypes, schedulerTypes, rpcTypes)
 
 const (

@@ -15,9 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Homes is what the router needs of the state store: see the promises of
-// package statestore. The first claim of an application has number 1, and each
-// claim and move after it the next number.
+// Homes is the part of the state store that the router needs: see the promises of package statestore. The first claim
+// of an application has number 1, and each claim and move after it the next number.
 type Homes interface {
 	Claim(
 		ctx context.Context,
@@ -44,7 +43,7 @@ type Homes interface {
 	) (waited time.Duration, err error)
 }
 
-// Verdict is what became of a call to a member, as far as it can be known.
+// Verdict is the outcome of a call to a member, as far as it can be known.
 type Verdict int
 
 // The verdicts. They decide whether a home may be left.
@@ -66,14 +65,14 @@ func (v Verdict) String() string {
 // Accepted. A member that disowned the application under this claim refuses it.
 type Forward func(ctx context.Context, member creel.SubclusterID, claim int64) (Verdict, error)
 
-// Standing is what a member answers to Disown.
+// Standing is a member's answer to Disown.
 type Standing int
 
 // The standings.
 const (
 	Running  Standing = iota // the member has the application
 	Disowned                 // it has not, and refuses it for ever under the claim and those before
-	Absent                   // it has not, and cannot promise to refuse what is still on its way (Hadoop's)
+	Absent                   // it does not have it, and cannot promise to reject late requests (Hadoop's)
 )
 
 // Disown asks a member to refuse an application for ever under claims up to a
@@ -93,21 +92,21 @@ type Try struct {
 	Claimed bool            // the home came from an earlier claim
 	Claim   int64           // number of the claim that it was forwarded under
 	Verdict Verdict
-	Until   time.Time // an unclear home may be left then at the earliest; zero: nobody knows
+	Until   time.Time // when an unclear home may be left at the earliest; zero: unknown
 	Err     error
 }
 
-// Outcome tells how a submission went: its home, the policy's choices in
-// order, and the error the client gets, nil for success.
+// Outcome is the result of a submission: its home, the policy's choices in order, and the error the client gets, nil
+// for success.
 type Outcome struct {
 	Application creel.ApplicationID
-	User        string // who submitted it
+	User        string // the submitter
 	Home        creel.SubclusterID
 	Queue       creel.QueuePath
 	Tries       []Try
 	View        int64 // serial of the view the last choice was made on
 	Err         error
-	// When it came to this router, by its clock; zero where nobody looked.
+	// When it came to this router, by its clock; zero if not recorded.
 	Received time.Time
 }
 
@@ -120,13 +119,13 @@ type Submitter struct {
 	Disown Disown
 	// UnclearWait is after how long a member that cannot disown is left; 0: it never is.
 	UnclearWait time.Duration
-	// Paused reports whether this process stood still within the last SocketLife, so that
-	// what it sent before may still leave its machine; nil: it never did.
+	// Paused reports whether this process was paused within the last SocketLife, so that data it sent before may
+	// still leave its machine; nil: it never was.
 	Paused func() bool
 	// Now is time.Now, without mercy for our own pauses; nil: claims do not grow
 	// old, and no Try has an Until.
 	Now func() time.Time
-	// Rand gives the random source of one submission.
+	// Rand returns the random source of one submission.
 	Rand func() *rand.Rand
 	// MaxTries bounds the members a submission is offered to; 0 is all.
 	MaxTries int
@@ -136,9 +135,8 @@ type Submitter struct {
 // the home while it looked.
 const maxRounds = 8
 
-// claim is a home under one claim's number. alone: nobody else can have
-// forwarded to this home, since the claim or the move that gave it was ours and
-// the store refuses ours once there is another.
+// claim is a home under one claim's number. alone: no other router can have forwarded to this home, since this router
+// made the claim or the move that named it, and the store rejects its next one if there is another.
 type claim struct {
 	home   creel.SubclusterID
 	number int64
@@ -183,7 +181,7 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 			return out.fail(err)
 		}
 		if s.tooOld(at.asked) {
-			at.home = "" // we were paused: what it is now, a new claim tells
+			at.home = "" // this router was paused: a new claim returns the present home
 			continue
 		}
 		out.Home = at.home
@@ -199,8 +197,8 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 			refused := try.Verdict == Refused
 			try, mayLeave = s.fence(ctx, sub.Application, at, try)
 			if refused && try.Verdict == Accepted {
-				// It has the application, and refused ours: another user's, or one that
-				// came meanwhile. What it says to a repeat is its word.
+				// It has the application, and rejected this submission: another user has the id, or one that came
+				// meanwhile. Its answer to a repeat decides.
 				if try.Verdict, try.Err = forward(ctx, at.home, at.number); try.Verdict == Refused {
 					out.Tries = append(out.Tries, try)
 					return out.fail(try.Err)
@@ -255,7 +253,7 @@ func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason 
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
 	standing, err := s.Disown(ctx, at.home, app, at.number)
 	switch {
-	case err != nil: // a Hadoop home's wait begins anew, since nobody tells of this claim's end
+	case err != nil: // a Hadoop home's wait starts again, since the end of this claim is never recorded
 		try.Verdict, try.Err = Unclear, errors.Join(try.Err, err)
 		return try, false
 	case standing == Running:
@@ -316,9 +314,9 @@ func (o Outcome) fail(err error) Outcome {
 	return o
 }
 
-// worst is the error to tell when every member has been tried: what a member
-// answered is worth more than that none was left. That one will refuse what it did
-// not answer in time is no such answer: the same submission may succeed in a moment.
+// worst returns the error if every member has been tried: a member's answer is more useful than the error that none
+// was left. An answer that it will reject the submission that it did not answer in time does not count: the same
+// submission may succeed in a moment.
 func (o Outcome) worst(none error) error {
 	for _, t := range o.Tries {
 		if t.Verdict == Refused && t.Err != nil && !errors.Is(t.Err, creel.ErrUnavailable) {

@@ -30,9 +30,9 @@ type homes struct {
 
 	// Of Absent.
 	now     func() time.Time
-	from    int64 // the first claim that was told of
+	from    int64 // the first claim that was recorded
 	told    map[int64]bool
-	unclear map[int64]time.Time // when the call of a claim may have been on its way at latest; 0 for any that was told
+	unclear map[int64]time.Time // when the call of a claim may have been on its way at latest; 0 for any recorded one
 }
 
 var errStore = &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", RetryAfter: time.Second}
@@ -85,8 +85,8 @@ func (h *homes) Move(
 	return to, nil
 }
 
-// Absent is as slow and as plain as its words: the wait is since the last moment at which
-// a call may have been on its way, of all claims up to the highest that was told of.
+// Absent is as slow and as plain as its specification: the wait counts from the last moment at which a call may have
+// been on its way, of all claims up to the highest that was recorded.
 func (h *homes) Absent(
 	_ context.Context,
 	app creel.ApplicationID,
@@ -97,7 +97,7 @@ func (h *homes) Absent(
 	if h.at[app] != home {
 		return 0, &creel.Error{Kind: creel.ErrConflict}
 	}
-	if h.told == nil { // of the ends before nobody told: they count as unclear now
+	if h.told == nil { // earlier claims without a recorded outcome: they count as unclear now
 		h.told, h.unclear, h.from = map[int64]bool{}, map[int64]time.Time{0: h.now()}, number
 	}
 	for n := h.from; n < number; n++ {
@@ -144,7 +144,7 @@ func newMember() *member {
 	return &member{runs: map[creel.ApplicationID]int{}, disowned: map[creel.ApplicationID]int64{}}
 }
 
-// serve is what a ResourceManager does with a submission when it reads it.
+// serve acts like a ResourceManager that reads a submission.
 func (m *member) serve(claim int64) (router.Verdict, error) {
 	switch {
 	case m.runs[app] > 0: // it knows a repeat before it looks at it
@@ -160,7 +160,7 @@ func (m *member) serve(claim int64) (router.Verdict, error) {
 	return router.Accepted, nil
 }
 
-// wake serves what lay in its sockets, in any order.
+// wake serves the requests in its socket buffers, in any order.
 func (m *member) wake() {
 	m.stalled = false
 	for _, claim := range m.waiting {
@@ -194,7 +194,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// see builds the view from who is alive now.
+// see builds the view from the live members.
 func (w *world) see() {
 	var st []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
@@ -370,10 +370,9 @@ func TestAHomeThatCannotBeAskedIsNotLeft(t *testing.T) {
 	}
 }
 
-// The member was paused while the submission lay in its socket. It is asked as
-// soon as it wakes: what it disowned it refuses when it reads it afterwards.
-// Every member lost the submission and will refuse it if it comes after all: nobody
-// refused the application, and the client is to come again.
+// The member was paused while the submission was in its socket buffer. It is asked as soon as it wakes: a submission
+// that it disowned is rejected when it reads it afterwards. Every member lost the submission and will reject it if it
+// arrives after all: no member rejected the application, and the client should retry.
 func TestASubmissionThatAllMembersLostMayBeRepeated(t *testing.T) {
 	w := newWorld(3)
 	for _, m := range w.members {
@@ -446,8 +445,8 @@ func TestAHadoopHomeIsNotLeftWhileASubmissionMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// hadoopThatRefuses is a world of Hadoop's ResourceManagers in which a submission
-// got no answer and its home, which never reads it, refuses repeats.
+// hadoopThatRefuses is a world of Hadoop's ResourceManagers in which a submission got no answer and its home, which
+// never reads it, rejects repeats.
 func hadoopThatRefuses(t *testing.T) (w *world, home creel.SubclusterID) {
 	t.Helper()
 	w = newWorld(8)
@@ -462,7 +461,7 @@ func hadoopThatRefuses(t *testing.T) (w *world, home creel.SubclusterID) {
 	return w, home
 }
 
-// still checks that a submission waits for its home, and says till when.
+// still checks that a submission waits for its home, and reports till when.
 func still(t *testing.T, w *world, out router.Outcome, home creel.SubclusterID, till time.Time) {
 	t.Helper()
 	try := out.Tries[len(out.Tries)-1]
@@ -485,8 +484,8 @@ func TestAHadoopHomeIsLeftWhenItHasNotKnownTheApplicationForLongEnough(t *testin
 	}
 }
 
-// The repeats of one client go through two routers in turn. They wait for one home, and
-// the wait is the store's: neither begins the other's anew.
+// The repeats of one client go through two routers in turn. They wait for one home, and the wait is the store's:
+// neither router restarts the other's.
 func TestRepeatsThatAlternateBetweenTwoRoutersShareOneWait(t *testing.T) {
 	w, home := hadoopThatRefuses(t)
 	till := w.now.Add(router.UnclearWait)
@@ -539,9 +538,8 @@ func TestTheWaitForAHadoopHomeBeginsAnewWhenACallMayStillBeOnItsWay(t *testing.T
 	}
 }
 
-// A router is paused between the claim and the forward for as long as another
-// waits for a Hadoop home and leaves it. Hadoop's ResourceManagers know no claims,
-// so it is the router that must not send what is too old.
+// A router is paused between the claim and the forward for as long as another waits for a Hadoop home and leaves it.
+// Hadoop's ResourceManagers know no claims, so the router itself must not send a submission that is too old.
 func TestARouterThatWasPausedWithAClaimClaimsAgain(t *testing.T) {
 	w, home := hadoopThatRefuses(t)
 	w.store.pause = func() {
@@ -557,9 +555,8 @@ func TestARouterThatWasPausedWithAClaimClaimsAgain(t *testing.T) {
 	}
 }
 
-// One router claimed and is paused before it forwards; another finds the home
-// refusing and leaves it. What the first forwards at last is refused, and it
-// follows to the new home.
+// One router claimed and is paused before it forwards; another finds that the home rejects and leaves it. The first
+// one's late forward is rejected, and it follows to the new home.
 func TestARouterPausedBetweenClaimAndForwardIsFenced(t *testing.T) {
 	w := newWorld(9)
 	w.meet = func() {
@@ -582,10 +579,9 @@ func TestARouterPausedBetweenClaimAndForwardIsFenced(t *testing.T) {
 	}
 }
 
-// Whatever dies, goes deaf, stalls, refuses or comes back between and during the
-// client's repeats through any router, and however late what they sent arrives,
-// the application runs at most at one member, the store names that member, and
-// once all is well a few repeats are success.
+// Members and routers die, go silent, stall, reject or come back between and during the client's repeats through any
+// router, and requests arrive however late. The application runs at most at one member, the store names that member,
+// and once all is well a few repeats succeed.
 func TestOneHomeWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"))

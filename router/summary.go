@@ -29,11 +29,11 @@ type Health string
 // The grades.
 const (
 	Good Health = "good" // nothing to do
-	Warn Health = "warn" // it serves, and somebody should look
+	Warn Health = "warn" // it serves, and an operator should look
 	Bad  Health = "bad"  // a part of it does not serve
 )
 
-// Left is a member whose figures are in no sum.
+// Left is a member without metrics, in no sum.
 type Left struct {
 	Member creel.SubclusterID
 	Age    time.Duration // of its last heartbeat
@@ -114,7 +114,7 @@ func names(ids []string) string {
 	return text + pick(len(ids), " is", " are")
 }
 
-// addMetrics sums what can be summed of two members.
+// addMetrics sums the additive metrics of two members.
 func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcluster.ClusterMetrics {
 	add := func(sum *int64, n int64) { *sum = saturate(*sum, n) }
 	add(&a.AppsSubmitted, b.AppsSubmitted)
@@ -145,7 +145,7 @@ func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcl
 	return a
 }
 
-// saturate is a + b, or what an int64 has nearest to it: a member tells its figures as it likes.
+// saturate is a + b, or the nearest int64 to it: a member may report any numbers.
 func saturate(a, b int64) int64 {
 	return creel.Resource{MemoryMB: a}.Add(creel.Resource{MemoryMB: b}).MemoryMB
 }
@@ -170,8 +170,8 @@ const historyEvents = 200
 // unknown is a point of time in which a figure was not known.
 const unknown = -1
 
-// History keeps the last minutes of a router: rates at each HistoryStep, and what
-// happened. It is pure and without locks, as Memory is.
+// History stores the last minutes of a router: rates at each HistoryStep, and events. It is pure and without locks,
+// as Memory is.
 type History struct {
 	points []Point
 	events []Event
@@ -179,7 +179,7 @@ type History struct {
 	began       time.Time // of the step that is being observed
 	containers  float64   // summed over its observations
 	observed    int
-	waits       waits.Histogram // of what was granted within it
+	waits       waits.Histogram // of the grants within it
 	submissions int64           // at its begin
 	waited      map[creel.SubclusterID][]uint64
 	states      map[creel.SubclusterID]string
@@ -192,14 +192,14 @@ type History struct {
 // Point is the mean of a step; -1 where it was not known.
 type Point struct {
 	At          time.Time // the end of the step
-	Containers  float64   // granted a second, as members told it
+	Containers  float64   // granted a second, as members reported
 	Submissions float64   // received a second, by this router
 	// GrantP50 and GrantP99 are seconds from an ask to the grant of a container, of those that were granted
 	// within the step, as members counted them; -1 where none was.
 	GrantP50, GrantP99 float64
 }
 
-// Observation is what a History is told of a moment.
+// Observation is the input of a History for a moment.
 type Observation struct {
 	Now         time.Time
 	View        *subcluster.View
@@ -235,8 +235,8 @@ func (h *History) Observe(o Observation) {
 	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waits.Histogram{}
 }
 
-// countWaits adds what members have granted since they were last seen. Of one that is seen for the first time, or that
-// has started anew and so counts less than before, nobody knows when its grants were.
+// countWaits adds the members' grants since the last observation. For a member observed for the first time, or that
+// has restarted and so counts less than before, the times of its grants are unknown.
 func (h *History) countWaits(view *subcluster.View) {
 	now := make(map[creel.SubclusterID][]uint64, len(view.Members))
 	for i := range view.Members {
@@ -274,7 +274,7 @@ func quantile(h *waits.Histogram, q float64) float64 {
 	return unknown
 }
 
-// compare takes note of what is other than at the last moment.
+// compare notes the differences from the last moment.
 func (h *History) compare(o *Observation) {
 	first := !h.seen
 	h.seen = true

@@ -36,7 +36,7 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	if s := router.Summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
 		t.Errorf("an application counts where it is at home: %d, %q", s.Sum.AppsRunning, s.Sentence)
 	}
-	for said, want := range map[int64]int64{11: 10, math.MaxInt64: 10, math.MinInt64: 20, -1: 20} { // what no member has
+	for said, want := range map[int64]int64{11: 10, math.MaxInt64: 10, math.MinInt64: 20, -1: 20} { // a limit that no member has
 		twice.Members[1].Load.UAMs.Running = said
 		if n := router.Summarize(twice).Sum.AppsRunning; n != want {
 			t.Errorf("%d UAMs of ten: %d applications, want %d", said, n, want)
@@ -121,8 +121,8 @@ func TestHistoryKeepsTenMinutesOfRatesAndWhatChanged(t *testing.T) {
 	}
 }
 
-// Of how long containers were asked for, a point tells those that were granted within its step: not what a member had
-// granted before it was seen, or before it started anew.
+// A point's waiting times are those of containers granted within its step: not those that a member had granted before
+// it was observed, or before it restarted.
 func TestHistoryTellsHowLongContainersWereAskedFor(t *testing.T) {
 	var h router.History
 	at := time.Unix(1_800_000_000, 0)

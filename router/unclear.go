@@ -11,13 +11,11 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// UnclearWait is how long a member that cannot disown (Hadoop's) must have
-// answered that it does not know an application, before the application may
-// leave it after a submission that got no answer. It is more than the lease of a
-// member (30 s), in which a stop of it is noticed; than the longest life of our
-// unacknowledged bytes (SocketLife), after which the kernel drops them; and than
-// the 14 s that a slow path was seen to take. What the kernel of the other side
-// holds is read when that member runs, and that it ran is what its answers show.
+// UnclearWait is how long a member that cannot disown (Hadoop's) must have answered that it does not know an
+// application, before the application may leave it after a submission that got no answer. It exceeds the lease of a
+// member (30 s), in which a stop of it is noticed. It exceeds the longest life of unacknowledged bytes of this router
+// (SocketLife), after which the kernel drops them, and the 14 s that a slow path was seen to take. Data in the other
+// side's kernel is read when that member runs, and its answers show that it ran.
 const UnclearWait = 2 * time.Minute
 
 // claimLife is how old a claim may be when a submission under it is sent. A
@@ -25,8 +23,7 @@ const UnclearWait = 2 * time.Minute
 // have waited for UnclearWait, and left the home.
 const claimLife = 10 * time.Second
 
-// SocketLife is for how long our kernel may still send what we gave it
-// (remote.SocketLife).
+// SocketLife is how long the kernel may still send data that this process wrote (remote.SocketLife).
 const SocketLife = 30 * time.Second
 
 // absent is the fence of a member that cannot disown. The home may be left once
@@ -67,8 +64,8 @@ func (s *Submitter) absent(
 	return try, false
 }
 
-// tooOld reports whether a claim is too old to forward under, by the monotonic
-// clock or by that of the wall: a pause of our own is no excuse here.
+// tooOld reports whether a claim is too old to forward under, by the monotonic clock or by that of the wall: a pause
+// of this process is no excuse here.
 func (s *Submitter) tooOld(claimed time.Time) bool {
 	if s.Now == nil {
 		return false

@@ -51,7 +51,7 @@ type Options struct {
 	LastParts time.Duration
 	// Log is the routers'; nil drops it.
 	Log *slog.Logger
-	// Breaker is told of a breaker's new state; may be nil.
+	// Breaker is called with a breaker's new state; may be nil.
 	Breaker func(creel.SubclusterID, remote.Kind, string)
 }
 
@@ -124,7 +124,7 @@ func Start(t testing.TB, o Options) *Federation {
 		Store:          f.Store,
 		Settings:       conf,
 		WithoutProxies: true,
-		Lease:          time.Hour, // these tests are about what routers find out by themselves
+		Lease:          time.Hour, // these tests check detection by the routers themselves
 		Heartbeat:      50 * time.Millisecond,
 		Poll:           20 * time.Millisecond,
 		Log:            slog.New(slog.DiscardHandler),
@@ -135,7 +135,7 @@ func Start(t testing.TB, o Options) *Federation {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, r := range f.Routers { // what stands at a point goes on, so that its router can stop
+		for _, r := range f.Routers { // goroutines held at a point resume, so that their router can stop
 			r.once.Do(func() { close(r.dead) })
 		}
 		if err := f.fed.Close(); err != nil {
@@ -183,8 +183,7 @@ func Start(t testing.TB, o Options) *Federation {
 	return f
 }
 
-// changeMember puts relays between a member and the routers, and lets the test
-// change what it wants.
+// changeMember puts relays between a member and the routers, and lets the test change its configuration.
 func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 	m := f.Members[i]
 	c.RM.Groups = groups.New(func(user string) []string { return []string{user} }, time.Minute)
@@ -207,7 +206,7 @@ func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.Remote.Deadlines = [3]time.Duration{time.Minute, time.Minute, time.Minute}
 }
 
-// NewApplicationID returns an application id of the member that nobody had.
+// NewApplicationID returns an unused application id of the member.
 func (m *Member) NewApplicationID() creel.ApplicationID {
 	id, err := m.D.NewApplicationIDs(1)
 	if err != nil {
@@ -276,8 +275,7 @@ func (r *Router) HoldAt(p Point) <-chan struct{} {
 	return r.reached
 }
 
-// Kill ends the router at once: its connections are cut, and what it was doing
-// is never done.
+// Kill ends the router at once: its connections are cut, and calls in progress never complete.
 func (r *Router) Kill() {
 	r.once.Do(func() { close(r.dead) })
 	r.kill()
@@ -336,8 +334,8 @@ func (h homes) Move(
 	return home, err
 }
 
-// Until polls a condition. Nothing here takes minutes: what has not come about by then does not, and a
-// package that waits for it has no time left for its other tests.
+// Until polls a condition. No condition here takes minutes: one that is not met by then will not be, and a longer
+// wait takes time from the package's other tests.
 func (f *Federation) Until(what string, ok func() bool) {
 	f.t.Helper()
 	for began := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Relay stands on the network between routers and one port of a member. It can
-// be cut, as a network is, and it can hold back what the member answers.
+// Relay is on the network between routers and one port of a member. It can be cut, as a network is, and it can hold
+// back the member's answers.
 type Relay struct {
 	Address  string
 	Answered atomic.Int64 // bytes that the member sent
@@ -23,7 +23,7 @@ type Relay struct {
 	conns map[net.Conn]bool
 	cut   bool
 	held  chan struct{} // non-nil: answers wait until it is closed
-	heard func()        // told of the first answer held back
+	heard func()        // is called on the first answer held back
 }
 
 func relay(t testing.TB, to string) *Relay {
@@ -112,8 +112,7 @@ func (r *Relay) copy(to, from net.Conn, answers bool) {
 	}
 }
 
-// Cut ends all connections and refuses new ones, until Mend: what is sent now
-// has certainly not arrived.
+// Cut ends all connections and refuses new ones, until Mend: requests sent now certainly do not arrive.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	r.l.Close()
@@ -121,8 +120,8 @@ func (r *Relay) Cut() {
 	r.Mute()
 }
 
-// Mute ends all connections and takes new ones only to end them, until Mend:
-// whether what was sent has arrived, nobody can say.
+// Mute ends all connections and accepts new ones only to end them, until Mend: whether a request has arrived is
+// unknown.
 func (r *Relay) Mute() {
 	r.mu.Lock()
 	r.cut = true
@@ -139,7 +138,7 @@ func (r *Relay) Mend() {
 	defer r.mu.Unlock()
 	r.cut = false
 	r.l.Close()
-	for { // the port was ours a moment ago and is given to nobody who does not name it
+	for { // the port was the relay's a moment ago and is assigned only to processes that name it
 		l, err := net.Listen("tcp", r.Address)
 		if err == nil {
 			r.l = l
@@ -150,8 +149,8 @@ func (r *Relay) Mend() {
 	}
 }
 
-// Hold keeps what the member answers from now on; heard is called when the
-// first such answer is there: the member has acted, and nobody knows.
+// Hold holds back the member's answers from now on; heard is called when the first such answer is there: the member
+// has acted, and the router does not know.
 func (r *Relay) Hold(heard func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ func (u UAM) Attempt() creel.AttemptID {
 	return creel.AttemptID{Application: id, Attempt: u.After + 1}
 }
 
-// Name is what proxies call a UAM.
+// Name returns the name under which proxies register a UAM.
 func (u UAM) Name() string { return creel.UAMName("its-home") }
 
 // Launch submits a UAM and has it take containers there.

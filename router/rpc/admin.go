@@ -19,10 +19,9 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// AdminHandler serves ResourceManagerAdministrationProtocol over a server. Who
-// may administer members is for each of them to say: calls go there in the caller's
-// name. The calls about the federation's own records (federation.go) are for the
-// operator to permit.
+// AdminHandler serves ResourceManagerAdministrationProtocol over a server. Each member decides who may administer it:
+// calls go there as the caller. Calls about the federation's own records (federation.go) are authorized by the
+// operator.
 type AdminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
 	server   *server.Server
@@ -30,8 +29,8 @@ type AdminHandler struct {
 	own      map[string]func() error
 }
 
-// AdminService is the protocol's table for an hrpc server. own is what the router itself
-// reads anew when its administrators put a refresh to all members, by the calls' names.
+// AdminService is the protocol's table for an hrpc server. own are the reloads of the router's own files, by the
+// names of the refresh calls that its administrators send to all members.
 func AdminService(s *server.Server, o *operator.Operator, own map[string]func() error) hrpc.Service {
 	h := &AdminHandler{server: s, operator: o, own: own}
 	table := yarnrpc.ResourceManagerAdministrationProtocolService(h)
@@ -67,9 +66,8 @@ func named[T any, M interface {
 	return m.GetSubClusterId(), nil
 }
 
-// asked puts an order to every member, or to the one named. An order must be
-// carried out everywhere: one member that did not makes it an error, which
-// says who did not and that the others did.
+// asked sends an order to every member, or to the one named. An order must be carried out everywhere: if one member
+// did not, the result is an error, which names it and says that the others did.
 func (h *AdminHandler) asked(
 	ctx context.Context,
 	method, only string,
@@ -91,7 +89,7 @@ func (h *AdminHandler) asked(
 	return nil, missingError(method, "no subcluster has registered")
 }
 
-// put puts an order to the members that it concerns, and returns what they answered.
+// put sends an order to the members that it concerns, and returns their answers.
 func (h *AdminHandler) put(
 	ctx context.Context,
 	method string,
@@ -128,7 +126,7 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 	}
 }
 
-// refresh reads anew what the router itself has of what a refresh is about.
+// refresh reloads the router's own files that a refresh call concerns.
 func (h *AdminHandler) refresh(method string) error {
 	if method == "refreshAdminAcls" {
 		return h.operator.Refresh()
@@ -176,7 +174,7 @@ func (h *AdminHandler) CheckForDecommissioningNodes(
 	return mergedOrders[yarnpb.CheckForDecommissioningNodesResponseProto](h.server, parts)
 }
 
-// mergedOrders merges what all members answered to an order.
+// mergedOrders merges the answers of all members to an order.
 func mergedOrders[T any, M interface {
 	*T
 	proto.Message
@@ -257,7 +255,7 @@ func (h *AdminHandler) MapAttributesToNodes(
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
-// byNode gives each member the items about its nodes (router.ForNode), or all to the one that is named. known, if not
+// byNode selects for each member the items about its nodes (router.ForNode), or all for a named member. known, if not
 // nil, are further nodes of which a member has something to change.
 func byNode[T any](
 	ctx context.Context,

@@ -17,11 +17,10 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A list of applications is made of the very bytes that members sent: a report that one
-// member alone has is neither decoded nor encoded, which was two thirds of what a list cost,
-// and fields that we do not know survive.
+// A list of applications is made of the very bytes that members sent. A report that only one member has is neither
+// decoded nor encoded, which was two thirds of the cost of a list, and unknown fields survive.
 
-// appReport is an ApplicationReportProto as its member wrote it, and what the merge looks at.
+// appReport is an ApplicationReportProto as its member wrote it, and the fields that the merge reads.
 type appReport struct {
 	raw       []byte
 	id        creel.ApplicationID
@@ -49,7 +48,7 @@ func (h *Handler) GetApplications(
 	ctx context.Context,
 	req *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
-	yarnrpc.ListKnown(req) // what a client puts there is not the router's
+	yarnrpc.ListKnown(req) // a client's value of this field is ignored
 	yarnrpc.Parts(req)
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
@@ -79,7 +78,7 @@ func (h *Handler) GetApplications(
 	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, whole), nil
 }
 
-// ofNow are a part's reports; where it is the member's last one, they say so.
+// ofNow returns a part's reports; if it is the member's last one, they are marked as such.
 func ofNow(p appReports) []appReport {
 	if p.Late == nil {
 		return p.Value
@@ -217,8 +216,7 @@ func readApplications(b []byte) ([]appReport, error) {
 
 var errShape = errors.New("a field of a report has another type than YARN's")
 
-// readReport reads of a report what the merge looks at. A UAM with an id of its own gets its
-// application's.
+// readReport reads the fields of a report that the merge needs. A UAM with an id of its own gets its application's.
 func readReport(raw []byte) (appReport, error) {
 	a := appReport{raw: raw}
 	var room [8][]byte

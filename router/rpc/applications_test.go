@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// serverOf is a router's core over members that nobody calls.
+// serverOf returns a router's core over members that are never called.
 func serverOf(members ...creel.SubclusterID) *server.Server {
 	var all []subcluster.Status
 	for i, id := range members {
@@ -85,8 +85,8 @@ func slowly(t *rapid.T, s *server.Server, ids []creel.SubclusterID, lists [][]by
 	return b
 }
 
-// Joined as bytes, a list of applications is to the last field what it is when all of it is
-// decoded, merged and encoded: applications of several members, UAMs, fields nobody knows.
+// A list joined as bytes equals, to the last field, the list decoded, merged and encoded: applications of several
+// members, UAMs, unknown fields.
 func TestAListJoinedAsBytesIsThatOfItsMessages(t *testing.T) {
 	ids := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
 	s := serverOf(ids...)
@@ -125,7 +125,7 @@ func TestAListJoinedAsBytesIsThatOfItsMessages(t *testing.T) {
 	})
 }
 
-// What a member sends is cut apart or refused, whatever it is, and what is cut out is joined again.
+// Any bytes of a member are cut apart or rejected, and parts cut out can be joined again.
 func FuzzReadApplications(f *testing.F) {
 	report := &yarnpb.ApplicationReportProto{
 		ApplicationId: yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 2, ID: 1}), Name: new("a"),

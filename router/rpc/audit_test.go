@@ -41,7 +41,7 @@ func (a *auditor) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// take gives the last line, once.
+// take returns the last line, once.
 func (a *auditor) take() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,8 +50,8 @@ func (a *auditor) take() map[string]string {
 	return line
 }
 
-// Each change through a router leaves a line that says what was changed and, where it was refused, why: also
-// where the router reads of the message only what it needs, and where the answer is a document of refusals.
+// Each change through a router leaves a line that names the change and, if it was rejected, the reason. This also
+// holds where the router reads only some fields of the message, and where the answer is a document of rejections.
 func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
 	log := &auditor{}
 	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(log)})
@@ -81,7 +81,7 @@ func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
 		{"deregisterSubCluster", "nowhere", "failure", "no subcluster", func() error {
 			return second(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{SubClusterId: &nowhere}))
 		}},
-		{"deregisterSubCluster", "", "success", "", func() error { // nobody is silent
+		{"deregisterSubCluster", "", "success", "", func() error { // no member is silent
 			return second(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{}))
 		}},
 		{"saveFederationQueuePolicy", "root.other", "success", "", func() error {

@@ -23,15 +23,15 @@ import (
 // kept while its home is away.
 type change struct {
 	method string
-	// read gives what a request asks for; the application is 0 if it names none.
+	// read returns the intent of a request; the application is 0 if it names none.
 	read func(request []byte) (intents.Intent, error)
-	// request is the call for what was read.
+	// request returns the call for an intent.
 	request func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message
 	// kept answers a call that waits for the home.
 	kept func(i intents.Intent) proto.Message
 }
 
-// readAs parses a request and lets fill take from it what is asked.
+// readAs parses a request and lets fill take the intent from it.
 func readAs[T any, M interface {
 	vt[T]
 	GetApplicationId() *yarnpb.ApplicationIdProto
@@ -140,8 +140,8 @@ func expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto)
 	return out
 }
 
-// change serves a call that changes an application. The members get the request as it
-// came; what is kept for later is what this router understands of it.
+// change serves a call that changes an application. The members get the request unchanged; the intent stored for
+// later has the fields that this router understands.
 func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		i, err := c.read(request)
@@ -183,7 +183,7 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 	}
 }
 
-// absentContainer tells the refusal of a signal to a container that a ResourceManager does not know: of
+// absentContainer recognizes the rejection of a signal to a container that a ResourceManager does not know: of
 // Hadoop's and of creel's, it has no class of its own, and this text.
 func absentContainer(err error) error {
 	if errors.Is(err, creel.ErrInvalidRequest) && strings.Contains(err.Error(), "absent container") {
@@ -192,9 +192,8 @@ func absentContainer(err error) error {
 	return err
 }
 
-// CarryOut asks a member to do what was kept, in its user's name, and reports whether
-// it is done there: a kill is when the application has ended. It is what the loop over
-// recorded intents makes.
+// CarryOut sends a stored intent to a member, as its user, and reports whether it is done there: a kill is when the
+// application has ended. The loop over recorded intents calls it.
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
 	if i.Verb == intents.Signal {
 		request, err := proto.Marshal(&yarnpb.SignalContainerRequestProto{

@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/router/server"
 )
 
-// Every method of the protocols is documented with its route, and what the
-// documents send home or everywhere is sent so.
+// Every method of the protocols is documented with its route, and calls documented as going home or everywhere do so.
 func TestEveryMethodIsDocumented(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range changes {

@@ -97,7 +97,7 @@ func (h *AdminHandler) DeregisterSubCluster(
 	return out, nil
 }
 
-// SaveFederationQueuePolicy writes a queue's policy as a document of Hadoop's.
+// SaveFederationQueuePolicy writes a queue's policy as a document in Hadoop's format.
 func (h *AdminHandler) SaveFederationQueuePolicy(
 	ctx context.Context,
 	req *yarnpb.SaveFederationQueuePolicyRequestProto,
@@ -137,7 +137,7 @@ func (h *AdminHandler) savePolicies(ctx context.Context, list []*yarnpb.Federati
 	return h.writePolicies(ctx, "saved", writes)
 }
 
-// writePolicies writes when all are good. An error in the middle says what was done before.
+// writePolicies writes if all are valid. An error in the middle says which were written before.
 func (h *AdminHandler) writePolicies(
 	ctx context.Context, done string, writes []statestore.PolicyWrite,
 ) (string, error) {
@@ -179,7 +179,7 @@ func wholePath(text string) (creel.QueuePath, error) {
 	return q, err
 }
 
-// weighty are the policy managers of Hadoop whose weights mean something.
+// weighty are Hadoop's policy managers that use weights.
 var weighty = []string{"", "WeightedLocality", "PriorityBroadcast", "WeightedHome"}
 
 // hadoopPolicy makes the document of a policy manager with weights, as
@@ -243,8 +243,8 @@ func weights(q creel.QueuePath, whose, text string) (map[string]float64, error) 
 	return out, nil
 }
 
-// ListFederationQueuePolicies lists queues' own policies by name, a page of them.
-// A policy without weights is told by its name instead.
+// ListFederationQueuePolicies lists queues' own policies by name, a page of them. For a policy without weights the
+// name takes their place.
 func (h *AdminHandler) ListFederationQueuePolicies(
 	ctx context.Context,
 	req *yarnpb.QueryFederationQueuePoliciesRequestProto,

@@ -14,7 +14,7 @@ import (
 
 const weightedLocality = "org.apache.hadoop.yarn.server.federation.policies.manager.WeightedLocalityPolicyManager"
 
-// The seven calls of yarn routeradmin, by an administrator and by somebody else.
+// The seven calls of yarn routeradmin, by an administrator and by another user.
 func TestTheFederationsRecordsByHadoopsCalls(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	ctx := t.Context()
@@ -99,8 +99,8 @@ func TestTheFederationsRecordsByHadoopsCalls(t *testing.T) {
 	}
 }
 
-// What yarn routeradmin asks of policies is checked as a whole before the first is written or removed, and told
-// in words.
+// The policies of a yarn routeradmin call are checked as a whole before the first is written or removed, and the
+// errors are readable.
 func TestPoliciesByHadoopsCallsAreCheckedAsAWhole(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	ctx := t.Context()

@@ -63,8 +63,8 @@ func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	return table
 }
 
-// Known asks a member whether it knows an application; it is what a server's
-// Config wants. An error means that the member could not be asked.
+// Known asks a member whether it knows an application; it fits a server's Config. An error means that the member
+// could not be asked.
 func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error) {
 	request, err := proto.Marshal(
 		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
@@ -82,8 +82,7 @@ func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool
 	return false, err
 }
 
-// NewID has a member give out an application id; it is what a server's Config
-// wants.
+// NewID makes a member issue an application id; it fits a server's Config.
 func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
 	answer, err := m.Client(ctx, remote.Read, "", "getNewApplication", nil)
 	if err != nil {
@@ -96,9 +95,8 @@ func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
 	return yarnpb.ToApplicationID(made.GetApplicationId()), nil
 }
 
-// Disown asks a member to refuse an application under claims up to a number,
-// unless it has it. Hadoop's ResourceManagers only say whether they have it. It
-// is what a server's Config wants.
+// Disown asks a member to reject an application under claims up to a number, unless it has it. Hadoop's
+// ResourceManagers only report whether they have it. It fits a server's Config.
 func Disown(
 	ctx context.Context,
 	m *remote.Member,
@@ -177,7 +175,7 @@ func badMessage(err error) error {
 	return &hrpc.Error{Class: hrpc.ClassInvalidProtobuf, Message: err.Error(), Detail: hrpc.DetailApplication}
 }
 
-// user is who calls.
+// user returns the caller.
 func user(ctx context.Context) string {
 	if c := hrpc.CallFrom(ctx); c != nil && c.Identity != nil {
 		return c.Identity.User
@@ -203,8 +201,7 @@ func (h *Handler) forward(
 	}
 }
 
-// newApplication gives an id of any member. A request with fields in it is of a
-// newer client: a member answers it.
+// newApplication returns an id of any member. A request with fields in it is of a newer client: a member answers it.
 func (h *Handler) newApplication(ctx context.Context, request []byte) ([]byte, error) {
 	if len(request) == 0 {
 		return h.ids.take(user(ctx), func() func([]byte, error) { return hrpc.LaterRaw(ctx) })
@@ -223,8 +220,7 @@ func (h *Handler) anyone(method string) hrpc.RawHandler {
 	}
 }
 
-// submit reads of a submission what a policy may want to know, and forwards
-// the message untouched.
+// submit reads the fields of a submission that a policy may need, and forwards the message untouched.
 func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	var c yarnpb.ApplicationSubmissionContextProto
 	if err := readContext(request, &c); err != nil {
@@ -256,8 +252,8 @@ const (
 	fieldProperties protowire.Number = 19
 )
 
-// readContext decodes of a SubmitApplicationRequestProto what a policy may want
-// to know. The member that gets the request decodes it whole, and complains.
+// readContext decodes the fields of a SubmitApplicationRequestProto that a policy may need. The member that gets the
+// request decodes it completely, and rejects errors.
 func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto) error {
 	var room [512]byte
 	kept := room[:0]
@@ -287,7 +283,7 @@ func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto)
 	return into.UnmarshalVT(kept)
 }
 
-// Submission is what a policy sees of a submission context.
+// Submission returns a submission context as a policy sees it.
 func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (policies.Submission, error) {
 	s := policies.Submission{
 		Application: yarnpb.ToApplicationID(c.GetApplicationId()),
@@ -322,8 +318,8 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 	return s, nil
 }
 
-// report asks the home of an application for its report. While the home does not
-// answer, the user gets the last one that went through this router, which says so.
+// report asks the home of an application for its report. While the home does not answer, the user gets the last one
+// that went through this router, marked as such.
 func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	app, err := forwards["getApplicationReport"].app(request)
 	if err != nil {
@@ -352,8 +348,8 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	return proto.Marshal(&r)
 }
 
-// withUAMs returns an application's report with those of its UAMs, as lists have it; home's as it came
-// where there is no UAM.
+// withUAMs returns an application's report merged with those of its UAMs, as lists have it; home's unchanged if there
+// is no UAM.
 func (h *Handler) withUAMs(
 	ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, answer []byte,
 ) []byte {
@@ -394,7 +390,7 @@ func (h *Handler) withUAMs(
 		}
 	}
 	own.ApplicationReport = merge(h.server, same)
-	if len(missing) > 0 { // nothing else of a report can say so
+	if len(missing) > 0 { // no other field of a report can say so
 		without := "This is without what it has in " + router.MissingText(missing) + ". "
 		own.ApplicationReport.Diagnostics = proto.String(without + own.ApplicationReport.GetDiagnostics())
 	}
@@ -405,8 +401,8 @@ func (h *Handler) withUAMs(
 	return joined
 }
 
-// asksUAMs reports whether an encoded answer is the report of an application whose UAMs are asked: one that runs, or
-// one that has ended and whose nodes gather logs. Of all others nothing that a UAM says would be seen.
+// asksUAMs reports whether an encoded answer is the report of an application whose UAMs are asked: one that is
+// running, or one that has ended and whose nodes aggregate logs. For all others no data of a UAM would be visible.
 func asksUAMs(answer []byte) (asked, ended bool) {
 	report := yarnpb.BytesIn(answer, 1)
 	state := creel.ApplicationState(yarnpb.NumberIn(report, fieldReportState))
@@ -415,7 +411,7 @@ func asksUAMs(answer []byte) (asked, ended bool) {
 	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
-// missingError is what a merged answer becomes when no member answered.
+// missingError is the error of a merged answer if no member answered.
 func missingError(what string, text string) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,

@@ -13,32 +13,28 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Ids are asked of a member in blocks of what is wanted within idsAhead, and
-// those nobody took within idsAge are left: a gap in the numbers, as any client
-// makes that asks and does not submit. The age is also how old the maximal
-// capability beside an id may be.
+// Ids are requested from a member in blocks of the number needed within idsAhead, and ids unused after idsAge are
+// dropped: a gap in the numbers, as any client makes that asks and does not submit. The age is also the greatest age
+// of the maximal capability that accompanies an id.
 const (
 	idsAhead = 10 * time.Millisecond
 	idsAge   = time.Second
 	idsUsers = 1024 // users remembered at most
 
-	// A member that has not answered after idsPatience for each call on its way is
-	// no longer waited for alone: those who wait are asked for again, of any
-	// member. At most idsCalls are on their way for one user.
+	// If a member has not answered after idsPatience for each call on its way, the waiting callers are asked for
+	// again, at any member. At most idsCalls are on their way for one user.
 	idsPatience = 100 * time.Millisecond
 	idsCalls    = 32
 )
 
-// ids answers getNewApplication. To carry each of these calls to a member and
-// back was an eighth of what a submission cost; so those that come together
-// share one call, and when many come it brings ids for the next ones too. A lone
-// call is one call to a member, for one id. Members of Hadoop's give one id a
-// call: then as many calls go out as wait. Each user's ids come of calls in
-// that user's name: who is refused there is refused here.
+// ids answers getNewApplication. Carrying each of these calls to a member and back was an eighth of the cost of a
+// submission. So concurrent calls share one, and when there are many it brings ids for the next ones too. A lone call
+// is one call to a member, for one id. Members with Hadoop's ResourceManager issue one id per call: then there is a
+// call for each waiting caller. Each user's ids come from calls as that user: a user rejected there is rejected here.
 type ids struct {
 	// fetch asks any member in the name of a user.
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
-	gave  func(first creel.ApplicationID, n int) // told of ids before anybody has them
+	gave  func(first creel.ApplicationID, n int) // is called with ids before any caller has them
 
 	mu    sync.Mutex
 	users map[string]*userIDs
@@ -52,12 +48,12 @@ type userIDs struct {
 	wanted  time.Time // when it was asked for
 	asked   int       // calls since then
 	waiting []func([]byte, error)
-	gone    int // of all who ever waited, those who do no longer
+	gone    int // the number of all that ever waited and do no longer
 	calls   int // on their way to members
 	young   int // of those, the ones that are still waited for alone
 }
 
-// take gives an encoded answer at once, or nil and calls later once it is there.
+// take returns an encoded answer at once, or nil and calls later once it is there.
 func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	u := s.of(user)
@@ -74,8 +70,7 @@ func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error
 	return nil, hrpc.ErrLater
 }
 
-// call asks members for those who wait, unless a young call does. The lock is
-// held.
+// call asks members for the waiting callers, unless a young call does. The lock is held.
 func (s *ids) call(user string, u *userIDs) {
 	if u.young == 0 && len(u.waiting) > 0 {
 		s.start(user, u)
@@ -129,13 +124,13 @@ func (u *userIDs) want(now time.Time) int {
 	return min(max(ahead, len(u.waiting)), yarnrpc.MaxBlock)
 }
 
-// fill asks members until nobody waits. The calls of the pool, whose close ends
-// them, bound its life. It is started as one of the calls and of the young ones.
+// fill asks members until no caller waits. It lives no longer than the calls of the pool, whose close ends them. It
+// is started as one of the calls and of the young ones.
 func (s *ids) fill(user string, u *userIDs) {
 	for {
 		s.mu.Lock()
 		wanted := u.want(time.Now())
-		asked := u.gone + len(u.waiting) // those who came before this call
+		asked := u.gone + len(u.waiting) // those that waited before this call
 		wait := idsPatience * time.Duration(u.calls)
 		s.mu.Unlock()
 		young := true
@@ -178,7 +173,7 @@ func (s *ids) fill(user string, u *userIDs) {
 				}
 			}
 		} else {
-			// Who came later has a call of their own, or gets the next one.
+			// Later callers have a call of their own, or get the next one.
 			waiting = waiting[:min(max(asked-u.gone, 0), len(waiting))]
 			u.leave(len(waiting))
 		}
@@ -202,7 +197,7 @@ func (s *ids) fill(user string, u *userIDs) {
 	}
 }
 
-// leave takes the first n from those who wait.
+// leave removes the first n of the waiting callers.
 func (u *userIDs) leave(n int) {
 	u.gone += n
 	if u.waiting = u.waiting[n:]; len(u.waiting) == 0 {

@@ -74,14 +74,14 @@ func (g *giver) set(fails error) {
 	g.fails = fails
 }
 
-// saw is how many ids each call wanted, and in whose names they were made.
+// saw returns how many ids each call wanted, and the users of the calls.
 func (g *giver) saw() ([]int, []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.wanted, g.users
 }
 
-// client asks for ids and remembers what it got.
+// client asks for ids and stores the answers.
 type client struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -189,7 +189,7 @@ func TestIDs(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		c.distinct(8)
-		time.Sleep(10 * time.Second) // its failure concerns nobody any more
+		time.Sleep(10 * time.Second) // its failure concerns no caller any more
 		c.ask("alice", 1)
 		time.Sleep(2 * time.Millisecond)
 		c.distinct(9)

@@ -25,12 +25,11 @@ func parse(b []byte, m proto.Message) error {
 	return proto.Unmarshal(b, m)
 }
 
-// ask puts one request to all members and parses their answers. A message has no place for
-// who is missing, so an answer without a member that should have given its part is an error of
-// kind creel.ErrIncomplete that names it, unless the router's settings allow it. A member that
-// refuses gave no part either, unless it says that what is asked about is not there. Where
-// none answers and those that refuse agree, their refusal is the error: it is the caller's. A
-// member that is lost is not expected to answer (Hadoop's router leaves it out too).
+// ask sends one request to all members and parses their answers. A message cannot name missing members. So an answer
+// without the part of a member that should have one is an error of kind creel.ErrIncomplete that names it, unless the
+// router's settings allow it. A member that rejects the call contributes no part either, unless it reports that the
+// requested item is not there. If none answers and the rejections agree, their rejection is the error: it concerns
+// the caller. A lost member is not expected to answer (Hadoop's router leaves it out too).
 func ask[T any, M interface {
 	*T
 	proto.Message
@@ -79,8 +78,7 @@ func parsed[T any, M interface {
 // sender sends a request to a member and returns its answer.
 type sender func(request []byte) (answer []byte, err error)
 
-// askAll gets from each member what of makes of the answers to what it sends it. It returns the
-// parts also with an error.
+// askAll returns for each member the result of applying of to its answers. It returns the parts also with an error.
 func askAll[V any](
 	ctx context.Context,
 	h *Handler,
@@ -136,7 +134,7 @@ func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	yarnrpc.Parts(req) // a client's own word for it says nothing
+	yarnrpc.Parts(req) // a client's own value of this field is ignored
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -165,7 +163,7 @@ func (h *Handler) GetQueueInfo(
 	return one, nil
 }
 
-// GetQueueUserAcls joins what the caller may do, by queue.
+// GetQueueUserAcls joins the caller's permissions, by queue.
 func (h *Handler) GetQueueUserAcls(
 	ctx context.Context,
 	req *yarnpb.GetQueueUserAclsInfoRequestProto,
@@ -220,7 +218,7 @@ func (h *Handler) GetContainers(
 	return merge(h.server, present), nil
 }
 
-// containersAtHome lists what home has of an attempt.
+// containersAtHome lists the containers of an attempt at home.
 func (h *Handler) containersAtHome(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
@@ -236,7 +234,7 @@ func (h *Handler) containersAtHome(
 	return parsed[yarnpb.GetContainersResponseProto](answer, err)
 }
 
-// GetContainerReport asks home first, then whoever may run a UAM.
+// GetContainerReport asks home first, then the members that may run a UAM.
 func (h *Handler) GetContainerReport(
 	ctx context.Context,
 	req *yarnpb.GetContainerReportRequestProto,
@@ -279,7 +277,7 @@ func (h *Handler) SignalToContainer(
 		return err == nil, err
 	}
 	_, kept, err := server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
-		// Hadoop's refusal of a signal does not say that it is the container that is not there.
+		// Hadoop's rejection of a signal does not say that the container is missing.
 		if _, err := m.Client(ctx, remote.Read, i.User, "getContainerReport", look); err != nil {
 			return false, err
 		}
@@ -296,8 +294,7 @@ func (h *Handler) SignalToContainer(
 	return &yarnpb.SignalContainerResponseProto{}, nil
 }
 
-// whoever calls home, and if home does not know the container the other
-// members, until one does. The error is home's.
+// whoever calls home, and if home does not know the container the other members, until one does. The error is home's.
 func (h *Handler) whoever(
 	ctx context.Context,
 	id creel.ContainerID,

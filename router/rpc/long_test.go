@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// Members do not send a long list again of which nothing changed, and what changed is in the
-// list that is asked for after that. What a user may see is for the members to say each time.
+// Members do not send an unchanged long list again, and the next list after a change contains the change. The members
+// still decide each time which items a user may see.
 func TestALongListThatHoldsIsNotSentAgain(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Settings: []string{
 		"yarn.acl.enable=true", "yarn.webapp.filter-entity-list-by-user=true",

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// value is a message, or what is in one of its fields.
+// value is a message, or the value of one of its fields.
 type value struct {
 	of   protoreflect.Message         // that has the field; nil of a message by itself
 	fd   protoreflect.FieldDescriptor // nil of a message by itself

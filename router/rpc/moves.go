@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Hold has a member hold an application that waits, and gives what its next home needs.
-// It, Release, Drop and SubmitCarried are what a router.Mover wants.
+// Hold makes a member hold a waiting application, and returns the data that its next home needs. Hold, Release, Drop
+// and SubmitCarried fit a router.Mover.
 func Hold(
 	ctx context.Context,
 	m *remote.Member,
@@ -71,7 +71,7 @@ func holdVerb(
 	return &c, nil
 }
 
-// SubmitCarried submits at a member what another one holds, in its user's name.
+// SubmitCarried submits to a member an application that another one holds, as its user.
 func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.Carried, claim int64) error {
 	_, err := m.Client(ctx, remote.Write, c.User, "submitApplication", yarnrpc.SubmissionOf(c, claim))
 	return err
@@ -86,7 +86,7 @@ type Waits struct {
 	Held        int64  // the number of the claim under which it is held; 0: it is not
 }
 
-// Waiting lists what waits in a member.
+// Waiting lists the waiting applications of a member.
 func Waiting(ctx context.Context, m *remote.Member) ([]Waits, error) {
 	request, err := proto.Marshal(&yarnpb.GetApplicationsRequestProto{
 		ApplicationStates: []yarnpb.YarnApplicationStateProto{yarnpb.YarnApplicationStateProto_ACCEPTED},
@@ -124,8 +124,8 @@ func amLabel(a *yarnpb.ApplicationReportProto) string {
 	return ""
 }
 
-// End ends an application at a member that is not its home: what the member holds for a
-// move is dropped, anything else is killed. It reports whether that is done.
+// End ends an application at a member that is not its home: a copy that the member holds for a move is dropped,
+// anything else is killed. It reports whether that is done.
 func End(ctx context.Context, m *remote.Member, app creel.ApplicationID, kill func() (bool, error)) (bool, error) {
 	done, err := kill()
 	if !errors.Is(err, creel.ErrBusy) {

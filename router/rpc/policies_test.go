@@ -29,7 +29,7 @@ func (f failing) PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcl
 	return f.Memory.PutPolicy(ctx, w)
 }
 
-// Where the store fails in the middle, the error tells what was removed before.
+// If the store fails in the middle, the error lists the policies removed before.
 func TestAnErrorInTheMiddleTellsWhatWasDone(t *testing.T) {
 	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	for _, q := range []creel.QueuePath{"root.a", "root.b", "root.c"} {

@@ -12,13 +12,13 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// lacking is what members said that gave no part of an answer.
+// lacking collects the errors of members that contributed no part to an answer.
 type lacking struct {
 	answered int
-	silent   []router.Missing // those whose parts are missing, the ones that refuse included
+	silent   []router.Missing // members whose parts are missing, including those that reject the call
 	others   []router.Missing // those that are lost, or have nothing of it
 	refused  []error          // by those that refuse
-	nothing  error            // by the first that has nothing of what is asked about
+	nothing  error            // by the first that lacks the requested item
 }
 
 func lackingOf[V any](parts []router.Part[V]) (l lacking) {
@@ -70,8 +70,7 @@ func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 	return missingError(method, router.MissingText(append(l.silent, l.others...)))
 }
 
-// notHere reports whether a refusal says that a member has nothing of what is asked about: its
-// part is there, and empty.
+// notHere reports whether a rejection means that a member lacks the requested item: its part is there, and empty.
 func notHere(err error) bool {
 	for _, kind := range [...]error{
 		creel.ErrQueueNotFound, creel.ErrApplicationNotFound, creel.ErrAttemptNotFound, creel.ErrContainerNotFound,
@@ -102,7 +101,7 @@ func alike(refused []error) bool {
 	return true
 }
 
-// said is why a member gave no part, in its own words if it refuses.
+// said returns why a member contributed no part, in its own words if it rejected the call.
 func said(err error) string {
 	var refused *hrpc.RemoteError
 	switch {

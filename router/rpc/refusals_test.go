@@ -20,8 +20,7 @@ func refusal(class, message string) error {
 	return &hrpc.RemoteError{Class: class, Message: message, Kind: yarnrpc.KindOf(class)}
 }
 
-// What a member says that has nothing of what is asked about is an answer; whatever else it says
-// leaves its part missing.
+// A member's error that it lacks the requested item is an answer; any other error means that its part is missing.
 func TestWhichRefusalsLeaveAPartMissing(t *testing.T) {
 	const reservations = "org.apache.hadoop.yarn.exceptions.YarnException: The specified queue: a is not managed by reservation system."
 	for _, c := range []struct {

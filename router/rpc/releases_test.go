@@ -25,7 +25,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// What releases may lack are calls that routers make at members.
+// Methods that releases may lack are calls that routers make at members.
 func TestReleasesAreOfCallsThatMembersAreAsked(t *testing.T) {
 	for _, s := range remote.Releases {
 		if !slices.ContainsFunc(router.Documents, func(d router.Document) bool {
@@ -36,7 +36,7 @@ func TestReleasesAreOfCallsThatMembersAreAsked(t *testing.T) {
 	}
 }
 
-// attributed is a member that counts who asks it for its nodes' attributes.
+// attributed is a member that counts the requests for its nodes' attributes.
 func attributed(t *testing.T, id creel.SubclusterID, version string, asked *atomic.Int64) subcluster.Status {
 	t.Helper()
 	member, err := hrpc.NewServer(hrpc.Config{
@@ -70,8 +70,8 @@ func attributed(t *testing.T, id creel.SubclusterID, version string, asked *atom
 	}}
 }
 
-// A member whose release lacks a method is not asked. The others' answer is the answer, where
-// they give one; where nobody has the method, that is said.
+// A member whose release lacks a method is not asked. The answer is that of the others; if no member has the method,
+// the error says so.
 func TestAMethodThatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	var old, recent atomic.Int64
 	lacks := attributed(t, "sc-a", "hadoop-3.1.4", &old)
@@ -95,7 +95,7 @@ func TestAMethodThatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 	if err := ask(lacks, has); err != nil || recent.Load() != 2 {
 		t.Errorf("beside one that has it: %v", err)
 	}
-	// A message has no place for who is left out: the log says it, once.
+	// A message cannot name members left out: the log does, once.
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "subcluster=sc-a") ||
 		!strings.Contains(text, "call=getNodesToAttributes") || !strings.Contains(text, "not in Hadoop 3.1.4") {
 		t.Errorf("the log after two answers without sc-a: %q", text)

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// SubmitReservation finds a home by the policy of the reservation's queue. What names no
-// reservation any member refuses, here and below.
+// SubmitReservation finds a home by the policy of the reservation's queue. A call without a reservation id goes to
+// any member, which rejects it, here and below.
 func (h *Handler) SubmitReservation(
 	ctx context.Context, req *yarnpb.ReservationSubmissionRequestProto,
 ) (*yarnpb.ReservationSubmissionResponseProto, error) {

@@ -37,7 +37,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// submit submits one application through a router and tells its home.
+// submit submits one application through a router and returns its home.
 func submit(
 	t *testing.T,
 	f *routertest.Federation,
@@ -93,8 +93,8 @@ func list(
 	return ids
 }
 
-// A client sees one ResourceManager: what it submits through one router it
-// finds, lists, changes and kills through another.
+// A client sees one ResourceManager: applications submitted through one router can be found, listed, changed and
+// killed through another.
 func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})
 	ctx := t.Context()
@@ -287,8 +287,8 @@ func TestOneCluster(t *testing.T) {
 	}
 }
 
-// A message has no place to say that it is a part: a list that lacks a member is an error that
-// names it, and one that no client repeats, unless parts are allowed.
+// A message cannot mark itself as partial: a list that lacks a member is an error that names it, and that clients do
+// not retry, unless parts are allowed.
 func TestAListWithoutAMemberIsAnErrorThatNamesIt(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, OpenFor: 50 * time.Millisecond})
 	ctx := t.Context()
@@ -315,12 +315,12 @@ func TestAListWithoutAMemberIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
-// noProxies has a member let nobody act for another, as a cluster whose hadoop.proxyuser settings
-// do not name the router's user.
+// noProxies makes a member let no user act for another, like a cluster whose hadoop.proxyuser settings do not name
+// the router's user.
 func noProxies(c *rmserver.Config) { c.Proxies, c.ReloadProxies = map[string]rmserver.ProxyRule{}, nil }
 
-// A member that refuses gives no part of a list either: the error names it, in its own words.
-// Where parts are allowed there are the others'.
+// A member that rejects the call contributes no part to a list either: the error names it, in its own words. If parts
+// are allowed, the answer has the others'.
 func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
 	start := func(parts bool) (*routertest.Federation, yarnrpc.ApplicationClientProtocolClient) {
 		f := routertest.Start(t, routertest.Options{Routers: 1, GivesParts: parts,
@@ -358,7 +358,7 @@ func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
-// What all members refuse in one way is refused as one ResourceManager refuses it.
+// A call that all members reject alike is rejected as by one ResourceManager.
 func TestWhatAllMembersRefuseIsTheirRefusal(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	ctx := t.Context()
@@ -373,8 +373,8 @@ func TestWhatAllMembersRefuseIsTheirRefusal(t *testing.T) {
 	}
 }
 
-// While a member is away the rest goes on; what only it can answer is an error
-// that clients retry, never "not found".
+// While a member is away other calls work; a call that only it can answer is an error that clients retry, never "not
+// found".
 func TestWhileAMemberIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond, GivesParts: true})
 	ctx := t.Context()
@@ -403,7 +403,7 @@ func TestWhileAMemberIsAway(t *testing.T) {
 			t.Errorf("an application %s: %v", name, err)
 		}
 	}
-	for range 5 { // breakers open; submissions go where somebody is
+	for range 5 { // breakers open; submissions go to members that answer
 		id := there.NewApplicationID()
 		must(
 			c.SubmitApplication(
@@ -436,8 +436,7 @@ func TestWhileAMemberIsAway(t *testing.T) {
 	}
 }
 
-// What members refuse comes through as they say it; what cannot be read is
-// refused here.
+// Rejections by members are returned unchanged; unreadable input is rejected by the router.
 func TestBadInput(t *testing.T) {
 	f := routertest.Start(
 		t,
@@ -554,8 +553,8 @@ func TestAdministration(t *testing.T) {
 	}
 }
 
-// Who may speak to routers and members is told by hadoop-policy.xml; a refresh put to a
-// router takes another file over in all of them, by an administrator's word alone.
+// Access to routers and members is controlled by hadoop-policy.xml; a refresh through a router reloads the file in
+// all of them, by an administrator's call alone.
 func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
 	dir := t.TempDir()
 	allow := func(users string) {
@@ -604,8 +603,8 @@ func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
 	refused("bob")
 }
 
-// Who administers a router is read anew though a member is away, by an administrator's word alone: whoever was
-// taken off the list may do nothing any more.
+// A router reloads its list of administrators though a member is away, by an administrator's call alone: a user taken
+// off the list loses the permissions.
 func TestARouterReadsItsAdministratorsAnewWhileAMemberIsAway(t *testing.T) {
 	dir := t.TempDir()
 	administer := func(users string) {

@@ -35,7 +35,7 @@ func Login(t *tokens.Tokens) hrpc.TokenFunc {
 	}
 }
 
-// GetDelegationToken gives the caller a token of the routers'.
+// GetDelegationToken issues a token of the routers to the caller.
 func (h *Handler) GetDelegationToken(
 	ctx context.Context, req *yarnpb.GetDelegationTokenRequestProto,
 ) (*yarnpb.GetDelegationTokenResponseProto, error) {

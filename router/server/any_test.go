@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Of members that each can answer for all, one whose release does not have the call, or where it is not
-// enabled, is passed over. It is the answer where all are so; where one is silent, that may have it.
+// A call that any member can answer skips a member whose release lacks it, or where it is disabled. That is the
+// answer if all are so; a silent member, however, may have it.
 func TestAnyPassesOverWhoLacksTheCall(t *testing.T) {
 	members := make([]subcluster.Status, 3)
 	for i, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {

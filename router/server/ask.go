@@ -21,19 +21,18 @@ import (
 // ErrLost is in place of the answer of a member that is lost: it was not asked.
 var ErrLost = errors.New("lost")
 
-// GivesParts reports whether a list without a member that does not answer is given
-// by RPC, where nothing says that it is a part.
+// GivesParts reports whether a list is returned by RPC without a member that does not answer, although nothing marks
+// it as partial.
 func (s *Server) GivesParts() bool { return s.conf.GivesParts }
 
 // LastParts is for how long lists have the last part of a member that does not answer.
 func (s *Server) LastParts() time.Duration { return s.conf.LastParts }
 
-// ListsUAMs reports whether a list has what is only a UAM of an application that is not in it.
+// ListsUAMs reports whether a list includes UAMs whose application is not in it.
 func (s *Server) ListsUAMs() bool { return s.conf.ListsUAMs }
 
-// Ask puts a question to every member that may answer, all at once, and gives
-// an answer or an error for each, in order of id. Members that are lost are
-// answered for without being called: what they had is missing, and said so.
+// Ask sends a question to every member that may answer, all at once, and returns an answer or an error for each, in
+// order of id. Lost members are not called: their parts are missing, and reported as such.
 func Ask[T any](
 	ctx context.Context,
 	s *Server,
@@ -76,8 +75,7 @@ func AskSome[T any](
 	return parts
 }
 
-// AsksHadoop reports whether a question to every member goes to one whose ResourceManager is
-// Hadoop's.
+// AsksHadoop reports whether a question to every member goes to one that runs Hadoop's ResourceManager.
 func (s *Server) AsksHadoop() bool {
 	view := s.View()
 	for i := 0; view != nil && i < len(view.Members); i++ {
@@ -89,8 +87,8 @@ func (s *Server) AsksHadoop() bool {
 	return false
 }
 
-// InNoRelease reports whether no member was asked since no release of theirs has the call, and
-// returns what to say of it.
+// InNoRelease reports whether no member was asked since no release of theirs has the call, and returns the error for
+// that.
 func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 	for _, p := range parts {
 		if !errors.Is(p.Err, remote.ErrNotInRelease) {
@@ -103,8 +101,8 @@ func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 	return parts[0].Err, true
 }
 
-// CarriedOut returns the error that an order is which had to be carried out by all of parts: one that did not makes
-// it an error, which says who did not and that the others did. Where all refuse it, it is the first's refusal.
+// CarriedOut returns the error of an order that all of parts had to carry out: if one did not, the error names it and
+// says that the others did. If all reject it, it is the first's rejection.
 func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	var failed []string
 	var first error
@@ -120,7 +118,7 @@ func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	case first == nil:
 		return nil
 	case len(failed) == len(parts) && len(parts) == 1:
-		return first // as the one that was asked says it
+		return first // in the words of the member asked
 	}
 	var silent *remote.Unavailable
 	if len(failed) == len(parts) && !errors.As(first, &silent) {
@@ -134,9 +132,8 @@ func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	}
 }
 
-// Any asks members one after another, in random order, until one answers:
-// for questions that each can answer for all. A refusal is an answer, but for that of a
-// member whose release does not have the call, or where it is not enabled.
+// Any asks members one after another, in random order, until one answers: for questions that each can answer for all.
+// A rejection is an answer, except from a member whose release lacks the call, or where it is disabled.
 func Any[T any](
 	ctx context.Context,
 	s *Server,

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// recordTime bounds the writing down of an intent whose member did not answer, and earlierTime the reading
-// of what is on record before a member is asked: a store that is away is no reason to wait.
+// recordTime bounds the writing of an intent whose member did not answer, and earlierTime the reading of recorded
+// intents before a member is asked: callers do not wait for a store that is away.
 const (
 	recordTime  = 5 * time.Second
 	earlierTime = time.Second
@@ -25,19 +25,16 @@ type Kept struct {
 	For []creel.SubclusterID // that did not answer; none: the application is being moved to another home
 }
 
-// Change does what a user wants of an application at its home, and then wherever it
-// has a part: a kill at every member, as one that does not know the application has
-// nothing to end; a move or a priority at those in which it has a UAM. The answer is
-// the home's, and so is the error.
+// Change makes a user's change to an application at its home, and then in each member where it has a part. A kill
+// goes to every member, as one that does not know the application has nothing to end; a move or a priority goes to
+// those in which it has a UAM. The answer is the home's, and so is the error.
 //
-// A home that does not answer, or from which the application is being moved, leaves the
-// intent on record (kept), and routers carry it out when there is a home that can. What
-// the other members have is killed at once; each of them asks whether the user may. Another
-// member that does not take a move or a priority now has it on record too; a UAM that a kill
-// misses ends all the same: its proxy drops it when home says that the attempt is over.
+// If the home does not answer, or the application is being moved away from it, the intent is recorded (kept), and
+// routers carry it out when there is a home that can. Parts in other members are killed at once; each of them checks
+// whether the user may. If another member does not accept a move or a priority now, that is recorded too. A UAM that
+// a kill misses ends all the same: its proxy drops it when home reports that the attempt is over.
 //
-// What is on record from before of a queue, a priority or a lifetime is not carried out any more where
-// this is.
+// Earlier recorded changes of a queue, a priority or a lifetime are not carried out any more where this one is.
 func Change[T any](
 	ctx context.Context,
 	s *Server,
@@ -55,7 +52,7 @@ func Change[T any](
 			return answer, nil, err
 		}
 		if s.record(ctx, i) != nil {
-			return answer, nil, err // what the home did is the better answer
+			return answer, nil, err // the home's result is the better answer
 		}
 		kept = &Kept{}
 		if home != nil && away {
@@ -86,10 +83,9 @@ func Change[T any](
 	return answer, kept, nil
 }
 
-// Signal has whoever runs a container of an application send it a signal: home first. Where no
-// member that answers has the container, it may be in one that does not: then the signal is
-// on record for each of these that has a part of the application (kept), and routers carry
-// it out when that is back. The error is home's.
+// Signal sends a signal to a container of an application at the member that runs it: home first. If no member that
+// answers has the container, it may be in one that does not. Then the signal is recorded for each of these that has a
+// part of the application (kept), and routers carry it out when the member is back. The error is home's.
 func Signal[T any](
 	ctx context.Context,
 	s *Server,
@@ -108,7 +104,7 @@ func Signal[T any](
 			string(id), "user", i.User, "intent", i.String(), "error", err)
 	}
 	if unkept != nil || len(waits) == 0 {
-		return answer, nil, err // what the home said is the better answer
+		return answer, nil, err // the home's answer is the better one
 	}
 	return answer, &Kept{For: waits}, nil
 }
@@ -127,9 +123,8 @@ func (s *Server) record(ctx context.Context, i intents.Intent) error {
 	return intents.Record(ctx, s.conf.Intents, i)
 }
 
-// elsewhere carries out at the members that have a UAM of the application what its
-// home has done. One that is silent is told later; one that refuses keeps its UAM as
-// it is, which the log says: the application's user was told what the home said.
+// elsewhere repeats the home's change at the members that have a UAM of the application. A silent one gets it later.
+// One that rejects it keeps its UAM unchanged, which the log says: the application's user got the home's answer.
 func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
@@ -156,7 +151,7 @@ func (s *Server) elsewhere(
 	}
 }
 
-// earlier is what is on record of what a user changes now.
+// earlier returns the recorded changes that this change replaces.
 func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Words {
 	if s.conf.Intents == nil {
 		return nil
@@ -171,7 +166,7 @@ func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Words {
 	return words
 }
 
-// IntentsOf are what users asked of an application and waits, or was refused lately.
+// IntentsOf returns users' changes of an application that are waiting, or were rejected recently.
 func (s *Server) IntentsOf(ctx context.Context, app creel.ApplicationID) ([]intents.Intent, error) {
 	if s.conf.Intents == nil {
 		return nil, nil

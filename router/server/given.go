@@ -12,9 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// given is what this router knows of the application ids that members gave out.
-// A member numbers them from 1 at each of its starts, and the start is in the id:
-// what is not above a number that was given has been given, too.
+// given is this router's record of the application ids that members issued. A member numbers them from 1 at each of
+// its starts, and the start is in the id: every id up to the highest seen has been issued.
 type given struct {
 	mu     sync.RWMutex
 	starts map[int64]highest // by cluster timestamp
@@ -22,13 +21,13 @@ type given struct {
 
 type highest struct {
 	number int32
-	member creel.SubclusterID // who gave it, "" if that is not known
+	member creel.SubclusterID // the issuer, "" if that is not known
 }
 
-// startsMost bounds the starts of members that are known; beyond, all are learnt anew.
+// startsMost bounds the known starts of members; beyond it, all are learnt again.
 const startsMost = 4096
 
-// askTime is how long a member may take to tell its newest number.
+// askTime is how long a member may take to return its newest number.
 const askTime = 2 * time.Second
 
 // Gave takes note that a member gave out n ids from first on; member is "" where
@@ -55,11 +54,10 @@ func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterI
 	g.starts[first.ClusterTimestamp] = known
 }
 
-// checkGiven refuses an application id that no member gave out, with an error of
-// kind creel.ErrInvalidRequest. It refuses what is surely wrong and nothing else: a
-// number above the one that the member of its start gives us now. An id of a
-// start that no member has now may be from before a restart, and is taken. Nobody
-// is asked about what came through this router.
+// checkGiven rejects an application id that no member issued, with an error of kind creel.ErrInvalidRequest. It
+// rejects only ids that are certainly wrong: a number above the newest one of the member of that start. An id of a
+// start that no member has now may be from before a restart, and is accepted. No member is asked about ids that came
+// through this router.
 func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error {
 	if app.ID <= 0 || app.ClusterTimestamp <= 0 {
 		return neverGiven(app, "ids are numbered from 1, and name the start of a ResourceManager")

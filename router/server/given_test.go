@@ -14,10 +14,9 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// Who makes up an id above what its member gave out would take the one that
-// somebody else is to get. It is refused, before any home is recorded, as what
-// Hadoop's clients tell their user and do not repeat. Ids that a member gave out
-// past this router, or in an earlier start, are taken.
+// An invented id above those that its member issued would take the id that another client is to get. It is rejected,
+// before any home is recorded, by an error that Hadoop's clients show to their user and do not retry. Ids that a
+// member issued without this router, or in an earlier start, are accepted.
 func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol.name, func(t *testing.T) {
@@ -58,8 +57,8 @@ func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
 	}
 }
 
-// The id of somebody's application again, by another user: the home refuses it,
-// and that it has the application is no success for that user.
+// The id of an existing application, by another user: the home rejects it, and that it has the application is no
+// success for that user.
 func TestAnotherUsersIDIsAConflictThatNamesTheOwner(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	r := f.Routers[0]

@@ -17,8 +17,8 @@ type history struct {
 	router.History
 }
 
-// Observe takes note of the federation each second until ctx ends: what History and
-// Events tell. Its owner runs it; without it they are empty.
+// Observe samples the federation each second until ctx ends, for History and Events. Its owner runs it; without it
+// they are empty.
 func (s *Server) Observe(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -36,7 +36,7 @@ func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Mem
 	return s.Member(id)
 }
 
-// search asks every member for an application nobody claimed.
+// search asks every member for an application without a claim.
 func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
 	parts := Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
 		return s.conf.Known(ctx, m, app)
@@ -72,15 +72,14 @@ func (s *Server) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
 	return s.memory.Home(app)
 }
 
-// Forget drops what is remembered of an application's home; the next call about
-// it asks the store.
+// Forget drops the remembered home of an application; the next call about it asks the store.
 func (s *Server) Forget(app creel.ApplicationID) {
 	s.memoryLock.Lock()
 	defer s.memoryLock.Unlock()
 	s.memory.Forget(app)
 }
 
-// Decision returns what this router remembers of a submission.
+// Decision returns this router's outcome of a submission, if remembered.
 func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 	s.memoryLock.RLock()
 	defer s.memoryLock.RUnlock()
@@ -105,12 +104,11 @@ func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router
 // rounds bounds how often AtHome looks where an application is while it changes its home.
 const rounds = 5
 
-// AtHome calls the home of an application, and returns its answer and which
-// member that is. A home that answers that it does not know the application may
-// have been left, or not have it yet: what is remembered is dropped, and whoever else
-// may have it is called too. That nobody knows it is believed once it had the same home
-// before and after the home was asked, and is not being moved: between two looks a move
-// may begin, end, or come to the home that was asked too early.
+// AtHome calls the home of an application, and returns its answer and the member. A home that does not know the
+// application may have been left, or not have it yet: then the remembered home is dropped, and every other member
+// that may have it is called too. The answer that it is unknown counts only if the application had the same home
+// before and after the home was asked, and is not being moved: between two checks a move may begin, end, or reach the
+// home that was asked too early.
 func AtHome[T any](
 	ctx context.Context,
 	s *Server,
@@ -150,7 +148,7 @@ func AtHome[T any](
 			}
 		}
 		if before = at; notRead != nil {
-			break // what could be read of where it may be was asked
+			break // all readable candidates have been asked
 		}
 	}
 	return answer, home, err
@@ -184,7 +182,7 @@ func AtHolder[T any](
 	return answer, err
 }
 
-// holder is AtHolder, and tells which members did not answer.
+// holder is AtHolder, and also returns the members that did not answer.
 func holder[T any](
 	ctx context.Context,
 	s *Server,

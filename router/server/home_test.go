@@ -22,7 +22,7 @@ type moved struct {
 	calls []creel.SubclusterID
 }
 
-// step is where the store says its home is, who has it, and whether its move is on record.
+// step is the home by the store, the member that has it, and whether its move is recorded.
 type step struct {
 	home   creel.SubclusterID
 	has    string // of "a" and "b"
@@ -58,8 +58,8 @@ func (m *moved) call(_ context.Context, at *remote.Member) (creel.SubclusterID, 
 	return "", &creel.Error{Kind: creel.ErrApplicationNotFound, What: "never heard of it"}
 }
 
-// However the steps of a move fall between the looks of a router, a client is told of its
-// application; of one that nobody has it is told that after a few calls.
+// However the steps of a move fall between a router's checks, a client finds its application; for one that no member
+// has it gets that answer after a few calls.
 func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
 	view := subcluster.NewView(time.Now(), []subcluster.Status{
 		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},

@@ -12,13 +12,12 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// A member's list of thousands of applications is megabytes, of which nothing may have
-// changed since a moment ago. ResourceManagers of ours name such a list by a tag (an
-// entity tag by HTTP, yarnrpc.WithListKnown by RPC), and say of the one whose tag they are
-// sent only that it still holds. So a router keeps for a moment what members sent, and the
-// whole list that it made of it. Members are asked each time: it is they who say what
-// holds, and for whom. Hadoop's send no tags, and their lists are not kept
-// (BenchmarkLongLists of e2e/federation).
+// A member's list of thousands of applications is megabytes, of which nothing may have changed since a moment ago.
+// Creel's ResourceManagers identify such a list by a tag (an entity tag by HTTP, yarnrpc.WithListKnown by RPC), and
+// if a request carries the current tag they answer only that it is unchanged. So a router stores for a moment the
+// members' lists, and the whole list that it made of them. Members are asked each time: they decide what is
+// unchanged, and for which user. Hadoop's send no tags, and their lists are not stored (BenchmarkLongLists of
+// e2e/federation).
 
 // How much is kept, and for how long after a member sent it: members themselves give the
 // same list for no longer than a second.
@@ -42,29 +41,28 @@ type Lists[T any] struct {
 
 // ListPart is a member's part of a list.
 type ListPart[T any] struct {
-	Value T      // nobody may write to it
+	Value T      // read only
 	Tag   string // the member's; empty: it gave none
-	Bytes int    // about what keeping it takes
-	Held  bool   // it came before, and the member said that it holds
+	Bytes int    // the approximate memory that it takes
+	Held  bool   // it was sent before, and the member confirmed it
 	// Late is why the member did not answer, where this is its last part, and Age how old that is.
 	Late error
 	Age  time.Duration
 
-	at time.Time // when the member sent it, or said that it holds
+	at time.Time // when the member sent it, or confirmed it
 }
 
-// keptList is what is kept of one question.
+// keptList is the stored data of one question.
 type keptList[T any] struct {
 	parts map[creel.SubclusterID]ListPart[T]
 	whole []byte
-	of    []string // members and tags of what the whole is made of
+	of    []string // members and tags of the parts of the whole
 	bytes int
 	last  time.Time // when a member sent its part
 }
 
-// Part returns a member's part of the list that a question asks for. ask is told the tag of the
-// one that is kept, "" for none, and returns what the member sent, or that tag alone where the member
-// says that it holds.
+// Part returns a member's part of the list for a question. ask gets the tag of the stored one, "" for none, and
+// returns the member's list, or that tag alone if the member confirms it.
 func (l *Lists[T]) Part(
 	question string, member creel.SubclusterID, ask func(tag string) (ListPart[T], error),
 ) (ListPart[T], error) {
@@ -97,7 +95,7 @@ func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 	}
 }
 
-// Old names the members whose parts are their last ones, and how old these are.
+// Old returns the members whose parts are their last ones, and the ages of these.
 func Old[T any](parts []router.Part[ListPart[T]]) (old []router.Missing) {
 	for i := range parts {
 		if p := &parts[i]; p.Value.Late != nil {
@@ -128,7 +126,7 @@ func (l *Lists[T]) keep(question string, member creel.SubclusterID, p ListPart[T
 	}
 }
 
-// confirm notes that a part is still what the member has, where its last part may be asked for.
+// confirm notes that a part is unchanged at the member, if its last part may be used.
 func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag string) {
 	if l.Last == 0 {
 		return
@@ -174,8 +172,8 @@ func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made
 	return whole
 }
 
-// room returns what is kept of a question, once there is room for so many bytes more; nil
-// if they are too many. Under mu.
+// room returns the stored data of a question, once there is space for so many bytes more; nil if they are too many.
+// Under mu.
 func (l *Lists[T]) room(question string, bytes int) *keptList[T] {
 	if bytes > listBytes/2 {
 		return nil
@@ -203,7 +201,7 @@ func (l *Lists[T]) grow(k *keptList[T], bytes int) {
 	l.bytes += bytes
 }
 
-// drop forgets what is kept of a question, when it is old enough.
+// drop deletes the stored data of a question, when it is old enough.
 func (l *Lists[T]) drop(question string, k *keptList[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

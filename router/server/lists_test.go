@@ -45,8 +45,7 @@ func ask(l *Lists[string], question string, tags ...string) (held int, whole str
 	return held, string(l.Whole(question, parts, made))
 }
 
-// A list is made anew when a member sent its part, and given again while all members say that
-// theirs hold.
+// A list is rebuilt when a member sent its part, and reused while all members confirm theirs.
 func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Lists[string]
@@ -62,7 +61,7 @@ func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
 			{"a2", "b1", 2, "a2b1"},
 			{"a2", "down", 1, "a2"},
 			{"a2", "b1", 2, "a2b1"},
-			{"a1", "b1", 1, ""}, // no tag comes back; who sent one twice is not believed to hold
+			{"a1", "b1", 1, ""}, // no tag in the answer; a member that sent the same again has not confirmed it
 			{"a1", "", 1, ""},   // a member that names no tag
 		} {
 			if held, whole := ask(&l, "q", step.a, step.b); held != step.held || whole != step.whole {
@@ -129,8 +128,8 @@ func TestListsThatNobodyAsksForGo(t *testing.T) {
 	})
 }
 
-// The last part of a member that does not answer is given for as long as it may be, counted from when
-// the member said that it held; a refusal is an answer.
+// The last part of a member that does not answer is used for the allowed time, counted from when the member confirmed
+// it; a rejection is an answer.
 func TestTheLastPartIsGivenForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Lists[string]{Last: time.Minute}

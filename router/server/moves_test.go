@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// managed is a submission whose AM needs a container of a size.
+// managed returns a submission whose AM needs a container of a size.
 func managed(id creel.ApplicationID, mb int64) *pb.ApplicationSubmissionContextProto {
 	c := routertest.Context(id, "story")
 	c.UnmanagedAm = new(false)
@@ -44,11 +44,10 @@ func drain(t *testing.T, r *routertest.Router, method, member, body string) {
 	}
 }
 
-// Thirty applications wait in a full member. It is drained by moving, and the router that
-// moves them dies when the first has changed its home and its new home does not have it
-// yet. Another goes on: each comes to the other member once and is given its container
-// there. A client that polls sees every one of them all the time; a user who kills one in
-// the middle is obeyed; what has a container stays where it is.
+// Thirty applications wait in a full member. It is drained by moving, and the router that moves them dies when the
+// first has changed its home and its new home does not have it yet. Another router continues: each application
+// arrives at the other member once and gets its container there. A client that polls sees every one of them all the
+// time. A kill in the middle takes effect. Applications with a container stay where they are.
 func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 2})
 	full, free, ctx := f.Members[0], f.Members[1], t.Context()
@@ -75,7 +74,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 	for _, mb := range []int64{8192, 1024, 128} { // until nothing of that size has room
 		for range 200 {
 			id := submit(mb)
-			time.Sleep(20 * time.Millisecond) // nodes tell of themselves each 50 ms; a full one gives nothing
+			time.Sleep(20 * time.Millisecond) // nodes send heartbeats every 50 ms; a full one grants nothing
 			if v, _ := full.App(ctx, id); v.Containers == 0 {
 				_, err := client.ForceKillApplication(ctx,
 					&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
@@ -202,7 +201,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 			t.Errorf("%s, which had a container, is in %v", id, homes)
 		}
 	}
-	// What comes late of the moves finds the door closed.
+	// Late requests of the moves are rejected.
 	_, err = client.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{
 		ApplicationSubmissionContext: managed(waiting[0], 128)})
 	if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {

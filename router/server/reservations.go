@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Reservations is what a Server needs of the state store for the homes of reservations:
-// see the promises of package statestore.
+// Reservations is the part of the state store that a Server needs for the homes of reservations: see the promises of
+// package statestore.
 type Reservations interface {
 	ClaimReservation(
 		ctx context.Context, id creel.ReservationID, member creel.SubclusterID,
@@ -29,7 +29,7 @@ type Reservations interface {
 // keptAfter is for how long the home of a reservation is kept when its deadline is over.
 const keptAfter = 24 * time.Hour
 
-// Reservation is what the router reads of a submission of one.
+// Reservation is the part of a reservation's submission that the router reads.
 type Reservation struct {
 	ID       creel.ReservationID
 	Queue    creel.QueuePath
@@ -64,7 +64,7 @@ func (s *Server) Reserve(
 	err = forward(ctx, m)
 	switch verdict := VerdictOf(err); {
 	case verdict == router.Accepted && !r.Deadline.IsZero():
-		// Not to forget it costs a record; whoever asks for one that is gone asks all members.
+		// A failure costs only a leftover record; calls about a forgotten one ask all members.
 		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, max(0, time.Until(r.Deadline))+keptAfter)
 	case fresh && (verdict == router.Refused || verdict == router.NotSent):
 		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, 0)
@@ -125,16 +125,15 @@ func Unreserve[T any](
 	return a.answer, err
 }
 
-// HasHome reports whether the home of a reservation is on record, or the record cannot be read: then
-// AtReservation has the answer. What lists one without asks all members: those that do not know it
-// have an empty list of it.
+// HasHome reports whether the home of a reservation is recorded, or the record cannot be read: then AtReservation has
+// the answer. Lists of one without a home ask all members: those that do not know it have an empty list of it.
 func (s *Server) HasHome(ctx context.Context, id creel.ReservationID) bool {
 	home, err := s.reservedAt(ctx, id)
 	return home != "" || err != nil
 }
 
-// reservedAt is the home of the reservation that an application runs in, "" if it names
-// none or one that nobody claimed.
+// reservedAt returns the home of the reservation that an application runs in, "" if it names none or one without a
+// claim.
 func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
 	if id.IsZero() {
 		return "", nil
@@ -146,9 +145,9 @@ func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.
 	return home, err
 }
 
-// OfNoPlan finds out by its words whether a refusal is that of a member which has no reservations, or
-// none in a queue: its class, or code, many refusals have. To errors.Is it is that the queue is not
-// there then, and where the member has none at all that they are not enabled.
+// OfNoPlan finds out by its text whether a rejection is of a member that has no reservations, or none in a queue:
+// many rejections share its class, or code. To errors.Is it is then that the queue is not there, and if the member
+// has none at all that they are not enabled.
 func OfNoPlan(err error) error {
 	var words string
 	var refused *hrpc.RemoteError
@@ -175,5 +174,5 @@ type noPlan struct {
 	kind error
 }
 
-// Unwrap gives the refusal, and what it means, to errors.Is.
+// Unwrap returns the rejection, and its meaning, for errors.Is.
 func (e noPlan) Unwrap() []error { return []error{e.error, creel.ErrQueueNotFound, e.kind} }

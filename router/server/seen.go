@@ -23,13 +23,12 @@ const (
 // seenMost bounds one report that is remembered, in bytes.
 const seenMost = 16 << 10
 
-// seenBytes bounds all that are remembered: who asks is a name that anybody can give.
-// Beyond, all are learnt anew.
+// seenBytes bounds the memory of all reports, since clients choose the user names. Beyond it, all are dropped.
 const seenBytes = 32 << 20
 
-// seen are the last reports of applications that went through this router, so that
-// their users are told something while the home does not answer. What a report shows
-// depends on who asks, so each is kept for its user. The oldest leave first.
+// seen are the last reports of applications that went through this router, so that their users get an answer while
+// the home does not answer. The content of a report depends on the caller, so each is stored for its user. The oldest
+// are dropped first.
 type seen struct {
 	mu    sync.Mutex
 	most  int

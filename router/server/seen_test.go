@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Reports are remembered for the user who got them, the oldest leave first, and names
-// that anybody can give do not fill the memory.
+// Reports are stored for the user who got them, the oldest are dropped first, and names chosen by clients do not fill
+// the memory.
 func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 	s := New(Config{Kept: 100_000})
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}

@@ -26,7 +26,7 @@ import (
 // Config of a Server. View, Homes, Pool, Known and Disown are required.
 type Config struct {
 	View  func() *subcluster.View
-	Where policies.Where // finds the members that have a host or rack; nil: nobody can
+	Where policies.Where // finds the members that have a host or rack; nil: unknown
 	Homes Homes
 	// Reservations keeps the homes of reservations.
 	Reservations Reservations
@@ -34,8 +34,8 @@ type Config struct {
 	// Known asks a member whether it knows an application; an error means that
 	// it could not be asked.
 	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
-	// NewID has a member give out an application id; nil: submissions' ids are
-	// not checked against what members gave out.
+	// NewID makes a member issue an application id; nil: submissions' ids are not compared with the ids that members
+	// issued.
 	NewID func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error)
 	// Disown has a member refuse an application under claims up to a number,
 	// unless it has it; see router.Disown.
@@ -56,12 +56,10 @@ type Config struct {
 	MaxSubmission int64
 	// UnclearWait is for members that cannot disown: see router.UnclearWait, which is the default.
 	UnclearWait time.Duration
-	// Intents keeps for later what users asked of an application whose home does not
-	// answer; nil: that is an error.
+	// Intents stores users' changes of an application whose home does not answer; nil: that is an error.
 	Intents intents.Store
-	// Elsewhere gives the members that may have an application that its remembered home does
-	// not know, the likeliest first, past every cache, and whether it is being moved; nil:
-	// the home is asked again.
+	// Elsewhere returns the members that may have an application that its remembered home does not know, the
+	// likeliest first, past every cache, and whether it is being moved; nil: the home is asked again.
 	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
@@ -73,11 +71,10 @@ type Config struct {
 	Log       *slog.Logger // slog.Default if nil
 }
 
-// Homes is what a Server needs of the state store: see the promises of package
-// statestore.
+// Homes is the part of the state store that a Server needs: see the promises of package statestore.
 type Homes interface {
 	router.Homes
-	// Placement is what was kept with the claim; nil for nothing.
+	// Placement returns the data stored with the claim; nil for none.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 }
 
@@ -108,7 +105,7 @@ type Server struct {
 type Counts struct {
 	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
 	Unlisted                                            atomic.Int64 // fields that no merge rule lists
-	// MovedAfter counts members that were left, by what became of the call there.
+	// MovedAfter counts members that were left, by the outcome of the call there.
 	MovedAfter [router.Verdicts]atomic.Int64
 }
 
@@ -167,7 +164,7 @@ func (s *Server) disown(
 	return s.conf.Disown(ctx, m, app, claim)
 }
 
-// random gives each submission a source of its own: no lock is shared.
+// random returns a random source for each submission: no lock is shared.
 func (s *Server) random() *rand.Rand {
 	return rand.New(rand.NewPCG(s.conf.Seed, s.seed.Add(1)))
 }
@@ -225,8 +222,7 @@ func (s *Server) CheckSize(app creel.ApplicationID, size int) error {
 	return nil
 }
 
-// defaultQueue is that of a submission that names none, as at any ResourceManager: its
-// policy is the one that holds.
+// defaultQueue is the queue of a submission that names none, as at any ResourceManager: its policy applies.
 const defaultQueue = "default"
 
 // Submit finds a home for a submission and forwards it there, under the number
@@ -298,7 +294,7 @@ func (s *Server) writeAssumed(view *subcluster.View, each []policies.Sent) {
 	s.assumed.Write(view, each)
 }
 
-// pauses tells whether this process stood still lately.
+// pauses detects whether this process was paused recently.
 type pauses struct {
 	clock *awake.Clock
 
@@ -307,8 +303,8 @@ type pauses struct {
 	found time.Time     // when it was seen to have grown, by the clock
 }
 
-// lately reports whether what this process sent before a pause may still leave its
-// machine, whose kernel may have stood still with it.
+// lately reports whether data that this process sent before a pause may still leave its machine, whose kernel may
+// have been paused as well.
 func (p *pauses) lately() bool {
 	total, now := p.clock.Paused(), p.clock.Now()
 	p.mu.Lock()
@@ -319,7 +315,7 @@ func (p *pauses) lately() bool {
 	return !p.found.IsZero() && now.Sub(p.found) < router.SocketLife
 }
 
-// VerdictOf reads from an error what became of a call.
+// VerdictOf derives the outcome of a call from its error.
 func VerdictOf(err error) router.Verdict {
 	var silent *remote.Unavailable
 	var answered *hrpc.RemoteError

@@ -22,8 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// byRPC and byREST submit through a router, each in its own words; they are
-// what a client does, who may ask again.
+// byRPC and byREST submit through a router, each by its protocol, like a client that may ask again.
 func byRPC(ctx context.Context, f *routertest.Federation, r *routertest.Router, id creel.ApplicationID) error {
 	_, err := f.As(r, "alice").
 		SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "story")})
@@ -187,8 +186,8 @@ func TestARouterDiesAfterAMove(t *testing.T) {
 	}
 }
 
-// A home that may have taken a submission is not left: the router says that it
-// does not know, keeps the claim, and a repeat finds out.
+// A home that may have taken a submission is not left: the router reports that the outcome is unclear, keeps the
+// claim, and a repeat finds out.
 func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol.name, func(t *testing.T) {
@@ -246,8 +245,7 @@ func TestRepeatsThroughOtherRouters(t *testing.T) {
 	}
 }
 
-// Two routers get one submission at the same moment: one home wins, and both
-// say yes.
+// Two routers get one submission at the same moment: one home wins, and both succeed.
 func TestTheSameSubmissionAtOnce(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})
 	for range 5 {
@@ -345,7 +343,7 @@ func TestBreakers(t *testing.T) {
 	}
 }
 
-// The memory of a router is bounded; what it forgot it asks of the store.
+// The memory of a router is bounded; for forgotten homes it asks the store.
 func TestForgottenHomes(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 2})
 	id := newID(t, f, f.Routers[0])

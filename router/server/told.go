@@ -11,7 +11,7 @@ import (
 // toldMost bounds the names that are remembered.
 const toldMost = 1000
 
-// told are names of what the log has said once.
+// told are names that the log has had once.
 type told struct {
 	mu    sync.Mutex
 	names map[string]bool

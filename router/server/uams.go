@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// IDs tells which id an application has in a member: its own, or that of a UAM which could
-// not have it there. While the store does not say, it is the application's everywhere.
+// IDs returns the id of an application in each member: its own, or that of a UAM which could not have it there. While
+// the store does not answer, it is the application's everywhere.
 func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.SubclusterID) creel.ApplicationID {
 	uams := s.uams(ctx, app)
 	return func(m creel.SubclusterID) creel.ApplicationID {
@@ -31,7 +31,7 @@ func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.Su
 	}
 }
 
-// uams are those of an application by its record; none while the store does not say.
+// uams returns the UAMs of an application by its record; none while the store does not answer.
 func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Part {
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
@@ -50,14 +50,14 @@ func (s *Server) readUAMs(ctx context.Context, app creel.ApplicationID) ([]inten
 	return intents.Parts(ctx, s.conf.Intents, app, "")
 }
 
-// Clients ask for the report of an application that runs each second, and most have no UAMs: what their record
-// says is kept for a moment.
+// Clients ask for the report of a running application each second, and most have no UAMs: the content of their record
+// is cached for a moment.
 const (
 	uamsKept = 2 * time.Second
-	uamsMost = 16 << 10    // applications; beyond, all are read anew
+	uamsMost = 16 << 10    // applications; beyond it, all are read again
 	uamsTime = time.Second // for which a report waits for the store, and then for the UAMs' members
-	// uamsAgain is between two questions to members that may have had a UAM of an application that has ended,
-	// while one does not say.
+	// uamsAgain is the time between two questions to members that may have had a UAM of an ended application, while
+	// one does not answer.
 	uamsAgain = 5 * time.Second
 )
 
@@ -70,7 +70,7 @@ type lately struct {
 type uamsAt struct {
 	uams  []intents.Part
 	at    time.Time
-	ended bool // the application has, and members said whether they have something of it: uams are those that do
+	ended bool // the application has, and members reported whether they have a part of it: uams are those that do
 	all   bool // all members did
 }
 
@@ -102,8 +102,8 @@ func (l *lately) keep(app creel.ApplicationID, k uamsAt) {
 	l.known[app] = k
 }
 
-// endedUAMs are where an application that has ended had UAMs. Its record goes with its last attempt. What it said
-// before stays known; any other member may have had one, until all were asked, and those are guessed.
+// endedUAMs returns where an ended application had UAMs. Its record is deleted with its last attempt. Its earlier
+// content stays known; any other member may have had one, until all were asked, and those are guessed.
 func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams []intents.Part, guessed int) {
 	s.lately.mu.Lock()
 	k, there := s.lately.known[app]
@@ -133,8 +133,8 @@ type Application struct {
 }
 
 // AskUAMs calls the members in which an application has UAMs, or had them, besides its home, at the same time, each
-// with the id that the application has there. They have a second; one whose lease ran out is not called. What absent
-// says of an error is that the member has nothing of the application: it is left out.
+// with the id that the application has there. They have a second; one with an expired lease is not called. If absent
+// accepts an error, the member has no part of the application and is left out.
 func AskUAMs[T any](
 	ctx context.Context,
 	s *Server,
@@ -193,7 +193,7 @@ func callUAMs[T any](
 	return parts
 }
 
-// Attempts tell under which attempt each member has the containers of an attempt of home's.
+// Attempts are the attempts under which each member has the containers of an attempt at home.
 type Attempts struct {
 	of   creel.AttemptID
 	uams []intents.Part
@@ -204,14 +204,14 @@ func (s *Server) Attempts(ctx context.Context, of creel.AttemptID) Attempts {
 	return Attempts{of, s.uams(ctx, of.Application)}
 }
 
-// Earlier reports whether a later attempt has the UAMs. What they hold is that one's, so
-// home alone has containers of this one.
+// Earlier reports whether a later attempt has the UAMs. Their containers belong to that one, so only home has
+// containers of this one.
 func (a Attempts) Earlier() bool {
 	return slices.ContainsFunc(a.uams, func(p intents.Part) bool { return a.of.Compare(p.Of) < 0 })
 }
 
-// At is the attempt in a member: a UAM's, which is its first if the record does not say, or
-// home's number at home, and where no UAM is on record.
+// At returns the attempt in a member: a UAM's, which is its first if the record has none, or home's number at home,
+// and if no UAM is recorded.
 func (a Attempts) At(m creel.SubclusterID) creel.AttemptID {
 	for _, p := range a.uams {
 		if p.Member == m {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokens gives out the delegation tokens of routers. A token is Hadoop's
-// RM_DELEGATION_TOKEN; each router of a federation takes it, whichever gave it out, also
-// after all were restarted: that it lives is on record in the state store, whose clock
-// counts its life, and the keys that sign are a ring in the store, sealed with the
+// Package tokens issues the delegation tokens of routers. A token is Hadoop's RM_DELEGATION_TOKEN. A token issued by
+// one router of a federation is valid at all of them, also after all were restarted: its validity is recorded in the
+// state store, whose clock counts its lifetime, and the keys that sign are a ring in the store, sealed with the
 // cluster's secret.
 package tokens
 
@@ -24,7 +23,7 @@ const Ring = "router-delegation"
 // keySize is the length of a key in bytes.
 const keySize = 32
 
-// Store is what tokens need of the state store.
+// Store is the part of the state store that tokens need.
 type Store interface {
 	statestore.Tokens
 	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
@@ -73,7 +72,7 @@ func (t *Tokens) Issue(ctx context.Context, owner, renewer, realUser string) (to
 	return token.NewMac(key).Delegation(id), r.Expires, nil
 }
 
-// identifier is what a token on record says, but for its key.
+// identifier returns the identifier of a recorded token, except for its key.
 func identifier(r statestore.Token) token.Delegation {
 	return token.Delegation{
 		Owner: r.Owner, Renewer: r.Renewer, RealUser: r.RealUser, Issued: r.Issued, Max: r.Most, Sequence: r.Number,
@@ -172,7 +171,7 @@ func withoutKey(id token.Delegation) token.Delegation {
 	return id
 }
 
-// prove checks a token that somebody wants to change.
+// prove checks a token that a caller wants to change.
 func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, error) {
 	id, err := token.ParseDelegation(k.Identifier)
 	if err != nil {
@@ -213,9 +212,9 @@ func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 	return t.store.DropToken(ctx, id.Sequence)
 }
 
-// Login returns whose a token is that somebody shows, in the form of Token.URLString, to be let in as its
-// owner. Errors: creel.ErrInvalidToken for one that is damaged, unknown, expired or cancelled, or of
-// another kind; creel.ErrUnavailable while the store cannot be read.
+// Login checks a token, in the form of Token.URLString, and returns its owner's identifier, as whom the caller is
+// logged in. Errors: creel.ErrInvalidToken for one that is damaged, unknown, expired or cancelled, or of another
+// kind; creel.ErrUnavailable while the store cannot be read.
 func (t *Tokens) Login(ctx context.Context, text string) (token.Delegation, error) {
 	k, err := token.ParseURLString(text)
 	if err != nil {
@@ -243,7 +242,7 @@ func notAccepted(why string) error {
 	}
 }
 
-// reason is why a token was refused, without what else was said.
+// reason returns why a token was rejected, without the rest of the error.
 func reason(err error) string {
 	var full *creel.Error
 	switch {
@@ -255,8 +254,8 @@ func reason(err error) string {
 	return full.What
 }
 
-// Password is what SASL needs for the identifier of a token, and who it is. The error is of
-// kind creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
+// Password returns the password that SASL needs for the identifier of a token, and its owner. The error is of kind
+// creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
 func (t *Tokens) Password(ctx context.Context, identifier []byte) ([]byte, token.Delegation, error) {
 	id, err := token.ParseDelegation(identifier)
 	if err != nil {

@@ -152,8 +152,8 @@ func TestACancelledTokenIsWorthNothingAnywhere(t *testing.T) {
 	}
 }
 
-// What another says of itself does not count: an identifier that was changed, one of a store
-// that is no more, a key that was sealed under another secret.
+// Forged tokens are rejected: a changed identifier, one of a former store, a key that was sealed under another
+// secret.
 func TestWhatIsNotOnRecordIsRefused(t *testing.T) {
 	r := start(t)
 	a := r.issue(r.one, "alice", "yarn")
