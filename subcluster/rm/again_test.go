@@ -86,7 +86,7 @@ func TestAUAMThatHasEndedIsBegunAgainByWhoNamesItsLastAttempt(t *testing.T) {
 		t.Errorf("it is listed %d times", listed)
 	}
 
-	// A restart finds it where it was; then it ends, and what comes late begins nothing.
+	// A restart recovers it unchanged; then it ends, and late calls begin nothing.
 	var kept AppRecord
 	for _, a := range w.got {
 		switch a := a.(type) {

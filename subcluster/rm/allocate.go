@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Allocate is one heartbeat of an AM: it changes its asks, gives back
-// containers, and fetches what it was given. Room that its own asks find now
-// is in the same answer.
+// Allocate is one heartbeat of an AM: it changes its asks, releases containers, and fetches its grants. Grants that
+// its own asks cause now are in the same response.
 func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest) (*Answer, error) {
 	m.at(now)
 	t, err := m.conversing(id)
@@ -116,7 +115,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	return out, nil
 }
 
-// serve gives an attempt what it asks for and can have at once.
+// serve grants an attempt the asks that it can have at once.
 func (m *Machine) serve(t *attempt) {
 	m.sched.Enroll(&t.app.App)
 	m.settle()
@@ -124,8 +123,8 @@ func (m *Machine) serve(t *attempt) {
 	m.settle()
 }
 
-// checkAllocate refuses a request as a whole before any of it is done, and
-// gives the normalized sizes of its asks.
+// checkAllocate rejects an invalid request as a whole before any of it is applied. It returns the normalized sizes of
+// its asks.
 func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
 	largest := t.app.Queue().Largest()
 	labels, err := m.askLabels(t, r.Asks)
@@ -183,7 +182,7 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 	return sizes, nil
 }
 
-// releaseAll gives back those of ids that the attempt has.
+// releaseAll releases those of the ids that belong to the attempt.
 func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	var list [sched.Prefetched]*container
 	n := 0
@@ -201,7 +200,7 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	}
 	m.prefetchCompletions(list[:n])
 	for _, c := range list[:n] {
-		if c.owner() == t && !c.am { // an id given twice is nobody's the second time
+		if c.owner() == t && !c.am { // an id that occurs twice has no owner the second time
 			m.release(c)
 		}
 	}
@@ -210,9 +209,9 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 // mostReleased bounds the releases that wait for a node of an earlier epoch's container.
 const mostReleased = 10_000
 
-// releaseLater takes a release of a container of an earlier epoch whose node has not
-// registered yet: it is released when the node reports it. Hadoop's scheduler keeps such
-// releases too (SchedulerApplicationAttempt.getPendingRelease).
+// releaseLater records the release of a container of an earlier epoch whose node has not registered yet. It is
+// released when the node reports it. Hadoop's scheduler keeps such releases too
+// (SchedulerApplicationAttempt.getPendingRelease).
 func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
 	of := m.attempt(id.Attempt)
 	if of == nil || of.app != t.app || !of.recovered || id == of.am || id.Epoch() >= m.cfg.Epoch ||

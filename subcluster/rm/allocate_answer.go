@@ -9,15 +9,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 )
 
-// An attempt's last answer is kept, for its AM may call for it again, and its
-// memory is that of the next one: the machine owns it, and who hands it to
-// another goroutine clones it. Answers that belong to the caller would spare the
-// server a copy of what is in them, 1 to 2 KB of the 70 KB that an allocate of ten
-// containers costs (BenchmarkContainers in rm/rpc), and cost the machine 17 % of
-// the grants a second that large answers reach (BenchmarkEqualAsks).
+// An attempt's last answer is kept, because its AM may request it again, and its memory is reused for the next one.
+// The machine owns it, and code that passes it to another goroutine clones it. Answers owned by the caller would save
+// the server a copy of their content, 1 to 2 KB of the 70 KB that an allocate of ten containers costs
+// (BenchmarkContainers in rm/rpc). They would cost the machine 17 % of the grants a second with large answers
+// (BenchmarkEqualAsks).
 
-// Clone returns a copy of the answer that the machine does not write to again.
-// What its grants and nodes point at never changes and is shared.
+// Clone returns a copy of the answer that the machine does not write to again. Its grants and nodes point to
+// immutable data, which is shared.
 func (a *Answer) Clone() Answer {
 	out := *a
 	out.Granted, out.FromPrevious = slices.Clone(a.Granted), slices.Clone(a.FromPrevious)
@@ -42,7 +41,7 @@ func (t *attempt) reuseAnswer() {
 	}
 }
 
-// answerFor gathers what the attempt is to be told.
+// answerFor collects the attempt's next answer.
 func (m *Machine) answerFor(t *attempt) *Answer {
 	out := t.answer
 	*out = Answer{
@@ -100,10 +99,9 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	return out
 }
 
-// takePrevious tells of the kept containers that still live, and of the nodes
-// they need tokens for. An AM that is registered was told of those of its own attempt when
-// they were granted, as with Hadoop's (SchedulerApplicationAttempt.addRMContainer); a UAM's
-// proxy may be another that was not.
+// takePrevious adds the kept containers that still live, and the nodes they need tokens for. A registered AM received
+// the containers of its own attempt when they were granted, as with Hadoop
+// (SchedulerApplicationAttempt.addRMContainer). A UAM's proxy may be another one, which did not.
 func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
 	for _, id := range t.previous {
 		if t.registered && id.Attempt == t.id && !t.app.sub.Unmanaged {
@@ -131,13 +129,13 @@ func (m *Machine) token(t *attempt, n *node) bool {
 		return false
 	}
 	t.nodeSets.Add(nodeset.Token, n.Serial())
-	// The application's end must be told where anything of it ran, or the node
-	// keeps it, and its logs, for ever.
+	// Every node that ran a part of the application must learn of its end, or the node keeps it, and its logs, for
+	// ever.
 	t.nodeSets.Add(nodeset.Ran, n.Serial())
 	return true
 }
 
-// voidTokens: a node has registered anew, so AMs need new tokens for it.
+// voidTokens runs after a node has registered again: AMs need new tokens for it.
 func (m *Machine) voidTokens(n *node) {
 	for _, a := range m.appList {
 		if t := a.current; t != nil {
@@ -146,8 +144,8 @@ func (m *Machine) voidTokens(n *node) {
 	}
 }
 
-// acknowledged: the AM calls again, so it has its last answer; nodes may forget
-// the completions it was told of.
+// acknowledged runs when the AM calls again, so it has received its last answer: nodes may forget the completions in
+// it.
 func (m *Machine) acknowledged(t *attempt) {
 	m.prefetchAcks(t.acks)
 	id := creel.ContainerID{Attempt: t.id}
@@ -158,9 +156,9 @@ func (m *Machine) acknowledged(t *attempt) {
 	t.unconfirmed, t.acks = false, t.acks[:0]
 }
 
-// ackAll lets nodes forget all completions of an attempt that nobody will fetch.
-// The next attempt, which keeps the containers, hears again of those in an answer that this one
-// has not acknowledged: it may have died before that came.
+// ackAll lets nodes forget all completions of an attempt that will not be fetched. The next attempt, if it keeps the
+// containers, receives the completions of an unacknowledged answer again: this attempt may have died before the
+// answer arrived.
 func (m *Machine) ackAll(t *attempt) {
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
 		t.done = append(slices.Clone(t.told()), t.done...)
@@ -179,7 +177,7 @@ func (m *Machine) forgetEnds(t *attempt) {
 	t.done = nil
 }
 
-// news tells once that there is something to fetch.
+// news notifies once that there is something to fetch.
 func (m *Machine) news(t *attempt) {
 	if !t.newsSent && !t.inCall {
 		t.newsSent = true

@@ -77,15 +77,15 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 				}
 			}
 			t.nodeSets.DropAll(nodeset.Token) // it asks for all of them again
-			// It never acknowledged its last answer: the completions in it are told again.
+			// The AM never acknowledged its last answer: the completions in it are sent again.
 			t.done = append(slices.Clone(t.told()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
 		repeated := t.registered
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 		if repeated {
-			// This call may be an earlier one that came late, and its answer reach
-			// nobody: its tokens are given with the next grants, too.
+			// This call may be an earlier one that came late, and its answer may get lost: its tokens are sent with
+			// the next grants, too.
 			t.nodeSets.DropAll(nodeset.Token)
 		}
 	}
@@ -142,8 +142,7 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	return t.state != tFinalSaving && a.state != appFinalSaving, nil
 }
 
-// unregistered: the end is durable. An AM without a container, or whose
-// container is gone, is over; another has time to exit.
+// unregistered runs when the end is durable. An AM without a live container is over; another one has time to exit.
 func (m *Machine) unregistered(t *attempt) {
 	if t.app.sub.Unmanaged || m.container(t.am) == nil {
 		m.attemptOver(t, tFinished)

@@ -58,7 +58,7 @@ type Place struct {
 	HTTPAddress string
 }
 
-// Completed is one finished container, told to its AM once.
+// Completed is one finished container, reported to its AM once.
 type Completed struct {
 	ID creel.ContainerID
 	*amounts.Shape
@@ -84,7 +84,7 @@ type UpdateError struct {
 	Update  Update
 }
 
-// NodeUpdate tells AMs of a change of a node's state (NodeUpdateTypeProto).
+// NodeUpdate reports a change of a node's state to AMs (NodeUpdateTypeProto).
 type NodeUpdate struct {
 	ID   creel.NodeID
 	Kind int32 // 0 usable, 1 unusable, 2 decommissioning
@@ -126,7 +126,7 @@ type NodeRegistered struct {
 	Taken       Taken
 }
 
-// Taken says what of that which a node reported is in force.
+// Taken reports whether a node's reported labels and attributes are in force.
 type Taken struct{ Labels, Attributes bool }
 
 // NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
@@ -137,7 +137,7 @@ type NodeAnswer struct {
 	Diagnostics string
 	Duplicate   bool
 	Cleanup     []creel.ContainerID   // kill these
-	Apps        []creel.ApplicationID // ended: stop what they have, aggregate logs
+	Apps        []creel.ApplicationID // ended: stop their containers, aggregate logs
 	Forget      []creel.ContainerID   // completions taken note of
 	Update      []Grant               // changed size or execution type, with a new version
 	Signals     []Signal
@@ -204,26 +204,25 @@ type StopAM struct {
 	Node      creel.NodeID
 }
 
-// AppEnded tells that an application reached its final state; its tokens and
-// files may go.
+// AppEnded reports that an application reached its final state; its tokens and files may be deleted.
 type AppEnded struct {
 	App   creel.ApplicationID
 	State creel.ApplicationState
 	Final creel.FinalStatus
 }
 
-// LogsChanged tells that an application has another log aggregation status.
+// LogsChanged reports a new log aggregation status of an application.
 type LogsChanged struct{ App creel.ApplicationID }
 
-// AttemptEnded tells that an attempt's tokens are void.
+// AttemptEnded reports that an attempt's tokens are void.
 type AttemptEnded struct {
 	Attempt  creel.AttemptID
-	Finished bool // its AM said so
+	Finished bool // its AM unregistered
 }
 
-// News tells that an attempt has something to fetch that did not come from its
-// own call: containers granted when room appeared, or containers ended. Sent
-// once until its next Allocate; a hint for simulators and waiting servers.
+// News reports that an attempt has something to fetch that its own call did not cause: containers granted when
+// resources became free, or completions. Sent once until its next Allocate; a hint for simulators and waiting
+// servers.
 type News struct{ Attempt creel.AttemptID }
 
 func (SaveApp) action()        {}

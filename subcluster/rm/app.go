@@ -49,15 +49,15 @@ func (s appState) ending() bool {
 	return s.ended() || s == appKilling || s == appFinalSaving || s == appFinishing
 }
 
-// app is one application. What every decision for it touches comes first.
+// app is one application. The fields that every decision reads come first.
 type app struct {
-	sched.App // what the scheduler knows of it
+	sched.App // the scheduler's part
 
 	current  *attempt
 	attempts []*attempt
 	state    appState
 	before   appState // the state that KILLING and FINAL_SAVING hide
-	target   appState // what follows FINAL_SAVING
+	target   appState // the state after FINAL_SAVING
 	progress float32
 	refused  bool // by its queue: it counts nowhere
 
@@ -79,16 +79,15 @@ type app struct {
 	lifetime                      *timer
 	failures                      []int64  // times of failures that count
 	lost                          losses   // to preemption
-	lastLoss                      string   // who took it, in one sentence
+	lastLoss                      string   // the reason of the preemption, in one sentence
 	logs                          *appLogs // of its nodes; nil before one is to gather them
-	last                          *AppView // once it is over and somebody looked
+	last                          *AppView // of an ended application, after the first query
 }
 
-// ofSched gives the application that the scheduler speaks of.
+// ofSched returns the application of a scheduler's application.
 func ofSched(a *sched.App) *app { return a.Owner().(*app) }
 
-// public is what users are told. An application that is on its way out still is
-// what it was, until its end is durable.
+// public returns the state for users. An ending application has its previous state until its end is durable.
 func (s appState) public(before appState) creel.ApplicationState {
 	if s == appKilling || s == appFinalSaving {
 		s = before
@@ -118,10 +117,9 @@ func (a *app) mayGet() bool {
 		a.state != appKilling && a.state != appFinalSaving
 }
 
-// stateChanged tells the scheduler whether an application may be given
-// containers. It is due after each change of the application's state or its
-// current attempt's: one that is on its way out must get nothing more, also while
-// its end is not durable yet.
+// stateChanged sets in the scheduler whether an application may be granted containers. It must run after each change
+// of the application's state or its current attempt's. An ending application must get no more grants, also while its
+// end is not durable yet.
 func (m *Machine) stateChanged(a *app) { m.sched.SetOpen(&a.App, a.mayGet()) }
 
 func noApp(id creel.ApplicationID) error {
@@ -131,8 +129,7 @@ func noApp(id creel.ApplicationID) error {
 	}
 }
 
-// addDiag takes what is said of an application, while that is below the limit of what is said
-// of an attempt.
+// addDiag appends to an application's diagnostics, while these are below the limit of an attempt's diagnostics.
 func (a *app) addDiag(s string, limit int) {
 	switch {
 	case s == "":

@@ -26,8 +26,7 @@ func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, 
 	}
 }
 
-// SetPriority changes an application's place in its leaf; it gives the
-// priority that holds.
+// SetPriority changes an application's priority in its leaf; it returns the priority in force.
 func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority int32) (int32, error) {
 	m.at(now)
 	a := m.apps[id]
@@ -77,8 +76,8 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 	return nil
 }
 
-// setLifetime arms the application's time limit: what it asked for, at most
-// the queue's maximum; without a wish the queue's default.
+// setLifetime arms the application's time limit: the requested one, at most the queue's maximum; without a request
+// the queue's default.
 func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 	d := a.sub.Lifetime
 	if q != nil {

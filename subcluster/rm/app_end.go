@@ -72,7 +72,7 @@ func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, di
 	})
 }
 
-// appOver is the final state, whatever led to it.
+// appOver sets the final state, whatever the cause.
 func (m *Machine) appOver(a *app, s appState) {
 	a.state = s
 	if a.finished == 0 {

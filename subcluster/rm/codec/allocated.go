@@ -107,8 +107,8 @@ func AllocateResponse(
 	return r
 }
 
-// completed returns the completion of a container as its AM is told: the node's
-// own message where there is one, so that fields we do not know survive.
+// completed returns the completion of a container for its AM: the node's own message if there is one, so that unknown
+// fields survive.
 func (t *Mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
 	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
 		s.GetState() == pb.ContainerStateProto_C_COMPLETE {

@@ -8,8 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// RegisterAM returns an AM's registration as the machine takes it. Who registers
-// is told by its token.
+// RegisterAM returns an AM's registration in the machine's form. The token identifies the attempt.
 func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestProto) *rm.RegisterAM {
 	return &rm.RegisterAM{
 		Attempt:     attempt,

@@ -111,7 +111,7 @@ func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
 	}
 }
 
-// Memory in use and what a host has are 0 where they are less than that, or more than there can be.
+// Memory in use and physical resources are 0 if they are negative or impossibly large.
 func TestWhatAHostCannotHaveIsNotCounted(t *testing.T) {
 	const most = rm.MostOfNode
 	for told, want := range map[int64]int64{0: 0, 4096: 4096, most: most, -1: 0, most + 1: 0, math.MaxInt64: 0, math.MinInt64: 0} {
@@ -130,7 +130,7 @@ func TestWhatAHostCannotHaveIsNotCounted(t *testing.T) {
 	}
 }
 
-// What is asked for is told as MaxInt32 at most; AMs in line come on top.
+// Pending containers are reported as MaxInt32 at most; waiting AMs are added to them.
 func TestPendingContainersAndAMsInLineAddUp(t *testing.T) {
 	m := Metrics(&rm.ClusterView{PendingContainers: math.MaxInt32, InLineContainers: 2})
 	if want := int64(math.MaxInt32) + 2; m.ContainersPending != want {
@@ -203,7 +203,7 @@ func TestALoadSaysThatUAMsAreBegunAgain(t *testing.T) {
 	}
 }
 
-// Parts of applications of other subclusters are told apart: in the cluster's figures, and in those of their queue.
+// UAMs of other subclusters' applications are counted apart: in the cluster's metrics, and in those of their queue.
 func TestALoadTellsUAMsApart(t *testing.T) {
 	m, err := rm.New(rm.Defaults())
 	if err != nil {
@@ -320,8 +320,8 @@ func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 	}
 }
 
-// Homes and splits go by what a ResourceManager publishes of its labels; one without
-// says that it has none.
+// The choice of homes and splits depends on the labels that a ResourceManager publishes. One without labels publishes
+// that it has none.
 func TestALoadTellsTheLabels(t *testing.T) {
 	conf := rm.Defaults()
 	m, err := rm.New(conf)
@@ -356,7 +356,7 @@ func TestALoadTellsTheLabels(t *testing.T) {
 	}
 }
 
-// Who splits an application's asks knows by it where the application's queue would be made.
+// The splitter of an application's asks learns from the load where the application's queue would be created.
 func TestALoadTellsBelowWhichQueuesOthersAreMade(t *testing.T) {
 	conf := rm.Defaults()
 	made := &queues.AutoCreate{Depth: 2}
@@ -378,8 +378,8 @@ func TestALoadTellsBelowWhichQueuesOthersAreMade(t *testing.T) {
 	}
 }
 
-// What AMs need that the share for AMs holds back is waited for in their queue: the rebalancer's plan
-// gives other members a part for it. Hadoop's own figures count them, too.
+// Demand that the AM share holds back counts as pending in its queue, so that the rebalancer's plan gives other
+// members a part of it. Hadoop's own metrics count it, too.
 func TestALoadCountsAMsInLine(t *testing.T) {
 	conf := rm.Defaults()
 	conf.Labels = rm.LabelsByCall
@@ -443,8 +443,8 @@ func saveAll(m *rm.Machine, now time.Time) {
 	}
 }
 
-// A queue's row tells its maximum where that is less than all there is, what one user may have where that is less than
-// the queue, and of whom limits hold something back.
+// A queue's row has its maximum if that is less than the cluster, the user limit if that is less than the queue, and
+// the users whom limits hold back.
 func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
 	conf := rm.Defaults()
 	leaf := &conf.Queues.Root.Children[0]
@@ -493,7 +493,7 @@ func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
 	}
 }
 
-// A proxy hears whether an application's containers end with their attempt.
+// The registration response reports whether an application's containers end with their attempt.
 func TestAnAMThatRegistersIsToldWhetherItsContainersEndWithIt(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		app := rm.AppView{Context: &pb.ApplicationSubmissionContextProto{KeepContainersAcrossApplicationAttempts: &keep}}

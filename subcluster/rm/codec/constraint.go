@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// partitionKey is how a constraint on a node's label names what it looks at.
+// partitionKey is the key of a constraint on a node's label.
 const partitionKey = "yarn_node_partition/"
 
 func tagConstraints(list []*pb.PlacementConstraintMapEntryProto) []rm.TagConstraint {
@@ -23,8 +23,8 @@ func tagConstraints(list []*pb.PlacementConstraintMapEntryProto) []rm.TagConstra
 	return out
 }
 
-// constraint reads a placement constraint. What Hadoop's scheduler does not know, such as
-// delayed alternatives, is satisfied nowhere, as there.
+// constraint reads a placement constraint. A kind that Hadoop's scheduler does not support, such as delayed
+// alternatives, is never satisfied, as in Hadoop.
 func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
 	if p == nil {
 		return nil
@@ -83,7 +83,7 @@ func target(t *pb.PlacementConstraintTargetProto) (sched.Target, error) {
 	return out, nil
 }
 
-// partitionOf is the label in whose partition a request is asked: that of a single clause.
+// partitionOf returns the label of a request's partition: that of a single clause.
 func partitionOf(p *pb.PlacementConstraintProto) string {
 	for _, t := range p.GetSimpleConstraint().GetTargetExpressions() {
 		if t.GetTargetType() == pb.PlacementConstraintTargetProto_NODE_ATTRIBUTE &&

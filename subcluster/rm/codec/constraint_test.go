@@ -22,7 +22,7 @@ func expression(
 	return &pb.PlacementConstraintTargetProto{TargetType: &kind, TargetKey: &key, TargetValues: values}
 }
 
-// Messages as Hadoop's clients write them are read as what they mean.
+// Messages in the encoding of Hadoop's clients decode to their meaning.
 func TestConstraintsAreReadFromMessages(t *testing.T) {
 	const (
 		byTag       = pb.PlacementConstraintTargetProto_ALLOCATION_TAG
@@ -61,7 +61,7 @@ func TestConstraintsAreReadFromMessages(t *testing.T) {
 	}
 }
 
-// What is rejected is told as it came, with what is left of it and Hadoop's reason.
+// A rejected request is returned as received, with its remaining count and Hadoop's reason.
 func TestRejectedRequestsAreToldAsTheyCame(t *testing.T) {
 	asked := &pb.SchedulingRequestProto{
 		AllocationRequestId: new(int64(7)), AllocationTags: []string{"x"},

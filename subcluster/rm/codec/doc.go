@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec translates between YARN's messages and the ResourceManager's
-// machine: requests into what the machine takes, its answers and views into
-// responses, with the tokens of containers and nodes in them. It is pure: the
-// daemon's protocols and the simulator run the same.
+// Package codec translates between YARN's messages and the ResourceManager's machine: requests into the machine's
+// input, its results and views into responses, with their tokens of containers and nodes. It is pure: the daemon's
+// protocols and the simulator run the same code.
 //
-// A message that is only passed on (a submission, a container's status, an
-// update request) travels along untouched, so that fields we do not know
-// survive.
+// A message that is only passed on (a submission, a container's status, an update request) stays unparsed, so that
+// unknown fields survive.
 package codec

@@ -70,7 +70,7 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 type Loads struct {
 	granted int64          // containers, when it was asked before,
 	at      time.Time      // which was then
-	wants   creel.Resource // what the cluster used and waited for then
+	wants   creel.Resource // the cluster's use and pending demand at that time
 
 	free, most map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
 }
@@ -119,12 +119,11 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 
 func wants(v *rm.ClusterView) creel.Resource { return v.Used.Add(v.Pending).Add(v.InLine) }
 
-// farWants is the part of a cluster by which what it wants must have changed for a
-// heartbeat before its time.
+// farWants is the change of demand, as a part of the cluster, that causes an early heartbeat.
 const farWants = 0.1
 
-// Changed reports whether the cluster wants much more or less than Next said last: the
-// rebalancer's plan, and homes, are not to wait for that.
+// Changed reports whether the cluster's demand differs much from the last result of Next. The rebalancer's plan and
+// the choice of homes should not wait for a regular heartbeat then.
 func (l *Loads) Changed(m *rm.Machine) bool {
 	v := m.Cluster()
 	now := wants(&v)
@@ -132,7 +131,7 @@ func (l *Loads) Changed(m *rm.Machine) bool {
 	return !v.Total.IsZero() && d.Dominant(v.Total) > farWants
 }
 
-// row is a queue on the nodes of a label. idle is what is free of them, if it is the root.
+// row returns a queue's load on the nodes of a label. idle is their free capacity, for the root.
 func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
 	room := q.Max.Sub(q.Used).Sub(q.Reserved)
 	if above, has := l.free[subcluster.QueueOn{Queue: q.Parent, Label: label}]; has {
@@ -159,7 +158,7 @@ func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.
 	return row
 }
 
-// limits puts into a row what limits the queue and its users have there.
+// limits adds the limits of the queue and its users there to a row.
 func (l *Loads) limits(m *rm.Machine, q *sched.QueueView, row *subcluster.QueueLoad) {
 	most := q.Max
 	if above, has := l.most[subcluster.QueueOn{Queue: q.Parent, Label: row.Label}]; has {
@@ -184,8 +183,8 @@ func (l *Loads) limits(m *rm.Machine, q *sched.QueueView, row *subcluster.QueueL
 	}
 }
 
-// addLabels adds what a queue has of labels: of the root's that is the partitions
-// themselves. Parents come before their children.
+// addLabels adds a queue's shares of labels; for the root these are the partitions themselves. Parents come before
+// their children.
 func addLabels(l *subcluster.Labels, q *rm.QueueView, labels []rm.Label) {
 	l.Add(q.Path, q.Labels, q.DefaultLabel)
 	if q.Path != creel.RootQueue {

@@ -67,7 +67,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	}
 	for _, c := range s.GetContainersStatuses() {
 		told := rm.ContainerStatus{ID: pb.ToContainerID(c.GetContainerId()), State: creel.ContainerState(c.GetState())}
-		if told.State == creel.ContainerComplete { // of others the rest says nothing to the machine
+		if told.State == creel.ContainerComplete { // the machine uses the rest only for completed containers
 			told.ExitStatus, told.Diagnostics, told.Message = c.GetExitStatus(), c.GetDiagnostics(), c
 		}
 		out.Containers = append(out.Containers, told)
@@ -112,8 +112,8 @@ func logReports(list []*pb.LogAggregationReportProto) []rm.LogReport {
 	return out
 }
 
-// physical is what a node's host has, and 0 of what no host can have: the cluster's
-// utilization is a share of the sum over all nodes.
+// physical returns the resources of a node's host, and 0 for impossible values: the cluster's utilization is a share
+// of the sum over all nodes.
 func physical(p *pb.ResourceProto) creel.Resource {
 	r := pb.ToResource(p)
 	r.MemoryMB, r.VCores = possible(r.MemoryMB), possible(r.VCores)
@@ -130,9 +130,8 @@ func possible(amount int64) int64 {
 // mostMeasured is more vcores than one host has.
 const mostMeasured = 1 << 20
 
-// measured returns how many vcores a node measured in use, and 0 for what cannot be
-// a measurement: one node's NaN would be the sum over all nodes, too, and next to an
-// enormous number those of the others would not be seen in it.
+// measured returns how many vcores a node measured in use, and 0 for a value that cannot be a measurement. One node's
+// NaN would make the sum over all nodes NaN, and an enormous number would hide the other nodes.
 func measured(vcores float32) float32 {
 	if vcores >= 0 && vcores <= mostMeasured { // neither holds of a NaN
 		return vcores
@@ -140,7 +139,7 @@ func measured(vcores float32) float32 {
 	return 0
 }
 
-// reported reads what a node says of its labels and attributes, if it does.
+// reported decodes a node's labels and attributes, if it reports any.
 func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.Reported) {
 	out.HasLabels, out.HasAttributes = l != nil, a != nil
 	for _, n := range l.GetNodeLabels() {
@@ -155,8 +154,7 @@ func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.Reported
 // NodeKeys are the master keys that a node must learn, nil for those it has.
 type NodeKeys struct{ Container, NM *pb.MasterKeyProto }
 
-// KeysFor returns which of the keys that sign containers' and nodes' tokens a node
-// must learn that says which it knows.
+// KeysFor returns the keys for containers' and nodes' tokens that a node does not know yet.
 func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto) (k NodeKeys) {
 	if knownContainer == nil || knownContainer.GetKeyId() != container.ID {
 		k.Container = container.Proto()
@@ -167,8 +165,8 @@ func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto
 	return k
 }
 
-// RegisterNodeResponse writes the answer to a node's registration. identifier is
-// the ResourceManager's, its start in ms; version the Hadoop release it says it is.
+// RegisterNodeResponse encodes the response to a node's registration. identifier is the ResourceManager's, its start
+// in ms; version is the Hadoop release it claims to be.
 func RegisterNodeResponse(
 	a *rm.NodeRegistered,
 	keys NodeKeys,
@@ -197,9 +195,8 @@ func RegisterNodeResponse(
 	return r
 }
 
-// NodeHeartbeatResponse writes the answer to a node's heartbeat: what it has to
-// do, and in which time to call again. mint begins to mint tokens of an
-// application, for containers that change size.
+// NodeHeartbeatResponse encodes the response to a node's heartbeat: the node's tasks and the time until its next
+// heartbeat. mint starts a Mint for an application's tokens, for containers that change size.
 func NodeHeartbeatResponse(
 	a *rm.NodeAnswer,
 	keys NodeKeys,

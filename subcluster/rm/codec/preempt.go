@@ -8,9 +8,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// preemption returns what an AM is told of its containers under notice: a strict
-// contract names those that will be killed, a negotiable one says what they come to
-// as well, as FairScheduler and CapacityScheduler do.
+// preemption returns an AM's message about its containers under notice. A strict contract names the containers that
+// will be killed. A negotiable contract adds the sum of their resources, as in FairScheduler and CapacityScheduler.
 func preemption(ids []creel.ContainerID, n *rm.Negotiable) *pb.PreemptionMessageProto {
 	list := make([]*pb.PreemptionContainerProto, len(ids))
 	for i, id := range ids {

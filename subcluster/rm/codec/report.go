@@ -15,7 +15,7 @@ import (
 // notAvailable stands where YARN has no value to show.
 const notAvailable = "N/A"
 
-// Cluster is what reports say of the cluster.
+// Cluster is the part of reports about the cluster.
 type Cluster struct {
 	ID  string // yarn.resourcemanager.cluster-id, or ""
 	Web string // host:port of the ResourceManager's web pages
@@ -25,8 +25,8 @@ type Cluster struct {
 
 func orNA(s string) string { return cmp.Or(s, notAvailable) }
 
-// Report returns an application as the client protocol shows it. Unless viewable
-// it lacks what YARN hides from strangers.
+// Report returns an application in the client protocol's form. Unless viewable it lacks the fields that YARN hides
+// from other users.
 func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.ApplicationReportProto {
 	message := ContextOf(a.Context)
 	state := pb.YarnApplicationStateProto(a.State)
@@ -100,8 +100,8 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 	return r
 }
 
-// diagnosis is what is said of an application; of one that waits for its AM
-// to call, YARN says so.
+// diagnosis returns an application's diagnostics; YARN has a fixed text for an application that waits for its AM's
+// registration.
 func diagnosis(a *rm.AppView) string {
 	launched := a.Token || !a.Launched.IsZero() && a.Attempt.Attempt == 1
 	switch {
@@ -204,8 +204,7 @@ func fillSeconds(u *pb.ApplicationResourceUsageReportProto, a *rm.AppView) {
 	}
 }
 
-// emptyUsage is the report of an application without a scheduler entry: YARN
-// writes -1 for what it does not know.
+// emptyUsage is the report of an application without a scheduler entry: YARN writes -1 for unknown values.
 func emptyUsage() *pb.ApplicationResourceUsageReportProto {
 	none := pb.FromResource(creel.NewResource(-1, -1))
 	return &pb.ApplicationResourceUsageReportProto{

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// BenchmarkLoad is a report of 300 queues, in which nobody or 3,000 applications of 1,000 users wait.
+// BenchmarkLoad is a report of 300 queues, without waiting applications or with 3,000 of 1,000 users.
 func BenchmarkLoad(b *testing.B) {
 	for _, apps := range []int{0, 3000} {
 		b.Run(fmt.Sprintf("waiting=%d", apps), func(b *testing.B) {

@@ -36,7 +36,7 @@ func AttemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptRep
 
 // ContainerReport returns a container as the client protocol shows it.
 func ContainerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProto {
-	// What is granted counts as running until it has completed.
+	// A granted container counts as running until its completion.
 	state, execution := pb.ContainerStateProto_C_RUNNING, pb.ExecutionTypeProto(c.ExecutionType)
 	if c.State == creel.ContainerComplete {
 		state = pb.ContainerStateProto_C_COMPLETE

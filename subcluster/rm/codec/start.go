@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// What the ResourceManager adds to an AM's environment.
+// Variables that the ResourceManager adds to an AM's environment.
 const (
 	envProxyBase  = "APPLICATION_WEB_PROXY_BASE"
 	envSubmitTime = "APP_SUBMIT_TIME_ENV"

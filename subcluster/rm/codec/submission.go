@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// What YARN limits in a submission.
+// YARN's limits on a submission.
 const (
 	maxTypeLength   = 20
 	maxTokensConf   = 12800 // yarn.resourcemanager.delegation-token.max-conf-size-bytes
@@ -27,7 +27,7 @@ type TagLimits struct {
 	Length int // yarn.resourcemanager.application.max-tag.length
 }
 
-// Hadoop's limits; and none, for what was taken once.
+// Hadoop's limits, and no limits for submissions that were accepted before.
 var (
 	DefaultTagLimits = TagLimits{10, 100}
 	NoTagLimits      = TagLimits{math.MaxInt, math.MaxInt}

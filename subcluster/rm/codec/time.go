@@ -29,7 +29,7 @@ func FormatExpiry(t time.Time) string {
 	return t.Format(expiryTime)
 }
 
-// ParseExpiry reads what FormatExpiry writes.
+// ParseExpiry reads the form of FormatExpiry.
 func ParseExpiry(text string) (time.Time, error) {
 	if text == noExpiry {
 		return time.Time{}, nil

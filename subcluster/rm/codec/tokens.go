@@ -22,19 +22,19 @@ type Mint struct {
 	RM      int64                          // identifier of the ResourceManager: its start, in ms
 	Service func(creel.NodeID) string      // of a node in tokens: its ip:port
 
-	// Of the last container: those of a wave are alike, and an answer in which
-	// they share these takes a third less memory (BenchmarkEncodeAllocated).
+	// Values of the last container. Containers of a wave are alike, and sharing these values makes a response a third
+	// smaller in memory (BenchmarkEncodeAllocated).
 	resource      creel.Resource
 	resourceProto *pb.ResourceProto
 	priority      *pb.PriorityProto
 }
 
-// NM returns what an AM shows to a node.
+// NM returns the token that an AM shows to a node.
 func (t *Mint) NM(a creel.AttemptID, node creel.NodeID) token.Token {
 	return t.NMKey.NM(token.NM{Attempt: a, Node: node, User: t.User}, t.Service(node))
 }
 
-// Container returns what an AM shows to a node to start one container.
+// Container returns the token with which an AM starts one container at a node.
 func (t *Mint) Container(g *rm.Grant) token.Token {
 	created := time.UnixMilli(g.Created)
 	return t.ContainerKey.Container(token.Container{

@@ -83,7 +83,7 @@ type info struct {
 	Version string       `json:"resourceManagerBuildVersion"`
 }
 
-// shownQueues and shownNewest bound what the first page lists.
+// shownQueues and shownNewest limit the lists on the first page.
 const shownQueues, shownNewest = 12, "10"
 
 func loadCluster(c *pages.Call) (any, error) {
@@ -169,7 +169,7 @@ type apps struct {
 	Later, From string // addresses of the next page and the first one
 }
 
-// States are what the filter offers.
+// States returns the values of the state filter.
 func (*apps) States() []string {
 	var out []string
 	for s := creel.AppNew; ; s++ {
@@ -224,7 +224,7 @@ type app struct {
 	pages.Application
 	Wait     *subcluster.Wait
 	Headline string
-	Note     string // why it is not told what the application waits for
+	Note     string // why the page cannot show the application's diagnosis
 	Logs     rest.LogsDoc
 }
 

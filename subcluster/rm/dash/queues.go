@@ -42,7 +42,7 @@ type amounts struct {
 	VCores pages.Figure `json:"vCores"`
 }
 
-// told is a queue as YARN's document has it, of either scheduler.
+// told is a queue of YARN's scheduler document, of either scheduler.
 type told struct {
 	Type      string `json:"type"`
 	QueueName string `json:"queueName"`
@@ -100,8 +100,7 @@ func loadTree(c *pages.Call) ([]queue, string, error) {
 	return s.told.tree(nil, false, part), "CapacityScheduler", nil
 }
 
-// tree adds the queue and those below it. part is what amounts are of the cluster, in
-// percent of the dominant resource.
+// tree adds the queue and its descendants. part converts amounts to percent of the cluster's dominant resource.
 func (t *told) tree(out []queue, fair bool, part func(amounts) float64) []queue {
 	q := queue{
 		Path: t.QueuePath, State: t.State, Containers: int64(t.AllocatedContainers),
@@ -114,7 +113,7 @@ func (t *told) tree(out []queue, fair bool, part func(amounts) float64) []queue 
 		children = t.ChildQueues.Queue
 		q.Path, q.State = t.QueueName, "RUNNING"
 		q.Used, q.Guaranteed, q.Most = part(t.UsedResources), part(t.SteadyFairResources), part(t.MaxResources)
-		q.Pending = max(0, part(t.DemandResources)-q.Used) // demand is use and what is asked for
+		q.Pending = max(0, part(t.DemandResources)-q.Used) // demand is use plus pending
 		q.Active, q.Waiting = int64(t.NumActiveApps), int64(t.NumPendingApps)
 		q.UsedMB, q.UsedVCores = int64(t.UsedResources.Memory), int64(t.UsedResources.VCores)
 	} else {

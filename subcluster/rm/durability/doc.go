@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package durability decides which answers of a ResourceManager may leave, and
-// when: an answer that tells of something that happened waits until the
-// machine's saves of it are in the journal. Package turn is its driver, for the daemon and the
+// Package durability decides when responses of a ResourceManager may be sent. A response that reports an event waits
+// until the machine's saves of that event are in the journal. Package turn is its driver, for the daemon and the
 // simulator.
 //
-// What the driver does, each turn:
+// The driver's steps, each turn:
 //
-//  1. It takes events. An answer that must wait is given to Hold.
-//  2. It performs the machine's actions. Each Save action is written into the
-//     turn's transaction, and its number given to Saved.
-//  3. EndTurn numbers the transaction, which the driver commits; transactions
-//     become durable in their order. Answers that wait for nothing leave.
-//  4. When the journal reports a transaction durable the driver calls Durable
-//     with its number, then Machine.Saved with the number it returns, and only
-//     then lets the freed answers leave.
+//  1. It takes events and passes each response that must wait to Hold.
+//  2. It performs the machine's actions. It writes each Save action into the
+//     turn's transaction and passes its number to Saved.
+//  3. EndTurn numbers the transaction, and the driver commits it. Transactions
+//     become durable in their order. Responses with nothing to wait for leave.
+//  4. When the journal reports a transaction durable, the driver calls Durable
+//     with its number, then Machine.Saved with the number that Durable returned.
+//     Only then it sends the freed responses.
 //
-// A failed commit is never reported: what waits then waits for ever, and the
-// driver ends the process.
+// A failed commit is never reported: responses that wait for it wait for ever, and the driver ends the process.
 package durability

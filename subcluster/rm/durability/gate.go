@@ -2,22 +2,21 @@
 
 package durability
 
-// Gate is the state of a ResourceManager's durability: which of the machine's
-// saves are in which transaction of the journal, and which answers wait for
-// which transaction. T is what a driver keeps of an answer, usually a function.
+// Gate tracks the durability of a ResourceManager: which of the machine's saves are in which transaction of the
+// journal, and which responses wait for which transaction. T is the driver's representation of a response, usually a
+// function.
 //
-// A Gate belongs to the owner of the machine. The zero value is ready; nothing
-// is under way.
+// A Gate belongs to the owner of the machine. The zero value is ready, with nothing under way.
 type Gate[T any] struct {
 	seq       uint64 // highest number of the machine's saves so far
 	committed uint64 // transactions handed to the journal, numbered from 1
 	durable   uint64 // of which so many are known to be durable
 	pending   []transaction
-	turn      []T // answers of this turn that must wait for what it saved
+	turn      []T // responses of this turn that must wait for this turn's saves
 	waiting   []waiter[T]
 }
 
-// transaction tells which of the machine's saves are complete with it.
+// transaction records up to which sequence number the machine's saves are complete with it.
 type transaction struct{ number, seq uint64 }
 
 // waiter is an answer that must not leave before a transaction is durable.
@@ -81,7 +80,7 @@ func (g *Gate[T]) Durable(number uint64, free []T) (seq uint64, _ []T, news bool
 // Waiting reports how many answers wait.
 func (g *Gate[T]) Waiting() int { return len(g.turn) + len(g.waiting) }
 
-// drop removes the first n elements and forgets what they pointed at.
+// drop removes the first n elements and clears their slots, so that their referents can be collected.
 func drop[E any](list []E, n int) []E {
 	rest := copy(list, list[n:])
 	clear(list[rest:])

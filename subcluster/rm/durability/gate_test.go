@@ -30,7 +30,7 @@ func TestAnAnswerThatSavedNothingWaitsForTheSavesBeforeIt(t *testing.T) {
 	var g Gate[string]
 	g.Saved(1)
 	g.EndTurn(true, nil)
-	g.Hold("already known") // of an application whose save is under way
+	g.Hold("already known") // about an application with a save under way
 	if number, free := g.EndTurn(false, nil); number != 0 || len(free) != 0 {
 		t.Fatalf("transaction %d, answers %q left", number, free)
 	}

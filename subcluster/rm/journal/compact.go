@@ -25,10 +25,9 @@ type compacted struct {
 // move is one copied entry: where it was and where it is now.
 type move struct{ from, to place }
 
-// maybeCompact starts the copy when more than half of all bytes are dead, on a full
-// disk also of a small journal. The
-// copier reads sealed files only; what is committed meanwhile goes to a new
-// segment behind the base, and the index tells which copies have become stale.
+// maybeCompact starts the copy when more than half of all bytes are dead; on a full disk also for a small journal.
+// The copier reads sealed files only. Transactions committed meanwhile go to a new segment behind the base, and the
+// index shows which copies have become stale.
 func (j *Journal) maybeCompact() error {
 	least := j.opts.CompactBytes
 	if j.Room().Full {

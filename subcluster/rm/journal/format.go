@@ -70,7 +70,7 @@ func decodeHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// seal completes a block whose body stands at buf[frameBytes:].
+// seal completes a block whose body begins at buf[frameBytes:].
 func seal(buf []byte, number uint64, salt uint32) {
 	copy(buf, blockMagic)
 	binary.LittleEndian.PutUint64(buf[4:], number)

@@ -2,10 +2,9 @@
 
 package journal
 
-// Image is a journal's segment as bytes in memory, in the form and by the rules of the
-// files: what a crash left of it is cut off, or refused, as Open does. The simulator
-// keeps the journals of its ResourceManagers in them. The zero value is empty. It has one
-// owner.
+// Image is a journal's segment as bytes in memory, in the form and by the rules of the files: damage of a crash is
+// cut off, other damage is rejected, as in Open. The simulator stores the journals of its ResourceManagers in Images.
+// The zero value is empty. An Image has one owner.
 type Image struct {
 	bytes []byte
 	next  uint64 // number of the next block
@@ -24,8 +23,7 @@ func (i *Image) Block(txs ...*Tx) []byte {
 	return block
 }
 
-// Write puts bytes of a block down: all of them once they are synced, or what a crash left
-// of them.
+// Write appends a block: all of its bytes if they are synced, or the part that a crash left.
 func (i *Image) Write(block []byte, all bool) {
 	if len(i.bytes) == 0 {
 		i.bytes, i.next = header{kind: kindLog, salt: imageSalt, first: 1}.encode(), 1
@@ -35,8 +33,8 @@ func (i *Image) Write(block []byte, all bool) {
 	}
 }
 
-// Open reads the journal as the next start finds it, and cuts off what was torn. Damage
-// that no crash explains is an error. The entries are its caller's.
+// Open reads the journal as at the next start and cuts off a torn block. Damage that no crash explains is an error.
+// The caller owns the entries.
 func (i *Image) Open() (entries map[string][]byte, err error) {
 	entries = map[string][]byte{}
 	if len(i.bytes) == 0 {
@@ -61,7 +59,7 @@ func (i *Image) Open() (entries map[string][]byte, err error) {
 // Len is the number of its bytes.
 func (i *Image) Len() int { return len(i.bytes) }
 
-// Compact begins the journal anew with what lives, as one block.
+// Compact replaces the journal by its live entries, as one block.
 func (i *Image) Compact(entries *Tx) {
 	*i = Image{}
 	i.Write(i.Block(entries), true)

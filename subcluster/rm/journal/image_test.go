@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever prefix of its last block a crash leaves, with or without garbage behind it, an
-// image opens with all blocks before and none of that one, and goes on.
+// After a crash that leaves any prefix of the last block, with or without garbage behind it, an image opens with all
+// earlier blocks and none of the last, and accepts more.
 func TestAnImageIsCutWhereACrashToreIt(t *testing.T) {
 	var first, second, third Tx
 	first.Put("a", []byte("1"))

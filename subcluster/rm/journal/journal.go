@@ -25,7 +25,7 @@ type Options struct {
 	PendingBytes  int           // Commit waits while this much is not yet written; 64 MiB
 	CompactBytes  int64         // no compaction below this many bytes in all; 32 MiB
 	LockWait      time.Duration // for another process that has the directory open; 5 s
-	WithoutSync   bool          // for measurement: acknowledge what the kernel has
+	WithoutSync   bool          // for measurement: acknowledge after the write to the kernel
 	CommitObserve func(transactions int, bytes int)
 	ReserveBytes  int64         // of disk for the time when there is no other room; 8 MiB, negative for none
 	RoomEvery     time.Duration // a full disk is looked at again so often; 1 s
@@ -42,8 +42,8 @@ type Journal struct {
 	started atomic.Bool
 	room    atomic.Pointer[Room]
 
-	mu      sync.Mutex // guards what follows; never held over I/O
-	written sync.Cond  // what was pending is on its way
+	mu      sync.Mutex // guards the fields below; never held during I/O
+	written sync.Cond  // the pending transactions are being written
 	pending []byte     // a block in the making: frame space and operations
 	waiting []func(error)
 	broken  error
@@ -78,7 +78,7 @@ func (t *Tx) Put(key string, value []byte) {
 	t.count++
 }
 
-// Delete removes a key; to remove what is not there is no error.
+// Delete removes a key; removing an absent key is no error.
 func (t *Tx) Delete(key string) {
 	t.ops = appendDelete(t.ops, key)
 	t.count++
@@ -178,7 +178,7 @@ func (j *Journal) openActive(last scan) error {
 	return nil
 }
 
-// firstRoll is roll, on a full disk with what the reserve still holds.
+// firstRoll is roll, which on a full disk uses the rest of the reserve.
 func (j *Journal) firstRoll(id uint64) error {
 	for {
 		err := j.roll(id)
@@ -192,9 +192,8 @@ func (j *Journal) firstRoll(id uint64) error {
 	}
 }
 
-// lockDir makes this process the only one that has the directory open. It waits
-// a while for another one: what was killed a moment ago keeps its lock until the
-// kernel has taken its memory apart, which takes a large process half a second.
+// lockDir makes this process the only one that has the directory open. It waits a while for another process: after a
+// kill the lock remains until the kernel has freed the process's memory, half a second for a large process.
 func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -311,8 +310,8 @@ func (j *Journal) gather(ctx context.Context) {
 	}
 }
 
-// Run writes what is committed until the context ends or the disk fails, and
-// then closes the files. Transactions committed before the end are written.
+// Run writes committed transactions until the context ends or the disk fails, and then closes the files. Transactions
+// committed before the end are written.
 func (j *Journal) Run(ctx context.Context) (err error) {
 	if !j.started.CompareAndSwap(false, true) {
 		return errors.New("journal: Run was called twice")
@@ -443,8 +442,7 @@ func (j *Journal) tryWrite(block []byte) error {
 	return err
 }
 
-// apply brings the index up to date with one operation of a block whose body
-// begins at byte at of the segment.
+// apply updates the index with one operation of a block whose body begins at byte at of the segment.
 func (j *Journal) apply(o op, segment uint64, at int64) {
 	if old, ok := j.index[string(o.key)]; ok {
 		j.live -= int64(len(o.key) + old.length)
@@ -502,7 +500,7 @@ func (j *Journal) close(cause error) error {
 		done(cause)
 	}
 	if j.compact != nil {
-		<-j.compact // the copier touches files of ours: wait for it
+		<-j.compact // the copier uses files of the journal: wait for it
 	}
 	return errors.Join(j.active.Close(), j.lock.Close())
 }

@@ -424,8 +424,7 @@ func TestACrashBetweenTheBaseAndTheRemovalOfTheOldResurrectsNothing(t *testing.T
 	}
 }
 
-// The property: whatever is committed, compacted and reopened, the journal holds
-// what a plain map holds.
+// The property: after any commits, compactions and reopenings, the journal equals a plain map.
 func TestAJournalIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")

@@ -38,14 +38,14 @@ func segments(dir string) ([]uint64, error) {
 	return ids, nil
 }
 
-// place says where a live value lies.
+// place is the location of a live value.
 type place struct {
 	segment uint64
 	at      int64
 	length  int
 }
 
-// scan is what reading one segment gave.
+// scan is the result of reading one segment.
 type scan struct {
 	header header
 	blocks uint64 // readable blocks, in sequence from header.first
@@ -83,7 +83,7 @@ func scanSegment(b []byte, block func(body []byte, at int64) error) (scan, error
 	return s, nil
 }
 
-// replay fills the index from the directory, and says how the last segment ends.
+// replay fills the index from the directory and returns the scan of the last segment.
 func (j *Journal) replay() (last scan, err error) {
 	ids, err := segments(j.dir)
 	if err != nil {
@@ -185,7 +185,7 @@ func corrupt(dir string, id uint64, err error) error {
 	)
 }
 
-// Damage is what Repair could not save.
+// Damage is one place that Repair could not read.
 type Damage struct {
 	Segment string // file name
 	At      int64  // first lost byte
@@ -200,9 +200,8 @@ type Salvage struct {
 	Damage  []Damage
 }
 
-// Repair rebuilds a journal from every block that still reads, in order. The
-// damaged files stay beside the new ones with ".damaged" appended to their
-// names. What the lost blocks said is lost: the report names the places. A
+// Repair rebuilds a journal from every readable block, in order. The damaged files stay beside the new ones with
+// ".damaged" appended to their names. The content of unreadable blocks is lost; the report names the places. A
 // journal without damage is left alone.
 func Repair(dir string) (Salvage, error) {
 	lock, err := lockDir(dir, 0)

@@ -12,13 +12,11 @@ import (
 	"time"
 )
 
-// A disk that is full must not end the process, which would only find it full
-// again at its next start. So a part of the disk is taken while there is room: the
-// reserve, a file beside the segments. When a write finds no room the reserve is
-// cut by a step and the write is repeated. What runs can so be ended in good order,
-// and whoever owns the journal is told to ask no more of it than that (see Room).
-// When the reserve is used up transactions wait, unanswered. Once there is room for
-// twice the reserve again it is made whole, and the journal is as before.
+// A full disk must not end the process, which would find it full again at its next start. So the journal allocates a
+// part of the disk in advance: the reserve, a file beside the segments. When a write finds no space, the reserve is
+// cut by a step and the write is repeated. Running applications can thus end in good order, and the journal's owner
+// is notified to accept no more than that (see Room). When the reserve is used up, transactions wait unacknowledged.
+// Once there is space for twice the reserve again, the reserve is restored and the journal works as before.
 
 const (
 	reserveName  = "reserve"
@@ -63,8 +61,7 @@ func (j *Journal) setRoom(full, waits bool) {
 	}
 }
 
-// noRoom reports whether a write failed because the disk, or what we may use of
-// it, is full.
+// noRoom reports whether a write failed because the disk or the quota is full.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // openReserve finds the reserve, and makes it whole when there is room.
@@ -106,7 +103,7 @@ func (j *Journal) fillReserve() (bool, error) {
 	return true, nil
 }
 
-// allocate gives a file its size and the room for it on the disk.
+// allocate sets a file's size and reserves its space on the disk.
 func allocate(f *os.File, size int64) error {
 	if err := f.Truncate(size); err != nil { // it may have been larger
 		return err
@@ -124,8 +121,8 @@ func allocate(f *os.File, size int64) error {
 	return nil
 }
 
-// cutReserve gives n bytes of the reserve, and at least a step, back to the disk.
-// It reports false when nothing is left of it.
+// cutReserve returns n bytes of the reserve, and at least a step, to the disk. It returns false when the reserve is
+// empty.
 func (j *Journal) cutReserve(n int) (bool, error) {
 	if j.reserve <= 0 {
 		return false, nil
@@ -141,9 +138,9 @@ func (j *Journal) cutReserve(n int) (bool, error) {
 	return true, nil
 }
 
-// makeRoom is called when a write of n bytes found no room. It returns nil when
-// the write shall be repeated: after a cut of the reserve, or a while later. The
-// error is that of the write when the context has ended and nothing is left.
+// makeRoom is called when a write of n bytes found no space. It returns nil when the write should be repeated: after
+// a cut of the reserve, or a while later. It returns the error of the write when the context has ended and the
+// reserve is empty.
 func (j *Journal) makeRoom(ctx context.Context, n int, full error) error {
 	cut, err := j.cutReserve(n)
 	if err != nil {

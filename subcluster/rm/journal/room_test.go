@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// smallDisk is a journal whose disk finds room for a block only while as many
-// steps of the reserve were cut as it wants.
+// smallDisk is a journal on a disk that has space for a block only after the wanted number of steps of the reserve
+// were cut.
 type smallDisk struct {
 	*Journal
 	wants atomic.Int64 // steps
@@ -115,8 +115,8 @@ func TestAFullDiskCostsTheReserveAndThenTransactionsWait(t *testing.T) {
 	}
 }
 
-// A journal that ends on a full disk without a reserve ends at once, and says no to
-// what waits: nobody was promised anything.
+// A journal that is stopped on a full disk without a reserve stops at once and fails the waiting transactions: none
+// of them was acknowledged.
 func TestAFullDiskHoldsNoEnd(t *testing.T) {
 	dir := t.TempDir()
 	d := newSmallDisk(t, dir)

@@ -10,17 +10,15 @@ import (
 	"testing"
 )
 
-// A block that grew large while the disk was slow is not kept for reuse, and
-// the one that was in reserve, by then the one being filled, must not be handed
-// out a second time: what is committed meanwhile would be written over a block
-// on its way to the disk.
+// A block that grew large while the disk was slow is not reused. The block that was in reserve is being filled by
+// then. It must not be handed out a second time, or later commits would overwrite a block on its way to the disk.
 func TestALargeBlockLeavesNoneInReserve(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The disk takes a block when the test says so.
+	// The disk takes a block on the test's command.
 	entered, leave := make(chan struct{}), make(chan struct{})
 	j.sync = func(*os.File) error {
 		entered <- struct{}{}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logaggregation is how far nodes are with the logs of one application, by what each of them
-// reports: one status of all nodes together, as YARN's ResourceManager has it.
+// Package logaggregation tracks the log aggregation of one application from the reports of its nodes, and derives one
+// status over all nodes, as YARN's ResourceManager does.
 //
-// It is pure, and bounded: a node has one status, whatever it reports, and what nodes say besides is
-// kept as far as Messages allow. Who may report is the caller's to decide.
+// It is pure and bounded. A node has one status whatever it reports, and its messages are stored only within the
+// limits of Messages. The caller decides which nodes may report.
 package logaggregation
 
 import (
@@ -16,22 +16,22 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Logs are those of one application. The zero value is of one that ran nowhere yet. Once the status is
-// over nothing changes it any more, and only nodes that failed or were late are kept.
+// Logs is the log aggregation state of one application. The zero value is for an application that has run nowhere
+// yet. Once the status is final nothing changes it, and only failed and late nodes are retained.
 type Logs struct {
 	nodes  map[int32]creel.LogAggregationStatus // by serial number
 	counts [statuses]int32                      // of nodes, by status
-	said   map[int32]*said                      // of nodes that said something
+	said   map[int32]*said                      // of nodes that sent messages
 	ended  bool                                 // the application is
 	over   creel.LogAggregationStatus           // the last status, 0 before
 }
 
 const statuses = int(creel.LogRunningWithFailure) + 1
 
-// said is what a node said, the oldest first.
+// said holds a node's messages, the oldest first.
 type said struct{ messages, failures []string }
 
-// Messages bound what nodes say, over all applications.
+// Messages limits the nodes' messages over all applications.
 type Messages struct {
 	// PerNode is how many messages of a node are kept for an application, and as many of failures:
 	// the last ones.
@@ -39,13 +39,13 @@ type Messages struct {
 	bytes   int // that are kept
 }
 
-// Bounds of what is kept.
+// Limits of stored messages.
 const (
 	MaxMessage = 1 << 10  // bytes of one message; the rest is cut off
 	maxBytes   = 16 << 20 // of all messages; beyond it none is kept
 )
 
-// Status is that of all nodes together.
+// Status returns the status over all nodes.
 func (l *Logs) Status() creel.LogAggregationStatus {
 	if l.over != 0 {
 		return l.over
@@ -67,7 +67,7 @@ func (l *Logs) Status() creel.LogAggregationStatus {
 	return creel.LogSucceeded
 }
 
-// Has reports whether a node is among those whose logs are waited for, or were.
+// Has reports whether the application waits, or waited, for a node's logs.
 func (l *Logs) Has(node int32) bool {
 	_, ok := l.nodes[node]
 	return ok
@@ -79,15 +79,15 @@ func (l *Logs) Left() bool { return len(l.nodes) > 0 }
 // Waits reports whether there is a node that may still gather its logs.
 func (l *Logs) Waits() bool { return l.over == 0 && l.Left() }
 
-// Ran tells that a node runs something of the application, so that its logs are waited for. An ended one
-// has all its nodes.
+// Ran records that a node runs a container of the application, so that its logs are awaited. After the application's
+// end the list of nodes is complete.
 func (l *Logs) Ran(node int32) {
 	if !l.ended && !l.Has(node) {
 		l.set(node, creel.LogNotStart)
 	}
 }
 
-// Report takes what a node reports. A status that YARN does not have is none.
+// Report applies a node's report. A status unknown to YARN counts as none.
 func (l *Logs) Report(node int32, s creel.LogAggregationStatus, message string, room *Messages) {
 	if l.over != 0 || s <= 0 || int(s) >= statuses {
 		return
@@ -100,13 +100,13 @@ func (l *Logs) Report(node int32, s creel.LogAggregationStatus, message string, 
 	l.settle(room)
 }
 
-// End tells that the application has ended. Before that no status is the last one.
+// End records that the application has ended. Before that no status is final.
 func (l *Logs) End(room *Messages) {
 	l.ended = true
 	l.settle(room)
 }
 
-// TimeOut tells that the time is over that nodes have for the logs of an ended application.
+// TimeOut records that the nodes' time for the logs of an ended application has expired.
 func (l *Logs) TimeOut(room *Messages) {
 	for node, s := range l.nodes {
 		if !s.Over() {
@@ -116,7 +116,7 @@ func (l *Logs) TimeOut(room *Messages) {
 	l.settle(room)
 }
 
-// Forget gives up what is kept.
+// Forget drops all stored state.
 func (l *Logs) Forget(room *Messages) {
 	for node := range l.said {
 		l.unhear(node, room)
@@ -151,8 +151,8 @@ func (l *Logs) settle(room *Messages) {
 	l.nodes, l.said = compact(l.nodes), compact(l.said)
 }
 
-// compact returns a map without the room of what was deleted from it, which a map keeps;
-// nil for an empty one.
+// compact returns a copy of a map without the memory of deleted entries, which Go's maps never release. It returns
+// nil for an empty map.
 func compact[V any](m map[int32]V) map[int32]V {
 	if len(m) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (l *Logs) hear(node int32, s creel.LogAggregationStatus, message string, ro
 	if message == "" || room.PerNode <= 0 || room.bytes+len(message) > maxBytes {
 		return
 	}
-	message = strings.Clone(message) // not the whole of what was cut
+	message = strings.Clone(message) // do not retain the whole string behind the cut
 	if l.said == nil {
 		l.said = map[int32]*said{}
 	}
@@ -209,7 +209,7 @@ type Node struct {
 	Messages, Failures []string // the last ones, the oldest first
 }
 
-// Nodes gives the nodes that are kept, in order.
+// Nodes returns the retained nodes in order.
 func (l *Logs) Nodes() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for _, node := range slices.Sorted(maps.Keys(l.nodes)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// slow keeps every node's status in a list and counts anew each time, in the order in which YARN's
-// ResourceManager decides.
+// slow keeps every node's status in a list and recounts each time, in the order in which YARN's ResourceManager
+// decides.
 type slow struct {
 	nodes map[int32]creel.LogAggregationStatus
 	ended bool
@@ -60,8 +60,8 @@ func (s *slow) status() creel.LogAggregationStatus {
 	return s.last
 }
 
-// Whatever nodes report, in whichever order, the status is the one that counting all of them anew gives,
-// the messages kept are within their bounds, and what is forgotten takes no room.
+// For any order of reports the status equals a full recount, stored messages stay within their limits, and forgotten
+// state uses no memory.
 func TestTheStatusIsThatOfAllNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		room := &Messages{PerNode: 2}
@@ -128,7 +128,7 @@ func TestAnUnknownStatusIsNoReport(t *testing.T) {
 	}
 }
 
-// All applications together keep a bounded amount of what nodes say; statuses count all the same.
+// All applications together store a bounded amount of messages. The statuses still count.
 func TestMessagesAreBoundedOverAll(t *testing.T) {
 	room := &Messages{PerNode: 1000}
 	long := strings.Repeat("m", 4*MaxMessage)
@@ -147,7 +147,8 @@ func TestMessagesAreBoundedOverAll(t *testing.T) {
 	}
 }
 
-// An application whose logs are gathered holds nothing of its nodes: thousands of such are remembered.
+// An application with complete logs retains nothing about its nodes, because thousands of such applications are
+// remembered.
 func TestGatheredLogsHoldNothing(t *testing.T) {
 	var l Logs
 	room := &Messages{PerNode: 10}

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodecommands keeps what nodes are to be told of single containers at
-// their next heartbeat.
+// Package nodecommands stores commands about single containers until the next heartbeat of their node.
 package nodecommands
 
 import "github.com/creelrm/creel"
 
-// Store holds commands to nodes: to kill a container, or to forget one whose
-// completion has been acknowledged. Each node has a chain, newest first, through
-// one store, so that a command costs no memory of its own and does not touch the
-// node.
+// Store holds commands to nodes: kill a container, or forget a container whose completion was acknowledged. Each node
+// has a chain, newest first, in one shared store. A command therefore needs no allocation of its own and does not
+// touch the node.
 //
-// The store is written from one end of a page to the other, and a page is used
-// again when all its commands have been taken: nodes send a heartbeat every
-// second, so a page does not wait long, and no decision looks for a free place.
-// BenchmarkChurn of subcluster/rm pays for it: a release writes next to the
-// release before it. The zero Store is ready.
+// The store is written from one end of a page to the other. A page is reused after all its commands have been taken.
+// Nodes send a heartbeat every second, so a page is free again soon, and no decision searches for a free slot. This
+// layout is for BenchmarkChurn of subcluster/rm: a release writes next to the previous release. The zero Store is
+// ready.
 type Store struct {
 	heads []int32 // of each node's chain, by its serial number; see closed
 	pages []*page
@@ -56,8 +53,7 @@ func (s *Store) at(i int32) (*page, *command) {
 // AddNode makes room for the node with the next serial number.
 func (s *Store) AddNode() { s.heads = append(s.heads, 0) }
 
-// Open says whether a node may send a heartbeat again; nothing is kept for one
-// that may not.
+// Open records whether a node may send another heartbeat. The Store keeps nothing for a node that may not.
 func (s *Store) Open(node int32, yes bool) {
 	if yes {
 		s.heads[node] = max(s.heads[node], 0)
@@ -67,16 +63,16 @@ func (s *Store) Open(node int32, yes bool) {
 	s.heads[node] = closed
 }
 
-// IsOpen reports what Open said last.
+// IsOpen reports the last value that was passed to Open.
 func (s *Store) IsOpen(node int32) bool { return s.heads[node] != closed }
 
-// None reports whether there is nothing to tell a node.
+// None reports whether there are no commands for a node.
 func (s *Store) None(node int32) bool { return s.heads[node] <= 0 }
 
-// Kill has a node told to kill a container.
+// Kill queues the command to kill a container.
 func (s *Store) Kill(node int32, id creel.ContainerID) { s.put(node, &id, false) }
 
-// Forget has a node told that a container's completion is acknowledged.
+// Forget queues the notice that a container's completion is acknowledged.
 func (s *Store) Forget(node int32, id creel.ContainerID) { s.put(node, &id, true) }
 
 func (s *Store) put(node int32, id *creel.ContainerID, forget bool) {

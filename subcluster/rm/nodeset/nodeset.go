@@ -56,7 +56,7 @@ func (b Sets) DropAll(k Kind) {
 	}
 }
 
-// All gives the members of one set in order.
+// All returns the members of one set in order.
 func (b Sets) All(k Kind) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for i, word := range b {

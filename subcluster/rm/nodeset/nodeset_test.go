@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is done to one set does not show in the other.
+// A change of one set does not affect the other.
 func TestTheTwoSetsAreIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b Sets

@@ -118,8 +118,8 @@ func (f *FairRules) named(
 	return f.pass(under.Child(name), create, live)
 }
 
-// pass returns the path when the rule may name it. A path that no queue can
-// have is refused rather than passed on, so that a mistyped name is told.
+// pass returns the path if the rule may name it. It rejects a path that no queue can have, so that a mistyped name is
+// reported.
 func (f *FairRules) pass(path creel.QueuePath, create bool, live func(creel.QueuePath) bool) (creel.QueuePath, error) {
 	if _, err := creel.ParseQueuePath(string(path)); err != nil {
 		return "", refused(fmt.Sprintf("%q is not a queue path", path))

@@ -101,8 +101,7 @@ func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) b
 	return queues.Placed{}, nil
 }
 
-// fall does what a rule wants done when its queue cannot be had; stop ends the
-// search.
+// fall applies a rule's fallback after its queue was unavailable. stop ends the search.
 func (m *Mappings) fall(
 	rule *Mapping,
 	why error,
@@ -138,7 +137,7 @@ func (m *Mappings) placeBy(
 	if !strings.Contains(rule.target, "%secondary_group") {
 		return m.Tree.Target(replaceParts(rule.target, vars), rule.create, live)
 	}
-	// The secondary group is the first whose queue exists where the rule looks.
+	// The secondary group is the first one with an existing queue at the rule's path.
 	before, after, _ := strings.Cut(rule.target, "%secondary_group")
 	before = strings.TrimSuffix(before, ".")
 	for _, group := range secondaryGroups(s.Groups) {
@@ -272,8 +271,8 @@ func (r *Mapping) check(names *Tree) error {
 
 var ruleVariables = []string{"%user", "%primary_group", "%secondary_group", "%application", "%default", "%specified"}
 
-// checkTarget refuses at load what can never name a queue: unknown variables,
-// and fixed paths that do not exist and that nothing creates.
+// checkTarget rejects targets at load that can never name a queue: unknown variables, and fixed paths that do not
+// exist and are never created.
 func checkTarget(target string, names *Tree) error {
 	fixed := true
 	for part := range strings.SplitSeq(target, ".") {

@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Tree is a configured queue tree as placement rules see it: queues by path and
-// by short name. The queues made since it was configured are told apart by the
-// argument live of each call.
+// Tree is a configured queue tree for placement rules: queues by path and by short name. The argument live of each
+// call identifies queues created since configuration.
 type Tree struct {
 	byPath map[creel.QueuePath]*queues.Queue
 	byName map[string][]creel.QueuePath // every queue of that last part, in the order of the tree

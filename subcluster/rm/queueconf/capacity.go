@@ -20,14 +20,12 @@ const (
 	appNameMappings = "yarn.scheduler.queue-placement-rules.app-name"
 )
 
-// ReadCapacity makes a queue tree of the properties of capacity-scheduler.xml,
-// under the keys that Hadoop documents for the CapacityScheduler. Everything
-// that is wrong is reported at once, with its line; the caller then keeps the
-// tree it has. No properties at all give one queue, root.default.
+// ReadCapacity builds a queue tree from the properties of capacity-scheduler.xml, under the keys that Hadoop
+// documents for the CapacityScheduler. It reports all errors at once, each with its line; the caller then keeps its
+// current tree. Without any properties the tree is one queue, root.default.
 //
-// Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack
-// says how a queue's containers are laid over nodes, and ordering-policy may
-// be drf or priority in a leaf.
+// Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack sets the distribution of a queue's
+// containers over nodes, and ordering-policy may be drf or priority in a leaf.
 func ReadCapacity(props []Property, opt Options) (Config, error) {
 	r := &capacityReader{opt: opt, props: map[string]Property{}, perQueue: map[string]map[string]Property{}}
 	for _, p := range props {
@@ -169,13 +167,13 @@ var globalKeys = []string{
 	"workflow-priority-mappings-override.enable",
 }
 
-// hadoopsOwn are settings without a queue that say how Hadoop's scheduler works
-// inside; creel works another way and has no use for them.
+// hadoopsOwn are settings without a queue for internals of Hadoop's scheduler. creel works differently and does not
+// use them.
 var hadoopsOwn = []string{
 	"schedule-asynchronously.",
 	"per-node-heartbeat.",
 	"multi-node-",
-	"lazy-preemption-enabled", // every kill is: for an ask that waits for what it leaves, and gets it
+	"lazy-preemption-enabled", // every kill is lazy: for a waiting ask that fits into the freed resources and gets them
 	"reservations-continue-look-all-nodes",
 	"skip-allocate-on-nodes-with-reserved-containers",
 	"rack-locality-full-reset",
@@ -226,8 +224,7 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 	}
 }
 
-// sortKeys gives each property below the root to the longest queue path that
-// it begins with.
+// sortKeys assigns each property below the root to the longest queue path that it begins with.
 func (r *capacityReader) sortKeys() {
 	r.keys = map[string][]string{}
 	for _, name := range r.order {
@@ -263,7 +260,7 @@ func (r *capacityReader) owner(rest string) (path, setting string) {
 	return "root", ""
 }
 
-// unusedKeys warns of what nobody asked for.
+// unusedKeys warns of properties that were never read.
 func (r *capacityReader) unusedKeys() {
 	for _, name := range r.order {
 		p := r.props[name]

@@ -16,7 +16,7 @@ const (
 	labelDefault = "default-node-label-expression"
 )
 
-// labelShares are the last parts of the keys of what a queue has of one label.
+// labelShares are the last parts of the keys for a queue's share of one label.
 var labelShares = []string{"capacity", "maximum-capacity", "maximum-am-resource-percent"}
 
 // isLabelSetting reports whether a setting of a queue is one about labels that is used.
@@ -41,7 +41,7 @@ func (r *capacityReader) templateLabels(
 	r.labels(path.Child("*"), get, names, q)
 }
 
-// labels reads which labels a queue may use and what it has of them.
+// labels reads a queue's accessible labels and its shares of them.
 func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string, q *queues.Queue) {
 	if p, ok := get(labelList); ok {
 		q.Labels = splitList(p.Value)

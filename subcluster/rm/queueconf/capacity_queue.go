@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// confInheritance is what a queue of capacity-scheduler.xml takes from its parent.
+// inherited holds the settings that a queue of capacity-scheduler.xml takes from its parent.
 type inherited struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
@@ -182,8 +182,8 @@ func bracketed(text string) (string, bool) {
 	return "", false
 }
 
-// checkMaximum holds a maximum against the capacity. Without legacy mode a maximum below
-// it makes the guarantee smaller, whatever their units.
+// checkMaximum compares a maximum with the capacity. Without legacy mode a maximum below it reduces the guarantee,
+// whatever their units.
 func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amount) {
 	switch {
 	case !r.legacyMode:
@@ -394,8 +394,7 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		}
 		return
 	}
-	// A queue without a capacity, or with 0 percent, has nothing in whatever
-	// way its siblings are given theirs.
+	// A queue without a capacity, or with 0 percent, has nothing, in whatever units its siblings are configured.
 	sum, total, units := 0.0, creel.Resource{}, map[queues.Unit]bool{}
 	for i := range q.Children {
 		if c := q.Children[i].Capacity; c.Unit != queues.Unset && !(c.Unit == queues.Percent && c.Value == 0) {
@@ -527,12 +526,12 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 	return a
 }
 
-// templates reads those of queues to be made right below path.
+// templates reads the templates of queues to be created right below path.
 func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.AutoCreate) {
 	a.Any = r.writtenTemplate(path, "template.")
 	a.OfLeaves, a.OfParents = r.writtenTemplate(path, "leaf-template."), r.writtenTemplate(path, "parent-template.")
-	// A made leaf may use what is idle: Hadoop lifts its user limit and the
-	// limit of its AMs unless the template says otherwise.
+	// A created leaf may use idle capacity: Hadoop lifts its user limit and its AM limit unless the template sets
+	// them.
 	leaf := r.template(path, get, "leaf-template.")
 	a.Leaf = r.settings(path, leaf, true, inherited{state: creel.QueueRunning})
 	if _, ok := leaf("user-limit-factor"); !ok {
@@ -585,8 +584,8 @@ func prefixed(get lookup, prefix string) lookup {
 	return func(name string) (Property, bool) { return get(prefix + name) }
 }
 
-// template finds a setting of queues to be made below path: that of their
-// kind, that of both kinds, then those of paths with * in place of parts.
+// template looks up a setting of queues to be created below path: the template of their kind, then that of both
+// kinds, then those of paths with * in place of parts.
 func (r *capacityReader) template(path creel.QueuePath, get lookup, kind string) lookup {
 	return func(name string) (Property, bool) {
 		for _, t := range [...]string{kind, "template."} {

@@ -49,8 +49,8 @@ func hadoopProperties(t testing.TB, file string) []Property {
 	return props
 }
 
-// confLines makes properties of "key = value" lines; the line number is that of
-// the line, and keys without yarn. or creel. are below yarn.scheduler.capacity.
+// properties parses "key = value" lines; a property has its line's number, and keys without yarn. or creel. are below
+// yarn.scheduler.capacity.
 func properties(text string) []Property {
 	var props []Property
 	for i, line := range strings.Split(text, "\n") {
@@ -323,8 +323,8 @@ root.a.x.capacity = [memory=4096,vcores=2]
 	}
 }
 
-// Without legacy mode every mix is taken, of siblings and within a queue; what a maximum
-// cannot be it cannot be there either.
+// Without legacy mode every mix of units is accepted, among siblings and within a queue; invalid maximums are still
+// rejected.
 func TestUnitsMixWithoutLegacyMode(t *testing.T) {
 	const off = "legacy-queue-mode.enabled = false\n"
 	c := readCapacity(t, off+`
@@ -456,8 +456,8 @@ auto-queue-creation-v2.queue-expiration-time = 60
 	}
 }
 
-// Queues made on demand have labels by their templates: what is written of their kind
-// before what is written of both, a queue's own before that of many.
+// Queues created on demand have labels from their templates: the template of their kind precedes the one of both
+// kinds, and a queue's own precedes a wildcard's.
 func TestLabelsOfAutoCreatedQueues(t *testing.T) {
 	c := readCapacity(t, `
 root.queues = managed,flex

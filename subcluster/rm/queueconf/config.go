@@ -19,12 +19,12 @@ type Property struct {
 	Line        int // 1-based; 0 when the value came from no file
 }
 
-// Options is what a queue file means in the context of a cluster.
+// Options is the context of a cluster in which a queue file is read.
 type Options struct {
 	MaxAllocation      creel.Resource       // largest container of the cluster
 	ResourceTypes      []creel.ResourceType // beyond memory-mb and vcores
 	MaxClusterPriority int32
-	WorkflowTag        string // what tags begin with that name a workflow
+	WorkflowTag        string // prefix of tags that name a workflow
 
 	// MappingRules is the content of the file that
 	// yarn.scheduler.capacity.mapping-rule-json-file names; the caller reads it.
@@ -42,12 +42,12 @@ type FairOptions struct {
 	RackLocalityThreshold float64 // [-1]
 }
 
-// Config is what a queue file says.
+// Config is the content of a queue file.
 type Config struct {
 	Queues    queues.Spec
 	Placement queues.Placement // nil: the queue named in the submission
-	// Warnings tell what the file says that has no effect here (yet), in the
-	// order of the file. They are for a log and `creel config check`.
+	// Warnings names the settings without effect here (yet), in the order of the file. They are for a log and `creel
+	// config check`.
 	Warnings []Warning
 }
 
@@ -83,14 +83,14 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d: ", file, line)
 }
 
-// Bounds on what a queue file may describe.
+// Limits on the content of a queue file.
 const (
 	maxQueues = 100_000
 	maxDepth  = 32
 	maxErrors = 100
 )
 
-// report collects what a reader finds wrong or remarkable.
+// report collects a reader's errors and warnings.
 type report struct {
 	errs     []*Error
 	warnings []Warning

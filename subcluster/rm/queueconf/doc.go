@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queueconf reads the queue specification (package queues) and the
-// placement rules (package placement) from the files of Hadoop's schedulers:
-// ReadCapacity from the properties of capacity-scheduler.xml, ReadFair from the
+// Package queueconf reads the queue specification (package queues) and the placement rules (package placement) from
+// the files of Hadoop's schedulers: ReadCapacity from the properties of capacity-scheduler.xml, ReadFair from the
 // FairScheduler's allocation file.
 //
-// A reader reports everything that is wrong at once, each with its file and
-// line, and gives nothing then: the caller keeps the tree it has. What the file
-// says that has no effect here is a Warning.
+// A reader reports all errors at once, each with its file and line, and then returns no configuration: the caller
+// keeps its current tree. A setting without effect here is a Warning.
 //
 // Sources: Hadoop's pages "Capacity Scheduler" and "Fair Scheduler".
 package queueconf

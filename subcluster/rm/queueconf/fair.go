@@ -14,11 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ReadFair makes a queue tree of the FairScheduler's allocation file, usually
-// fair-scheduler.xml; file names it in messages. Everything that is wrong is
-// reported at once, with its line; the caller then keeps the tree it has. No
-// data at all gives a root below which submissions make queues, as Hadoop does
-// without a file.
+// ReadFair builds a queue tree from the FairScheduler's allocation file, usually fair-scheduler.xml; file names it in
+// messages. It reports all errors at once, each with its line; the caller then keeps its current tree. Without any
+// data the tree is a root below which submissions create queues, as in Hadoop without a file.
 func ReadFair(file string, data []byte, opt Options) (Config, error) {
 	r := &fairReader{file: file, opt: opt, amShare: 0.5, policy: queues.FairShare}
 	out := Config{Queues: queues.Spec{
@@ -124,8 +122,8 @@ var (
 	}
 )
 
-// defaults reads what holds for all queues and users; it may stand anywhere in
-// the file, so it is read before the queues.
+// defaults reads the settings of all queues and users. They may be anywhere in the file, so they are read before the
+// queues.
 func (r *fairReader) defaults(doc *element, q *queues.Spec) {
 	for _, e := range doc.children {
 		switch e.name {
@@ -217,7 +215,7 @@ func (r *fairReader) root(doc *element) queues.Queue {
 	if root.FairSharePreemptionAt == 0 {
 		root.FairSharePreemptionAt = r.fairShare
 	}
-	// The root takes queues that nobody declared, as long as a rule makes them.
+	// The root accepts undeclared queues if a rule creates them.
 	root.AutoCreate = r.made(&root)
 	return root
 }
@@ -404,8 +402,8 @@ func (r *fairReader) resources(text string, missing int64) (queues.Amount, error
 	}
 	res := creel.Resource{}
 	for _, t := range r.opt.ResourceTypes {
-		// The old form speaks of memory and cores only, and Hadoop takes the rest
-		// for zero; in a maximum that would forbid what the file never speaks of.
+		// The old form covers memory and cores only, and Hadoop takes the rest as zero. In a maximum that would
+		// forbid types that the file never mentions.
 		res = res.With(t.Name, missing)
 	}
 	found := map[string]bool{}

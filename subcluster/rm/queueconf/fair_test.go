@@ -35,8 +35,7 @@ func readFair(t testing.TB, text string) Config {
 	return c
 }
 
-// documentedFair is the example of Hadoop's FairScheduler page in other words:
-// the same queues and rules.
+// documentedFair is the example of Hadoop's FairScheduler page in other words: the same queues and rules.
 const documentedFair = `<?xml version="1.0"?>
 <allocations>
   <queue name="sample_queue">

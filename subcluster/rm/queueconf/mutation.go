@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Mutation is what a call asks of the configuration of the CapacityScheduler's
-// queues, in the words of Hadoop's scheduler-conf: removals come first, then
-// additions, updates, and keys that are no queue's.
+// Mutation is a requested change of the configuration of the CapacityScheduler's queues, in the terms of Hadoop's
+// scheduler-conf: removals come first, then additions, updates, and global keys.
 type Mutation struct {
 	Remove      []string // paths of queues
 	Add, Update []QueueSettings
@@ -29,16 +28,15 @@ type QueueSettings struct {
 // Setting is a key with the value it shall have; an empty value takes the key away.
 type Setting struct{ Key, Value string }
 
-// Change is what became of one key. Nil stands for a key that is not there.
+// Change is the change of one key. Nil stands for an absent key.
 type Change struct {
 	Name string  `json:"name"`
 	Old  *string `json:"old,omitempty"`
 	New  *string `json:"new,omitempty"`
 }
 
-// Changes tells which keys of a configuration a mutation changes, sorted by name,
-// or why it cannot be made. Whether the queues that come of it are possible is
-// for ReadCapacity to say. The configuration itself stays as it is.
+// Changes returns the keys of a configuration that a mutation changes, sorted by name, or the reason for its
+// rejection. ReadCapacity decides whether the resulting queues are valid. The configuration itself is not modified.
 func (m *Mutation) Changes(conf map[string]string) ([]Change, error) {
 	next := maps.Clone(conf)
 	for _, path := range m.Remove {
@@ -98,7 +96,7 @@ func keysOf(list []Setting) string {
 	return out.String()
 }
 
-// Difference tells what leads from one configuration to another, sorted by name.
+// Difference returns the changes from one configuration to another, sorted by name.
 func Difference(from, to map[string]string) []Change {
 	var out []Change
 	for name, old := range from {
@@ -117,8 +115,7 @@ func Difference(from, to map[string]string) []Change {
 	return out
 }
 
-// Undo tells which changes take others back. It refuses where a key has been
-// changed again since.
+// Undo returns the changes that revert others. It returns an error for a key that has been changed again since.
 func Undo(conf map[string]string, changes []Change) ([]Change, error) {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {
@@ -186,9 +183,8 @@ func cannot(format string, a ...any) error {
 	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf(format, a...)}
 }
 
-// removeQueue takes a queue out of its parent's list, with all that is said of it
-// and of those below it. The order of a parent's children says nothing to the
-// leaf that it becomes.
+// removeQueue removes a queue from its parent's list, with all settings of the queue and its descendants. If the
+// parent becomes a leaf, the order of its children is removed too.
 func removeQueue(conf map[string]string, path string) error {
 	parent, name, ok := inParent(path)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 
 const prefix = "yarn.scheduler.capacity."
 
-// What is refused is refused in the words of a real ResourceManager 3.4.2.
+// Rejections are worded as by a real ResourceManager 3.4.2.
 func TestAMutationIsRefusedInYARNsWords(t *testing.T) {
 	conf := map[string]string{prefix + "root.queues": "default, other", prefix + "root.default.capacity": "60"}
 	before := maps.Clone(conf)
@@ -41,9 +41,8 @@ func TestAMutationIsRefusedInYARNsWords(t *testing.T) {
 	}
 }
 
-// A leaf that gets its first child has no order of leaves any more, and a parent that
-// loses its last none of parents; what is said of a removed queue goes with it, and
-// nothing of its namesakes.
+// A leaf that gets its first child loses its ordering policy for leaves, and a parent that loses its last child loses
+// the one for parents. A removed queue's settings go with it, those of other queues of the same name do not.
 func TestAMutationKeepsWhatItDoesNotName(t *testing.T) {
 	conf := map[string]string{
 		prefix + "root.queues":                    "a,ab",
@@ -83,8 +82,7 @@ func TestAMutationKeepsWhatItDoesNotName(t *testing.T) {
 	}
 }
 
-// Whatever is changed can be undone, and is what it was; where a key has changed again it
-// cannot.
+// Every change can be undone exactly, unless a key has changed again.
 func TestAnUndoneChangeLeavesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conf := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.SampledFrom([]string{"1", "2"}))

@@ -74,7 +74,7 @@ root.ambi2.queues = same
 root.ambi2.same.capacity = 1w
 `
 
-// The mappings of Hadoop's page and their edges, in the old format.
+// The mappings of Hadoop's page and their edge cases, in the old format.
 func TestQueueMappings(t *testing.T) {
 	alice := queues.PlacementRequest{User: "alice", Groups: []string{"dev", "eng"}, Name: "wordcount", Queue: "default"}
 	carol := queues.PlacementRequest{User: "carol", Groups: []string{"staff"}, Name: "q2", Queue: "default"}
@@ -361,7 +361,7 @@ func FuzzMappingRules(f *testing.F) {
 			if err != nil || got.Queue == "" {
 				continue
 			}
-			// Whatever the rules, the outcome is a leaf of the tree or may be made in it.
+			// For any rules, the outcome is a leaf of the tree or may be created in it.
 			again, err := placement.NewTree(
 				&c.Queues.Root,
 			).Target(string(got.Queue), true, func(creel.QueuePath) bool { return false })

@@ -72,8 +72,8 @@ var unitFactors = []struct {
 	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
 }
 
-// ParseAmount reads a whole number that is not negative, with or without one of
-// YARN's units ("2048", "2Gi"), and gives it in the unit wanted.
+// ParseAmount reads a whole number that is not negative, with or without one of YARN's units ("2048", "2Gi"), and
+// returns it in the requested unit.
 func ParseAmount(text, unit string) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -105,7 +105,7 @@ func ParseAmount(text, unit string) (int64, error) {
 	return int64(math.Round(v)), nil
 }
 
-// typeName gives the resource type that a file's name means, and its unit.
+// typeName returns the resource type for a name in a file, and its unit.
 func (o *Options) typeName(name string) (string, string, bool) {
 	switch name {
 	case "memory", creel.MemoryName:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ACL says who may do something. The zero value allows nobody.
+// ACL is an access list of users and groups. The zero value allows no user.
 type ACL struct {
 	All           bool
 	Users, Groups []string
@@ -21,7 +21,7 @@ func (a ACL) Allows(user string, groups []string) bool {
 	return slices.ContainsFunc(a.Groups, func(g string) bool { return slices.Contains(groups, g) })
 }
 
-// Or is a list that allows whom one of the two allows.
+// Or returns a list that allows every user that either list allows.
 func (a ACL) Or(b ACL) ACL {
 	return ACL{
 		All:    a.All || b.All,
@@ -30,7 +30,7 @@ func (a ACL) Or(b ACL) ACL {
 	}
 }
 
-// String writes Hadoop's form, which ParseACL reads: a space for nobody.
+// String returns Hadoop's form, which ParseACL reads: a space if no user is allowed.
 func (a ACL) String() string {
 	if a.All {
 		return "*"
@@ -38,9 +38,8 @@ func (a ACL) String() string {
 	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
 }
 
-// ParseACL reads Hadoop's form of an access list: users, a space, groups, each
-// separated by commas; * alone on a side allows everybody, a lone space nobody. A list that
-// begins with a space names groups only.
+// ParseACL reads Hadoop's form of an access list: users, a space, groups, each separated by commas. A * alone on a
+// side allows everybody; a lone space allows no user. A list that begins with a space names groups only.
 func ParseACL(text string) ACL {
 	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
 	if strings.TrimSpace(users) == "*" || strings.TrimSpace(groups) == "*" {

@@ -4,7 +4,7 @@ package queues
 
 import "github.com/creelrm/creel"
 
-// Unit says how an Amount is written.
+// Unit is the notation of an Amount.
 type Unit uint8
 
 // Units of an Amount.
@@ -34,16 +34,15 @@ type TypePercent struct {
 	Percent float64
 }
 
-// TypeAmount is what is said of one resource type: Percent, Weight, or Absolute in
-// the type's own unit.
+// TypeAmount is the amount of one resource type: Percent, Weight, or Absolute in the type's own unit.
 type TypeAmount struct {
 	Type  string
 	Unit  Unit
 	Value float64
 }
 
-// Of is what an amount says of one resource type; a type that a list does not name
-// has nothing, Absolute 0, and one of an amount that is not given is Unset.
+// Of returns the unit and number for one resource type. A type that a list does not name is Absolute 0. A type of an
+// absent amount is Unset.
 func (a *Amount) Of(name string) (Unit, float64) {
 	switch a.Unit {
 	case Percent, Weight:

@@ -7,7 +7,7 @@ import "slices"
 // AnyLabel in Queue.Labels stands for every label.
 const AnyLabel = "*"
 
-// LabelShare is what a queue has of the partition of one label.
+// LabelShare is a queue's share of the partition of one label.
 type LabelShare struct {
 	Label        string
 	Capacity     Amount  // of the parent's part of the partition [0]
@@ -15,8 +15,8 @@ type LabelShare struct {
 	MaxAMPercent float64 // share 0..1 that AMs may use there [the queue's MaxAMPercent]
 }
 
-// Accesses reports whether a queue whose labels these are may use the nodes of a
-// label; every queue may use those without one.
+// Accesses reports whether a queue with these labels may use the nodes of a label. Every queue may use nodes without
+// a label.
 func Accesses(labels []string, label string) bool {
 	return label == "" || slices.Contains(labels, AnyLabel) || slices.Contains(labels, label)
 }
@@ -38,9 +38,9 @@ func (s *Spec) LabelNames() []string {
 	return slices.Compact(out)
 }
 
-// Partition is the tree that shares the nodes of one label: the same queues with
-// what they have of it. A queue that may not use the label has nothing and may grow
-// to nothing. Limits in numbers of applications are not of a partition.
+// Partition returns the tree that shares the nodes of one label: the same queues with their shares of it. A queue
+// that may not use the label has capacity and maximum 0. Limits in numbers of applications do not apply to a
+// partition.
 func (s *Spec) Partition(label string) Spec {
 	out := *s
 	out.MaxApplications, out.UserMaxApps, out.UserMaxAppsDefault = 0, nil, 0
@@ -49,9 +49,9 @@ func (s *Spec) Partition(label string) Spec {
 	return out
 }
 
-// PartitionOfMade is what a queue that was made on demand has of one label, below a queue
-// that may use some labels. Without a share it gets nothing there, as in Hadoop, whether it
-// may use the label or not.
+// PartitionOfMade returns the share of one label of a queue that was created on demand, below a queue that may use
+// the labels in above. Without a configured share the queue gets nothing there, as in Hadoop, whether it may use the
+// label or not.
 func (q *Queue) PartitionOfMade(label string, above []string) Queue {
 	out := partition(q, label, above)
 	if out.Capacity.Unit == Unset {
@@ -91,7 +91,7 @@ func partition(q *Queue, label string, inherited []string) Queue {
 			unit = c.Unit
 		}
 	}
-	for i := range out.Children { // who has nothing has nothing of the unit that its siblings have
+	for i := range out.Children { // an absent share is 0 in the unit of the siblings
 		if c := &out.Children[i].Capacity; c.Unit == Unset {
 			c.Unit = unit
 		}
@@ -99,7 +99,7 @@ func partition(q *Queue, label string, inherited []string) Queue {
 	return out
 }
 
-// Share is what the queue itself has of a label, nil if nothing is said.
+// Share returns the queue's own share of a label, nil if none is configured.
 func (q *Queue) Share(label string) *LabelShare {
 	for i := range q.Shares {
 		if q.Shares[i].Label == label {

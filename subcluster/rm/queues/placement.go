@@ -12,7 +12,7 @@ type Placement interface {
 	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (Placed, error)
 }
 
-// PlacementRequest is what placement rules see of a submission.
+// PlacementRequest is the input of placement rules about a submission.
 type PlacementRequest struct {
 	Application creel.ApplicationID
 	User        string

@@ -20,7 +20,7 @@ const (
 	HDRF                       // hierarchical DRF: shares rescaled from below, blocked children left out
 )
 
-// NodeOrder says which of the nodes with room a container goes to.
+// NodeOrder selects one of the nodes with free resources for a container.
 type NodeOrder uint8
 
 // Node orders. NodeOrderDefault inherits, and is Spread at the root, as an

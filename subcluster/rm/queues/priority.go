@@ -9,8 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// PriorityLimit says which priorities applications of some users may have in a leaf
-// queue.
+// PriorityLimit limits the priorities of some users' applications in a leaf queue.
 type PriorityLimit struct {
 	Who        ACL
 	Max        int32
@@ -18,8 +17,8 @@ type PriorityLimit struct {
 	HasDefault bool  // false: the queue's default holds
 }
 
-// MayHavePriority reports whether an application of a user may have a priority in
-// the queue. Where there are limits, who is in none of them has no application there.
+// MayHavePriority reports whether an application of a user may have a priority in the queue. If the queue has limits,
+// a user in none of them may have no application there.
 func (q *Queue) MayHavePriority(user string, groups []string, priority int32) bool {
 	for _, l := range q.PriorityLimits {
 		if priority <= l.Max && l.Who.Allows(user, groups) {
@@ -29,8 +28,8 @@ func (q *Queue) MayHavePriority(user string, groups []string, priority int32) bo
 	return len(q.PriorityLimits) == 0
 }
 
-// DefaultPriorityOf is the priority of a user's applications that name none; limits says
-// whether the limits of priorities hold. The highest of several limits counts.
+// DefaultPriorityOf returns the priority of a user's applications that name none. limits enables the priority limits.
+// The highest of several limits counts.
 func (q *Queue) DefaultPriorityOf(user string, groups []string, limits bool) int32 {
 	out := q.DefaultPriority
 	for _, l := range q.PriorityLimits {

@@ -49,13 +49,13 @@ type Queue struct {
 
 	AutoCreate *AutoCreate // leaf queues made on demand below this one
 
-	// Preemption; Spec.Preemption says whether there is any.
+	// Preemption; Spec.Preemption enables it.
 	PreemptionDisabled      bool          // nothing is taken from the queue for others
 	IntraPreemptionDisabled bool          // nothing within the leaf
 	MinSharePreemption      time.Duration // below its minimum for so long, it may take [the parent's; never]
 	FairSharePreemption     time.Duration // the same for its fair share
 	FairSharePreemptionAt   float64       // below this share of its fair share [the parent's; 0.5]
-	Victims                 Victims       // what the queue loses first [the parent's; Newest]
+	Victims                 Victims       // order in which the queue loses containers [the parent's; Newest]
 
 	// Node labels; see labels.go.
 	Labels       []string     // accessible-node-labels; empty, not nil: none [the parent's; the root: every label]
@@ -79,7 +79,7 @@ type AutoCreate struct {
 	Below  *AutoCreate // of queues below a parent made on the way [this one]
 	// Managed: by auto-create-child-queue, not auto-queue-creation-v2.
 	Managed bool
-	// What is written of both kinds, of leaves alone and of parents alone, for reports.
+	// Settings of both kinds, of leaves alone and of parents alone, for reports.
 	Any, OfLeaves, OfParents []Setting
 	KeepIdle                 time.Duration // an empty made queue goes after this long [300 s]; negative = never
 }

@@ -4,16 +4,16 @@ package queues
 
 import "time"
 
-// Scheduler says whose rules a queue tree follows.
+// Scheduler selects the rules of a queue tree.
 type Scheduler uint8
 
-// The two schedulers of Hadoop whose configuration creel reads.
+// Hadoop's two schedulers whose configuration creel reads.
 const (
 	CapacityScheduler Scheduler = iota // yarn.scheduler.capacity.*
 	FairScheduler                      // the allocation file of the FairScheduler
 )
 
-// Calculator says which resource types a scheduler compares and checks.
+// Calculator selects the resource types that a scheduler compares and checks.
 type Calculator uint8
 
 // Hadoop's two resource calculators.
@@ -22,9 +22,8 @@ const (
 	Dominant                     // DominantResourceCalculator: every type
 )
 
-// Spec is a whole queue tree with the settings that hold for all of it: what
-// capacity-scheduler.xml or fair-scheduler.xml says. Who builds queues from it
-// calls Validate first.
+// Spec is a whole queue tree with its global settings: the content of capacity-scheduler.xml or fair-scheduler.xml.
+// Code that builds queues from it calls Validate first.
 type Spec struct {
 	Scheduler  Scheduler
 	Calculator Calculator
@@ -55,14 +54,13 @@ type Spec struct {
 
 	// MaxClusterPriority caps application priorities (yarn.cluster.max-application-priority).
 	MaxClusterPriority int32
-	// Workflows gives applications of workflows a priority, whatever they ask for
-	// (CapacityScheduler: workflow-priority-mappings). A workflow is named by a tag that
-	// begins with WorkflowTag (yarn.workflow-id.tag-prefix).
+	// Workflows assigns a priority to applications of workflows, whatever they ask for (CapacityScheduler:
+	// workflow-priority-mappings). A workflow is named by a tag that begins with WorkflowTag
+	// (yarn.workflow-id.tag-prefix).
 	Workflows   []WorkflowPriority
 	WorkflowTag string
-	// Vectors gives queues their parts type by type: first amounts, then percentages of
-	// what those leave, then weights of what is left; siblings may mix them, and one
-	// queue may. CapacityScheduler: legacy-queue-mode.enabled=false.
+	// Vectors divides capacity type by type: first amounts, then percentages of the remainder, then weights of the
+	// rest. Siblings may mix units, and so may one queue. CapacityScheduler: legacy-queue-mode.enabled=false.
 	Vectors bool
 	// SizeWeight is Queue.SizeWeight of every queue: yarn.scheduler.fair.sizebasedweight.
 	SizeWeight bool

@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Validate checks a queue tree as a whole; the error says which queue is wrong
-// and how. A tree it accepts can be loaded.
+// Validate checks a queue tree as a whole. The error names the wrong queue and the reason. A tree it accepts can be
+// loaded.
 func (s *Spec) Validate() error {
 	if s.Root.Name != string(creel.RootQueue) {
 		return badSpec(fmt.Sprintf("the top queue is named %q", s.Root.Name), "it must be root", "")

@@ -129,8 +129,8 @@ func (f *appFilter) most() int {
 	return math.MaxInt
 }
 
-// keeps reports whether the list has an application. One that is a part of another's
-// is given to a router whatever it is called, and in whichever state.
+// keeps reports whether the list includes an application. A part of another cluster's application is listed to a
+// router whatever its name and state.
 func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 	if part {
 		return f.user == "" || a.User == f.user
@@ -150,12 +150,12 @@ func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 		within(a.Submitted, f.startedBegin, f.startedEnd) && within(a.Finished, f.finishedBegin, f.finishedEnd)
 }
 
-// shown is an application with what its document needs beside the view.
+// shown is an application with everything that its document needs beside the view.
 type shown struct {
 	app      rm.AppView
 	attempt  rm.AttemptView
 	asks     []sched.AskView
-	viewable bool // its inside, by who asks
+	viewable bool // whether the caller may see its guarded fields
 }
 
 func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) shown {
@@ -215,7 +215,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// appOf reads the application of a path, as YARN words what is wrong with it.
+// appOf reads the application id of a path; its errors are worded as YARN's.
 func appOf(r *http.Request) (creel.ApplicationID, error) {
 	text := param(r, "appid")
 	id, err := creel.ParseApplicationID(text)
@@ -365,7 +365,7 @@ func timeoutFields(w *writer, p *yarnpb.ApplicationReportProto) {
 	w.Int("remainingTimeInSeconds", t.GetRemainingTime())
 }
 
-// diagnosis is what YARN says of an application whose AM is on its way.
+// diagnosis returns YARN's text for an application whose AM is starting.
 func diagnosis(a *rm.AppView, t *rm.AttemptView) string {
 	if a.Diagnostics != "" || a.State != creel.AppAccepted {
 		return a.Diagnostics
@@ -388,8 +388,7 @@ func onItsWay(t *rm.AttemptView) string {
 	return ""
 }
 
-// tracking is where a user finds the AM's page, and what is there. An
-// unmanaged AM's page is no page of ours to stand before.
+// tracking returns the address of the AM's page and its kind. The proxy does not serve an unmanaged AM's page.
 func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) {
 	if url = p.GetTrackingUrl(); a.Unmanaged && a.TrackingURL != "" {
 		url = a.TrackingURL
@@ -403,7 +402,7 @@ func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) 
 	return "ApplicationMaster", url
 }
 
-// guarded writes what only those see who may look inside.
+// guarded writes the fields that only callers with view access receive.
 func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	a, t := &s.app, &s.attempt
 	if !s.viewable {
@@ -424,7 +423,7 @@ func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	}
 	launched := millis(a.Launched)
 	if a.Unmanaged {
-		launched = -1 // nobody here launched it
+		launched = -1 // not launched by this ResourceManager
 	}
 	w.Int("startedTime", millis(a.Submitted))
 	w.Int("launchTime", launched)
@@ -460,9 +459,8 @@ func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	w.Int("runningContainers", containers)
 }
 
-// seconds writes a map of resource-seconds; of one that runs, memory and vcores
-// even while they are 0. Two entries or more are told under one key as a list,
-// which keeps parsers from losing all but the last.
+// seconds writes a map of resource-seconds; of a running application it writes memory and vcores even if they are 0.
+// Two or more entries are one list under one key, because parsers of repeated keys lose all but the last.
 func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 	kept := make([]rm.TypeAmount, 0, len(list)+2)
 	for i, name := range []string{creel.MemoryName, creel.VCoresName} {

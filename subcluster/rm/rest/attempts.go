@@ -14,12 +14,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// logsOf is where a node shows what a container wrote.
+// logsOf returns a node's page for a container's logs.
 func logsOf(nodeHTTP string, id creel.ContainerID, user string) string {
 	return "http://" + nodeHTTP + "/node/containerlogs/" + id.String() + "/" + user
 }
 
-// inside refuses who may not see the inside of an application.
+// inside rejects callers without view access to an application.
 func (h *Handler) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
 	if who := h.caller(r); !h.s.MayView(m, who, a) {
 		return &refusal{
@@ -217,7 +217,7 @@ func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
-	state := creel.ContainerRunning // what the scheduler knows has not ended
+	state := creel.ContainerRunning // the scheduler knows only running containers
 	w.Text("containerId", c.ID.String())
 	w.Int("allocatedMB", c.Resource.MemoryMB)
 	w.Int("allocatedVCores", c.Resource.VCores)

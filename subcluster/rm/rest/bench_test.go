@@ -19,7 +19,7 @@ func (n *nowhere) Header() http.Header         { return n.header }
 func (n *nowhere) WriteHeader(int)             {}
 func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
-// BenchmarkShortDocument is what the handler itself takes of a short document, without net/http and socket.
+// BenchmarkShortDocument measures the handler's own cost of a short document, without net/http and socket.
 func BenchmarkShortDocument(b *testing.B) {
 	s, err := server.New(
 		server.Config{

@@ -14,10 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// kept gives a long document again while nothing happened that it would show,
-// as the server tells: the documents that dashboards poll are of thousands of
-// nodes and applications, and cost milliseconds to make. Of many who ask for
-// the same one, one makes it and the others wait for that.
+// kept serves a cached copy of a long document until the server reports a relevant change. Dashboards poll documents
+// of thousands of nodes and applications, which cost milliseconds to make. Concurrent requests for the same document
+// wait while one of them makes it.
 func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
@@ -58,9 +57,8 @@ func entityTag(doc server.Document) string {
 	return `"` + doc.Tag + `"`
 }
 
-// makeOnce gives the document that another one made and kept meanwhile, or makes
-// it. Nothing is sent under the lock: a slow reader holds nobody up; and a
-// handler that panics leaves it open.
+// makeOnce returns the document that another request has cached in the meantime, or makes it. Nothing is sent under
+// the lock, so a slow reader delays no other request. A handler that panics releases the lock.
 func (h *Handler) makeOnce(
 	key string,
 	packed bool,
@@ -83,7 +81,7 @@ func (h *Handler) makeOnce(
 	return server.Document{}, c
 }
 
-// giveKept sends a document, or, to who has it, only that it still holds.
+// giveKept sends a document, or "not modified" to a client that has it.
 func giveKept(w http.ResponseWriter, r *http.Request, doc server.Document, packed bool) {
 	header, tag := w.Header(), entityTag(doc)
 	header["Content-Type"] = contentType(r)
@@ -128,8 +126,8 @@ func (c *recorded) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// stillAge is how old a kept short document may be whose figures move with time
-// alone, as a rate a second does.
+// stillAge is the maximum age of a cached short document with numbers that change with time alone, such as rates per
+// second.
 const stillAge = 100 * time.Millisecond
 
 // still is a short document, one for each form, that is given again while the

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// A long document is kept and given again. It still shows what was done before
-// it was asked for, and is given in the form that is asked for.
+// A cached long document still shows all changes made before the request, and is sent in the requested form.
 func TestALongDocumentThatIsKept(t *testing.T) {
 	c := start(t, nil)
 	for i := range 30 {
@@ -96,7 +95,7 @@ func TestMetricsThatAreKept(t *testing.T) {
 	}
 }
 
-// Many who ask for a long document at once all get the whole of it.
+// Many concurrent requests for a long document all receive the whole of it.
 func TestManyAskForALongDocument(t *testing.T) {
 	c := start(t, nil)
 	for i := range 60 {
@@ -119,8 +118,8 @@ func TestManyAskForALongDocument(t *testing.T) {
 	all.Wait()
 }
 
-// Who has a long document and names it by its entity tag is told that it holds, and is sent
-// it when it does not, in another form, or for another user.
+// A client that names the entity tag of a current document receives "not modified". It receives the document after a
+// change, in another form, or for another user.
 func TestALongDocumentThatHolds(t *testing.T) {
 	c := start(t, nil)
 	for i := range 60 {

@@ -18,12 +18,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Routers keep a list of the applications of all members for all who look at it. So that
-// they need not ask for the whole of it each second, this ResourceManager numbers the
-// changes of its lines, and tells those since a number. A router is told all of an
-// application, and who may see it.
+// Routers cache a list of all members' applications for all their clients. To spare them a full fetch each second,
+// this ResourceManager numbers the changes of its lines and sends the changes since a number. A router receives all
+// of an application, and the list of users who may see it.
 
-// changes numbers what changed of the applications' lines.
+// changes numbers the changes of the applications' lines.
 type changes struct {
 	mu    sync.Mutex
 	life  string // of this process: numbers of another one mean nothing here
@@ -32,7 +31,7 @@ type changes struct {
 	round uint64 // how often all were looked at
 	lines map[creel.ApplicationID]*numbered
 	gone  []goneLine // the newest last
-	from  uint64     // older numbers have lost what went
+	from  uint64     // removals before this number are forgotten
 }
 
 // numbered is an application's line with the number of its last change.
@@ -130,6 +129,6 @@ func (h *Handler) number(m *rm.Machine) {
 		c.gone = slices.Delete(c.gone, 0, over)
 	}
 	if !changed {
-		c.last-- // so that who looks again is told the same number
+		c.last-- // so that the next query returns the same number
 	}
 }

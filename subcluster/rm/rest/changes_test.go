@@ -17,9 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// A router is told what changed since it asked last, and all after a restart; nobody else
-// is told anything. Whom it is told may view an application is who sees its start in the
-// list of one's own.
+// A router receives the changes since its last query, and everything after a restart; other callers receive nothing.
+// The viewers it receives for an application are the users who see its start in their own list.
 func TestARouterIsToldWhatChanged(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.ACLs, cfg.AdminACL = true, queues.ACL{Users: []string{"root"}}

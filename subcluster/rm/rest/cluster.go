@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// version is the Hadoop whose documents and protocols these are; clients
-// compare it.
+// version is the Hadoop release of these documents and protocols; clients compare it.
 const version = "3.4.2"
 
 func (h *Handler) info(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +133,7 @@ func (h *Handler) resource(w *writer, name string, v creel.Resource) {
 	w.Object(name, func(w *writer) { h.resourceFields(w, v, 0, 1<<63-1, 0, 1<<63-1) })
 }
 
-// resourceFields writes a ResourceInfo whose memory and vcores carry bounds.
+// resourceFields writes a ResourceInfo whose memory and vcores have bounds.
 func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minCores, maxCores int64) {
 	w.Int("memory", v.MemoryMB)
 	w.Int("vCores", v.VCores)
@@ -158,7 +157,7 @@ func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minC
 	})
 }
 
-// nodeUse is what the nodes measure, summed.
+// nodeUse is the sum of the nodes' measurements.
 type nodeUse struct {
 	memoryMB, physicalMB int64
 	cpu                  float64
@@ -183,7 +182,7 @@ func (h *Handler) usage(m *rm.Machine, now time.Time) nodeUse {
 	return h.use
 }
 
-// userinfo tells who runs this and who asks.
+// userinfo serves the user of this process and the caller.
 func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	user, _ := h.who(r)
 	h.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {

@@ -11,9 +11,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// What this ResourceManager does not do, answered as YARN answers when it is
-// switched off: reservations, recorded scheduling activities, and
-// delegation tokens, which YARN gives out over the web to Kerberos callers only.
+// mountOff mounts features that this ResourceManager lacks, with YARN's responses for a disabled feature:
+// reservations, recorded scheduling activities, and delegation tokens, which YARN issues over the web to Kerberos
+// callers only.
 
 func (h *Handler) mountOff(r chi.Router) {
 	// Reservations.
@@ -54,7 +54,7 @@ func (h *Handler) mountOff(r chi.Router) {
 	r.Delete("/delegation-token", kerberos)
 }
 
-// unlessOff refuses what submits where Config.NoSubmissions says so.
+// unlessOff rejects submissions if Config.NoSubmissions is set.
 func (h *Handler) unlessOff(serve http.HandlerFunc) http.HandlerFunc {
 	if !h.conf.NoSubmissions {
 		return serve
@@ -70,7 +70,7 @@ func (h *Handler) refusing(err error) http.HandlerFunc {
 
 const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> says what holds an application back"
 
-// activities says of a node that is not there what Hadoop's ResourceManager says.
+// activities answers for an unknown node as Hadoop's ResourceManager does.
 func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
 	node, diagnostic := r.URL.Query().Get("nodeId"), notRecorded
 	if node != "" {
@@ -93,8 +93,7 @@ func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// appActivities says what holds an application back at this moment, where
-// YARN would tell what it wrote down at the last ones.
+// appActivities serves the current reason why an application waits. YARN would serve recorded activities.
 func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {
@@ -124,8 +123,8 @@ func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// queueAccess tells whether a user may submit to or administer a queue; who
-// asks for another must administer it himself.
+// queueAccess reports whether a user may submit to or administer a queue. A caller who queries another user must
+// administer the queue.
 func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
 	q, name, of := r.URL.Query(), param(r, "queue"), ""
 	who := h.caller(r)

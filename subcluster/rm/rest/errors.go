@@ -23,7 +23,7 @@ const (
 	classWeb           = "javax.ws.rs.WebApplicationException"
 )
 
-// refusal is an error with the status and class YARN's web application gives it.
+// refusal is an error with the status and class of YARN's web application.
 type refusal struct {
 	status         int
 	class, message string
@@ -47,15 +47,14 @@ func notFound(message string) error {
 	return &refusal{http.StatusNotFound, classNotFound, cause + message}
 }
 
-// noRoute is a path that nobody serves: no RemoteException, as in Hadoop.
+// noRoute answers an unknown path: no RemoteException, as in Hadoop.
 func noRoute(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
 	io.WriteString(w, "404 not found: "+r.URL.Path+"\n") // an error here is the client's going away
 }
 
-// wrongMethod answers as Jersey's mapper does: a 503, whoever would call it a
-// 405.
+// wrongMethod answers as Jersey's mapper does: 503 in place of the usual 405.
 func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	h.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is no method of " + r.URL.Path})
 }

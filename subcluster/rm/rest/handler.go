@@ -29,10 +29,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config is what a Handler needs to know beyond its server.
+// Config is a Handler's configuration beyond its server.
 type Config struct {
-	StaticUser string // hadoop.http.staticuser.user: who asks without a name, dr.who
-	LoginUser  string // who runs this process; the operating system's user when empty
+	StaticUser string // hadoop.http.staticuser.user: the user of requests without a name, dr.who
+	LoginUser  string // user of this process; the operating system's user when empty
 	MaxBody    int64  // bytes of a request, 8 MiB
 	// NoSubmissions refuses applications: yarn.webapp.enable-rest-app-submissions=false.
 	NoSubmissions bool
@@ -42,9 +42,8 @@ type Config struct {
 	ProxyTimeout time.Duration
 	// Resources are the names of resource types beyond memory and vcores.
 	Resources    []string
-	MaxContainer creel.Resource // largest container, told to new applications
-	// Pages are those of every daemon of Hadoop's; what of them is of this
-	// ResourceManager alone is set here.
+	MaxContainer creel.Resource // largest container, for responses to new applications
+	// Pages are the servlets of every Hadoop daemon; the handler adds the fields of this ResourceManager.
 	Pages servlets.Config
 }
 
@@ -121,9 +120,8 @@ func (h *Handler) Mount(r chi.Router) {
 		h.mountQueuesConf(r)
 		h.mountOff(r)
 	})
-	// What dashboards poll has a way past the mount, which costs these more than
-	// they themselves do. It is of this path and method alone: with a slash at
-	// the end or as a HEAD they are found below the mount.
+	// This polled document bypasses the mount, which costs more than the document itself. The route is for this path
+	// and method alone: with a trailing slash, or as HEAD, the request reaches the mount.
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps", h.kept(h.lines))
@@ -151,7 +149,7 @@ func param(r *http.Request, name string) string {
 	return strings.TrimSpace(text)
 }
 
-// Header values that never change, shared by all answers: nobody writes to them.
+// Header values that never change, shared by all responses: read-only.
 var (
 	noCache       = []string{"no-cache"}
 	sameOrigin    = []string{"SAMEORIGIN"}
@@ -160,8 +158,8 @@ var (
 	asJSON, asXML = []string{typeJSON}, []string{typeXML}
 )
 
-// identify refuses who may not act for another. Its headers are on every
-// answer, set as they are and not by name: small answers are asked for often.
+// identify rejects callers who may not act for another user. Its headers are on every response. They are set
+// directly, not by name, because small documents are requested often.
 func (h *Handler) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -178,8 +176,8 @@ func (h *Handler) identify(next http.Handler) http.Handler {
 	})
 }
 
-// who asks: user.name, or the static user of an open cluster, or whom that one,
-// who is real then, acts for.
+// who returns the calling user: user.name, or the static user of an open cluster. If that user acts for another one,
+// who returns the other user, and the caller as real.
 func (h *Handler) who(r *http.Request) (user, real string) {
 	user = cmp.Or(query.First(r.URL.RawQuery, "user.name"), h.conf.StaticUser)
 	as := ""
@@ -262,8 +260,7 @@ func (h *Handler) document(r *http.Request, root string, form regime, fields fun
 	return doc.buf
 }
 
-// text is one of the answers that YARN gives as a plain sentence, whatever its
-// Content-Type says.
+// text sends one of YARN's plain-text responses, whatever its Content-Type.
 func (h *Handler) text(w http.ResponseWriter, r *http.Request, status int, s string) {
 	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, status, []byte(s))
@@ -277,7 +274,7 @@ var packers = sync.Pool{New: func() any {
 	return z
 }}
 
-// send writes a body, compressed for who can read that when it is long.
+// send writes a body, compressed if it is long and the client accepts that.
 func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	w.Header()["Vary"] = varyEncoding
 	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

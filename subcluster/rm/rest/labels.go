@@ -15,7 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Node labels: who reads them sees all; who changes them must be an administrator.
+// Node labels: any user may read them all; only administrators may change them.
 
 func (h *Handler) mountLabels(r chi.Router) {
 	r.Get("/get-node-to-labels", h.nodeToLabels)
@@ -115,7 +115,7 @@ func queryList(r *http.Request, name string) (out []string) {
 	return out
 }
 
-// clusterLabels gives the labels that there are, each with what its nodes have.
+// clusterLabels serves all labels, each with the resources of its nodes.
 func (h *Handler) clusterLabels(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *Handler) partitionInfo(w *writer, l *rm.LabelView) {
 	w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
 }
 
-// labelInfos writes labels and what more there is to say of each.
+// labelInfos writes labels with additional fields of each.
 func (h *Handler) labelInfos(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -146,15 +146,14 @@ func (h *Handler) labelInfos(
 	})
 }
 
-// partitions gives the labels with what their nodes have, that of the nodes without one
-// among them.
+// partitions serves the labels with the resources of their nodes, including the partition of nodes without a label.
 func (h *Handler) partitions(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	list[0].Name = rm.DefaultPartition // that of the nodes without a label
+	list[0].Name = rm.DefaultPartition // the partition of nodes without a label
 	h.labelInfos(w, r, list, func(w *writer, l *rm.LabelView) {
 		h.partitionInfo(w, l)
 		w.Int("activeNMs", int64(l.Active))

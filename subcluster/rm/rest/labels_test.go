@@ -106,7 +106,7 @@ func TestLabelsOverREST(t *testing.T) {
 		t.Errorf("as XML: %v %s", err, r.body)
 	}
 
-	// An application's AM goes where its label says, and its report tells so.
+	// An application's AM is placed by its label, and its report shows the label.
 	app := c.submit("alice", "labelled", `,"queue":"default","am-container-node-label-expression":"gpu"`)
 	<-c.ams
 	c.until("the AM is on the node", func() bool {

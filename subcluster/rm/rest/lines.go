@@ -20,13 +20,13 @@ import (
 // ?limit= a page of those that match, the newest first.
 type AppsDoc struct {
 	Apps []subcluster.AppLine `json:"apps"`
-	// Matching are those of all pages, by state; Next is the cursor of the next page.
+	// Matching counts the applications of all pages by state; Next is the cursor of the next page.
 	Matching map[string]int64 `json:"matching,omitempty"`
 	Next     string           `json:"next,omitempty"`
 }
 
-// lines serves applications as routers list them: a fifth of YARN's document, with the
-// code of what each waits for, which YARN's has no field for.
+// lines serves applications for routers' lists: a fifth of YARN's document, plus the code of each application's wait
+// reason, which YARN's document lacks.
 func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 	f, err := readLineFilter(r)
 	if err != nil {
@@ -60,14 +60,14 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 	h.sendDocument(w, r, doc)
 }
 
-// line is one application, with what is guarded of it only where viewable.
+// line returns one application, with its guarded fields only if viewable.
 func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.Look, viewable bool) subcluster.AppLine {
 	l := subcluster.AppLine{
 		ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
 		State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,
 		Unmanaged: a.Unmanaged,
 	}
-	// To all, as YARN tells the diagnostics of an application that waits.
+	// Visible to all, like YARN's diagnostics of a waiting application.
 	if limit, where := m.Waits(a.ID, look); limit != sched.LimitNone {
 		l.Waits, l.WaitsIn = limit.Code(), string(where)
 	}
@@ -80,7 +80,7 @@ func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.Look, viewable 
 	return l
 }
 
-// lineFilter is what the query of a page of applications asks for.
+// lineFilter is the query of a page of applications.
 type lineFilter struct {
 	states      []creel.ApplicationState
 	queue, user string

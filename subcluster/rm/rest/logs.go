@@ -19,7 +19,7 @@ type LogsDoc struct {
 	Count int        `json:"count"` // of all such nodes
 }
 
-// NodeLogs is one node, with the last things that it said.
+// NodeLogs is one node with its last messages.
 type NodeLogs struct {
 	Node     string   `json:"node"`
 	Status   string   `json:"status"`
@@ -27,7 +27,7 @@ type NodeLogs struct {
 	Failures []string `json:"failures,omitempty"`
 }
 
-// logs serves how far nodes are with an application's logs, to who may view it.
+// logs serves the log aggregation status of an application's nodes to callers with view access.
 func (h *Handler) logs(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	doc := LogsDoc{Application: id.String(), Nodes: []NodeLogs{}}

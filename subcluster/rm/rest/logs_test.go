@@ -39,7 +39,7 @@ func (c *cluster) logNode(host string, app *pb.ApplicationIdProto) *logNode {
 	return n
 }
 
-// report sends a heartbeat that says how far the node is with an application's logs.
+// report sends a heartbeat with the node's log aggregation status for an application.
 func (n *logNode) report(app *pb.ApplicationIdProto, s creel.LogAggregationStatus, said string) {
 	n.c.t.Helper()
 	r, err := n.tracker.NodeHeartbeat(n.c.t.Context(), &pb.NodeHeartbeatRequestProto{
@@ -54,9 +54,8 @@ func (n *logNode) report(app *pb.ApplicationIdProto, s creel.LogAggregationStatu
 	n.response = r.GetResponseId()
 }
 
-// How far nodes are with the logs of an application is the same in its report and in lists, by REST and RPC,
-// in JSON and XML, and also in long lists, which are kept encoded, and of an application that has ended: each
-// says it at once.
+// The log aggregation status of an application is the same in its report and in lists, by REST and RPC, in JSON and
+// XML. That includes long lists, which are cached encoded, and an ended application: all show a change at once.
 func TestAnApplicationSaysHowFarItsLogsAre(t *testing.T) {
 	c := start(t, func(cfg *server.Config) { cfg.Machine.LogAggregation = true })
 	for i := range 30 {
@@ -105,7 +104,7 @@ func TestAnApplicationSaysHowFarItsLogsAre(t *testing.T) {
 					t.Errorf("%v: the list by REST says %v", want, a["logAggregationStatus"])
 				}
 			}
-			last, tag = all.head.Get("ETag"), "" // who has no list is given the one that is kept
+			last, tag = all.head.Get("ETag"), "" // without a list the whole cached one is sent
 		}
 	}
 	says(creel.LogNotStart)
@@ -125,7 +124,7 @@ func TestAnApplicationSaysHowFarItsLogsAre(t *testing.T) {
 	says(creel.LogFailed)
 	n.report(app, creel.LogSucceeded, "")
 	says(creel.LogFailed)
-	// What nodes said is beside it, for who may view the application.
+	// The nodes' messages are beside it, for callers with view access.
 	doc := c.call("GET", "/api/v1/apps/"+text+"/logs"+as, "")
 	const want = `"status":"FAILED","nodes":[{"node":"log-node:9","status":"FAILED","failures":["no room on the disk"]}],"count":1}`
 	if doc.status != 200 || !strings.HasSuffix(doc.body, want) {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// openapi describes what is served below /api/v1; a test holds it to that.
+// openapi describes the API below /api/v1; a test compares it with the handlers.
 //
 //go:embed openapi.json
 var openapi []byte

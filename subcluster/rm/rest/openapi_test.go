@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// The OpenAPI document names every call below /api/v1 and no other, and answers have the fields it says, and no others.
+// The OpenAPI document names every call below /api/v1 and no other, and responses have exactly its fields.
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		mutable(cfg)

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// What would be taken back for a queue is told to who may administer it.
+// The document about preemption for a queue is only for its administrators.
 func TestWhatWouldBeTakenBackIsToldToAdministrators(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.Machine.Queues.Preemption = queues.Preemption{On: true, Interval: time.Second, PerRound: 1}

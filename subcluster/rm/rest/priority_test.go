@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Who may give applications of a queue which priority holds for submissions and for changes
-// while ACLs are on, for administrators too, in the words of a real ResourceManager; a
-// user's own default comes before the queue's.
+// With ACLs on, priority ACLs of a queue apply to submissions and changes, to administrators too, with the messages
+// of a real ResourceManager. A user's own default precedes the queue's.
 func TestPrioritiesAreLimitedByUser(t *testing.T) {
 	limits := func(acls bool) *cluster {
 		return start(t, func(s *server.Config) {

@@ -24,9 +24,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The web proxy stands between browsers and the pages of AMs, which belong
-// to users: an AM sees of a request what a page needs, of cookies those that
-// it set itself, and none of the credentials the browser has for us.
+// The web proxy connects browsers to the pages of AMs, which belong to users. An AM receives only the headers that a
+// page needs and the cookies that it set itself. It never receives the browser's credentials for this
+// ResourceManager.
 
 // passed are the request's headers that an AM gets to see.
 var passed = []string{
@@ -39,7 +39,7 @@ var passed = []string{
 	"Origin",
 	"Access-Control-Request-Method",
 	"Access-Control-Request-Headers",
-	// Scripts of a page show in them what its cookie says.
+	// Scripts of a page copy the page's cookie into these.
 	"X-Csrf-Token",
 	"X-Csrftoken",
 	"X-Xsrf-Token",
@@ -53,8 +53,8 @@ var passed = []string{
 	"Sec-Websocket-Extensions",
 }
 
-// newAMs makes what talks to AMs. An AM that hangs must not hold a browser for ever:
-// timeout bounds the wait for a connection and for the head of an answer; 0 does not.
+// newAMs returns the transport to AMs. An AM that hangs must not block a browser for ever: timeout limits the wait
+// for a connection and for the head of a response; 0 does not.
 func newAMs(timeout time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: timeout, Control: notForbidden}).DialContext,
@@ -138,17 +138,16 @@ func amURL(text string) (*url.URL, error) {
 
 var errNoAddress = &refusal{message: "no http address"}
 
-// strange says why a page is not fetched: an AM is its user's program, and names
-// whatever address it likes as its page. The proxy goes to the host the AM runs on
-// (am; what an unmanaged one registered with, "" if nothing) and to those of
-// creel.rm.proxy.hosts; never to an address that means something only here.
+// strange returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and may name
+// any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its registration,
+// or "") and to creel.rm.proxy.hosts, and never to an address with only local meaning.
 func (h *Handler) strange(ctx context.Context, host, am string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	of := func(name string) []netip.Addr {
 		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 		if err != nil {
-			return nil // who cannot be found is not reached either
+			return nil // an unresolvable host cannot be reached either
 		}
 		for i := range found {
 			found[i] = found[i].Unmap()
@@ -181,8 +180,8 @@ func forbidden(a netip.Addr) bool {
 	return a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified()
 }
 
-// notForbidden refuses a connection after the name was resolved: what a name
-// means may have changed since strange looked.
+// notForbidden checks the address again after the dialer resolved the name, because the name may resolve differently
+// since strange ran.
 func notForbidden(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err == nil && forbidden(at.Addr()) {
@@ -191,7 +190,7 @@ func notForbidden(_, address string, _ syscall.RawConn) error {
 	return err
 }
 
-// under adds what the client asked for below the target.
+// under appends the client's path and query to the target.
 func under(target *url.URL, r *http.Request, rest string) *url.URL {
 	u := *target
 	if rest != "" {
@@ -213,8 +212,8 @@ func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest stri
 	http.Redirect(w, r, under(target, r, rest).String(), http.StatusFound)
 }
 
-// forward asks the AM. Our own mark in Via finds an AM whose page is
-// this proxy's, which would go round for ever.
+// forward passes the request to the AM. This proxy's mark in Via detects an AM whose page is this proxy's, which
+// would loop for ever.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
 	via := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
 	if strings.Contains(r.Header.Get("Via"), via) {
@@ -238,7 +237,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 				}
 			}
 			p.Out.Header.Set("Via", via)
-			// AMs' filters read from it who looks.
+			// AMs' filters read the user from it.
 			cookies := "proxy-user=" + url.QueryEscape(user)
 			if theirs := own.ToAM(); theirs != "" {
 				cookies += "; " + theirs
@@ -254,7 +253,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() == context.Canceled {
-				return // nobody is there to read
+				return // the client is gone
 			}
 			sentence(
 				w,
@@ -276,7 +275,7 @@ func throughProxy(location string, target *url.URL, id creel.ApplicationID) stri
 	}
 	base := "/proxy/" + id.String()
 	path := to.EscapedPath()
-	// What the AM's page lies below is added again by the proxy.
+	// The proxy adds the path prefix of the AM's page again.
 	if below := strings.TrimSuffix(target.EscapedPath(), "/"); below != "" {
 		var within bool
 		if path, within = strings.CutPrefix(path, below); !within || path != "" && path[0] != '/' {

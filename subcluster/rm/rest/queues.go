@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// percents of a queue are told as 0..100.
-// Java multiplies floats, which shows in the last digit.
+// percent writes a share of a queue as 0..100. Java multiplies floats, which shows in the last digit.
 func percent(w *writer, name string, v float64) { w.Float(name, float64(float32(v)*100)) }
 
 // bounds are the smallest and the largest container of the cluster.
@@ -42,7 +41,7 @@ func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds)
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	c := q.Spec.Capacity
 	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
-	// A number is kept in 32 bits and told in 64, as YARN does: 33.3 is 33.29999923706055.
+	// A number is stored in 32 bits and written in 64, as in YARN: 33.3 is 33.29999923706055.
 	number := func(v float64) []byte { return appendNumber(nil, float64(float32(v)), 64) }
 	value := func(i int) string {
 		switch unit, v := c.Of(names[i]); unit {
@@ -71,7 +70,7 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	})
 }
 
-// acls writes who may do what with a queue.
+// acls writes a queue's access lists.
 func acls(w *writer, q *rm.QueueView) {
 	list := []struct{ kind, acl string }{
 		{"ADMINISTER_QUEUE", q.Spec.Admin.String()},
@@ -127,7 +126,7 @@ func eligibility(q *rm.QueueView) string {
 	return "off"
 }
 
-// orderName is the name of the order of what is below a queue.
+// orderName returns the name of the ordering policy of a queue's children or applications.
 func orderName(q *rm.QueueView) string {
 	switch {
 	case q.Spec.PolicyName != "":
@@ -145,7 +144,7 @@ func parallel(q *rm.QueueView) int64 {
 	return 1<<31 - 1
 }
 
-// health is what the scheduler did last, of which only the time is kept.
+// health writes the scheduler's last operations, of which only the time is recorded.
 func (h *Handler) health(w *writer) {
 	w.Object("health", func(w *writer) {
 		w.Int("lastrun", time.Now().UnixMilli())
@@ -165,7 +164,7 @@ func (h *Handler) health(w *writer) {
 	})
 }
 
-// children gives a queue's children as Hadoop lists them: leaves, then parents.
+// children returns a queue's children in Hadoop's order: leaves, then parents.
 func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.QueueView {
 	var out []*rm.QueueView
 	for _, path := range q.Children {
@@ -294,7 +293,7 @@ func queueType(q *rm.QueueView) string {
 func (h *Handler) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	below := children(q, all)
 	if len(below) == 0 {
-		if !q.Leaf { // whose queues are made on demand
+		if !q.Leaf { // a queue whose children are created on demand
 			w.Object("queues", func(*writer) {})
 		}
 		return
@@ -377,14 +376,14 @@ func usesOf(q *rm.QueueView) []sched.PartitionView {
 	})
 }
 
-// userUse is what a user of a leaf has of one partition.
+// userUse is a leaf user's use of one partition.
 type userUse struct {
 	label string
 	of    *sched.UserView
 }
 
-// usesOfUser are the rows of a user's use: the nodes without a label, then those of the
-// labels that the user's applications asked in or were lent something of.
+// usesOfUser returns the rows of a user's use: nodes without a label, then the labels in which the user's
+// applications asked for or were lent resources.
 func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
 	out := []userUse{{"", u}}
 	for i := range q.Partitions {
@@ -445,7 +444,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	h.resource(w, "minEffectiveCapacity", least)
 	h.resource(w, "maxEffectiveCapacity", most)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)
-	if p := q.Planned; p != nil { // creel's own: what holds in place of minEffectiveCapacity
+	if p := q.Planned; p != nil { // creel's own: in force in place of minEffectiveCapacity
 		w.Object("planned", func(w *writer) {
 			percent(w, "absoluteCapacity", p.Share)
 			h.resource(w, "effectiveCapacity", p.Amount)
@@ -510,7 +509,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Float("configuredMaxAMResourceLimit", q.MaxAMPercent)
 	h.resource(w, "AMResourceLimit", computed(&q.QueueView, q.AMLimit))
 	h.resource(w, "usedAMResource", q.AMUsed)
-	// As Hadoop's, that of the first user with an AM, and without users the queue's.
+	// As in Hadoop, the limit of the first user with an AM, and without users the queue's.
 	ofUser := q.AMLimit
 	if len(q.Users) > 0 {
 		ofUser = creel.Resource{}

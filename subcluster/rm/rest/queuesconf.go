@@ -17,9 +17,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The configuration of the CapacityScheduler's queues, changed by calls where
-// yarn.scheduler.configuration.store.class says so: what yarn schedulerconf calls. Its
-// answers are plain sentences but for the configuration itself.
+// mountQueuesConf mounts the calls that change the CapacityScheduler's queues if
+// yarn.scheduler.configuration.store.class allows it; `yarn schedulerconf` uses them. Responses are plain sentences,
+// except for the configuration itself.
 
 func (h *Handler) mountQueuesConf(r chi.Router) {
 	r.Get("/scheduler-conf", h.confOnly(
@@ -35,8 +35,8 @@ func (h *Handler) mountQueuesConf(r chi.Router) {
 		"Scheduler Configuration format only supported by MutableConfScheduler", h.formatQueues))
 }
 
-// confOnly lets administrators through, everybody while ACLs are off, and says
-// otherwise where the configuration is that of the files.
+// confOnly admits administrators, and everybody while ACLs are off. If the configuration comes from files, it answers
+// with otherwise.
 func (h *Handler) confOnly(otherwise string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -80,8 +80,8 @@ func (h *Handler) formatQueues(w http.ResponseWriter, r *http.Request) {
 	h.text(w, r, http.StatusOK, "Configuration under store successfully formatted.")
 }
 
-// mutationDoc is what a change is asked in, by its JSON and XML names. Hadoop's
-// command writes it without the root's name; under it, it is read too.
+// mutationDoc is a requested change, by its JSON and XML names. Hadoop's command writes it without the root's name;
+// the form with it is accepted too.
 type mutationDoc struct {
 	Remove texts                `json:"remove-queue" xml:"remove-queue"`
 	Add    many[queueParamsDoc] `json:"add-queue" xml:"add-queue"`

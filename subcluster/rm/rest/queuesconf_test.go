@@ -49,7 +49,7 @@ func update(queue, key, value string) string {
 	return `{"update-queue":[{"queue-name":"` + queue + `","params":{"entry":[{"key":"` + key + `","value":"` + value + `"}]}}]}`
 }
 
-// try makes a call and looks for what it must answer.
+// try makes a call and checks the response.
 func (c *cluster) try(method, path, body string, status int, says string) {
 	c.t.Helper()
 	if r := c.call(method, path, body); r.status != status || !strings.Contains(r.body, says) {
@@ -104,7 +104,7 @@ func TestQueuesAreChangedOverREST(t *testing.T) {
 		t.Errorf("the new queue has %v percent", share(2))
 	}
 
-	// What is wrong is refused as a whole.
+	// A change with any error is rejected as a whole.
 	before := c.call("GET", conf+root, "").body
 	c.try("PUT", conf+root, update("root.default", "capacity", "61"), 400, "Failed to re-init queues : ")
 	c.try("PUT", conf+root, `{"remove-queue":"root.nope"}`, 400, "Queue root.nope not found")
@@ -133,7 +133,7 @@ func TestQueuesAreChangedOverREST(t *testing.T) {
 	c.try("PUT", conf+root, update("root.new", "state", "STOPPED"), 200, applied)
 	c.try("PUT", conf+root, `{"remove-queue":"root.new",`+update("root.other", "capacity", "40")[1:], 200, applied)
 
-	// The last three are remembered; what has changed again since is not undone.
+	// The last three changes are remembered; a change whose keys have changed again is not undone.
 	changes := at(t, c.call("GET", "/api/v1/scheduler-conf/changes"+root, "").body, "changes").([]any)
 	if len(changes) != 3 || changes[0].(map[string]any)["version"].(float64) != 4 || changes[2].(map[string]any)["user"] != "root" {
 		t.Errorf("changes: %v", changes)
@@ -174,8 +174,8 @@ func TestQueuesAreChangedOverREST(t *testing.T) {
 	}
 }
 
-// With the policy for it the administrators of a queue change what is theirs, the queues
-// that are to be made below it among them, and no more.
+// With the queue admin policy, administrators of a queue may change it and queues to be created below it, and no
+// more.
 func TestAdministratorsOfAQueueChangeIt(t *testing.T) {
 	c := start(t, func(s *server.Config) {
 		mutable(s)
@@ -196,8 +196,8 @@ func TestAdministratorsOfAQueueChangeIt(t *testing.T) {
 	c.try("PUT", conf+"bob", add, 200, applied)
 }
 
-// While ACLs are on only the cluster's administrators may look, and where the queues are
-// those of the files they are told so.
+// With ACLs on only the cluster's administrators may read the configuration. If the queues come from files, the
+// response says so.
 func TestTheQueuesConfigurationIsForAdministrators(t *testing.T) {
 	c := start(t, func(s *server.Config) { mutable(s); s.ACLs = true })
 	files := start(t, func(s *server.Config) { s.ACLs = true })
@@ -215,8 +215,8 @@ func TestTheQueuesConfigurationIsForAdministrators(t *testing.T) {
 	}
 }
 
-// What calls have changed is in force after a restart, from the first moment, can still be
-// undone, and is not in force where another store is set.
+// Changes by calls are in force after a restart, from the first moment, and can still be undone. They are not in
+// force if another store is configured.
 func TestQueuesThatCallsChangedOutliveARestart(t *testing.T) {
 	dir := t.TempDir()
 	const conf, root = base + "/scheduler-conf", "?user.name=root"

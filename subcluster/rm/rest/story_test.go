@@ -467,9 +467,8 @@ func TestAnApplicationByREST(t *testing.T) {
 	}
 }
 
-// An AM is its user's program: what it names as its page is fetched from the host
-// it runs on (127.1.0.1 and so on here) and from hosts the operator names, never
-// from an address of this link alone, and for nobody who may not see it.
+// An AM is its user's program. Its page is fetched from the host it runs on (127.1.0.1 and so on here) and from hosts
+// the operator names, never from a link-local address, and only for users with view access.
 func TestPagesOfAMsAreFetchedFromTheirHostsAlone(t *testing.T) {
 	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") }))
@@ -502,7 +501,7 @@ func TestPagesOfAMsAreFetchedFromTheirHostsAlone(t *testing.T) {
 	}
 }
 
-// Lists say what they were asked, and hide from strangers what is not theirs.
+// Lists honour their filters, and hide other users' applications from strangers.
 func TestListsAndStrangers(t *testing.T) {
 	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
 	a := c.submit("alice", "one", `,"unmanaged-AM":true`)
@@ -697,8 +696,7 @@ func TestEveryDocument(t *testing.T) {
 	}
 }
 
-// What is wrong with a question is told in YARN's way, in the form that was
-// asked for.
+// A bad request is answered in YARN's way, in the requested form.
 func TestBadInput(t *testing.T) {
 	c := start(t, nil)
 	id := c.submit("alice", "one", `,"unmanaged-AM":true`)

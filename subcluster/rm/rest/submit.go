@@ -53,7 +53,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
 	kind := r.Header.Get("Content-Type")
 	if !sendsXML(r) && !strings.Contains(kind, "json") {
 		return &refusal{
-			http.StatusUnsupportedMediaType, // Hadoop's 503 is what clients repeat
+			http.StatusUnsupportedMediaType, // clients retry Hadoop's 503
 			classWeb,
 			"a body of type " + strconv.Quote(
 				kind,
@@ -192,7 +192,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 type number int64
 
 func (n *number) UnmarshalJSON(b []byte) error {
-	v, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64) // what is no number is 0, as in YARN
+	v, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64) // a malformed number is 0, as in YARN
 	*n = number(v)
 	return nil
 }
@@ -412,7 +412,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 			r.Context().Err() == nil {
 			err = badRequest(
 				cause + err.Error(),
-			) // whatever a ResourceManager has against a submission is a bad request here
+			) // any rejection of a submission by a ResourceManager is a bad request here
 		}
 	}
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// why serves creel's own document of what holds one application here, with its
-// numbers; routers put those of all members together. Who may not view the
-// application is refused as everywhere.
+// why serves creel's own document about the limits that hold one application back here, with their numbers. Routers
+// merge the documents of all members. Callers without view access are rejected.
 func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {

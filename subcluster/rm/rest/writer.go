@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// writer builds one document, as JSON or as XML. Calls nest: what is written
-// within the function given to Object or List belongs to it. In the root form
-// of JSON the name of the outermost object is kept or dropped as YARN does for
-// the class (Document).
+// writer builds one document, as JSON or as XML. Calls nest: everything written within the function passed to Object
+// or List belongs to it. In the root form of JSON the name of the outermost object is written or dropped as YARN does
+// for the class (Document).
 type writer struct {
 	buf   []byte
 	xml   bool
@@ -118,8 +117,7 @@ func (w *writer) typed(name, class string, fields func(w *writer)) {
 	w.close(name)
 }
 
-// TypedList writes n objects of which some have a subclass; class gives "" for
-// those that have none.
+// TypedList writes n objects, some of a subclass; class returns "" for objects without one.
 func (w *writer) TypedList(name string, n int, class func(i int) string, fields func(w *writer, i int)) {
 	if !w.xml {
 		w.List(name, n, func(w *writer, i int) {
@@ -261,8 +259,8 @@ func (w *writer) Float(name string, v float64) {
 
 func appendFloat(b []byte, v float64) []byte { return appendNumber(b, v, 32) }
 
-// appendNumber writes a number of so many bits as Java does. JSON has no form for what is not
-// finite, or is not in so many bits: it is 0.
+// appendNumber writes a number of so many bits as Java does. A number that is infinite, NaN or out of range is
+// written as 0, because JSON has no form for it.
 func appendNumber(b []byte, v float64, bits int) []byte {
 	if bits == 32 {
 		v = float64(float32(v)) // beyond MaxFloat32 an infinity, which FormatFloat would write

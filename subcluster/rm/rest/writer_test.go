@@ -90,8 +90,8 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// What 32 bits have no room for, or is no number, is 0: JSON has no infinities, and a reader
-// would refuse the whole document.
+// Numbers that are NaN or overflow 32 bits are written as 0: JSON has no infinities, and a reader would reject the
+// whole document.
 func TestFloatsThatJSONHasNoFormForAreZero(t *testing.T) {
 	for v, want := range map[float64]string{
 		math.MaxFloat32: "3.4028235E38", 1e39: "0.0", -1e39: "0.0", math.MaxFloat64: "0.0", math.Inf(-1): "0.0", 1e-60: "0.0",
@@ -106,8 +106,7 @@ func TestFloatsThatJSONHasNoFormForAreZero(t *testing.T) {
 	}
 }
 
-// Whatever a name or a diagnosis holds, both documents can be read and say
-// the same.
+// With any name or diagnosis, both documents can be parsed and are equal.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "plain", "<&>\"'", "\x00\x1f\n\r\t", "\xff\xfe", "é\u2028\ufffe\U0001F600", "]]>"} {
 		f.Add(s)

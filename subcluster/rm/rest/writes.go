@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// refuseWrite writes what went wrong with a change: YARN says that one may not
-// in a plain sentence, and everything else as a RemoteException.
+// refuseWrite writes the error of a change: a denial as a plain sentence, as YARN does, and everything else as a
+// RemoteException.
 func (h *Handler) refuseWrite(w http.ResponseWriter, r *http.Request, what string, id creel.ApplicationID, err error) {
 	var e *refusal
 	if errors.Is(err, creel.ErrNotPermitted) && !errors.As(err, &e) {
@@ -34,8 +34,8 @@ func (h *Handler) refuseWrite(w http.ResponseWriter, r *http.Request, what strin
 	h.refuse(w, r, err)
 }
 
-// stateReply tells the state as the ResourceManager has it inside, KILLING and
-// FINAL_SAVING among them: those who poll it wait for the last one.
+// stateReply sends the ResourceManager's internal state, KILLING and FINAL_SAVING included: clients poll it until the
+// final state.
 func (h *Handler) stateReply(w http.ResponseWriter, r *http.Request, status int, a *rm.AppView) {
 	h.reply(w, r, status, "appstate", mapped, func(w *writer) { w.Text("state", a.Internal) })
 }
@@ -217,8 +217,7 @@ type timeoutDoc struct {
 	Expiry string `json:"expiryTime" xml:"expiryTime"`
 }
 
-// setTimeout changes when an application is killed. It is the one document
-// whose JSON needs its root.
+// setTimeout changes the time of an application's kill. Only this document requires its root in JSON.
 func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 	s, at, err := h.view(r)
 	if err != nil {
@@ -278,7 +277,7 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 	h.timeoutReply(w, r, h.s.Cluster().Report(&s.app, at, true))
 }
 
-// signal sends a container a signal; what is wrong is told in plain sentences.
+// signal sends a container a signal; errors are plain sentences.
 func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	command := strings.ToUpper(param(r, "command"))
 	number, known := creel.SignalCommand(command)

@@ -156,7 +156,7 @@ func (p *adminHandler) RefreshClusterMaxPriority(
 	_ *pb.RefreshClusterMaxPriorityRequestProto,
 ) (*pb.RefreshClusterMaxPriorityResponseProto, error) {
 	return admin(ctx, p.s, "refreshClusterMaxPriority", func() (*pb.RefreshClusterMaxPriorityResponseProto, error) {
-		// It is part of what the queues' file says.
+		// The maximum priority is part of the queue file.
 		return &pb.RefreshClusterMaxPriorityResponseProto{}, p.s.RefreshQueues(ctx)
 	})
 }

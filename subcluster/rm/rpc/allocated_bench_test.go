@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// BenchmarkEncodeAllocated makes the answer that grants ten containers and tells of ten
-// completions, its tokens included.
+// BenchmarkEncodeAllocated makes the response that grants ten containers and reports ten completions, its tokens
+// included.
 func BenchmarkEncodeAllocated(b *testing.B) {
 	s, err := server.New(server.Config{ClusterID: "test", Machine: rm.Defaults()})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// amHandler is ApplicationMasterProtocol. Who calls is told by the AMRM token
-// of the connection and by nothing else.
+// amHandler is ApplicationMasterProtocol. The caller is identified by the AMRM token of the connection and by nothing
+// else.
 type amHandler struct{ s *server.Server }
 
 func amService(s *server.Server) hrpc.Service {

@@ -137,7 +137,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 			}
 		}
 	}
-	// Clients repeat a kill until it is done: what was done before leaves no line.
+	// Clients repeat a kill until it is done: a repetition without effect leaves no line.
 	for range 50 {
 		killed := must(bob.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app}))
 		if killed.GetIsKillCompleted() {
@@ -154,7 +154,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 			t.Errorf("%s left %v", operation, lines)
 		}
 	}
-	// Who acts for another is in the line, and so are administrators' orders.
+	// The line names a proxying user; administrators' orders are logged too.
 	proxied := yarnrpc.NewApplicationClientProtocolClient(
 		c.client,
 		c.s.Addresses().Client,

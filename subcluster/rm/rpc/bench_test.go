@@ -175,8 +175,8 @@ func BenchmarkHeartbeats(b *testing.B) {
 	})
 }
 
-// BenchmarkChangingList: a list of 5,000 applications that are over, asked for
-// each time after something changed, so that it is made anew.
+// BenchmarkChangingList lists 5,000 finished applications, each time after a change, so that the list is encoded
+// again.
 func BenchmarkChangingList(b *testing.B) {
 	c := start(b, config())
 	bob := c.as("bob")

@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// clientHandler is ApplicationClientProtocol. What it does not name here is not
-// enabled and answered so.
+// clientHandler is ApplicationClientProtocol. Methods that it does not define are answered as not enabled.
 type clientHandler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	s *server.Server
@@ -35,7 +34,7 @@ func clientService(s *server.Server) hrpc.Service {
 	)
 }
 
-// GetNewApplication answers one id, or a block of them to a router of ours.
+// GetNewApplication returns one id, or a block of ids to a creel router.
 func (c *clientHandler) GetNewApplication(
 	_ context.Context,
 	req *pb.GetNewApplicationRequestProto,

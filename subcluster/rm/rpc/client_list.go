@@ -74,8 +74,8 @@ func (c *clientHandler) GetApplications(
 	}})
 }
 
-// appFilter returns the conditions of a list as a function. One that is a part of another
-// ResourceManager's application is given to a router whatever it is called, and in whichever state.
+// appFilter returns the conditions of a list as a function. A part of another ResourceManager's application is listed
+// to a router whatever its name and state.
 func appFilter(
 	req *pb.GetApplicationsRequestProto, who server.Caller,
 ) (func(a *rm.AppView, part bool) bool, error) {
@@ -192,7 +192,7 @@ func encodeApplications(s *server.Server, found []server.Listed, now time.Time) 
 	return body, nil
 }
 
-// listKey names an answer by who asks and what, for Keep.
+// listKey names a response by caller and request, for Keep.
 func listKey(who server.Caller, method string, req proto.Message) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {

@@ -23,7 +23,7 @@ func (c *clientHandler) GetQueueInfo(
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		top, ok := m.Queue(req.GetQueueName())
 		if !ok {
-			return server.Done(&pb.GetQueueInfoResponseProto{}) // YARN's way to say that there is none
+			return server.Done(&pb.GetQueueInfoResponseProto{}) // YARN's response for an absent queue
 		}
 		scheduler := s.MachineConfig().Queues.Scheduler
 		told := func(q *rm.QueueView) *pb.QueueInfoProto { return codec.QueueInfo(q, scheduler) }
@@ -49,7 +49,7 @@ func (c *clientHandler) GetQueueInfo(
 	}})
 }
 
-// children adds the queues below one to what is told of it; deep: all of them.
+// children adds the queues below one to its description; deep adds all descendants.
 func children(
 	m *rm.Machine, info *pb.QueueInfoProto, q *rm.QueueView, deep bool, told func(*rm.QueueView) *pb.QueueInfoProto,
 ) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rpc serves a ResourceManager (package server) over Hadoop RPC: YARN's
-// four protocols to clients, AMs, nodes and administrators, and HAServiceProtocol.
-// Each method decodes its request, performs one Op of the server without holding
-// a goroutine (later.go), and encodes the answer.
+// Package rpc serves a ResourceManager (package server) over Hadoop RPC: YARN's four protocols to clients, AMs, nodes
+// and administrators, and HAServiceProtocol. Each method decodes its request, performs one Op of the server without
+// holding a goroutine (later.go), and encodes the response.
 //
-// It has no state, but for what the decoder of nodes' heartbeats remembers of
-// bytes (heartbeat.go).
+// It has no state except the heartbeat decoder's cache (heartbeat.go).
 package rpc

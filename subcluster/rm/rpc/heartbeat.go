@@ -14,17 +14,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A NodeManager reports every container at every heartbeat, and nearly always
-// in the very bytes of the heartbeat before. Decoding those was most of what a
-// heartbeat cost (BenchmarkHeartbeatDecode). So the handler remembers, for each
-// node, a hash of each running container's status and which container that was,
-// and decodes only the statuses it does not know. It is the only state in this
-// package; it is here because it is about bytes, which the server never sees.
+// A NodeManager reports every container at every heartbeat, nearly always in the same bytes as in the heartbeat
+// before. Decoding them was most of a heartbeat's cost (BenchmarkHeartbeatDecode). So the handler stores, for each
+// node, a hash of each running container's status and the container it stands for, and decodes only unknown statuses.
+// This cache is the only state in this package. It is here because it concerns bytes, which the server never sees.
 //
-// What is remembered is what bytes mean, not what became of them: the machine is
-// still told of every container by every heartbeat, in the order of the message,
-// and kills, completions, registrations and repetitions need nothing to be
-// forgotten. Completions are always decoded.
+// The cache stores the meaning of bytes, not their effect. The machine still receives every container with every
+// heartbeat, in the order of the message. Kills, completions, registrations and repetitions therefore invalidate
+// nothing. Completions are always decoded.
 
 // runningStatus is the meaning of a status: that this container runs. 40 bytes.
 type runningStatus struct {
@@ -32,15 +29,15 @@ type runningStatus struct {
 	id  creel.ContainerID
 }
 
-// maxRemembered bounds what is remembered of one node, in containers.
+// maxRemembered limits the cache of one node, in containers.
 const maxRemembered = 1024
 
 // ahead is how many statuses may be missing in a row from those remembered, and
 // the rest still be found.
 const ahead = 8
 
-// memory is what nodes reported in their last heartbeats, of nodes whose
-// heartbeats the machine took: no more of them than it knows itself.
+// memory is the cache of the nodes' last heartbeats. It has only nodes whose heartbeats the machine accepted, and so
+// no more than the machine itself.
 type memory struct {
 	seed maphash.Seed
 
@@ -73,7 +70,7 @@ type heartbeat struct {
 
 	memory  *memory
 	list    []runningStatus // of each status in turn; no id: it is among the decoded ones
-	next    []runningStatus // what is to be remembered, when differs is set
+	next    []runningStatus // next content of the cache, if differs is set
 	differs bool
 }
 
@@ -125,7 +122,7 @@ func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
 	return b.decodeStatus(content(in[start:end]))
 }
 
-// content is what a field of bytes holds, which was consumed before.
+// content returns the content of a field of bytes that was consumed before.
 func content(field []byte) []byte {
 	_, _, n := protowire.ConsumeTag(field)
 	value, _ := protowire.ConsumeBytes(field[n:])
@@ -211,8 +208,7 @@ func readNodeID(in []byte) (host []byte, port int32, ok bool) {
 	return host, port, true
 }
 
-// merge puts the containers that are remembered among those that were
-// decoded, and finds what there is to remember.
+// merge inserts the cached containers among the decoded ones and builds the next cache.
 func (b *heartbeat) merge(before []runningStatus) {
 	all, left := b.report.Containers, len(b.report.Containers)
 	all = slices.Grow(all, len(b.list)-left)[:len(b.list)]
@@ -240,8 +236,8 @@ func (b *heartbeat) merge(before []runningStatus) {
 	}
 }
 
-// taken remembers what the heartbeat reported when the machine took it. Of a node
-// that is told to register again, or to go, nothing is kept.
+// taken updates the cache after the machine accepted the heartbeat. It drops a node that was ordered to register
+// again or to shut down.
 func (b *heartbeat) taken(action rm.NodeAction) {
 	switch {
 	case action != rm.NodeNormal:
@@ -268,7 +264,7 @@ func (p *heartbeats) get() *heartbeat {
 	return &heartbeat{memory: &p.memory}
 }
 
-// put takes a heartbeat back that nobody looks at any more.
+// put returns a heartbeat that is no longer in use to the pool.
 func (p *heartbeats) put(b *heartbeat) {
 	containers, list := b.report.Containers, b.list
 	if max(cap(containers), cap(list)) > maxRemembered {

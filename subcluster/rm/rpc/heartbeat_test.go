@@ -33,7 +33,7 @@ func whole(in []byte) (*rm.NodeReport, error) {
 	return &out, nil
 }
 
-// sameReport compares what the machine is told; no containers is no containers.
+// sameReport compares two inputs of the machine; nil and empty lists of containers are equal.
 func sameReport(a, b *rm.NodeReport) error {
 	x, y := *a, *b
 	if !slices.EqualFunc(x.Containers, y.Containers, func(p, q rm.ContainerStatus) bool {
@@ -205,7 +205,7 @@ type pair struct {
 	attempts []creel.AttemptID
 	allocate map[creel.AttemptID]int32
 	response map[creel.NodeID]int32
-	// What the nodes have, as they tell it; and what there ever was.
+	// on holds the nodes' containers as the nodes report them; the other field holds all there ever were.
 	on  map[creel.NodeID][]*pb.ContainerStatusProto
 	ids []creel.ContainerID
 }
@@ -289,8 +289,8 @@ func (w *pair) heartbeat(id creel.NodeID, response int32, statuses []*pb.Contain
 	return answer
 }
 
-// TestHeartbeatsDecodeTheSameWithAndWithoutMemory: whatever nodes say, in whatever
-// order, the machine hears, answers and becomes the same.
+// TestHeartbeatsDecodeTheSameWithAndWithoutMemory: for any reports in any order, the machine's input, its responses
+// and its state are the same.
 func TestHeartbeatsDecodeTheSameWithAndWithoutMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &pair{t: t, p: newHeartbeats(), now: time.Unix(1_700_000_000, 0), allocate: map[creel.AttemptID]int32{},
@@ -468,8 +468,8 @@ func TestHeartbeatsDecodeTheSameWithAndWithoutMemory(t *testing.T) {
 	})
 }
 
-// FuzzHeartbeat: of any two messages, the second means what it means without the
-// first, and is refused when it would be.
+// FuzzHeartbeat: of any two messages, the second decodes to the same report as without the first, and is rejected in
+// the same cases.
 func FuzzHeartbeat(f *testing.F) {
 	good := encode(heartbeatOf(oneNode, 1, runningOnes(3)...))
 	changed := encode(

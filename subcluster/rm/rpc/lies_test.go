@@ -59,7 +59,7 @@ func TestANodeThatLies(t *testing.T) {
 		)
 	}
 
-	// One that never registered is told to.
+	// A node that never registered is told to.
 	if a := must(tracker.NodeHeartbeat(ctx, heartbeat(id, 7))); a.GetNodeAction() != pb.NodeActionProto_RESYNC {
 		t.Errorf("a heartbeat before registration is answered %v", a)
 	}
@@ -106,9 +106,8 @@ func TestANodeThatLies(t *testing.T) {
 	}
 	register(creel.NewResource(4096, 8))
 
-	// Containers that nobody granted, of an application that is not there, of
-	// another epoch, of another node: the node is told to end them and no AM
-	// hears of them.
+	// Reported containers that were never granted, or that belong to an unknown application, another epoch or another
+	// node: the node must end them, and no AM is notified.
 	_, amrm := c.launchUnmanaged("bob", nil)
 	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
@@ -302,9 +301,8 @@ func TestAStaleAttempt(t *testing.T) {
 	c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING)
 }
 
-// Ids of an epoch that was never, or is yet to come: YARN passes over a release
-// of what is not there, refuses an update in the answer, and does not know the
-// container at the client protocol. What is there stays.
+// Ids of past or future epochs: YARN ignores a release of an unknown container, rejects an update in the response,
+// and does not find the container in the client protocol. Existing containers stay.
 func TestContainersOfAnotherEpoch(t *testing.T) {
 	c := start(t, config())
 	c.nodes(1, nil)

@@ -23,8 +23,7 @@ func (c *cluster) list(
 	return all
 }
 
-// Lists are kept encoded and given again, and still each shows what was done
-// before it was asked for.
+// Lists are cached encoded, and each still shows all changes made before the request.
 func TestAListShowsWhatWasDoneBefore(t *testing.T) {
 	c := start(t, config())
 	everything := &pb.GetApplicationsRequestProto{}
@@ -111,9 +110,8 @@ func TestAListOfNodesShowsWhoRegisteredBefore(t *testing.T) {
 	}
 }
 
-// Reports of applications that are over are kept encoded: in each list they
-// are, byte for byte, what a report says, for who may see all and for who may
-// not; and a list is in order of submission whatever of it was kept.
+// Reports of finished applications are cached encoded. In each list they equal, byte for byte, the single report, for
+// callers with and without view access. A list is in order of submission whatever parts came from the cache.
 func TestAListOfThoseThatAreOver(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true

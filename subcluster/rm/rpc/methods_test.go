@@ -33,10 +33,9 @@ func fillRequired(m protoreflect.Message) {
 	}
 }
 
-// Every method of every protocol, asked with an empty request by an
-// administrator: what is not there says so with YARN's exception, and nobody
-// claims success for a feature that is off. The list of answers is in testdata:
-// a method without a line, or with another answer, fails.
+// An administrator calls every method of every protocol with an empty request. A missing method returns YARN's
+// exception, and no method claims success for a feature that is off. The list of responses is in testdata: a method
+// without a line, or with another response, fails.
 func TestEveryMethodAnswers(t *testing.T) {
 	c := start(t, config())
 	c.nodes(1, nil)

@@ -33,8 +33,8 @@ type port struct {
 	listener net.Listener
 }
 
-// Listen binds the ports and tells the server their addresses. The caller runs
-// them within the server's Run, or calls Close.
+// Listen binds the ports and reports their addresses to the server. The caller runs them within the server's Run, or
+// calls Close.
 func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	base := func(services ...hrpc.Service) hrpc.Config {
 		c := cfg.RPC

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// nodesHook adds nodes whose AMs the test plays.
+// nodesHook adds nodes; the test plays their AMs.
 func (c *cluster) nodesHook(ams chan *startedAM) {
 	c.nodes(2, func(n *nmrpc.Config) { n.OnStart = hook(ams) })
 }

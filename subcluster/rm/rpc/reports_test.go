@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Reports are kept encoded and given again; each still shows what was done
-// before it was asked for, and what its asker may see.
+// Reports are cached encoded; each still shows all changes made before the request, and only the parts its caller may
+// see.
 func TestAReportShowsWhatWasDoneBefore(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true

@@ -100,7 +100,7 @@ func (m *mortal) kill() {
 	if err := m.cmd.Process.Kill(); err != nil {
 		m.t.Fatal(err)
 	}
-	_ = m.cmd.Wait() // killed: that is what we want
+	_ = m.cmd.Wait() // killed, as intended
 }
 
 // again calls until the ResourceManager is back.
@@ -255,7 +255,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	// What was answered as final is final in the next epoch too.
+	// A final response stays final in the next epoch.
 	m.kill()
 	m.start()
 	report, err := again(m, func() (*pb.GetApplicationReportResponseProto, error) {
@@ -265,8 +265,8 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		report.GetApplicationReport().GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_SUCCEEDED {
 		t.Errorf("after the last epoch: %v, %v", report, err)
 	}
-	// Nobody may have told the AM: it says goodbye again, on another connection, and hears
-	// that it has been heard. Its application is over for anything else.
+	// The first response may never have reached the AM: it unregisters again, on another connection, and receives the
+	// confirmation. Its application is finished for any other call.
 	done, err := again(m, func() (*pb.FinishApplicationMasterResponseProto, error) {
 		return am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
 			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
@@ -281,7 +281,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	}
 }
 
-// Whatever was acknowledged before a kill at any moment is there afterwards.
+// Everything acknowledged before a kill at any moment is there afterwards.
 func TestAcknowledgedSubmissionsSurviveAKillAtAnyMoment(t *testing.T) {
 	m := &mortal{t: t, cfg: childConfig{Dir: t.TempDir()}, c: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
 	t.Cleanup(func() { m.c.Close() })

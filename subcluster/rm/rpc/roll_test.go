@@ -24,7 +24,7 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 	cfg.HeartbeatInterval = 10 * time.Millisecond
 	c := start(t, cfg)
 	c.nodes(1, nil)
-	// The first heartbeat tells the node how often to come.
+	// The first response sets the node's heartbeat interval.
 	c.until("the node sends heartbeats fast", func() bool { return c.farm.Metrics().Heartbeats.Load() > 3 })
 	ctx := t.Context()
 	_, first := c.launchUnmanaged("bob", nil)

@@ -38,7 +38,7 @@ type cluster struct {
 	stop   []func()
 }
 
-// conf is what a test starts a ResourceManager with.
+// conf is the configuration of a test's ResourceManager.
 type conf struct {
 	server.Config
 	rpc rpc.Config

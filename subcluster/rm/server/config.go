@@ -29,39 +29,38 @@ type Config struct {
 
 	Tags codec.TagLimits // of applications; zero: Hadoop's
 
-	// NodesResolve refuses a node whose name does not resolve,
+	// NodesResolve rejects a node whose name does not resolve,
 	// yarn.resourcemanager.resource-tracker.nm.ip-hostname-check.
 	NodesResolve bool
 
-	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
+	// Traces receives the spans of applications whose submission was sampled; nil: no spans.
 	Traces trace.TracerProvider
 
 	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
 	WebProxy  string    // yarn.web-proxy.address, named by tracking URLs; "": the web address
 	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
-	// FirstEpoch, if given, says the epoch of the first start in the place of Epoch. It is told the one that the
-	// journal kept, 0 where it has none, and whether there was a start before.
+	// FirstEpoch, if set, returns the epoch of the first start in place of Epoch. Its arguments are the epoch in the
+	// journal, 0 if there is none, and whether there was an earlier start.
 	FirstEpoch func(kept int64, before bool) (int64, error)
 
-	// Who may do what.
+	// Access control.
 	ACLs bool // yarn.acl.enable
-	// HideApps leaves applications out of the lists of those who may not view them,
+	// HideApps hides applications from the lists of users who may not view them,
 	// yarn.webapp.filter-entity-list-by-user.
 	HideApps bool
 	AdminACL queues.ACL           // yarn.admin.acl
 	Proxies  map[string]ProxyRule // hadoop.proxyuser.*
-	Groups   *groups.Groups       // nil: those of this machine, for five minutes
+	Groups   *groups.Groups       // nil: this machine's groups, cached for five minutes
 
-	// The Reload functions are called by the administrator's refresh calls. A nil
-	// function leaves what it would reload as it is.
+	// The Reload functions are called by the administrator's refresh calls. A nil function reloads nothing.
 	ReloadQueues  func() (Queues, error)
 	ReloadAdmin   func() (queues.ACL, error)
 	ReloadProxies func() (map[string]ProxyRule, error)
-	// ReloadServiceACLs reads who may speak which protocol; nil: it is not asked,
-	// hadoop.security.authorization is off.
+	// ReloadServiceACLs reads the service ACLs of the protocols; nil: never called, hadoop.security.authorization is
+	// off.
 	ReloadServiceACLs func() error
-	// Mutable lets calls change the queues; nil: they are those of the files.
+	// Mutable lets calls change the queues; nil: the queues come from files.
 	Mutable *MutableQueues
 	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
 	// .exclude-path; nil admits every host. An empty Include admits all.
@@ -70,8 +69,8 @@ type Config struct {
 	Rack func(host string) string
 
 	HeartbeatInterval time.Duration // yarn.resourcemanager.nodemanagers.heartbeat-interval-ms, 1 s
-	// HeartbeatsPerSecond is the load above which nodes are told to send heartbeats
-	// less often, up to HeartbeatMax. 0: 100,000; negative: never.
+	// HeartbeatsPerSecond is the load above which nodes receive a longer heartbeat interval, up to HeartbeatMax. 0:
+	// 100,000; negative: never.
 	HeartbeatsPerSecond int
 	HeartbeatMax        time.Duration // creel.rm.heartbeat-interval-max, 10 s
 	// Scaling has the interval follow the use of nodes' processors; nil: it does not.
@@ -85,7 +84,7 @@ type Config struct {
 	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
 	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
 
-	Mailbox int // events waiting for the machine before callers are told "busy", 65,536
+	Mailbox int // events waiting for the machine before callers get "busy", 65,536
 
 	Logger *slog.Logger
 }
@@ -93,8 +92,7 @@ type Config struct {
 // Hosts are the hosts that may and that may not serve.
 type Hosts struct {
 	Include, Exclude []string
-	// Timeouts are those of graceful decommissioning by host, from an exclude
-	// file in XML form.
+	// Timeouts are the timeouts of graceful decommissioning by host, from an exclude file in XML form.
 	Timeouts map[string]time.Duration
 }
 
@@ -122,7 +120,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate says what in a Config cannot work.
+// Validate reports the settings of a Config that cannot work.
 func (c Config) Validate() error {
 	if c.Epoch < 0 || c.Epoch > 1<<23 {
 		return fmt.Errorf("resource manager: epoch %d is not within 0 and %d", c.Epoch, 1<<23)

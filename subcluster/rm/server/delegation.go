@@ -16,9 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// delegation keeps the delegation tokens. Handshakes ask it beside the owner,
-// so the list is behind a lock; all changes come from the owner, who puts them
-// into the journal in the same turn.
+// delegation holds the delegation tokens. Handshakes read them concurrently with the owner, so the list is behind a
+// lock. All changes come from the owner, which puts them into the journal in the same turn.
 type delegation struct {
 	mu  sync.Mutex
 	d   *token.Delegations
@@ -44,7 +43,7 @@ func newDelegation(now time.Time, cfg Config) *delegation {
 	return &delegation{d: token.NewDelegations(lifetimes(cfg), now, rnd), rnd: rnd}
 }
 
-// restore takes what the journal kept.
+// restore loads the state from the journal.
 func (g *delegation) restore(cfg Config, keys []byte, records [][]byte) error {
 	if keys == nil {
 		return nil
@@ -87,7 +86,7 @@ func putToken(tx *journal.Tx, r token.DelegationRecord) error {
 	return err
 }
 
-// step drops what has expired and rolls the key; changed reports that putKeys is due.
+// step drops expired tokens and rolls the key; changed reports that putKeys is due.
 func (g *delegation) step(now time.Time, tx *journal.Tx) (changed bool) {
 	g.mu.Lock()
 	p := g.d.Step(now, g.rnd)

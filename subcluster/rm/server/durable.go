@@ -11,20 +11,20 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// durable is the journal with what waits for it. It is the owner's, but for
-// reported and failed.
+// durable is the journal with the responses that wait for it. It belongs to the owner, except for reported and
+// failed.
 type durable struct {
 	journal *journal.Journal // nil: nothing is kept
 	tx      journal.Tx       // of this turn
 
-	reported atomic.Uint64 // transactions that the journal says are durable
+	reported atomic.Uint64 // last transaction that the journal reported durable
 	failed   atomic.Pointer[error]
 	waits    atomic.Int64 // transactions on their way to the disk
 	moved    atomic.Int64 // ns since 1970 when waits last rose from 0, or fell
 }
 
-// JournalWait is how long the journal has made no progress with what it was
-// given, 0 if it has nothing to do; kept reports whether there is a journal.
+// JournalWait returns for how long the journal has made no progress with pending transactions, 0 if it has none. kept
+// reports whether there is a journal.
 func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	d := &s.durable
 	if d.journal == nil {
@@ -36,14 +36,13 @@ func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	return time.Since(time.Unix(0, d.moved.Load())), true
 }
 
-// fail ends the server: it can no longer keep what it promises.
+// fail ends the server: it can no longer make its responses durable.
 func (s *Server) fail(err error) {
 	s.durable.failed.CompareAndSwap(nil, &err)
 	s.box.poke()
 }
 
-// commit hands what this turn wants kept to the journal, as one transaction of
-// that number, unless it is 0.
+// commit passes this turn's saves to the journal, as one transaction of that number, unless it is 0.
 func (s *Server) commit(number uint64) {
 	d := &s.durable
 	if number > 0 {

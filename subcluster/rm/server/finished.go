@@ -8,12 +8,11 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// finished are the attempts whose AMs have said that they are done. The answer may
-// have been lost with its connection; the AM says it again, on a new one, and is to
-// be told that it was heard. Hadoop's ResourceManager answers so, too, as long as it
-// knows the application, but refuses the login: there the AM ends with an error though
-// its application has succeeded. We let it in for as long as an AM may be silent: one
-// that has not repeated itself by then is gone.
+// finished holds the attempts whose AMs have unregistered. The response may have been lost with its connection; the
+// AM then unregisters again, on a new one, and must receive the confirmation. Hadoop's ResourceManager also answers
+// so while it knows the application, but rejects the login: its AM ends with an error though its application has
+// succeeded. creel accepts the login for as long as an AM may be silent: an AM that has not repeated its call by then
+// is gone.
 type finished struct {
 	grace time.Duration
 	at    map[creel.AttemptID]time.Time

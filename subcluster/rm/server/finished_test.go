@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Who has finished is known for the grace, and costs no memory afterwards.
+// A finished attempt is known for the grace period, and uses no memory afterwards.
 func TestWhoHasFinishedIsKnownForAWhile(t *testing.T) {
 	f := finished{grace: time.Minute}
 	id := func(n int) creel.AttemptID {

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// AddLabels makes node labels known to the cluster, by an administrator's order. Like
-// its siblings below it returns when what it did is durable.
+// AddLabels adds node labels to the cluster, by an administrator's order. Like the functions below it returns when
+// its effect is durable.
 func (s *Server) AddLabels(ctx context.Context, list []rm.Label) error {
 	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.AddLabels(now, list) })
 }
@@ -20,12 +20,12 @@ func (s *Server) RemoveLabels(ctx context.Context, names []string) error {
 	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.RemoveLabels(now, names) })
 }
 
-// ReplaceLabels gives nodes other labels; strict refuses nodes that never registered.
+// ReplaceLabels replaces the labels of nodes; strict rejects nodes that never registered.
 func (s *Server) ReplaceLabels(ctx context.Context, list []rm.NodeLabels, strict bool) error {
 	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.ReplaceLabels(now, list, strict) })
 }
 
-// keptOrder is order for what must be durable before it is answered.
+// keptOrder is order for changes that must be durable before the response.
 func (s *Server) keptOrder(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
 	_, err := Do(ctx, s, Caller{}, Op[struct{}]{
 		durable: true,

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// launcher starts and stops AMs on their nodes, a bounded number at a time.
-// What waits is at most one start and one stop for each live attempt.
+// launcher starts and stops AMs on their nodes, a bounded number at a time. At most one start and one stop wait for
+// each live attempt.
 type launcher struct {
 	s      *Server
 	client *hrpc.Client
@@ -182,8 +182,8 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 	})
 }
 
-// stop ends an AM's container. That it is gone already is no failure, and
-// neither is a node that does not answer: its next heartbeat is told to clean up.
+// stop ends an AM's container. A container that is gone already is no failure. Neither is an unresponsive node: the
+// response to its next heartbeat orders the clean-up.
 func (l *launcher) stop(a rm.StopAM) {
 	l.add(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

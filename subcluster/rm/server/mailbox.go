@@ -10,11 +10,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// event is something for the owner to do. It must not block. What it
-// returns, if anything, is run by a responder afterwards.
+// event is a task for the owner. It must not block. A responder then runs the function it returns, if any.
 type event = turn.Event
 
-// mailbox is what waits for the owner.
+// mailbox holds the events that wait for the owner.
 type mailbox struct {
 	mu     sync.Mutex
 	events []event
@@ -59,8 +58,8 @@ func (b *mailbox) add(e event) error {
 	return nil
 }
 
-// postAlways posts what may not be lost and is bounded by its own nature: what
-// became of a launch. When the owner is gone it is dropped.
+// postAlways posts an event that must not be lost and whose number is bounded: the result of a launch. After the
+// owner has ended the event is dropped.
 func (b *mailbox) postAlways(e event) {
 	b.mu.Lock()
 	if !b.closed {
@@ -93,7 +92,7 @@ func (b *mailbox) take(spare []event) []event {
 	return events
 }
 
-// close refuses what comes from now on and drops what waits.
+// close rejects later events and drops the waiting ones.
 func (b *mailbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// nodes is what is known of nodes beside the machine: which hosts are wanted,
-// their addresses, and how often they shall send heartbeats.
+// nodes is the state of nodes outside the machine: the included and excluded hosts, their addresses, and the
+// heartbeat interval.
 type nodes struct {
 	interval  atomic.Int64 // ns
 	addresses sync.Map     // host -> ip, resolved once
@@ -55,8 +55,8 @@ func (n *nodes) setHosts(h Hosts) {
 	n.hosts = h
 }
 
-// pace keeps the load of heartbeats near what the server is meant to bear: with
-// more nodes, or with a tighter interval than it can serve, each sends fewer.
+// pace adjusts the heartbeat interval to keep the load near the configured one: with more nodes, or a shorter
+// interval than the server can bear, each node sends fewer heartbeats.
 func (n *nodes) pace(cfg Config, count int) {
 	interval := cfg.HeartbeatInterval
 	if cfg.HeartbeatsPerSecond > 0 {
@@ -86,9 +86,8 @@ func (n *nodes) service(ctx context.Context, id creel.NodeID) (service string, r
 // HeartbeatInterval returns how long nodes shall wait between heartbeats.
 func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.nodes.interval.Load()) }
 
-// RegisterNode registers a node; its Rack is found here. The context bounds the
-// look-up of its address. An error says that its host is not wanted: the node
-// shall stop.
+// RegisterNode registers a node and resolves its Rack. The context limits the lookup of its address. An error means
+// that its host is excluded and the node must stop.
 func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistered], error) {
 	const name = "registerNodeManager"
 	if !s.nodes.wanted(r.ID.Host) {
@@ -124,9 +123,8 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 	}, nil
 }
 
-// Heartbeat performs a node's heartbeat. The owner calls taken with what the node
-// is told to do; answer is called once with it and the time to the next heartbeat, from a
-// responder, or at once with an error.
+// Heartbeat performs a node's heartbeat. The owner calls taken with the action for the node. answer is called once
+// with that and the time to the next heartbeat, from a responder, or at once with an error.
 func (s *Server) Heartbeat(
 	r *rm.NodeReport, taken func(rm.NodeAction), answer func(a *rm.NodeAnswer, next time.Duration, err error),
 ) {

@@ -12,19 +12,19 @@ import (
 // Op is one call to the machine, with an answer of type T. The methods of
 // Server that return an Op only describe it: Begin and Do perform it.
 type Op[T any] struct {
-	// Run is called by the owner. It must not block, and what it keeps of the
-	// machine must be copies (its views are). The function it returns makes the
-	// answer, in a responder or the caller's goroutine, without the machine.
+	// Run is called by the owner. It must not block, and must copy every part of the machine that it retains (its
+	// views are copies). The function it returns makes the response, in a responder or the caller's goroutine,
+	// without the machine.
 	Run func(m *rm.Machine, now time.Time) func() (T, error)
 
-	durable bool   // answered only when what it did is in the journal
+	durable bool   // answered only after its changes are in the journal
 	grows   bool   // asks for a record that nothing else needs: refused while the disk is full
-	name    string // of what changes something: it leaves an audit line
+	name    string // of a change: it leaves an audit line
 	target  string // for that line
 	again   *bool  // set by Run when this was done before and is audited: no line
 }
 
-// Then returns an Op whose answer is made of o's by f.
+// Then returns an Op whose response f derives from o's.
 func Then[T, U any](o Op[T], f func(T) U) Op[U] {
 	return Op[U]{
 		durable: o.durable,
@@ -110,8 +110,8 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 	}
 }
 
-// Query has the owner run f and waits for it. f must not block, only
-// reads, and what it keeps of the machine must be copies (its views are).
+// Query has the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
+// that it retains (its views are copies).
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {

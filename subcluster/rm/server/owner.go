@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// ownership says who owns the machine and everything that is the owner's: who
-// holds the lock, one goroutine at a time. Who unlocks it looks into the mailbox
-// once more, so that who found it locked need not wake anybody.
+// ownership protects the machine and all state of the owner: the goroutine that holds the lock is the owner. A
+// goroutine that unlocks it checks the mailbox once more, so that another one that found it locked need not wake the
+// owner's goroutine.
 type ownership struct {
 	sync.Mutex
 	turn.Owner
@@ -26,8 +26,8 @@ type ownership struct {
 	answer func()    // and sends this answer itself
 }
 
-// own owns the machine from time to time: when something was posted, and when
-// time is due to bring something. Once it has returned nobody owns it any more.
+// own owns the machine from time to time: when an event was posted, and when a deadline is due. After it has returned
+// the machine has no owner any more.
 func (s *Server) own(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -70,10 +70,9 @@ func (s *Server) takeAll() (some bool, err error) {
 	return len(o.events) > 0, err
 }
 
-// call is post for a goroutine that has nothing else to do before the answer
-// comes: when nobody owns the machine it becomes the owner for one turn, and
-// sends a single answer itself after that. That spares waking one goroutine for
-// the event and another for the answer (BenchmarkContainers in rm/rpc).
+// call is post for a goroutine that only waits for the response: when the machine has no owner it becomes the owner
+// for one turn, and sends a single response itself after that. That saves waking one goroutine for the event and
+// another for the response (BenchmarkContainers in rm/rpc).
 func (s *Server) call(e event) error {
 	if err := s.box.add(e); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (s *Server) call(e event) error {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			// The machine is of no use any more: nobody may catch this.
+			// The machine may be inconsistent: no caller may recover from this.
 			go panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 			select {}
 		}
@@ -105,7 +104,7 @@ func (s *Server) call(e event) error {
 	return nil
 }
 
-// now is the time that the machine is told. It goes on when the wall clock is set back.
+// now returns the machine's time. It moves forward even if the wall clock is set back.
 func (s *Server) now(read time.Time) time.Time {
 	wall := read
 	if s.wall != nil {
@@ -120,11 +119,11 @@ func (s *Server) now(read time.Time) time.Time {
 	return now
 }
 
-// backTold is how far a clock has to be set back for that to be told.
+// backTold is the minimum step back of the clock that is logged.
 const backTold = time.Second
 
-// turn is one round: what became durable, what time brought, what was posted,
-// and then the actions of all of it.
+// turn performs one round: newly durable transactions, due deadlines, posted events, and then the actions of all of
+// them.
 func (s *Server) turn(events []event) error {
 	if failed := s.durable.failed.Load(); failed != nil {
 		return *failed
@@ -146,7 +145,7 @@ func (s *Server) turn(events []event) error {
 		}
 		events = events[n:]
 		if s.reads < n {
-			s.moves.Add(1) // before anyone is answered who could look for the move
+			s.moves.Add(1) // before any response to a caller who could check for the move
 		}
 		s.respond(s.end())
 		if n > 0 {
@@ -156,14 +155,14 @@ func (s *Server) turn(events []event) error {
 	return nil
 }
 
-// end performs what a batch comes to, and returns the answers that may leave.
+// end performs the results of a batch and returns the responses that may leave.
 func (s *Server) end() []func() {
 	ended := s.owner.End(&s.durable.tx, s.perform)
 	if ended.Err != nil {
 		s.fail(ended.Err)
 	}
 	if ended.Changed {
-		s.changes.Add(1) // before anyone is answered who could look for the change
+		s.changes.Add(1) // before any response to a caller who could check for the change
 	}
 	s.commit(ended.Commit)
 	return ended.Answers
@@ -195,10 +194,9 @@ func (s *Server) perform(action rm.Action) {
 	}
 }
 
-// respond hands finished answers to the responders, a few at a time so that
-// every core takes part. A full queue holds the owner back, which fills the
-// mailbox, which tells callers to come again. A caller that owns the machine
-// keeps a single answer for itself.
+// respond passes finished responses to the responders, a few at a time so that every core takes part. A full queue
+// blocks the owner, which fills the mailbox, and callers then get "busy". A caller that owns the machine sends a
+// single response itself.
 func (s *Server) respond(answers []func()) {
 	const chunk = 16
 	if o := &s.owner; o.calls && o.answer == nil && len(answers) == 1 {
@@ -219,9 +217,8 @@ func (s *Server) responder() {
 	}
 }
 
-// refuseRest lets everything that still waits end: nobody owns the machine any
-// more. Events that would answer somebody are not run; their callers see the
-// connection end.
+// refuseRest drops all waiting events: the machine has no owner any more. Events with a response are not run; their
+// callers see the connection end.
 func (s *Server) refuseRest() {
 	s.box.close()
 	close(s.stopped)

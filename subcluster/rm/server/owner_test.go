@@ -37,8 +37,8 @@ func (s *Server) poked() bool {
 	}
 }
 
-// Who calls while nobody owns the machine has the answer when call returns, and
-// wakes the owner's goroutine only for what it would sleep through.
+// A caller that finds the machine without an owner has the response when call returns. It wakes the owner's goroutine
+// only for a deadline that the goroutine would miss.
 func TestACallerOwnsTheMachineForATurn(t *testing.T) {
 	s := unowned(t)
 	defer s.Close()
@@ -57,7 +57,7 @@ func TestACallerOwnsTheMachineForATurn(t *testing.T) {
 		t.Errorf("answered %q; the owner must not be woken", answered)
 	}
 
-	// A node that must send a heartbeat gives the machine something to do in time.
+	// A node that must send a heartbeat sets a deadline of the machine.
 	if !s.owner.Machine.NextDeadline().IsZero() {
 		t.Fatal("an empty machine has a deadline")
 	}

@@ -19,13 +19,13 @@ const (
 	keyToken   = "token/" // token/<sequence number> of a delegation token
 )
 
-// meta is what each start of the ResourceManager leaves to the next.
+// meta is the state that each start of the ResourceManager leaves to the next.
 type meta struct {
 	Starts int64 `json:"lives"`            // how often it has started
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 
 	First   int64     `json:"first,omitempty"`  // the epoch of its first start, where Config.FirstEpoch gave it
-	Started time.Time `json:"started,omitzero"` // what the newest start stamped ids of applications with
+	Started time.Time `json:"started,omitzero"` // the newest start's timestamp in application ids
 }
 
 // putStart records that the ResourceManager starts, before anyone can see it.
@@ -41,13 +41,12 @@ func (s *Server) putStart(m meta) error {
 // FirstStart reports whether there is a journal and nothing was in it.
 func (s *Server) FirstStart() bool { return s.durable.journal != nil && s.meta.Starts == 1 }
 
-// MemberEpoch returns the epoch that this ResourceManager, or the one whose
-// journal it took over, last had as a member of a federation; 0 for none. Call it
-// before Run.
+// MemberEpoch returns the last epoch as a member of a federation of this ResourceManager, or of the one whose journal
+// it took over; 0 for none. Call it before Run.
 func (s *Server) MemberEpoch() int64 { return s.meta.Member }
 
-// KeepMemberEpoch returns when the epoch is durable, so that the next process on
-// this journal can prove whose successor it is.
+// KeepMemberEpoch returns when the epoch is durable, so that the next process on this journal can prove that it is
+// the successor.
 func (s *Server) KeepMemberEpoch(ctx context.Context, epoch int64) error {
 	_, err := Do(
 		ctx,
@@ -76,7 +75,7 @@ func (s *Server) putSecrets() error {
 	return s.tokens.putKeys(&s.durable.tx)
 }
 
-// kept is what the journal holds.
+// kept is the content of the journal.
 type kept struct {
 	meta      meta
 	recover   *rm.Recover

@@ -10,11 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Clients wait for their applications by asking for a report over and over. One
-// that was encoded is given again, by the goroutine that reads the connection,
-// while the machine was only asked questions and no longer than reportAge: what
-// it shows of time alone (seconds used, time left) counts in seconds
-// (BenchmarkReports in rm/rpc).
+// Clients wait for their applications by repeating a report request. The goroutine that reads the connection sends a
+// cached encoded report, as long as the machine has only answered queries since, and no longer than reportAge: values
+// that depend on time alone (seconds used, time left) count in seconds (BenchmarkReports in rm/rpc).
 const (
 	reportAge  = 100 * time.Millisecond
 	maxReports = 8192
@@ -23,7 +21,7 @@ const (
 // ReportKey names an encoded report of an application.
 type ReportKey struct {
 	App  creel.ApplicationID
-	User string // who asked: it tells what is shown
+	User string // the caller, who determines the visible fields
 }
 
 type encodedReport struct {
@@ -50,8 +48,7 @@ func (s *Server) KeptReport(key ReportKey) []byte {
 	return e.body
 }
 
-// KeepReport keeps a report made at a count of Moves. Nobody may write to it any
-// more.
+// KeepReport caches a report made at a count of Moves. The body must not be written to any more.
 func (s *Server) KeepReport(key ReportKey, moves uint64, made time.Time, body []byte) {
 	r := &s.reports
 	r.mu.Lock()
@@ -72,12 +69,12 @@ const (
 // Listed is an application in a list.
 type Listed struct {
 	View     *rm.AppView
-	Viewable bool // who asks may see all of it
+	Viewable bool // the caller may see all of it
 }
 
-// ended are the encoded reports of applications that have ended. A
-// ResourceManager remembers thousands, a long list is mostly of such, and it is
-// made anew whenever any application changes (BenchmarkChangingList in rm/rpc).
+// ended caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they are
+// most of a long list, and the list is encoded again whenever any application changes (BenchmarkChangingList in
+// rm/rpc).
 type ended struct {
 	mu    sync.RWMutex
 	m     map[Listed][]byte
@@ -95,8 +92,7 @@ func (s *Server) KeptEnded(list []Listed, reports [][]byte) {
 	}
 }
 
-// KeepEnded keeps the reports at these places of a list. Nobody may write to them
-// any more.
+// KeepEnded caches the reports at these places of a list. They must not be written to any more.
 func (s *Server) KeepEnded(list []Listed, reports [][]byte, places []int) {
 	if len(places) == 0 {
 		return

@@ -6,12 +6,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// On a full disk a ResourceManager is read-only: it answers reads, serves the AMs
-// and nodes it has, and keeps what becomes of them on the journal's reserve. It
-// takes no application, no token and no wish that would only make the journal grow,
-// until there is room again. Kills, ends and routers' questions are always taken.
+// On a full disk a ResourceManager is read-only: it answers reads, serves its AMs and nodes, and records their events
+// on the journal's reserve. It accepts no application, no token and no request that would only make the journal grow,
+// until there is space again. Kills, completions and routers' queries are always accepted.
 
-// freeRoom is what people are told to try.
+// freeRoom is the advice for users.
 const freeRoom = "free room on it, or make it larger; the ResourceManager goes on by itself then"
 
 // JournalRoom returns how full the disk of the journal is; zero where nothing is
@@ -41,7 +40,7 @@ func (s *Server) Refusing() string {
 	return "the disk of its journal is full"
 }
 
-// roomChanged logs what becomes of the room for the journal.
+// roomChanged logs a change of the journal's disk space.
 func (s *Server) roomChanged(r journal.Room) {
 	args := []any{"dir", s.cfg.Dir, "reserve_bytes", r.Reserve, "try", freeRoom}
 	switch {

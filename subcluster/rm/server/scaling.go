@@ -12,9 +12,9 @@ import (
 // ones more often, as yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable
 // has it.
 type Scaling struct {
-	Min, Max time.Duration // of what a node is told
-	// SpeedUp and SlowDown say by which part of the interval a node whose processors are
-	// used as much less, or more, as there are is told a shorter, or longer, one.
+	Min, Max time.Duration // bounds of the interval
+	// SpeedUp and SlowDown are factors of the difference between a node's processor use and the cluster's (0..1). The
+	// node's interval is shorter by that part if it is less used than the cluster, longer if more.
 	SpeedUp, SlowDown float64
 }
 
@@ -43,8 +43,8 @@ func (p *processors) inUse(m *rm.Machine, now time.Time) float64 {
 	var used, all int64
 	for n := range m.Nodes {
 		if n.State.Usable() {
-			// Of what the node offers, in whole processors, as Hadoop counts. One whose
-			// measurement is absurd must not pass for a busy cluster.
+			// Whole processors of the node's total, as Hadoop counts. An absurd measurement of one node must not make
+			// the cluster look busy.
 			used += int64(min(1, max(0, ofProcessors(&n))) * float64(n.Total.VCores))
 			all += n.Total.VCores
 		}

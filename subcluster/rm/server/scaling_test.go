@@ -30,8 +30,8 @@ func TestBusyNodesSendHeartbeatsLessOften(t *testing.T) {
 	}
 }
 
-// Of a node that measures more vcores in use than it has, all are in use, and none of those of
-// others: they would be taken for idle in a busy cluster, and told to send heartbeats more often.
+// A node that measures more vcores in use than it has counts as fully used, and does not affect other nodes: they
+// would seem idle in a busy cluster and get a shorter interval.
 func TestANodeUsesAtMostAllItsProcessors(t *testing.T) {
 	for _, tc := range []struct {
 		vcores float32 // in use on the third node
@@ -58,8 +58,8 @@ func TestANodeUsesAtMostAllItsProcessors(t *testing.T) {
 	}
 }
 
-// More nodes than their heartbeats can be served for at once are told to send fewer, up
-// to the bound, which never makes them send more than is configured.
+// More nodes than the server can serve get a longer interval, up to a bound that is never shorter than the configured
+// interval.
 func TestTheIntervalOfManyNodesHasABound(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond, nodes     int

@@ -22,24 +22,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Queues are a tree of queues and what chooses one of them for a submission.
+// Queues are a tree of queues and the rules that choose one of them for a submission.
 type Queues struct {
 	Spec      queues.Spec
 	Placement queues.Placement // nil: the queue named in the submission
 }
 
-// MutableQueues says how the queues' configuration is changed by calls
-// (yarn.scheduler.configuration.store.class). Its functions may be called by any
-// goroutine.
+// MutableQueues configures changes of the queues by calls (yarn.scheduler.configuration.store.class). Its functions
+// may be called by any goroutine.
 type MutableQueues struct {
 	// Kept has changes outlive the process, in the journal, of which there must be one.
 	Kept bool
 	// File reads the properties that stand before the first change, and after a format.
 	File func() (map[string]string, error)
-	// Parse makes queues of properties, or says all that is wrong with them.
+	// Parse makes queues from properties, or returns all errors in them.
 	Parse func(map[string]string) (Queues, error)
-	// QueueAdmins lets who administers a queue change it; else the cluster's
-	// administrators alone may.
+	// QueueAdmins lets a queue's administrators change it; otherwise only the cluster's administrators may.
 	QueueAdmins bool
 	// History is how many changes are remembered, to be undone;
 	// yarn.scheduler.configuration.store.max-logs, 1000.
@@ -68,8 +66,7 @@ type schedConf struct {
 	state atomic.Pointer[confState]
 }
 
-// Keys of the journal. Each property is an entry of its own, so that a change
-// writes what it changes.
+// Keys of the journal. Each property is an entry of its own, so that a change writes only changed properties.
 const (
 	keyConf        = "conf/"
 	keyConfVersion = keyConf + "version"
@@ -79,7 +76,7 @@ const (
 
 func confChangeKey(version int64) string { return fmt.Sprintf("%s%020d", keyConfChange, version) }
 
-// keptConf is what the journal holds of the configuration.
+// keptConf is the configuration in the journal.
 type keptConf struct {
 	version int64 // 0: nothing
 	values  map[string]string
@@ -110,8 +107,8 @@ func (k *keptConf) read(key string, value []byte) error {
 	return nil
 }
 
-// openConf takes over what the journal holds of the queues' configuration, before
-// there is a machine, or begins with that of the files.
+// openConf loads the queues' configuration from the journal before the machine exists, or starts with that of the
+// files.
 func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
 	c := s.cfg.Mutable
 	switch {
@@ -153,7 +150,7 @@ func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
 	return nil
 }
 
-// putConf adds what leads from one state to another to this turn's transaction.
+// putConf adds the changes from one state to another to this turn's transaction.
 func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
 	tx := &s.durable.tx
 	tx.Put(keyConfVersion, strconv.AppendInt(nil, to.version, 10))
@@ -229,8 +226,8 @@ func (s *Server) MutateQueues(ctx context.Context, who Caller, m *queueconf.Muta
 		})
 }
 
-// FormatQueues goes back to the configuration of the files. Its version is 1 then,
-// and what was changed before is forgotten but for the format itself.
+// FormatQueues returns to the configuration of the files. Its version is 1 then, and all earlier changes are
+// forgotten except for the format itself.
 func (s *Server) FormatQueues(ctx context.Context, who Caller) error {
 	return s.changeConf(ctx, who, "format", "", func() error { return s.mayMutateAll(who) },
 		func(now *confState) (*confState, []queueconf.Change, error) {
@@ -270,7 +267,7 @@ func immutable() error {
 	}
 }
 
-// notAdmin is YARN's word to who may not change what a mutation names.
+// notAdmin returns YARN's error for a caller who may not make a mutation.
 func notAdmin() error {
 	return &creel.Error{Kind: creel.ErrNotPermitted, What: "User is not admin of all modified queues."}
 }
@@ -282,8 +279,8 @@ func (s *Server) mayMutateAll(who Caller) error {
 	return nil
 }
 
-// mayMutate applies the policy that is set. The administrators of a queue are asked
-// for where the queue is there; above one that is not, those of the nearest that is.
+// mayMutate applies the configured policy. It checks the administrators of an existing queue, and for a missing queue
+// those of the nearest existing ancestor.
 func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutation) error {
 	if !s.cfg.Mutable.QueueAdmins || len(m.Global) > 0 {
 		if err := s.mayMutateAll(who); err != nil || !s.cfg.Mutable.QueueAdmins {
@@ -334,10 +331,9 @@ func (s *Server) checkQueues(ctx context.Context, values map[string]string) (Que
 	return q, nil
 }
 
-// changeConf makes one change: of is told what is in force and returns what the change starts
-// from and what it changes. What is wrong is refused before anything is
-// written; what is right is written before it is in force. Where the queues have
-// moved in between and refuse it, the configuration before is written again.
+// changeConf makes one change: of receives the configuration in force and returns the start of the change and the
+// change itself. An invalid change is rejected before anything is written; a valid one is written before it is in
+// force. If the queues have moved in between and reject it, the previous configuration is written again.
 func (s *Server) changeConf(ctx context.Context, who Caller, what, target string, may func() error,
 	of func(now *confState) (from *confState, changes []queueconf.Change, err error)) (err error) {
 	if s.cfg.Mutable == nil {

@@ -20,25 +20,25 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// keySet is what minting and checking need of the master keys at a moment. It
-// is replaced, never changed, so any goroutine may use the one it loaded.
+// keySet is the part of the master keys that minting and checking need at a moment. It is replaced, never changed, so
+// any goroutine may use the one it loaded.
 type keySet struct {
 	amrmNewest token.Key
 	amrm       token.Ring // accepted
 	nm         token.Key  // signs
 	container  token.Key  // signs
-	nmTell     token.Key  // what nodes must know: the pending key, or the one in use
+	nmTell     token.Key  // key for nodes to learn: the pending one, or the one in use
 	contTell   token.Key
 }
 
-// appSecrets is what the minting of an application's tokens needs to know.
+// appSecrets holds the data for minting an application's tokens.
 type appSecrets struct {
 	user string
 	logs *pb.LogAggregationContextProto
 }
 
-// secrets keeps the master keys and checks tokens. The rolling keys belong to the owner, who
-// publishes a keySet; responders and connections mint and check beside it.
+// secrets holds the master keys and checks tokens. The rolling keys belong to the owner, which publishes a keySet;
+// responders and connections mint and check concurrently.
 type secrets struct {
 	amrm, nm, container *token.Keys
 	rnd                 *rand.Rand
@@ -47,7 +47,7 @@ type secrets struct {
 
 	mu       sync.RWMutex
 	apps     map[creel.ApplicationID]*appSecrets
-	live     turn.Live               // whose AMRM tokens are valid
+	live     turn.Live               // attempts with valid AMRM tokens
 	finished finished                // and those that were until a moment ago
 	services map[creel.NodeID]string // ip:port of nodes, for the service of tokens
 	noApp    appSecrets
@@ -58,10 +58,10 @@ type secrets struct {
 	rm     int64         // ms of Server.Started, once that is known
 }
 
-// secretsValue is what of the keys the journal keeps.
+// secretsValue is the part of the keys that is in the journal.
 type secretsValue struct{ AMRM, NM, Container token.KeyState }
 
-// chance is a source nobody can predict, for master keys.
+// chance returns an unpredictable random source for master keys.
 func chance() *rand.Rand {
 	var seed [32]byte
 	if _, err := crand.Read(seed[:]); err != nil {
@@ -93,8 +93,8 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 	return s
 }
 
-// rollings are how keys roll: a new key signs only after everybody who checks
-// it has had one and a half liveness times to learn it.
+// rollings returns how keys roll: a new key signs only after every checker has had one and a half liveness times to
+// learn it.
 func rollings(cfg Config) (ams, nodes token.Rolling) {
 	ams = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.AMExpiry*3/2, cfg.KeyRoll/2)}
 	nodes = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.NodeExpiry*3/2, cfg.KeyRoll/2)}
@@ -109,8 +109,7 @@ func (s *secrets) publish() {
 	})
 }
 
-// step rolls keys whose time has come. nmActive tells that NM tokens are signed
-// with another key from now on.
+// step rolls due keys. nmActive reports that NM tokens are signed with another key from now on.
 func (s *secrets) step(now time.Time) (changed, nmActive bool) {
 	before := s.nm.Current().Key().ID
 	a, b, c := s.amrm.Step(now, s.rnd), s.nm.Step(now, s.rnd), s.container.Step(now, s.rnd)
@@ -194,8 +193,8 @@ func (s *secrets) setService(id creel.NodeID, service string) {
 	s.services[id] = service
 }
 
-// amrmToken returns what an AM shows us. Its service is empty: the AM fills in
-// the address it dials.
+// amrmToken returns an AM's token for this ResourceManager. Its service is empty: the AM fills in the address it
+// dials.
 func (s *secrets) amrmToken(a creel.AttemptID) token.Token {
 	return token.NewMac(s.keys.Load().amrmNewest).AMRM(a)
 }
@@ -233,8 +232,8 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err
 }
 
-// AMRMKeys returns the keys whose AMRM tokens are accepted now, the one in use
-// and the one to come: what a federation's proxies must know to check them.
+// AMRMKeys returns the keys whose AMRM tokens are accepted now, the current one and the next one: a federation's
+// proxies check tokens with them.
 func (s *Server) AMRMKeys() token.Ring { return s.secrets.keys.Load().amrm }
 
 // AMRMToken returns the token with which an attempt's AM calls us.
@@ -254,8 +253,7 @@ func (s *Server) CheckDelegation(identifier []byte) ([]byte, hrpc.Identity, erro
 	return s.tokens.check(identifier)
 }
 
-// NodeKeys returns the master keys that a node must learn which says what it
-// knows.
+// NodeKeys returns the master keys that a node with these keys must learn.
 func (s *Server) NodeKeys(container, nm *pb.MasterKeyProto) codec.NodeKeys {
 	k := s.secrets.keys.Load()
 	return codec.KeysFor(k.contTell, k.nmTell, container, nm)

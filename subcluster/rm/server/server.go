@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// Version is the Hadoop release whose protocols are spoken; nodes and reports
-// are told that it is ours.
+// Version is the Hadoop release of the protocols; nodes and reports receive it as this ResourceManager's version.
 const Version = "3.4.2"
 
 // Server is a ResourceManager without its protocols: New opens its journal, Run
@@ -36,12 +35,12 @@ type Server struct {
 	durable durable
 	reads   int                            // events of this batch that changed nothing
 	awake   awake.Watch                    // finds pauses of this process
-	wall    func(read time.Time) time.Time // what the wall clock says; nil: what was read. Tests set it
+	wall    func(read time.Time) time.Time // maps a reading to the wall clock's time; nil: unchanged. Tests set it
 	ahead   time.Duration                  // of the wall clock, when last seen
 	meta    meta                           // as in the journal
 
 	answers chan []func() // to the responders
-	stopped chan struct{} // closed when nobody owns the machine any more
+	stopped chan struct{} // closed when the machine has no owner any more
 	ready   chan struct{}
 
 	changes atomic.Uint64 // see Stamp
@@ -179,11 +178,11 @@ func (s *Server) open() error {
 	return nil
 }
 
-// SetDrained says how to learn why routers' new applications are not taken, empty when they are.
+// SetDrained sets the function that returns the reason for rejecting routers' new applications, empty if they are
+// accepted.
 func (s *Server) SetDrained(why func() string) { s.drained.Store(&why) }
 
-// SetAddresses tells at which host:port the protocols are served. Empty ones
-// stay as they are.
+// SetAddresses sets the host:port of each protocol. Empty ones stay unchanged.
 func (s *Server) SetAddresses(a Addresses) {
 	for {
 		old := s.addresses.Load()
@@ -208,11 +207,10 @@ func (s *Server) SetAddresses(a Addresses) {
 	}
 }
 
-// Addresses returns where the protocols are served, as far as SetAddresses was
-// told.
+// Addresses returns the protocols' addresses as set by SetAddresses.
 func (s *Server) Addresses() Addresses { return *s.addresses.Load() }
 
-// Cluster returns what reports say of the cluster.
+// Cluster returns the part of reports about the cluster.
 func (s *Server) Cluster() codec.Cluster {
 	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy}
 }
@@ -240,7 +238,7 @@ func (s *Server) Metrics() *Metrics { return &s.metrics }
 // Ready is closed when the protocols are served.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Close releases what New took, for a Server on which Run was not called.
+// Close releases the resources of New, for a Server on which Run was not called.
 func (s *Server) Close() error {
 	if s.durable.journal == nil {
 		return nil
@@ -248,12 +246,11 @@ func (s *Server) Close() error {
 	return s.durable.journal.Close()
 }
 
-// Run serves until the context ends, drains, and returns nil; or it returns the
-// first failure. The protocols run within it: each serves until its context
-// ends.
+// Run serves until the context ends, drains, and returns nil; or it returns the first failure. The protocols run
+// within it: each serves until its context ends.
 //
-// What ends first: protocols, launcher and the clock's work; then the owner,
-// whose last answers the responders send; the journal at last.
+// Order of the end: protocols, launcher and the clock's work; then the owner, whose last responses the responders
+// send; finally the journal.
 func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -306,8 +303,7 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	return nil
 }
 
-// clockwork does what is due by the clock and not by an event: master keys, and
-// the interval of heartbeats.
+// clockwork performs periodic work that no event causes: master keys, and the interval of heartbeats.
 func (s *Server) clockwork(ctx context.Context) {
 	every := min(s.cfg.KeyRoll/20+time.Millisecond, time.Second)
 	ticker := time.NewTicker(every)
@@ -327,7 +323,7 @@ func (s *Server) clockwork(ctx context.Context) {
 	}
 }
 
-// rollKeys lets time pass for keys and tokens, and keeps what changed.
+// rollKeys advances the time of keys and tokens, and saves the changes.
 func (s *Server) rollKeys(m *rm.Machine, now time.Time) {
 	changed, nmActive := s.secrets.step(now)
 	if nmActive {

@@ -34,10 +34,9 @@ const (
 // mostTraced bounds the applications that are followed at a time.
 const mostTraced = 10_000
 
-// traces follow the applications whose submission was sampled. Heartbeats pay one atomic
-// read while there are none.
+// traces follows the applications whose submission was sampled. Heartbeats cost one atomic read while there are none.
 type traces struct {
-	provider trace.TracerProvider // nil: nobody collects spans
+	provider trace.TracerProvider // nil: spans are not collected
 	some     atomic.Int64         // applications that are followed
 
 	mu   sync.Mutex
@@ -78,8 +77,7 @@ func (t *traces) begin(id creel.ApplicationID, c *pb.ApplicationSubmissionContex
 	t.apps[id] = &traced{Stages: stages}
 }
 
-// resume follows those that were followed before a restart. What an AM says again
-// then is not its first.
+// resume follows the applications that were followed before a restart. Their AMs' next call then is not their first.
 func (t *traces) resume(m *rm.Machine) {
 	if t.provider == nil {
 		return
@@ -114,7 +112,7 @@ func (t *traces) reached(id creel.ApplicationID, stage string, attrs ...attribut
 
 func (t *traces) launching(a rm.LaunchAM) {
 	if app := t.of(a.Attempt.Application); app != nil {
-		app.Reached(stageJournal) // whoever waits for the answer is told a moment later
+		app.Reached(stageJournal) // the waiting caller is answered a moment later
 		if a.Unmanaged {
 			return // an unmanaged AM runs in none
 		}
@@ -138,7 +136,7 @@ func (t *traces) registered(id creel.ApplicationID) {
 	app.Reached(stageRegister)
 }
 
-// allocated looks at what an AM asked and got.
+// allocated records an AM's asks and grants.
 func (t *traces) allocated(attempt creel.AttemptID, r *rm.AllocateRequest, a *rm.Answer) {
 	app := t.of(attempt.Application)
 	if app == nil {

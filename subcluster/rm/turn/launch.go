@@ -15,7 +15,7 @@ const (
 	lastPause  = 10 * time.Second
 )
 
-// ErrAttemptOver ends the start of an AM whose attempt has ended meanwhile.
+// ErrAttemptOver ends the start of an AM whose attempt has ended in the meantime.
 var ErrAttemptOver = errors.New("the attempt is over")
 
 // Launch is the start of one AM: tried until its node takes it or refuses it, or
@@ -26,9 +26,9 @@ type Launch struct {
 	pause time.Duration
 }
 
-// Again returns the pause before the next try, or false when the error is what
-// became of the start. A node that does not answer, or that is registering, is
-// tried again; the start may have been taken, and is then not taken twice.
+// Again returns the pause before the next try, or false if err is the final result of the start. A node that does not
+// respond, or that is registering, is tried again. An earlier try may have reached the node; a repeated start has no
+// further effect.
 func (l *Launch) Again(now time.Time, err error) (pause time.Duration, again bool) {
 	if !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy) || !now.Before(l.Until) {
 		return 0, false

@@ -7,8 +7,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Live is the set of attempts whose AMs may call: those that were launched and
-// have not ended. The zero value is empty.
+// Live is the set of attempts whose AMs may call: launched and not yet ended. The zero value is empty.
 type Live struct{ attempts map[creel.AttemptID]bool }
 
 // Has reports whether the AMRM token of an attempt is valid.

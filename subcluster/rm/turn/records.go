@@ -154,8 +154,8 @@ func (r *Records) Read(key string, value []byte) (known bool, err error) {
 	return true, err
 }
 
-// Recovered returns what was read, as a machine recovers it: applications with
-// their attempts, in the order of their ids.
+// Recovered returns the records in the form in which a machine recovers them: applications with their attempts, in
+// the order of their ids.
 func (r *Records) Recovered() *rm.Recover {
 	for _, a := range r.attempts {
 		if i, ok := r.index[a.ID.Application]; ok {
@@ -310,7 +310,7 @@ func encodeApp(r rm.AppRecord) ([]byte, error) {
 	return out, err
 }
 
-// decodeApp reads what encodeApp wrote.
+// decodeApp reads the encoding of encodeApp.
 func decodeApp(b []byte) (rm.AppRecord, error) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {

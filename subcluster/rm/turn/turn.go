@@ -14,18 +14,17 @@ import (
 // leave: enough to share a wake-up, few enough not to be felt.
 const MaxEvents = 256
 
-// Event has the machine do something at a time. It returns what makes and sends
-// the answer when it may leave, without the machine; nil for none, or for an
-// answer that is held (see [Owner.Hold]).
+// Event applies an event to the machine at a time. It returns a function that makes and sends the response once it
+// may leave, without the machine. It returns nil if there is no response or the response is held (see [Owner.Hold]).
 type Event func(m *rm.Machine, now time.Time) (answer func())
 
-// Owner is the machine of a ResourceManager with what waits for its journal. One
-// goroutine at a time owns it.
+// Owner is the machine of a ResourceManager together with the responses that wait for its journal. One goroutine at a
+// time owns it.
 type Owner struct {
 	Machine *rm.Machine
 	Records Records
-	// Time makes the now of all turns. The machine takes moments of the wall clock, and
-	// would hold every deadline up for as long as that is behind what it was.
+	// Time derives the now of all turns. The machine uses moments of the wall clock; a clock that is set back would
+	// delay every deadline by the difference.
 	Time awake.Steady
 	// Volatile is set where nothing is kept: no answer waits.
 	Volatile bool
@@ -33,14 +32,13 @@ type Owner struct {
 	gate    durability.Gate[func()]
 	actions []rm.Action
 	answers []func() // that may leave at the end of this batch
-	left    []func() // those of the batch before, whose memory is used again
+	left    []func() // responses of the previous batch, for reuse of their memory
 	changed bool
 }
 
-// Begin begins a turn: first what time our own process did not run is taken from
-// nobody's account, then what became durable is passed on, then what is due.
-// durable is the highest transaction that the journal says is durable. It reports
-// whether the machine was told of anything but the pause.
+// Begin begins a turn. First it credits the pause of this process to all deadlines, then it passes on durable
+// transactions, then due deadlines. durable is the last durable transaction of the journal. Begin reports whether the
+// machine was given more than the pause.
 func (o *Owner) Begin(now time.Time, paused time.Duration, durable uint64) (moved bool) {
 	if paused > 0 {
 		o.Machine.Paused(now, paused)
@@ -69,21 +67,19 @@ func (o *Owner) Take(now time.Time, e Event) {
 // be saved is durable. Events call it.
 func (o *Owner) Hold(answer func()) { o.gate.Hold(answer) }
 
-// Changed records that this turn changes what lists show, though the machine may
-// have no action that says so.
+// Changed records that this turn changes lists, even if no action of the machine shows it.
 func (o *Owner) Changed() { o.changed = true }
 
-// Ended is what a batch of events comes to.
+// Ended is the result of a batch of events.
 type Ended struct {
 	Commit  uint64   // the number of the transaction, 0 when it is empty
 	Answers []func() // that may leave, once it is handed to the journal; valid until the next End
 	Changed bool     // lists show something else than before
-	Err     error    // a record that cannot be written: the ResourceManager cannot keep what it promises
+	Err     error    // a record that cannot be written: the ResourceManager cannot make its responses durable
 }
 
-// End ends a batch. The machine's saves go into the transaction; its other
-// actions are passed to perform, in order. Performing gives rise to more only
-// through later events.
+// End ends a batch. The machine's saves go into the transaction. Its other actions are passed to perform, in order.
+// Performing an action causes further actions only through later events.
 func (o *Owner) End(tx Tx, perform func(rm.Action)) (out Ended) {
 	o.actions = o.Machine.Actions(o.actions[:0])
 	for _, a := range o.actions {

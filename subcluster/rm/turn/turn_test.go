@@ -19,7 +19,7 @@ import (
 
 var began = time.UnixMilli(1_700_000_000_000).UTC()
 
-// disk is a journal that writes when it is told to.
+// disk is a journal that writes on the test's command.
 type disk struct {
 	entries map[string][]byte
 	tx      map[string][]byte
@@ -73,7 +73,7 @@ func (w *world) open() {
 	w.disk.tx, w.disk.flying, w.disk.durable = map[string][]byte{}, nil, 0
 }
 
-// turn runs a turn and returns what was answered.
+// turn runs a turn and returns the responses.
 func (w *world) turn(events ...turn.Event) []string {
 	w.t.Helper()
 	w.said = nil
@@ -103,7 +103,7 @@ func id(n int32) creel.ApplicationID {
 	return creel.ApplicationID{ClusterTimestamp: began.UnixMilli(), ID: n}
 }
 
-// submit is a submission whose answer is held.
+// submit is a submission with a held response.
 func (w *world) submit(n int32) turn.Event {
 	s, err := codec.Submission(&pb.ApplicationSubmissionContextProto{
 		ApplicationId:   pb.FromApplicationID(id(n)),
@@ -132,7 +132,7 @@ func TestAnAnswerLeavesWhenWhatItDependsOnIsDurable(t *testing.T) {
 	if got := w.turn(w.submit(1), w.read("a question")); !slices.Equal(got, []string{"a question"}) {
 		t.Errorf("before the journal has it: %q", got)
 	}
-	// A turn later nothing is saved, and what it answers depends on the first.
+	// A turn later nothing is saved, and its response depends on the first.
 	if got := w.turn(w.submit(1)); len(got) > 0 {
 		t.Errorf("the same submission again, before the journal has it: %q", got)
 	}
@@ -245,7 +245,7 @@ func TestAStartIsTriedAgainWhileItsNodeIsSilentAndThereIsTime(t *testing.T) {
 	}
 }
 
-// What administrators gave hosts is read from the journal as it was.
+// Attributes that administrators set for hosts are recovered from the journal unchanged.
 func TestAttributesAreInTheJournal(t *testing.T) {
 	w := newWorld(t)
 	given := rm.Attribute{AttributeKey: rm.AttributeKey{Prefix: rm.AttributesByCall, Name: "os"}, Value: "bsd"}
@@ -264,7 +264,7 @@ func TestAttributesAreInTheJournal(t *testing.T) {
 	}
 }
 
-// What an application has used is told after a restart as it was when it ended.
+// After a restart an application's resource use is reported as it was at its end.
 func TestWhatAnApplicationUsedIsInTheJournal(t *testing.T) {
 	w := newWorld(t)
 	do := func(what string, f func(m *rm.Machine, now time.Time) error) {

@@ -16,15 +16,14 @@ type Size struct {
 	Shape
 }
 
-// Shape is what containers of one size share when they are told of. It never
-// changes.
+// Shape is the part that all containers of one size share in reports. It never changes.
 type Shape struct{ Resource creel.Resource }
 
 // SizeNumber names a size in four bytes, for records of which there are millions.
 type SizeNumber int32
 
-// Sizes knows the sizes in use and the rules for new ones. There are few: a
-// container holds the number of its size, and those of one size share a Shape.
+// Sizes holds the sizes in use and the rules for new ones. There are few: a container stores the number of its size,
+// and containers of one size share a Shape.
 type Sizes struct {
 	Types
 	Least Vec // smallest allocation
@@ -61,7 +60,7 @@ func NewSizes(t Types, least, most, step creel.Resource) (Sizes, error) {
 	return s, nil
 }
 
-// Of gives the size of an amount.
+// Of returns the size of an amount.
 func (s *Sizes) Of(v Vec) *Size {
 	k := v.Key()
 	if z, ok := s.byKey[k]; ok {
@@ -72,12 +71,12 @@ func (s *Sizes) Of(v Vec) *Size {
 	return z
 }
 
-// At gives the size with a number.
+// At returns the size with a number.
 func (s *Sizes) At(n SizeNumber) *Size { return s.list[n] }
 
-// Normalize rounds an ask up to what is given out: at least the minimum, in
-// steps of the increment. With the memory-only calculator every container has
-// one vcore, as in Hadoop. Above largest, or negative, is an ErrInvalidResource.
+// Normalize rounds an ask up to an amount that can be allocated: at least the minimum, in steps of the increment.
+// With the memory-only calculator every container has one vcore, as in Hadoop. An ask above largest, or a negative
+// one, is an ErrInvalidResource.
 func (s *Sizes) Normalize(r creel.Resource, largest *Vec) (Vec, error) {
 	if name := s.Unknown(r); name != "" {
 		return Vec{}, &creel.Error{

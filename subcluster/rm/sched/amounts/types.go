@@ -18,8 +18,8 @@ type Types struct {
 	Check int // types compared and checked: 1 with the memory-only calculator, else N
 }
 
-// NewTypes gives memory, vcores and the types named. memoryOnly is Hadoop's
-// DefaultResourceCalculator: it looks at memory alone.
+// NewTypes returns memory, vcores and the named types. memoryOnly is Hadoop's DefaultResourceCalculator, which
+// compares memory alone.
 func NewTypes(further []string, memoryOnly bool) (Types, error) {
 	t := Types{Names: []string{"memory-mb", "vcores"}}
 	for _, name := range further {
@@ -56,7 +56,7 @@ func (t *Types) Vec(r creel.Resource) Vec {
 	return v
 }
 
-// Unknown gives the name of a type in r that is not known, "" for none.
+// Unknown returns the name of an unknown type in r, "" if there is none.
 func (t *Types) Unknown(r creel.Resource) string {
 next:
 	for _, a := range r.Others {
@@ -101,9 +101,8 @@ func (t *Types) allFit(need, room *Vec) bool {
 	return true
 }
 
-// FitsPlus reports whether used+need is at most bound, in the checked types
-// that need has any of: a queue that stands above its bound in vcores may still
-// get what needs none.
+// FitsPlus reports whether used+need is at most bound, in those checked types of which need is not zero. A queue
+// above its bound in vcores may still get a container that needs no vcores.
 func (t *Types) FitsPlus(used, need, bound *Vec) bool { return t.FitsPlusTimes(used, need, 1, bound) }
 
 // FitsPlusTimes is FitsPlus for n times need.
@@ -145,8 +144,8 @@ func (t *Types) Dominant(v, total *Vec) float64 {
 	return d
 }
 
-// Compare says whether a is more than b, 1, or less, -1, by their dominant shares in total,
-// where these are equal by the next, and so on: Hadoop's order of whole amounts.
+// Compare returns 1 if a is more than b and -1 if less, by their dominant shares of total. Equal dominant shares are
+// decided by the next share, and so on: Hadoop's order of whole amounts.
 func (t *Types) Compare(a, b, total *Vec) int {
 	if t.Check == 1 {
 		return cmp.Compare(a.Memory, b.Memory)
@@ -158,7 +157,7 @@ func (t *Types) Compare(a, b, total *Vec) int {
 	return slices.Compare(x[:t.Check], y[:t.Check])
 }
 
-// shares are those of each checked type, the largest first.
+// shares returns the share of each checked type, the largest first.
 func (t *Types) shares(v, total *Vec) (out [MaxTypes]float64) {
 	for i := 0; i < t.Check; i++ {
 		x := share(v.At(i), total.At(i))

@@ -7,11 +7,10 @@ import (
 	"math"
 )
 
-// Vec is an amount of every resource type, in the order of Types: memory in
-// MiB, vcores, then the further types. Most clusters have the first two alone,
-// so these are 24 bytes and what is done to them is done to two numbers.
-// BenchmarkChurn of subcluster/rm pays for it: fewer lines of memory are read
-// and written for each grant and release (docs/bench/scheduler.md).
+// Vec is an amount of every resource type, in the order of Types: memory in MiB, vcores, then the further types. Most
+// clusters have only the first two, so a Vec takes 24 bytes and operations touch two numbers. BenchmarkChurn of
+// subcluster/rm needs this: fewer cache lines are read and written for each grant and release
+// (docs/bench/scheduler.md).
 type Vec struct {
 	_              [0]func() // compared by Is, never by ==
 	Memory, VCores int64
@@ -31,7 +30,7 @@ const (
 	VCores = 1
 )
 
-// At gives the amount of one type.
+// At returns the amount of one type.
 func (v *Vec) At(i int) int64 {
 	switch {
 	case i == Memory:
@@ -102,7 +101,7 @@ func (v *Vec) addOthers(b *Vec, n int64) {
 	v.setOthers(&o)
 }
 
-// Min lowers each type to that of b.
+// Min lowers each type to the amount in b.
 func (v *Vec) Min(b *Vec) {
 	v.Memory = min(v.Memory, b.Memory)
 	v.VCores = min(v.VCores, b.VCores)
@@ -126,7 +125,7 @@ func (v *Vec) minOthers(b *Vec) {
 	v.setOthers(&o)
 }
 
-// Max raises each type to that of b.
+// Max raises each type to the amount in b.
 func (v *Vec) Max(b *Vec) {
 	v.Memory, v.VCores = max(v.Memory, b.Memory), max(v.VCores, b.VCores)
 	if v.more != b.more {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Amounts are what an array of numbers is: none changes when another made from
-// it does, and equal ones are equal however they came about.
+// A Vec behaves like an array of numbers: changing a copy does not change the original, and equal amounts compare
+// equal however they were computed.
 func TestAmountsAreArrays(t *testing.T) {
 	type model = Key
 	rapid.Check(t, func(t *rapid.T) {
@@ -81,8 +81,8 @@ func TestAmountsAreArrays(t *testing.T) {
 	})
 }
 
-// Whether many of a need fit is what numbers without an end say, also where the product is larger than those here: an AM
-// may ask for two thousand million containers of a type that is counted in bytes.
+// The answer is that of exact arithmetic, also if the product overflows 64 bits: an AM may ask for two thousand
+// million containers of a type counted in bytes.
 func TestManyFitAsTheirProductDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := Types{N: 3, Check: rapid.IntRange(1, 3).Draw(t, "types")}

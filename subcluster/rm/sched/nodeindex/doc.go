@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeindex finds nodes with room. It knows nodes by serial numbers and
-// what each has free; what else stands for or against a node is the caller's to
-// say while it searches.
+// Package nodeindex finds nodes with free resources. It knows serial numbers of nodes and their free resources. The
+// caller decides everything else about a node during the search.
 package nodeindex

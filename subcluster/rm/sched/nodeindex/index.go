@@ -9,18 +9,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Index finds a node with room without looking at those that have none. Nodes
-// are known by serial numbers. They lie in cells by free memory (rows) and free
-// vcores (columns); bitmaps say which rows and cells have nodes, so a search
-// skips the empty ones in words. Nodes with free units of further resource types
-// (GPUs) lie in a grid of their own per combination, and asks that need none are
-// sent there last.
+// Index finds a node with free resources without visiting full nodes. Nodes are known by serial numbers. They lie in
+// cells by free memory (rows) and free vcores (columns). Bitmaps record which rows and cells have nodes, so a search
+// skips 64 empty ones at a time. Nodes with free units of further resource types (GPUs) lie in one grid per
+// combination. Asks that need none of these types are sent there last.
 //
-// Levels are exact up to 128 memory steps and 32 vcore steps and logarithmic
-// above; an ask is a whole number of steps, so below that only nodes that fit
-// are ever looked at. BenchmarkEqualAsks of subcluster/rm pays for it: 5,000
-// nodes cost nearly what 500 do (docs/bench/scheduler.md), and BenchmarkFind here
-// compares it with a loop over all nodes.
+// Levels are exact up to 128 memory steps and 32 vcore steps, and logarithmic above. An ask is a whole number of
+// steps, so below these limits a search visits only nodes that fit. BenchmarkEqualAsks of subcluster/rm needs this:
+// 5,000 nodes cost nearly the same as 500 (docs/bench/scheduler.md). BenchmarkFind in this package compares it with a
+// loop over all nodes.
 type Index struct {
 	links    *Links
 	steps    [2]int64
@@ -79,7 +76,7 @@ type link struct {
 	key        int32 // mask of its grid and cell in it, plus 1; 0 = in none
 }
 
-// where gives the mask of the grid and the cell in it.
+// where returns the mask of the grid and the cell in it.
 func (l *link) where() (mask uint32, cell int32, in bool) {
 	k := l.key - 1
 	return uint32(k / (rows * cols)), k % (rows * cols), l.key != 0
@@ -145,8 +142,8 @@ func shiftOf(step int64) int8 {
 	return int8(bits.TrailingZeros64(uint64(step)))
 }
 
-// Update puts a node where its free room belongs; in says whether it takes
-// containers at all. A node without room is in no cell.
+// Update moves a node to the cell of its free resources. in says whether it takes containers at all. A full node is
+// in no cell.
 func (ix *Index) Update(node int32, free *amounts.Vec, in bool) {
 	all := ix.links.of
 	l := &all[node]
@@ -217,8 +214,8 @@ const (
 	LeastRoom              // packs them onto few
 )
 
-// Find gives the first node in order that may have room for need and that
-// accepts says yes to, -1 for none.
+// Find returns the first node in order that may have free resources for need and that accepts returns true for, or
+// -1.
 func (ix *Index) Find(need *amounts.Vec, order Order, accepts func(node int32) bool) int32 {
 	want := ix.extras(need)
 	for _, g := range ix.grids {
@@ -266,8 +263,7 @@ func (ix *Index) search(
 	return -1, skipped
 }
 
-// Ahead gives the nodes that Find comes to first, as far as one cell and list
-// have them, whether they fit or not.
+// Ahead returns the nodes that Find visits first, up to one cell and the capacity of list, whether they fit or not.
 func (ix *Index) Ahead(need *amounts.Vec, order Order, list []int32) int {
 	want, k := ix.extras(need), 0
 	for _, g := range ix.grids {
@@ -287,7 +283,7 @@ func (ix *Index) Ahead(need *amounts.Vec, order Order, list []int32) int {
 	return k
 }
 
-// first gives the cell that a search looks at first, row -1 for none.
+// first returns the first cell of a search, or row -1.
 func (g *grid) first(ix *Index, need *amounts.Vec, order Order) (r, col int) {
 	low, lowCol := ix.lowest(need)
 	for r = g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
@@ -298,7 +294,7 @@ func (g *grid) first(ix *Index, need *amounts.Vec, order Order) (r, col int) {
 	return -1, 0
 }
 
-// lowest is the least row and column whose nodes may have room for need.
+// lowest is the least row and column whose nodes may have free resources for need.
 func (ix *Index) lowest(need *amounts.Vec) (row, col int) {
 	row = rowOf(need.Memory / ix.steps[amounts.Memory])
 	if ix.checkAll {
@@ -353,10 +349,10 @@ func (g *grid) nextRow(low int, order Order, r int) int {
 	return -1
 }
 
-// Position is where a node stands: its cell, and between whom.
+// Position is a node's cell and its neighbours in the cell's list.
 type Position struct{ at link }
 
-// Position gives where a node stands.
+// Position returns a node's position.
 func (ix *Index) Position(node int32) Position { return Position{ix.links.of[node]} }
 
 // Restore puts a node back to where it stood before it was moved: between the
@@ -387,7 +383,7 @@ func (ix *Index) Restore(node int32, to Position) {
 	g.count++
 }
 
-// Cell gives the grid and the cell a node is in; false if it is in none.
+// Cell returns a node's grid and cell, or false if it is in none.
 func (ix *Index) Cell(node int32) (mask uint32, cell int32, in bool) {
 	return ix.links.of[node].where()
 }

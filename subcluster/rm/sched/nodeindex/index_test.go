@@ -27,8 +27,8 @@ func newSizes(t interface{ Fatal(...any) }, further ...string) *amounts.Sizes {
 	return &sizes
 }
 
-// The index finds a node exactly when a loop over all nodes does, in the order
-// asked for as far as cells tell nodes apart, whatever moved before.
+// After any sequence of moves the index finds a node exactly if a loop over all nodes does, and in the requested
+// order as far as cells distinguish nodes.
 func TestFindsWhatALoopFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := newSizes(t, "gpu")
@@ -109,8 +109,7 @@ func TestFindsWhatALoopFinds(t *testing.T) {
 	})
 }
 
-// BenchmarkFind searches 5,000 nodes, nine tenths of them full, by the index and
-// by a loop: what the index is there for.
+// BenchmarkFind searches 5,000 nodes, nine tenths of them full, by the index and by a loop.
 func BenchmarkFind(b *testing.B) {
 	sizes := newSizes(b)
 	var links Links

@@ -2,10 +2,9 @@
 
 package nodeindex
 
-// Prefetch and PrefetchNeighbours read what an Update of a node will change, so
-// that many updates soon after do not wait for one line of memory after the
-// other. Their results are to be added to a sum that is kept, or the compiler
-// leaves the reads out. BenchmarkChurn of subcluster/rm pays for them.
+// Prefetch and PrefetchNeighbours read the memory that an Update of a node will change, so that many updates soon
+// after do not wait for one cache line after the other. The caller must add the results to a sum that it uses, or the
+// compiler removes the reads. BenchmarkChurn of subcluster/rm needs them.
 
 // Prefetch reads a node's own place.
 func (l *Links) Prefetch(node int32) int32 { return l.of[node].key }
