@@ -153,18 +153,16 @@ func (m *Machine) Begins(s *Submission) bool {
 	return !known || a.beginsAgain(s)
 }
 
-// beginsAgain reports whether s begins the next attempt of a UAM that has ended. A
-// proxy gives an idle UAM back, or loses it, and needs the member again. It names the
-// attempt that it knows to have ended, so that a submission that comes late, or twice,
-// begins nothing. Hadoop's ResourceManagers take an id once.
+// beginsAgain reports whether s begins the next attempt of a UAM that has ended. A proxy may give up an idle UAM, or
+// lose it, and need the member again. The submission names the ended attempt that the proxy knows, so that a late or
+// repeated submission begins nothing. Hadoop's ResourceManagers accept an id once.
 func (a *app) beginsAgain(s *Submission) bool {
 	return s.After > 0 && int(s.After) == len(a.attempts) && len(a.attempts) < maxBeginnings &&
 		s.Unmanaged && s.Claim == 0 && a.uam() && a.state.ended() && !a.InQueue() && s.User == a.sub.User
 }
 
-// succeed puts a UAM in the place of the ended one of its id. Its attempts go on
-// counting, so that no container gets an id that one had before. None inherits: what
-// the ended one had has ended with it.
+// succeed puts a UAM in place of the ended one with its id. Attempt numbers continue, so that no container reuses an
+// earlier id. Containers do not pass over: those of the ended UAM have ended with it.
 func (m *Machine) succeed(before, a *app) {
 	a.attempts = before.attempts
 	for _, t := range a.attempts {

@@ -60,8 +60,7 @@ func (s attemptState) public(before attemptState) creel.AttemptState {
 	}[s]
 }
 
-// attempt is one attempt to run an application's AM. What each of its calls
-// touches comes first.
+// attempt is one attempt to run an application's AM. The fields that each of its calls touches come first.
 type attempt struct {
 	app           *app
 	state         attemptState
@@ -81,23 +80,23 @@ type attempt struct {
 	live    pagemap.Map[container] // containers with this attempt's number in their id
 	lastSeq int64
 
-	// What it is to be told.
+	// Pending messages to the AM.
 	fresh       []*container
 	done        []Completed
 	answer      *Answer      // the last
 	unconfirmed bool         // it has not yet acknowledged the completions in answer by its next call
-	acks        []ack        // of them: what its next call lets nodes forget
+	acks        []ack        // of them: completions that its next call lets nodes forget
 	nodeSets    nodeset.Sets // nodes that ran something of it, and that it has a token for
 	tokenEpoch  uint32       // of Machine.tokenEpoch, when tokens were given
 	updated     []Updated
 	errors      []UpdateError
-	previous    []creel.ContainerID // kept containers to be told of; some may have ended since
+	previous    []creel.ContainerID // kept containers to be sent; some may have ended since
 	nodes       []NodeUpdate
 
 	placing           placings     // scheduling requests that are not done
 	growing           []*growth    // increases that wait for room
 	victims           []*container // under notice, in no order
-	avoided           []string     // what it avoided when it was over
+	avoided           []string     // nodes that it avoided at its end
 	final             creel.FinalStatus
 	diag              diagnostics
 	exit              int32
@@ -111,14 +110,14 @@ type attempt struct {
 	started, finished int64
 }
 
-// ack is a completion its AM was told of, as far as its node must know it.
+// ack is a completion that was sent to the AM, as far as the node must know it.
 type ack struct {
 	seq           int64
 	attempt, node int32
 }
 
-// told gives the ends its AM was told of, which may have been lost on the
-// way: it has not acknowledged them yet.
+// told returns the completions that were sent to the AM but not acknowledged: the answer may have been lost on the
+// way.
 func (t *attempt) told() []Completed {
 	if !t.unconfirmed || t.answer == nil {
 		return nil
@@ -131,14 +130,14 @@ func (t *attempt) over() bool {
 		t.state == tFinalSaving && t.target != tFinished
 }
 
-// hears reports whether an attempt, or the one that follows it, is to hear of what becomes of its
-// containers: while the end of one that is followed is being written down, the next one keeps them.
+// hears reports whether completions of an attempt's containers are reported to it or to the next attempt. While the
+// end of an attempt that will be followed is being saved, the next attempt keeps its containers.
 func (t *attempt) hears() bool {
 	return !t.over() || t.state == tFinalSaving && t.app.sub.KeepContainers
 }
 
-// containers gives those it owns: of its own number, and those it keeps of
-// earlier attempts, the oldest first. They may end on the way.
+// containers returns an attempt's containers: of its own number, and kept ones of earlier attempts, the oldest first.
+// They may end during the iteration.
 func (t *attempt) containers() iter.Seq[*container] {
 	return func(yield func(*container) bool) {
 		for _, of := range t.app.attempts {

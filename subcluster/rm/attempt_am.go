@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// amAsk is what the attempt needs to run its AM, nil when that needs no
-// container.
+// amAsk returns the attempt's ask for its AM, nil if that needs no container.
 func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 	s := t.app.sub
 	if s.Unmanaged {
@@ -60,7 +59,7 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 	})
 }
 
-// AMLaunched tells that the node started the AM.
+// AMLaunched records that the node started the AM.
 func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && t.state == tAllocated {
@@ -69,7 +68,7 @@ func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
 	m.settle()
 }
 
-// AMLaunchFailed tells that the node did not start the AM.
+// AMLaunchFailed records that the node did not start the AM.
 func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {

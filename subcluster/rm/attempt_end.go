@@ -58,8 +58,7 @@ func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalS
 	m.saveAttempt(t, func() { m.attemptOver(t, target) })
 }
 
-// attemptOver is an attempt's final state: it leaves the scheduler, and the
-// application decides what follows.
+// attemptOver sets an attempt's final state: it leaves the scheduler, and the application decides the next step.
 func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if t.state == tFinished || t.state == tFailed || t.state == tKilled {
 		return
@@ -133,7 +132,7 @@ func (m *Machine) mayRetry(t *attempt) bool {
 	return failed < m.mostAttempts(a)
 }
 
-// appAttemptOver is what an ended attempt means to its application.
+// appAttemptOver applies the end of an attempt to its application.
 func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool) {
 	switch a.state {
 	case appFinishing:
@@ -141,7 +140,7 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 	case appKilling:
 		m.finishApp(a, appKilled, creel.FinalKilled, "")
 	case appFinalSaving:
-		// Whoever saves goes on when it is durable.
+		// An application that is saving goes on when the save is durable.
 	case appAccepted, appRunning:
 		switch {
 		case again:

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Prefixes of node attributes: who gives a host those.
+// Prefixes of node attributes, by their source.
 const (
 	AttributesByCall = "rm.yarn.io" // administrators' calls
 	AttributesByNode = "nm.yarn.io" // the NodeManagers of the host
@@ -34,10 +34,10 @@ type HostAttributes struct {
 	Attributes []Attribute // by prefix and name
 }
 
-// AttributeOp says what becomes of the attributes that a host has.
+// AttributeOp is an operation on a host's attributes.
 type AttributeOp uint8
 
-// Operations on attributes. Replacing leaves those of other prefixes alone.
+// Operations on attributes. Replacing leaves attributes of other prefixes alone.
 const (
 	ReplaceAttributes AttributeOp = iota + 1
 	AddAttributes
@@ -82,7 +82,7 @@ func (k AttributeKey) compare(b AttributeKey) int {
 	return cmp.Or(strings.Compare(k.Prefix, b.Prefix), strings.Compare(k.Name, b.Name))
 }
 
-// list gives the hosts by name.
+// list returns the hosts by name.
 func (s *attributeStore) list() []HostAttributes {
 	var out []HostAttributes
 	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
@@ -91,7 +91,7 @@ func (s *attributeStore) list() []HostAttributes {
 	return out
 }
 
-// kept gives what calls gave to hosts, by name, for the journal.
+// kept returns the attributes that calls have set on hosts, by name, for the journal.
 func (s *attributeStore) kept() []HostAttributes {
 	var out []HostAttributes
 	for _, h := range s.list() {
@@ -182,7 +182,7 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 	return nil
 }
 
-// checkChange checks an attribute that a call names; what it removes must be there.
+// checkChange checks an attribute of a call; an attribute to remove must exist.
 func (m *Machine) checkChange(op AttributeOp, host string, a *Attribute) error {
 	if err := checkAttribute(a); err != nil {
 		return err
@@ -194,8 +194,7 @@ func (m *Machine) checkChange(op AttributeOp, host string, a *Attribute) error {
 	return nil
 }
 
-// attributesReported takes what a node reports of its host instead of what its nodes
-// reported before.
+// attributesReported replaces the attributes that nodes reported for a host.
 func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
 	for i := range list {
 		if list[i].Prefix != AttributesByNode {
@@ -206,7 +205,7 @@ func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
 			return err
 		}
 	}
-	// Every node tells again when this ResourceManager has restarted: nothing to keep.
+	// Every node reports again after a restart of this ResourceManager: nothing to save.
 	h := HostAttributes{Host: id.Host, Attributes: list}
 	m.attributes.change(ReplaceAttributes, AttributesByNode, &h)
 	m.inForceOn(ReplaceAttributes, AttributesByNode, &h)
@@ -223,8 +222,7 @@ func (m *Machine) inForceOn(op AttributeOp, prefix string, h *HostAttributes) {
 	m.sched.SetAttributes(h.Host, values)
 }
 
-// Attributes gives the keys that some host has, in order, and the hosts that have or had
-// attributes, by name.
+// Attributes returns all keys in use, in order, and the hosts that have or had attributes, by name.
 func (m *Machine) Attributes() (keys []AttributeKey, hosts []HostAttributes) {
 	hosts = m.attributes.list()
 	for _, h := range hosts {
@@ -236,5 +234,5 @@ func (m *Machine) Attributes() (keys []AttributeKey, hosts []HostAttributes) {
 	return slices.Compact(keys), hosts
 }
 
-// AttributesOf gives those of a node's host, to be read only.
+// AttributesOf returns the attributes of a node's host, read-only.
 func (m *Machine) AttributesOf(id creel.NodeID) []Attribute { return m.attributes.hosts[id.Host] }

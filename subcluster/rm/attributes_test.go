@@ -26,8 +26,8 @@ func given(nameValues ...string) (out []Attribute) {
 	return out
 }
 
-// What administrators give a host and what its node reports are kept apart: each
-// replaces its own. What calls gave survives a restart; nodes tell again.
+// Attributes set by administrators and attributes reported by nodes are separate: each replaces its own. Those set by
+// calls survive a restart; nodes report again.
 func TestAttributesOfHosts(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	m := w.m
@@ -80,7 +80,7 @@ func TestAttributesOfHosts(t *testing.T) {
 	if ans.Taken.Attributes || !strings.Contains(ans.Diagnostics, "must have prefix nm.yarn.io") {
 		t.Errorf("%+v", ans)
 	}
-	ans = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 1}) // says nothing of them
+	ans = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 1}) // reports no attributes
 	if ans.Taken.Attributes {
 		t.Errorf("%+v", ans)
 	}

@@ -11,12 +11,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Audit recomputes everything the machine and its scheduler keep in sums and
-// indexes from containers and asks, and checks the invariants: no node above its
-// size by an allocation, no queue above its maximum by an allocation, children
-// summing to their parents, every waiting application in its place in the order.
-// It gives all breaches joined, nil for none. It looks at everything, and changes
-// nothing.
+// Audit recomputes all sums and indexes of the machine and its scheduler from containers and asks, and checks the
+// invariants. No node is above its size by an allocation, and no queue above its maximum by an allocation. Children
+// sum to their parents, and every waiting application is in its place in the order. Audit returns all breaches
+// joined, nil for none. It reads everything and changes nothing.
 func (m *Machine) Audit() error {
 	c := auditor{m: m, sched: m.sched.Audit()}
 	live := int32(0)

@@ -8,10 +8,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Auditor audits a machine event by event at the cost of what each event
-// changed: the nodes, applications and queues it touched are checked as Audit
-// checks them, all others being as they were. Every so many events everything
-// is. One auditor at a time watches a machine.
+// Auditor audits a machine event by event at the cost of the event's changes: it checks the touched nodes,
+// applications and queues like Audit. At regular intervals of events it checks everything. One auditor at a time
+// watches a machine.
 type Auditor struct {
 	m       *Machine
 	every   int
@@ -28,7 +27,7 @@ func NewAuditor(m *Machine, every int) *Auditor {
 // Checks is how many times Check was called.
 func (a *Auditor) Checks() int { return a.n }
 
-// Check audits what changed since it was last called.
+// Check audits the changes since its last call.
 func (a *Auditor) Check() error {
 	c := auditor{m: a.m, sched: a.m.sched.Audit()}
 	for _, n := range a.changes.Nodes {

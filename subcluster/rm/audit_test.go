@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAuditorSeesWhatIsWrong breaks one sum at a time; both audits must say so,
-// the quick one as soon as an event touches what is broken.
+// TestAuditorSeesWhatIsWrong breaks one sum at a time. Both audits must report it, the quick one as soon as an event
+// touches the broken part.
 func TestAuditorSeesWhatIsWrong(t *testing.T) {
 	for name, breach := range map[string]func(m *Machine){
 		"amounts without a container": func(m *Machine) {

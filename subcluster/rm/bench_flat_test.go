@@ -9,10 +9,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// BenchmarkFlat shows that a decision costs the same whatever stands idle
-// beside it: applications that want nothing, applications that wait for room
-// that no node has, queues without applications, and full nodes. Each step
-// releases ten containers and asks for ten.
+// BenchmarkFlat shows that the cost of a decision does not depend on idle objects: applications without asks,
+// applications whose asks fit on no node, queues without applications, and full nodes. Each step releases ten
+// containers and asks for ten.
 func BenchmarkFlat(b *testing.B) {
 	type idle struct{ apps, waiting, queues, nodes int }
 	for _, c := range []struct {

@@ -174,12 +174,10 @@ func deep(leaves int) func(*Config) {
 	}
 }
 
-// BenchmarkChurn: many queues and applications on many nodes that are nearly
-// full, mixed asks with locality; each step releases some containers and asks
-// for others. Allocations and releases are counted together as one pair. The
-// collector is as in the daemon, with its ballast; what the set-up left behind
-// is collected before the first pair. With pages=2M the heap lies in huge pages, as
-// with creel rm --huge-pages.
+// BenchmarkChurn: many queues and applications on many nodes that are nearly full, mixed asks with locality. Each
+// step releases some containers and asks for others. An allocation and a release count together as one pair. The
+// garbage collector is as in the daemon, with its ballast; garbage of the set-up is collected before the first pair.
+// With pages=2M the heap lies in huge pages, as with creel rm --huge-pages.
 func BenchmarkChurn(b *testing.B) {
 	for _, c := range []struct {
 		nodes, queues, apps int
@@ -258,8 +256,8 @@ func BenchmarkChurn(b *testing.B) {
 				var cpu meter
 				for b.Loop() {
 					for range 20 {
-						// Every AM calls once, in an order drawn; what it will say is made
-						// ready beforehand, so that only the machine's work is measured.
+						// Every AM calls once, in a random order. Its request is prepared beforehand, so that only
+						// the machine's work is measured.
 						rnd.Shuffle(len(ams), func(i, j int) { ams[i], ams[j] = ams[j], ams[i] })
 						for _, m := range ams {
 							k := min(10, len(m.have)-m.gone)
@@ -304,8 +302,8 @@ func BenchmarkChurn(b *testing.B) {
 	}
 }
 
-// BenchmarkNodeEvents: heartbeats of nodes with room while 100 applications
-// stand at their user limit (the set-up of Hadoop's user limit throughput test).
+// BenchmarkNodeEvents: heartbeats of nodes with free resources while 100 applications are at their user limit (the
+// set-up of Hadoop's user limit throughput test).
 func BenchmarkNodeEvents(b *testing.B) {
 	w := cluster(b, 2000, 16<<10, 16, func(c *Config) {
 		c.Queues.Root.Children = []queues.Queue{

@@ -12,8 +12,7 @@ import (
 // QueueCap is this subcluster's part of a queue's federation-wide maximum.
 type QueueCap = sched.QueueCap
 
-// SetQueueCap puts a cap in force; it holds for a queue that does not exist yet
-// too. What runs above it goes on running.
+// SetQueueCap puts a cap in force, also for a queue that does not exist yet. Containers above it keep running.
 func (m *Machine) SetQueueCap(now time.Time, c QueueCap) {
 	m.at(now)
 	m.sched.SetCap(c)
@@ -28,9 +27,9 @@ func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) 
 	m.settle()
 }
 
-// QueueUse is what the escrow of a queue asks for on nodes of a label: containers and
-// reservations, and with what its applications wait for. False if there is no such queue, or
-// no such label.
+// QueueUse returns the amounts that the escrow of a queue needs on nodes of a label: containers and reservations
+// (uses), and these plus the waiting demand of its applications (needs). It returns false if there is no such queue
+// or label.
 func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {
@@ -40,14 +39,13 @@ func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs cree
 	return m.sizes.Resource(&u), m.sizes.Resource(&n), true
 }
 
-// UserCaps are this subcluster's parts of what each user of a queue may use in the federation.
+// UserCaps are this subcluster's parts of the limits of each user of a queue in the federation.
 type (
 	UserCaps = sched.UserCaps
 	UserCap  = sched.UserCap
 )
 
-// SetUserCaps puts caps of a queue's users in force, as SetQueueCap does. Of a queue that has
-// queues below it they hold nobody back.
+// SetUserCaps puts caps of a queue's users in force, like SetQueueCap. They have no effect in a parent queue.
 func (m *Machine) SetUserCaps(now time.Time, c UserCaps) {
 	m.at(now)
 	m.sched.SetUserCaps(c)
@@ -61,13 +59,13 @@ func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath, label string) 
 	m.settle()
 }
 
-// UserUse is what a user of a queue has, and with what the user's applications wait for.
+// UserUse is a queue user's use, alone and with the waiting demand of the user's applications.
 type UserUse struct {
 	User        string
 	Uses, Needs creel.Resource
 }
 
-// UserUses lists the users of a queue who have or want something on nodes of a label.
+// UserUses lists the users of a queue with containers or waiting asks on nodes of a label.
 func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {
@@ -79,14 +77,14 @@ func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
 	return out
 }
 
-// UserWaits is what a user of a queue uses and waits for, and may come to here at most.
+// UserWaits is a queue user's use, waiting demand, and local limit.
 type UserWaits struct {
 	User                string
 	Used, Pending, Most creel.Resource
 }
 
-// UsersWait lists by name the users of a leaf of whose waiting asks a limit holds some back, on nodes
-// of a label; each is the most of anybody else. See sched.UsersWait.
+// UsersWait lists by name the users of a leaf whose waiting asks are partly held back by a limit, on nodes of a
+// label; each is the limit of every other user. See sched.UsersWait.
 func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// BenchmarkAskForCap is the processor time of grants and releases in a ResourceManager whose
-// queues have federation-wide maxima, over that of the same one while they have none: the median
-// of pairs of half-seconds in turns, and as control that of two without. (Two of the same are some percent
-// apart by where their memory lies.) 20 AMs in 20 of 100
-// leaf queues make grants at full speed; twice a second (of processor time) the keeper has its
-// turns, which read what the 20 queues and those above them use and need, and put their caps in
-// force, once for the request and once for its answer. round-us is what such a round costs.
-// What a keeper does outside of its turns holds no allocation up.
+// BenchmarkAskForCap compares the processor time of grants and releases in a ResourceManager whose queues have
+// federation-wide maxima with the same one without them. It reports the median ratio of pairs of half-seconds in
+// turns, and as control that of two ResourceManagers without maxima. (Two equal ones differ by some percent,
+// depending on their place in memory.) 20 AMs in 20 of 100 leaf queues cause grants at full speed. Twice a second (of
+// processor time) the keeper has its turns: it reads the use and needs of the 20 queues and their ancestors, and puts
+// their caps in force, once for the request and once for its answer. round-us is the cost of one such round. The
+// keeper's work outside its turns delays no allocation.
 //
 //	go test ./subcluster/rm -run XXX -bench AskForCap -cpu 1 -benchtime 40x
 func BenchmarkAskForCap(b *testing.B) {

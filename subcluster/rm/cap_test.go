@@ -43,7 +43,7 @@ func TestAQueueGrowsToItsCapAndNoFurther(t *testing.T) {
 	if got := len(w.allocate(a, AllocateRequest{}).Granted); got != 2 {
 		t.Fatalf("%d containers more when the cap rose by 2 GiB", got)
 	}
-	w.m.SetQueueCap(w.now, capOf(1024, 3, w.now.Add(time.Minute))) // what runs goes on
+	w.m.SetQueueCap(w.now, capOf(1024, 3, w.now.Add(time.Minute))) // running containers stay
 	w.audit()
 	if uses, needs, _ := w.m.QueueUse("root.default", ""); uses.MemoryMB != 5120 || needs.MemoryMB != 10240 {
 		t.Fatalf("uses %s, needs %s", uses, needs)
@@ -79,8 +79,8 @@ func TestACapEndsWithItsLease(t *testing.T) {
 	w.audit()
 }
 
-// Applications that wait for their AM are what the queue needs: the share for AMs is of the
-// cap, and a cap that did not count them would let them wait for ever.
+// Applications that wait for their AM count as the queue's need. The AM share is a share of the cap, so with a cap
+// that did not count them they would wait for ever.
 func TestApplicationsInLineAreNeeded(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
@@ -101,7 +101,7 @@ func TestApplicationsInLineAreNeeded(t *testing.T) {
 	w.audit()
 }
 
-// A cap that rises step by step starts, at each step, the applications whose AMs have room.
+// A cap that rises step by step starts, at each step, the applications whose AMs fit.
 func TestEachRiseOfACapStartsApplications(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Root.MaxAMPercent = 1
@@ -126,8 +126,8 @@ func TestEachRiseOfACapStartsApplications(t *testing.T) {
 	w.audit()
 }
 
-// Two users of a queue with a user limit in the federation: one has the part that everybody
-// has, the other has a part of her own. Neither gets more, and each is told so.
+// Two users of a queue with a federation-wide user limit: one has the common part, the other a part of her own.
+// Neither gets more, and each is shown the limit.
 func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 	for name, scheduler := range map[string]queues.Scheduler{
 		"capacity": queues.CapacityScheduler, "fair": queues.FairScheduler,
@@ -194,8 +194,8 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 	}
 }
 
-// An ask that waits for its queue's part of a maximum and for its user's part of a limit
-// holds nobody up: to find that out over and over took for ever.
+// An ask that waits for both its queue's and its user's cap delays no other ask. Checking it over and over was an
+// endless loop.
 func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
@@ -233,8 +233,8 @@ func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
 	w.audit()
 }
 
-// A cap on nodes of a label binds there alone, whoever has something there: also asks without
-// a label that borrow it. It is told in why, and those whom it stopped get more when it rises.
+// A cap on nodes of a label binds only there, whatever asks use these nodes, including borrowing asks without a
+// label. The why document shows it, and held-back asks get more when the cap rises.
 func TestACapOnNodesOfALabelBindsThere(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		w := newWorld(t, func(c *Config) {

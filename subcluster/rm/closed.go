@@ -8,18 +8,17 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Closed says why a ResourceManager takes nothing new, or nothing new from routers; a
-// reason is "" where it does not hold.
+// Closed holds the reasons why a ResourceManager rejects new applications, or new ones from routers; a reason is ""
+// if it does not apply.
 type Closed struct {
 	Name    string // of the ResourceManager, for errors
 	Full    string // its journal has no room: nothing that makes it grow is taken
 	Drained string // it is drained as a member: routers' applications go elsewhere
 }
 
-// Refuses is the error of a submission that would begin something (see Begins), or nil
-// where it is taken. Routers do not choose a member that is drained, but one that slept
-// since it chose would bring its application when the drain was believed to be over. What
-// clients submit themselves, and unmanaged AMs of proxies, come under no claim and are taken.
+// Refuses returns the error of a submission that would begin something (see Begins), or nil if it is accepted.
+// Routers do not choose a drained member, but a router that was paused after its choice could submit when the drain
+// is believed complete. Direct submissions of clients and unmanaged AMs of proxies have no claim and are accepted.
 func (c Closed) Refuses(s *Submission) error {
 	if err := c.ReadOnly(); err != nil || s.Claim == 0 || c.Drained == "" {
 		return err
@@ -32,7 +31,7 @@ func (c Closed) Refuses(s *Submission) error {
 	}
 }
 
-// ReadOnly is the error of whatever makes the journal grow, or nil where that is taken.
+// ReadOnly returns the error of a call that makes the journal grow, or nil if such calls are accepted.
 func (c Closed) ReadOnly() error {
 	if c.Full == "" {
 		return nil

@@ -47,12 +47,12 @@ func (s containerState) public() creel.ContainerState {
 	return creel.ContainerComplete
 }
 
-// container is one live container; ended ones are reused. It is one cache line,
-// and its completion touches no other container: where it stands among those of its
-// node, of its attempt and of those not seen running are places in arrays.
+// container is one live container; ended ones are reused. It is one cache line. Its completion touches no other
+// container, because its positions in the lists of its node, its attempt and the containers not yet seen running are
+// array indexes.
 type container struct {
 	seq       int64    // ContainerID.ID
-	origin    *attempt // whose number is in its id
+	origin    *attempt // attempt whose number is in its id
 	node      *node
 	wait      int64 // its number among those not seen running; 0 = it was seen
 	created   int64 // ms
@@ -66,9 +66,9 @@ type container struct {
 	am        bool // it holds its attempt's AM
 }
 
-// containerExtra is what few containers have.
+// containerExtra holds fields that few containers need.
 type containerExtra struct {
-	owner      *attempt // who is told of its completion, if not origin: a later attempt that kept it
+	owner      *attempt // recipient of its completion, if not origin: a later attempt that kept it
 	alloc      int64    // allocation request id
 	version    int32
 	tags       []string
@@ -81,7 +81,7 @@ type containerExtra struct {
 	victimSlot int32         // its place in attempt.victims
 }
 
-// more gives its extra, to be changed.
+// more returns its extra for writing.
 func (c *container) more() *containerExtra {
 	if c.extra == nil {
 		c.extra = &containerExtra{}
@@ -91,7 +91,7 @@ func (c *container) more() *containerExtra {
 
 var noExtra containerExtra
 
-// rare gives its extra, to be read.
+// rare returns its extra for reading.
 func (c *container) rare() *containerExtra {
 	if c.extra == nil {
 		return &noExtra
@@ -99,7 +99,7 @@ func (c *container) rare() *containerExtra {
 	return c.extra
 }
 
-// owner is the attempt that is told of its completion.
+// owner is the attempt that receives its completion.
 func (c *container) owner() *attempt {
 	if x := c.extra; x != nil && x.owner != nil {
 		return x.owner
@@ -189,8 +189,8 @@ func (m *Machine) attach(c *container, n *node) {
 	m.count.granted++
 }
 
-// complete ends a container, once: its room and its share come back, and its
-// owner is told, unless nobody is left to tell.
+// complete ends a container, once: its node and queue get its resources back, and its owner, if any is left, gets the
+// completion.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
 	if m.sched.Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am {
@@ -235,7 +235,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	m.spare = append(m.spare, c)
 	switch {
 	case was == cAllocated && !am && !t.over():
-		// Its AM never heard of it: the ask stands again.
+		// Its AM never received it: the ask is restored.
 		if t.schedulable() {
 			if x == nil {
 				x = &noExtra
@@ -270,7 +270,7 @@ func (a *attempt) unfresh(c *container) {
 	}
 }
 
-// container gives a live container, nil if there is none.
+// container returns a live container, nil if there is none.
 func (m *Machine) container(id creel.ContainerID) *container {
 	a := m.attempt(id.Attempt)
 	if a == nil {
@@ -286,7 +286,7 @@ func (m *Machine) containerExpired(c *container) {
 	m.commands.Kill(n.Serial(), id)
 }
 
-// release gives a container back at its AM's wish.
+// release ends a container at its AM's request.
 func (m *Machine) release(c *container) {
 	id, n := c.id(), c.node
 	m.complete(c, cReleased, creel.ExitAborted, "Container released by application", nil)

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// diagnostics are what was said of an attempt: of many characters the last ones, behind a
-// line of how many there were, as Hadoop's BoundedAppender keeps them.
+// diagnostics are the diagnostics of an attempt. Of many characters only the last are retained, behind a line with
+// their total number, as in Hadoop's BoundedAppender.
 type diagnostics struct {
 	text  string
-	total int // characters said; above those of text once some are left out
+	total int // number of all characters; more than in text once some are dropped
 }
 
 // add takes a further message, on a line of its own; at most limit characters are kept.

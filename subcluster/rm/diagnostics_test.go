@@ -14,7 +14,7 @@ func TestOfManyDiagnosticsTheLastAreKept(t *testing.T) {
 	var d diagnostics
 	for _, s := range []string{
 		"message1 this is a very long message but fitting into limit",
-		"", // says nothing
+		"", // empty
 		"message2 this is shorter than the previous one",
 		"message3 this is even shorter message, maybe.",
 		"message4 the shortest one, yet the greatest :)",
@@ -38,8 +38,8 @@ func TestOfManyDiagnosticsTheLastAreKept(t *testing.T) {
 	}
 }
 
-// yarn.app.attempt.diagnostics.limit.kc holds for what an AM says at its end and for what a
-// failure says, in the reports of the attempt and its application and in what is kept.
+// yarn.app.attempt.diagnostics.limit.kc applies to an AM's final message and to failure messages, in the reports of
+// the attempt and its application and in saved records.
 func TestDiagnosticsOfAnAttemptAreBounded(t *testing.T) {
 	const header = "Diagnostic messages truncated, showing last 1024 chars out of 5003:\n..."
 	long := strings.Repeat("a", 5000) + "end"

@@ -21,7 +21,7 @@ type Disowned struct {
 	Claim int64
 }
 
-// disownedTable remembers what was disowned, the oldest first.
+// disownedTable remembers disowned claims, the oldest first.
 type disownedTable struct {
 	claims map[creel.ApplicationID]int64
 	order  []creel.ApplicationID
@@ -61,9 +61,8 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 	return false, nil
 }
 
-// uam reports whether an application came without a claim and unmanaged, as UAMs
-// of proxies do. Where the application was disowned before, it is one: that of the
-// home it moved to, and neither a late forward nor a late question is about it.
+// uam reports whether an application came without a claim and unmanaged, as UAMs of proxies do. An application that
+// was disowned before is one: it belongs to the home it moved to, and no late forward or query concerns it.
 func (a *app) uam() bool { return a.sub.Unmanaged && a.sub.Claim == 0 }
 
 func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
@@ -76,9 +75,8 @@ func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
 	m.disowned.claims[id] = claim
 }
 
-// disownedError refuses a submission that was disowned under its claim. What
-// was submitted without a claim, past the routers, is older than every claim; but
-// a proxy's unmanaged AM is not the application's home and may always come.
+// disownedError rejects a submission whose claim was disowned. A submission without a claim, past the routers, is
+// older than every claim. But a proxy's unmanaged AM is not the application's home and is always accepted.
 func (m *Machine) disownedError(s *Submission) error {
 	upTo, there := m.disowned.claims[s.ID]
 	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {

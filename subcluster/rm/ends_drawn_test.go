@@ -20,8 +20,8 @@ type keeper struct {
 	record  AppRecord
 	attempt creel.AttemptID
 	am      creel.ContainerID
-	has     map[creel.ContainerID]*NodeContainer // what the node knows, until it may forget it
-	waits   map[creel.ContainerID]bool           // whose end the AM waits for
+	has     map[creel.ContainerID]*NodeContainer // the node's containers, until it may forget them
+	waits   map[creel.ContainerID]bool           // containers whose completion the AM waits for
 }
 
 func newKeeper(t *testing.T, keeps bool) *keeper {
@@ -38,7 +38,7 @@ func newKeeper(t *testing.T, keeps bool) *keeper {
 	return k
 }
 
-// journaled takes what was written down and launched since it was last called.
+// journaled takes the saves and launches since its last call.
 func (k *keeper) journaled() {
 	for _, a := range k.got {
 		switch a := a.(type) {
@@ -73,7 +73,7 @@ func (k *keeper) hears(a *Answer) {
 	k.journaled()
 }
 
-// tells is a heartbeat of the node, which tells of all that it knows.
+// tells sends a heartbeat of the node with all its containers.
 func (k *keeper) tells() {
 	var said []ContainerStatus
 	for _, id := range k.sorted(nil) {
@@ -163,8 +163,8 @@ func (k *keeper) comes() {
 	k.journaled()
 }
 
-// Through restarts of the ResourceManager and deaths of AMs, an AM hears of the end of each container that it was
-// given, or that it keeps of an attempt before it, and its node may forget each in the end.
+// Through restarts of the ResourceManager and deaths of AMs, an AM receives the completion of each container that it
+// was granted, or that it keeps from an earlier attempt, and its node may forget each in the end.
 func TestNoEndOfAContainerIsLost(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		k := newKeeper(t, rapid.Bool().Draw(r, "keeps"))
@@ -189,13 +189,13 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			"AM dies": func(*rapid.T) {
 				if k.ids[k.attempt] != unregistered {
 					k.end(k.am)
-					k.tells() // so that nobody calls for it any more
+					k.tells() // so that its answer is never requested again
 					k.begin()
 				}
 			},
 			"AM dies in a call": func(*rapid.T) {
 				if k.ids[k.attempt] != unregistered {
-					k.allocate(k.attempt, AllocateRequest{}) // the answer reaches nobody
+					k.allocate(k.attempt, AllocateRequest{}) // the answer gets lost
 					k.end(k.am)
 					k.tells()
 					k.begin()
@@ -225,8 +225,8 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 	})
 }
 
-// A node that comes back to a restarted ResourceManager after the AM has registered has containers that this AM
-// was granted: it is not told that it has kept them of an attempt before it.
+// A node that comes back to a restarted ResourceManager after the AM has registered has containers that were granted
+// to this AM: the AM does not receive them as kept from an earlier attempt.
 func TestAnAMHearsOfItsOwnContainersOnce(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		k := newKeeper(t, keeps)

@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A node says of a finished container in every heartbeat that it has finished, until
-// it is told to forget it. Until the AM has the end the node is the only
-// one that knows it after a restart, so it must not be told so.
+// A node reports a finished container in every heartbeat until it may forget it. Until the AM has received the
+// completion, only the node knows it after a restart, so the node must not forget it.
 func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
@@ -35,9 +34,8 @@ func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
 	w.audit()
 }
 
-// A node whose heartbeat came late is told to register again. The completion it
-// brings once more is still owed to the AM: after a restart of ours the node is
-// the only one that knows.
+// A node whose heartbeat came late must register again. The AM still has not received the completion that the node
+// reports once more: after a restart of the ResourceManager only the node knows it.
 func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
@@ -65,8 +63,8 @@ func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 	w.audit()
 }
 
-// A registration that its proxy sent twice may come once more after the first allocate,
-// and nobody hears the answer. The tokens for nodes in it are not lost.
+// A registration that its proxy sent twice may arrive again after the first allocate, and its answer gets lost. The
+// node tokens in it are sent again.
 func TestTokensGivenToARegistrationThatCameTwiceAreGivenWithGrantsToo(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 8192, 8, "")
@@ -86,8 +84,8 @@ func TestTokensGivenToARegistrationThatCameTwiceAreGivenWithGrantsToo(t *testing
 	w.audit()
 }
 
-// A UAM that registers again, after its proxy died, never acknowledged its
-// last answer: the ends in it are told again.
+// A UAM that registers again, after its proxy died, never acknowledged its last answer: the completions in it are
+// sent again.
 func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
@@ -110,9 +108,9 @@ func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
 	w.audit()
 }
 
-// A call that a UAM's proxy made before it died lies in a socket until the proxy's
-// successor has registered and counts at its number. It is not taken for the successor's,
-// whose asks would go unread as a repeat.
+// A call that a UAM's proxy sent before it died may remain in a socket until the proxy's successor has registered and
+// has reached the same response number. It must not count as the successor's call, whose asks would then be skipped
+// as a repeat.
 func TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
@@ -153,8 +151,8 @@ func TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt(t *testing.T) 
 	w.audit()
 }
 
-// What is kept of an application that has unregistered, and whose AM's container still runs, says that it has ended,
-// also when it is written once more for something else.
+// The saved record of an unregistered application whose AM's container still runs shows the end, also when another
+// change writes it again.
 func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	node := w.node("n1", 8192, 8, "")
@@ -178,8 +176,8 @@ func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 	}
 }
 
-// What an application has not fetched when it is over nobody fetches: it is not kept until the application is
-// forgotten, and its nodes may forget it, also those that tell again.
+// Unfetched completions of an application that is over are dropped, not retained until the application is forgotten.
+// Its nodes may forget them, including nodes that report again.
 func TestEndsThatNobodyFetchedGoWithTheirApplication(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
@@ -205,8 +203,8 @@ func TestEndsThatNobodyFetchedGoWithTheirApplication(t *testing.T) {
 	w.audit()
 }
 
-// What one attempt has not fetched is the next one's alone. When that has it, the node may forget it, however often
-// it tells.
+// Unfetched completions of one attempt pass to the next one alone. When that has received them, the node may forget
+// them, however often it reports.
 func TestEndsThatAreHandedOnAreNotKeptByWhoHandedThemOn(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxAttempts = 2 })
 	n := w.node("n1", 8192, 8, "")

@@ -25,8 +25,8 @@ type Submission struct {
 	HasPriority bool // false: the queue's default priority holds
 
 	Claim int64 // under which a router forwarded it, 0 if none did
-	// Of an application that a router moves here: when it was submitted to its first home,
-	// by that one's clock, and what is left of its lifetime. Zero for all others.
+	// For an application that a router moves here: its submission time at its first home, by that home's clock, and
+	// the rest of its lifetime. Zero for all others.
 	Since            time.Time
 	Left             time.Duration
 	Unmanaged        bool
@@ -35,7 +35,7 @@ type Submission struct {
 	MaxAttempts      int             // 0 = Config.MaxAttempts; Config.GlobalMaxAttempts caps it
 	FailuresValidity time.Duration   // attempt_failures_validity_interval; <= 0 = every failure counts
 	Lifetime         time.Duration   // APP_TIMEOUT_LIFETIME; 0 = the queue's default
-	Label            LabelExpression // of asks that say nothing of labels
+	Label            LabelExpression // of asks without a label expression
 
 	// Context is the server's own: the submission message. The machine keeps it
 	// and hands it back in actions and views, untouched.
@@ -84,8 +84,8 @@ type Ask struct {
 	Label               LabelExpression
 }
 
-// TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop keeps
-// those of one tag only.
+// TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop keeps only constraints of a
+// single tag.
 type TagConstraint struct {
 	Tags       []string
 	Constraint *sched.Constraint
@@ -141,7 +141,7 @@ type RegisterNode struct {
 	Resource     creel.Resource
 	Physical     creel.Resource
 	Version      string
-	Unhealthy    bool // nodeStatus says so
+	Unhealthy    bool // from nodeStatus
 	HealthReport string
 	Containers   []NodeContainer       // live and lately finished ones
 	Applications []creel.ApplicationID // with state on the node
@@ -149,7 +149,7 @@ type RegisterNode struct {
 	Reported     Reported
 }
 
-// Reported is what a node says of itself and of its host, as far as it does.
+// Reported holds a node's report of its labels and its host's attributes, as far as present.
 type Reported struct {
 	Labels        []string
 	Attributes    []Attribute
@@ -196,8 +196,8 @@ type LogReport struct {
 	Message string
 }
 
-// ContainerStatus is one container in a node's heartbeat. What follows the state
-// is looked at of finished ones only.
+// ContainerStatus is one container in a node's heartbeat. The fields after the state are used for finished containers
+// only.
 type ContainerStatus struct {
 	ID          creel.ContainerID
 	State       creel.ContainerState
@@ -206,8 +206,7 @@ type ContainerStatus struct {
 	Message     any // the server's message, handed on with the completion
 }
 
-// NodeUse is what runs on a node, measured: ResourceUtilizationProto and
-// the state of opportunistic containers.
+// NodeUse is a node's measured use: ResourceUtilizationProto and the state of opportunistic containers.
 type NodeUse struct {
 	NodePhysicalMB, NodeVirtualMB             int32
 	NodeCPU                                   float32 // vcores
@@ -226,7 +225,7 @@ type Decommission struct {
 	Timeout  time.Duration
 }
 
-// Recover brings back what a journal kept, before anything else happens.
+// Recover is the content of a journal, to be restored before anything else happens.
 type Recover struct {
 	Apps     []AppRecord
 	Disowned []Disowned // oldest first
@@ -235,8 +234,7 @@ type Recover struct {
 	Attributes []HostAttributes
 }
 
-// AppRecord is what must survive of an application: the content of Save
-// actions, and of Recover.
+// AppRecord is the durable state of an application: the content of Save actions, and of Recover.
 type AppRecord struct {
 	Submission        Submission
 	Submitted         time.Time
@@ -254,8 +252,7 @@ type AppRecord struct {
 	Signals           []Signal // that nodes do not have yet
 }
 
-// Usage is what an application has used, and lost to preemption, until its record was
-// written: for reports.
+// Usage is an application's use and its losses to preemption, until its record was written: for reports.
 type Usage struct {
 	OverTime     creel.Resource // times milliseconds
 	Lost         creel.Resource
@@ -264,7 +261,7 @@ type Usage struct {
 	AMs          int32          // lost
 }
 
-// AttemptRecord is what must survive of an attempt.
+// AttemptRecord is the durable state of an attempt.
 type AttemptRecord struct {
 	ID          creel.AttemptID
 	AM          creel.ContainerID // zero for an unmanaged one

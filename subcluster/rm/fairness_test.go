@@ -48,7 +48,7 @@ func (s *shares) wants(queue string, mb, cores int64) {
 	}
 }
 
-// open gives the whole room back, in steps of so many filler containers.
+// open frees all resources, in steps of so many filler containers.
 func (s *shares) open(step int) {
 	for len(s.full) > 0 {
 		k := min(step, len(s.full))
@@ -63,10 +63,9 @@ func (s *shares) tasks(queue string) int {
 	return int(v.Containers)
 }
 
-// TestDRFPaperExample is the worked example of section 4.1 of Ghodsi et al.: 9
-// CPUs and 18 GB; tasks of A need 1 CPU and 4 GB, those of B 3 CPUs and 1 GB.
-// Shares go 2/9 for A, 1/3 for B, 4/9 for A, 2/3 for B, 2/3 for A; A runs three
-// tasks and B two. (Equal shares at the start: ours serves A first.)
+// TestDRFPaperExample is the worked example of section 4.1 of Ghodsi et al.: 9 CPUs and 18 GB; tasks of A need 1 CPU
+// and 4 GB, those of B 3 CPUs and 1 GB. Shares go 2/9 for A, 1/3 for B, 4/9 for A, 2/3 for B, 2/3 for A; A runs three
+// tasks and B two. (Equal shares at the start: this scheduler serves A first.)
 func TestDRFPaperExample(t *testing.T) {
 	s := newShares(t, creel.Resource{MemoryMB: 18, VCores: 9}, creel.Resource{MemoryMB: 18, VCores: 9},
 		queues.Queue{Policy: queues.DRF, Children: []queues.Queue{{Name: "A"}, {Name: "B"}}})
@@ -228,14 +227,13 @@ func TestDRFProperties(t *testing.T) {
 				rt.Fatalf("not Pareto efficient: one more task of %d fits", i)
 			}
 		}
-		// A lie: the first user says it needs more than it does.
+		// A lie: the first user claims larger needs.
 		lie := append([]demand(nil), ds...)
 		lie[0].mb += int64(rapid.IntRange(0, 4).Draw(rt, "moreMB"))
 		lie[0].cores += int64(rapid.IntRange(0, 4).Draw(rt, "moreCores"))
 		lied := divide(t, total, lie)
 		useful := tasksOf(lied[0]*lie[0].mb, lied[0]*lie[0].cores, ds[0])
-		// It too may get a few more that fit where the first does not, and they are
-		// as large as it said.
+		// The liar too may get a few more that fit where the first does not, and they are as large as claimed.
 		more := int64(1)
 		for _, e := range ds[1:] {
 			more = max(more, 1+(e.dominant()-1)/min(lie[0].mb, lie[0].cores))
@@ -280,8 +278,7 @@ func TestMinimumUserLimitAsDocumented(t *testing.T) {
 	}
 }
 
-// TestQueueOrderAsDocumented: the queue furthest below its guarantee is served
-// first, whatever its size.
+// TestQueueOrderAsDocumented: the queue furthest below its guarantee is served first, whatever its size.
 func TestQueueOrderAsDocumented(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		leaf := func(name string, p float64) queues.Queue {

@@ -14,23 +14,21 @@ import (
 // to another subcluster (docs/adr/0021-moving-waiting-applications.md).
 type Hold struct {
 	Claim int64  // the number of the claim under which it is held; 0: it is not
-	Why   string // where it goes, and because of what: "sc-2, because sc-1 is drained"
+	Why   string // destination and reason: "sc-2, because sc-1 is drained"
 }
 
-// Held is an application as its home holds it: what its next home needs besides the
-// submission message.
+// Held is an application as its home holds it: the data that its next home needs besides the submission message.
 type Held struct {
 	App   AppView
-	Moved bool          // between queues, after its submission: App.Queue holds, not what it asked for
+	Moved bool          // moved between queues after its submission: App.Queue is in force, not the requested one
 	Left  time.Duration // of its lifetime; 0: it has no limit
 }
 
-// Hold has an application wait, and nothing be given to it, until ReleaseHold or
-// DropHeld. It is refused for one that was ever granted a container, or has an unmanaged
-// AM: what runs is never moved. The number of the claim orders this call among others:
-// one at or below the number of a release, or of a disowning, comes too late. A repeat,
-// and one of a later claim, are success. The caller answers when everything the machine
-// has asked to save is durable.
+// Hold makes an application wait, without grants, until ReleaseHold or DropHeld. It returns an error if a container
+// was ever granted to the application, or if it has an unmanaged AM: a running application is never moved. The number
+// of the claim orders this call among others: a number at or below that of a release, or of a disowning, comes too
+// late. A repeat, and a call with a later claim, succeed. The caller answers when everything the machine has asked to
+// save is durable.
 func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (Held, error) {
 	m.at(now)
 	a := m.apps[id]
@@ -56,7 +54,7 @@ func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why s
 	return h, nil
 }
 
-// mayHold gives the reason why an application cannot be held under a claim; nil if it can.
+// mayHold returns the reason why an application cannot be held under a claim; nil if it can.
 func (m *Machine) mayHold(a *app, claim int64) error {
 	no := func(kind error, why, try string) error {
 		return &creel.Error{Kind: kind, What: fmt.Sprintf("%s cannot be held", a.id), Why: why, Try: try}
@@ -84,7 +82,7 @@ func (m *Machine) mayHold(a *app, claim int64) error {
 	return nil
 }
 
-// withhold takes what waits for its AM's container out of the scheduler's hands.
+// withhold removes an application's waiting AM container from the scheduler.
 func (m *Machine) withhold(a *app) {
 	m.count.held++
 	m.dropAsks(a.current)

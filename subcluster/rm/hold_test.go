@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// kept plays the part of a journal: what a machine asked to be saved, as its successor
-// finds it.
+// kept plays the part of a journal: it stores a machine's saves for its successor.
 type kept struct {
 	apps     map[creel.ApplicationID]AppRecord
 	disowned []Disowned
@@ -145,7 +144,7 @@ func TestTheLifetimeOfAHeldApplicationEndsItWhenItIsReleased(t *testing.T) {
 	}
 }
 
-// What a router moves keeps when it was submitted, and what was left of its lifetime.
+// A moved application keeps its submission time and the rest of its lifetime.
 func TestAnApplicationThatMovedKeepsItsStartAndLifetime(t *testing.T) {
 	w := newWorld(t, func(*Config) {})
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}

@@ -18,14 +18,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is the reference that the machine's answers are held against, slow and
-// obvious: what every AM asked for, and every container it was told of.
+// model is the reference for the machine's answers, slow and obvious: each AM's asks, and every container it
+// received.
 type model struct {
 	asked map[creel.AttemptID]map[string]int32 // "priority/id" -> containers outstanding at "*"
 	live  map[creel.ContainerID]Grant
 	ended map[creel.ContainerID]bool
-	// Of each application, what the last answer told as ended, and to which attempt: the next attempt is
-	// told of it again, for that answer may have come too late.
+	// For each application the completions in the last answer, and their attempt: the next attempt receives them
+	// again, because that answer may have come too late.
 	last map[creel.ApplicationID]lastTold
 }
 
@@ -97,7 +97,7 @@ func unserved(m *Machine) error {
 	return audit.Err()
 }
 
-// waitsAsWhySays holds what lists say of each application against what is said of it alone.
+// waitsAsWhySays compares the wait reasons in lists with those of each single application.
 func waitsAsWhySays(m *Machine) error {
 	var look sched.Look
 	for a := range m.Apps {
@@ -204,10 +204,10 @@ type run struct {
 	first  Config
 	used   map[creel.QueuePath]amounts.Vec
 	near   *Auditor
-	watch  func([]Action) // nil: nobody looks
+	watch  func([]Action) // nil: not observed
 
 	labelled bool                       // asks name labels
-	seen     map[creel.ContainerID]bool // containers whose place was looked at
+	seen     map[creel.ContainerID]bool // containers whose place was checked
 }
 
 // logged is a call of the machine with its time.

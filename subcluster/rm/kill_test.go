@@ -8,9 +8,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A user who reads KILLED may rely on it: the end is durable, and so is the
-// final status. Until then the application is told as what it was, and only
-// its inner state says what is going on.
+// A user who reads KILLED may rely on it: the end is durable, and so is the final status. Until then the application
+// is reported in its previous state; only its internal state shows the kill.
 func TestKilledIsDurable(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	w.node("h1", 8192, 8, "/r1")

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// LabelExpression is what an ask or a submission says of a label. Not given, a default
-// holds; given and empty, it is for nodes without a label.
+// LabelExpression is the label of an ask or a submission. If it is not set, a default applies; set and empty, it is
+// for nodes without a label.
 type LabelExpression struct {
 	Text  string
 	Given bool
@@ -35,9 +35,8 @@ func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
 	return c
 }
 
-// label gives the label of an ask at a place: what it says, or the first given default,
-// or the queue's. Only that of "*" may say something. One that there is not any more is
-// given with the error: what asked for it before waits for it.
+// label returns the label of an ask at a place: its own, or the first default that is set, or the queue's. Only the
+// ask of "*" may name one. A label that has been removed is returned with the error: earlier asks wait for it.
 func (c *labelChecker) label(place string, say LabelExpression, defaults ...LabelExpression) (string, error) {
 	anywhere := place == sched.AnyPlace || place == ""
 	if !say.Given && anywhere {
@@ -103,8 +102,8 @@ func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) 
 	return label, nil
 }
 
-// askLabels gives the labels of the asks of a call: those of hosts and racks have that
-// of "*" at the same key, in the call or as it stands.
+// askLabels returns the labels of the asks of a call: asks of hosts and racks have the label of the "*" ask at the
+// same key, in the call or an earlier one.
 func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
 	out := m.askedLabels[:0]
 	if m.cfg.Labels == LabelsOff {

@@ -66,8 +66,8 @@ func TestACapOnNodesOfALabelEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// The plan's capacities of queues on nodes of a label are of these alone, and what is configured
-// is back when the plan's lease is over.
+// The plan's capacities of queues on nodes of a label apply to these nodes alone, and the configured capacities are
+// back when the plan's lease is over.
 func TestCapacitiesOnNodesOfALabelEndWithThePlan(t *testing.T) {
 	w := withLabel(t, true)
 	if err := w.m.SetCapacities(w.now, Capacities{

@@ -15,21 +15,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// LabelSource says who gives nodes their labels: yarn.node-labels.configuration-type.
+// LabelSource is the source of nodes' labels: yarn.node-labels.configuration-type.
 type LabelSource uint8
 
 // Sources of nodes' labels. Hadoop's third, delegated-centralized, is not there.
 const (
 	LabelsOff    LabelSource = iota // yarn.node-labels.enabled is false
 	LabelsByCall                    // centralized: administrators' calls
-	LabelsByNode                    // distributed: what each node reports
+	LabelsByNode                    // distributed: each node reports its own
 )
 
 // DefaultPartition is how documents name the nodes without a label.
 const DefaultPartition = "<DEFAULT_PARTITION>"
 
-// Label is a node label of the cluster. One that is not exclusive lends what is idle
-// of its nodes to asks without a label.
+// Label is a node label of the cluster. A label that is not exclusive lends its nodes' idle resources to asks without
+// a label.
 type Label struct {
 	Name      string
 	Exclusive bool
@@ -41,7 +41,7 @@ type NodeLabel struct {
 	Label string // "" for none
 }
 
-// Labels are the labels of the cluster and of nodes: what the journal keeps of them.
+// Labels are the labels of the cluster and of nodes, as saved in the journal.
 type Labels struct {
 	Cluster []Label     // by name
 	Nodes   []NodeLabel // hosts, and nodes with a label of their own, also none
@@ -183,8 +183,8 @@ type NodeLabels struct {
 	Labels []string
 }
 
-// ReplaceLabels gives nodes other labels, known or not, all or none of them; strict
-// refuses nodes that never registered.
+// ReplaceLabels replaces the labels of nodes, known or not, all or none of them; strict rejects nodes that never
+// registered.
 func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) error {
 	m.at(now)
 	if err := m.labelsOn(); err != nil {
@@ -216,7 +216,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 		if len(n.Labels) > 0 {
 			label = n.Labels[0]
 		}
-		if n.Node.Port == 0 { // those of its nodes are the host's from now on
+		if n.Node.Port == 0 { // its nodes have the host's label from now on
 			maps.DeleteFunc(m.labels.nodes, func(id creel.NodeID, _ string) bool { return id.Host == n.Node.Host })
 		}
 		if n.Node.Port != 0 || label != "" {
@@ -268,7 +268,7 @@ func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
 	if len(n.Labels) > 0 {
 		label = n.Labels[0]
 	}
-	// Every node tells again when this ResourceManager has restarted: nothing to keep.
+	// Every node reports again after a restart of this ResourceManager: nothing to save.
 	m.labels.nodes[id], m.inForce.nodes[id] = label, label
 	if n := m.nodes[id]; n != nil {
 		m.labelNode(n)
@@ -321,7 +321,7 @@ func (m *Machine) labelNode(n *node) {
 	m.preempt()
 }
 
-// ClusterLabels gives the labels in force whose nodes the scheduler sets apart, by name.
+// ClusterLabels returns the labels in force with partitions in the scheduler, by name.
 func (m *Machine) ClusterLabels() []Label {
 	if !m.sched.KnowsLabels() || len(m.inForce.cluster) == 0 {
 		return nil
@@ -334,7 +334,7 @@ func (m *Machine) ClusterLabels() []Label {
 	return out
 }
 
-// LabelView is a label with what has it.
+// LabelView is a label with its nodes.
 type LabelView struct {
 	Label
 	Total  creel.Resource // of nodes that run containers
@@ -342,7 +342,7 @@ type LabelView struct {
 	Nodes  []creel.NodeID // that have it: also those that never registered, and hosts with port 0
 }
 
-// Labels gives the labels of the cluster by name, that of the nodes without one first.
+// Labels returns the labels of the cluster by name, that of the nodes without one first.
 func (m *Machine) Labels() []LabelView {
 	out := []LabelView{{Label: Label{Name: "", Exclusive: true}}}
 	for _, l := range m.labels.list().Cluster {
@@ -370,7 +370,7 @@ func (m *Machine) Labels() []LabelView {
 	return out
 }
 
-// NodeLabels gives the nodes that have a label, and the hosts that have one with port 0.
+// NodeLabels returns the nodes that have a label, and the hosts that have one with port 0.
 func (m *Machine) NodeLabels() []NodeLabel {
 	labels := map[creel.NodeID]string{}
 	for id, label := range m.labels.nodes {

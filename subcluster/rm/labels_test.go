@@ -15,9 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// labels checks where new containers are: one asked for with a label on a node that
-// has it, one without on a node without a label or of a label that is not exclusive. And
-// that what queues use by partition is what their containers on its nodes hold.
+// labels checks the nodes of new containers: with a label a node that has it, without one a node without a label or
+// with a shared label. It also checks that queues' use by partition equals the sum of their containers on its nodes.
 func (r *run) labels(m *Machine) {
 	where := r.log[len(r.log)-1].what
 	used := map[string]map[creel.QueuePath]int64{}
@@ -58,7 +57,7 @@ func (r *run) labels(m *Machine) {
 	}
 }
 
-// drawShares gives the queues shares of labels x and y.
+// drawShares draws the queues' shares of labels x and y.
 func drawShares(t *rapid.T, q *queues.Queue, labels []string) {
 	for i := range q.Children {
 		c := &q.Children[i]
@@ -233,9 +232,8 @@ func TestLabelsAreRefusedInHadoopsWords(t *testing.T) {
 	}
 }
 
-// A queue's guarantee and maximum of a label bound its asks there; who asks for another
-// label waits, whatever is free elsewhere, and why names the label; what is idle in a
-// shared partition is lent, an exclusive one is not.
+// A queue's guarantee and maximum of a label bound its asks there. An ask for another label waits, whatever is free
+// elsewhere, and why names the label. A shared partition lends its idle resources, an exclusive one does not.
 func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Labels = LabelsByCall
@@ -288,7 +286,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	}
 	given := func(label string) LabelExpression { return LabelExpression{label, true} }
 
-	// 50 percent of 8 GiB is the maximum of a: four containers, and why says so.
+	// 50 percent of 8 GiB is the maximum of a: four containers, and why shows it.
 	a := w.unmanaged("u", "a")
 	if got := on(ask(a, given("gpu"), 6)); got[gpu] != 4 || len(got) != 1 {
 		t.Fatalf("queue a got %v of gpu, want 4 containers there", got)
@@ -297,7 +295,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	if why.Limit != sched.LimitQueue || !strings.Contains(why.Text, "On the nodes of label gpu: Queue root.a uses <memory:4096") {
 		t.Errorf("why: %v %q", why.Limit, why.Text)
 	}
-	// What is asked for without a label goes to nodes without one, then to what ssd lends; gpu is idle and lends nothing.
+	// Asks without a label go to nodes without one, then to idle nodes of ssd; gpu is idle and lends nothing.
 	free := w.unmanaged("v", "a")
 	if got := on(ask(free, given(""), 9)); got[plain] != 2 || got[ssd] != 4 || len(got) != 2 {
 		t.Fatalf("asks without a label got %v", got)
@@ -307,7 +305,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	if got := on(ask(b, LabelExpression{}, 9)); got[gpu] != 4 || len(got) != 1 {
 		t.Fatalf("asks of b got %v", got)
 	}
-	// Nobody may use ssd here but those without a label; a label without nodes is told as such.
+	// Only asks without a label may use ssd here; a label without nodes is reported as such.
 	must(m.ReplaceLabels(w.now, []NodeLabels{{ssd, nil}}, true))
 	c := w.unmanaged("x", "a")
 	if got := ask(c, given("ssd"), 1); len(got) != 0 {
@@ -324,9 +322,8 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	}
 }
 
-// A queue made on demand has of a label what its template says, counts among its siblings
-// from when it is made, and has what a refreshed template says; without a capacity of the
-// label it gets nothing there.
+// A queue created on demand has its template's share of a label, counts among its siblings from its creation, and
+// follows a refreshed template. Without a capacity of the label it gets nothing there.
 func TestQueuesMadeOnDemandHaveLabels(t *testing.T) {
 	made := func(weight float64, shares ...queues.LabelShare) *queues.AutoCreate {
 		return &queues.AutoCreate{Depth: 1, Leaf: queues.Queue{
@@ -440,8 +437,7 @@ func TestLabelsOutliveARestart(t *testing.T) {
 	}
 }
 
-// Nodes that give themselves labels are believed where the labels are known, and told
-// otherwise.
+// Labels that nodes report are accepted if the labels are known; otherwise the node receives the reason.
 func TestNodesReportTheirLabels(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Labels = LabelsByNode })
 	m := w.m

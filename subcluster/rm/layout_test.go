@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// What every decision touches stays within the cache lines it was laid out for.
+// The fields that every decision touches stay within the cache lines they were laid out for.
 func TestHotRecordsFillWholeCacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		return // laid out for 64 bits

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// An application whose end is not durable yet waits for nothing and gets nothing,
-// however its end began: room that appears meanwhile is not for it.
+// An application whose end is not durable yet neither waits nor receives grants, whatever caused its end: resources
+// that become free meanwhile go to others.
 func TestAnApplicationOnItsWayOutIsOutOfTheOrderAtOnce(t *testing.T) {
 	const silence = 10 * time.Second
 	for name, leave := range map[string]func(w *world, id creel.AttemptID){

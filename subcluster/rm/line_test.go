@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// lineWorld has two queues that may each have all of 16 GB; AMs of 1 GB may use an eighth of
-// what their queue may have at the moment.
+// lineWorld has two queues with a maximum of 16 GB each; AMs of 1 GB may use an eighth of the queue's current limit.
 func lineWorld(t *testing.T) (*world, creel.NodeID) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Root.MaxAMPercent = 0.125
@@ -30,8 +29,8 @@ func (w *world) inQueue(queue creel.QueuePath) int64 {
 	return uses.MemoryMB / 1024
 }
 
-// What a queue's AMs may use is a share of what the queue may have at the moment. It rises when
-// another queue gives something back, and then those in line start, though nothing ended in theirs.
+// The AM limit of a queue is a share of its current limit. It rises when another queue releases resources, and then
+// waiting AMs start, though nothing ended in their queue.
 func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
 	w, node := lineWorld(t)
 	busy := w.submit("bob", "other", nil)
@@ -61,8 +60,8 @@ func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
 	w.audit()
 }
 
-// FairScheduler's limit is a share of the queue's fair share, which rises as another queue has no
-// application any more, and is computed anew some time later.
+// FairScheduler's AM limit is a share of the queue's fair share. That rises after another queue's last application
+// has gone, and is recomputed some time later.
 func TestAFairShareThatRisesStartsApplications(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Scheduler = queues.FairScheduler
@@ -91,8 +90,8 @@ func TestAFairShareThatRisesStartsApplications(t *testing.T) {
 	w.audit()
 }
 
-// An application whose AM runs in another subcluster is held back by no share for AMs, nor by those
-// in line whom it holds back: two that wait for each other's line would never end.
+// An application whose AM runs in another subcluster is not held back by the AM share, nor by applications that wait
+// for it: two that wait behind each other would never end.
 func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T) {
 	w, _ := lineWorld(t)
 	for range 5 {
@@ -111,8 +110,8 @@ func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T)
 	w.audit()
 }
 
-// Who leaves the line holds back nobody any more: behind an AM too large for the share wait those
-// that are not.
+// An application that leaves the line no longer blocks others: smaller AMs wait behind one that is too large for the
+// share.
 func TestThoseBehindALargeAMStartWhenItIsKilled(t *testing.T) {
 	w, _ := lineWorld(t)
 	w.submit("alice", "default", nil)

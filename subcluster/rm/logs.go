@@ -8,14 +8,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 )
 
-// appLogs is how far nodes are with the logs of an application. As Hadoop's, a ResourceManager keeps it
-// in memory alone: nodes that register after its restart report again what they reported lately.
+// appLogs is the log aggregation state of an application. Like Hadoop, a ResourceManager has it in memory alone:
+// nodes that register after its restart repeat their recent reports.
 type appLogs struct {
 	logaggregation.Logs
 	timeOut *timer // while the application has ended and a node is not done
 }
 
-// logStatus is what reports show.
+// logStatus returns the status for reports.
 func (m *Machine) logStatus(a *app) creel.LogAggregationStatus {
 	switch {
 	case !m.cfg.LogAggregation:
@@ -26,7 +26,7 @@ func (m *Machine) logStatus(a *app) creel.LogAggregationStatus {
 	return a.logs.Status()
 }
 
-// logsOf gives an application's logs, to be changed.
+// logsOf returns an application's logs for a change.
 func (a *app) logsOf() *appLogs {
 	if a.logs == nil {
 		a.logs = &appLogs{}
@@ -34,14 +34,14 @@ func (a *app) logsOf() *appLogs {
 	return a.logs
 }
 
-// ranOn tells that an application was seen on a node, which so has logs of it.
+// ranOn records that an application was seen on a node, which therefore has logs of it.
 func (m *Machine) ranOn(a *app, n *node) {
 	if m.cfg.LogAggregation && !a.state.ended() {
 		a.logsOf().Ran(n.Serial()) // a living one has the same status as before
 	}
 }
 
-// logsReported takes what a node reports of logs.
+// logsReported applies a node's log reports.
 func (m *Machine) logsReported(n *node, reports []LogReport) {
 	if !m.cfg.LogAggregation {
 		return
@@ -54,8 +54,8 @@ func (m *Machine) logsReported(n *node, reports []LogReport) {
 	}
 }
 
-// hasLogs reports whether a node can have logs of an application: no other's reports count. Of an
-// application that had ended before a restart, nobody knows its nodes.
+// hasLogs reports whether a node can have logs of an application; reports of other nodes are ignored. For an
+// application that had ended before a restart, the nodes are unknown.
 func (m *Machine) hasLogs(a *app, n *node) bool {
 	if a.logs != nil && a.logs.Has(n.Serial()) || m.endedBefore(a) {
 		return true
@@ -78,7 +78,7 @@ func (m *Machine) logsEnd(a *app) {
 	}
 }
 
-// changeLogs changes an application's logs, and tells if that is to be seen.
+// changeLogs changes an application's logs, and emits an action if the status changed.
 func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
 	was, l := m.logStatus(a), a.logsOf()
 	left := l.Left()
@@ -100,8 +100,8 @@ func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
 	}
 }
 
-// awaitLogs gives the nodes of an ended application their time from a moment on: all of it again after a
-// pause of our own, in which we heard none.
+// awaitLogs starts the log timeout of an ended application's nodes. After a pause of this process, in which no
+// reports were received, it starts again.
 func (m *Machine) awaitLogs(a *app, from int64) {
 	l := a.logs
 	l.timeOut = m.timer(from+int64(m.cfg.LogTimeOut), func() {
@@ -129,8 +129,7 @@ type NodeLogs struct {
 	Messages, Failures []string // the last ones, the oldest first
 }
 
-// NodeLogs gives the nodes of an application whose logs are not done or were not, in order of their first
-// registration.
+// NodeLogs returns the nodes of an application with unfinished or failed logs, in order of their first registration.
 func (m *Machine) NodeLogs(id creel.ApplicationID) (list []NodeLogs) {
 	a := m.apps[id]
 	if a == nil || a.logs == nil {

@@ -34,7 +34,7 @@ func (w *world) report(node creel.NodeID, app creel.ApplicationID, s creel.LogAg
 	return slices.Contains(w.m.Actions(nil), Action(LogsChanged{App: app}))
 }
 
-// A cluster without log aggregation says so of each application, and keeps nothing that nodes report.
+// A cluster without log aggregation reports that for each application, and stores none of the nodes' reports.
 func TestWithoutLogAggregationNothingIsKept(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
@@ -89,9 +89,9 @@ func TestAnEndedApplicationIsSeenAnewWhenItsLogsAreFurther(t *testing.T) {
 	}
 }
 
-// A restarted ResourceManager knows nothing of logs until nodes register again: they repeat what they
-// reported of living applications and of those that ended lately. What no node repeats is not started, as
-// Hadoop's says, and a node that does not go on has its time from the restart.
+// A restarted ResourceManager has no log state until nodes register again: they repeat their reports of live and
+// recently ended applications. Unrepeated logs are not started, as in Hadoop, and a node without progress times out
+// from the restart on.
 func TestNodesTellAnewOfLogsAfterARestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { withLogs(c); c.Epoch = 1 })
 	lives, ended, late := appID(7), appID(8), appID(9)
@@ -167,7 +167,7 @@ func TestNodesHaveTheirTimeForLogsAgainAfterAPause(t *testing.T) {
 	}
 }
 
-// A node may say what it likes of applications that it never ran: nothing is kept of it.
+// Reports of a node about applications that it never ran are dropped.
 func TestOnlyNodesOfAnApplicationReportItsLogs(t *testing.T) {
 	w := newWorld(t, withLogs)
 	n := w.node("n1", 8192, 8, "")

@@ -17,8 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Kinds of refusal that YARN's protocols tell apart; each is also one of
-// creel's kinds.
+// Kinds of errors that YARN's protocols distinguish; each is also one of creel's kinds.
 var (
 	// ErrOutOfStep: a response id that is neither due nor a repetition
 	// (InvalidApplicationMasterRequestException).
@@ -35,7 +34,7 @@ var (
 // package documentation for the owner's duties.
 type Machine struct {
 	cfg   Config
-	sched *sched.Scheduler // who gets what where
+	sched *sched.Scheduler // decides allocations
 	sizes *amounts.Sizes   // the scheduler's
 	now   int64            // ns since epoch, of the latest event
 
@@ -46,7 +45,7 @@ type Machine struct {
 	nodePool    slab.Pool[node]
 	commands    nodecommands.Store
 	awaited     map[creel.NodeID][]*attempt // recovered attempts, until the nodes of their AMs register
-	tokenEpoch  uint32                      // rises when every NM token is to be given anew
+	tokenEpoch  uint32                      // rises when every NM token must be sent again
 
 	// Applications.
 	apps      map[creel.ApplicationID]*app
@@ -69,7 +68,7 @@ type Machine struct {
 	launchSerial  int64
 
 	signals   map[creel.ApplicationID][]Signal // that nodes do not have yet
-	logRoom   logaggregation.Messages          // for what nodes say of logs
+	logRoom   logaggregation.Messages          // limits nodes' log messages
 	recovered int64                            // when, ns; 0 if it was not
 
 	// Deadlines.
@@ -85,7 +84,7 @@ type Machine struct {
 	saves   []pendingSave
 
 	normalized []amounts.Vec // sizes of the asks of the call under way
-	prefetched int32         // what was read ahead, so that it is not left out
+	prefetched int32         // sum of prefetched values, so that the compiler retains the reads
 	count      counts
 }
 
@@ -161,7 +160,7 @@ func (m *Machine) at(now time.Time) {
 	}
 }
 
-// settle ends every call: what it made room for is given out, and booked.
+// settle ends every call: it grants freed resources, and books the grants.
 func (m *Machine) settle() {
 	if grants := m.sched.Schedule(); len(grants) > 0 {
 		m.book(grants)
@@ -185,7 +184,7 @@ func instant(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// Actions gives the actions since the last call, in order, appended to out.
+// Actions appends the actions since the last call to out, in order.
 func (m *Machine) Actions(out []Action) []Action {
 	out = append(out, m.actions...)
 	clear(m.actions)
@@ -195,7 +194,7 @@ func (m *Machine) Actions(out []Action) []Action {
 
 func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
 
-// pendingSave is what goes on when a Save action is durable.
+// pendingSave is the continuation after a Save action is durable.
 type pendingSave struct {
 	seq  uint64
 	then func()
@@ -213,7 +212,7 @@ func (m *Machine) save(make func(seq uint64) Action, then func()) {
 	m.saves = append(m.saves, pendingSave{m.saveSeq, then})
 }
 
-// Saved tells that the Save action numbered seq, and all before it, is durable.
+// Saved reports that the Save action numbered seq, and all before it, is durable.
 func (m *Machine) Saved(now time.Time, seq uint64) {
 	m.at(now)
 	n := 0

@@ -19,7 +19,7 @@ type node struct {
 	live       []*container // with holes: a container keeps its place
 	hole       int32        // place in live that was left last, plus 1; 0 = none known
 	count      int32        // containers
-	sched.Node              // what the scheduler knows of it: first what is free
+	sched.Node              // the scheduler's part: first the free resources
 
 	at *Place
 	*nodeInfo
@@ -27,7 +27,7 @@ type node struct {
 	state     nodeState
 }
 
-// nodeInfo is what is looked at when a node is told of, or speaks.
+// nodeInfo holds the fields used for reports and heartbeats.
 type nodeInfo struct {
 	answer        *NodeAnswer
 	heartbeatLink intrusive.Link[*node]
@@ -37,7 +37,7 @@ type nodeInfo struct {
 	recovered     bool // it came with containers of an earlier epoch: they are not ours to refuse
 	tellSize      bool
 
-	ended   []creel.ApplicationID // to be told of at its next heartbeat, as are these:
+	ended   []creel.ApplicationID // for its next heartbeat, as are these:
 	updates []Grant
 	signals []Signal
 
@@ -54,8 +54,8 @@ type nodeInfo struct {
 	forgotten bool   // it is one of Machine.formerNodes
 }
 
-// put gives a container a place on the node: the one left last, or any other
-// hole when there are many, or a new one.
+// put assigns a container a place on the node: the one that was freed last, or any other hole when there are many, or
+// a new one.
 func (n *node) put(c *container) {
 	at := int(n.hole) - 1
 	switch {
@@ -99,7 +99,7 @@ func (m *Machine) newNode(id creel.NodeID, rack string) *node {
 // nodeState is creel.NodeState with the questions asked here.
 type nodeState uint8
 
-// use is what the scheduler may use a node in this state for.
+// use returns the scheduler's permitted use of a node in this state.
 func (s nodeState) use() sched.Use {
 	switch {
 	case s == nodeRunning:
@@ -129,8 +129,7 @@ func (s nodeState) gone() bool {
 	return false
 }
 
-// listens reports whether the node may send a heartbeat again and then hear what
-// is kept for it.
+// listens reports whether the node may send another heartbeat and then receive pending commands.
 func (n *node) listens() bool {
 	return n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0
 }
@@ -141,7 +140,7 @@ func (m *Machine) nodeAlive(n *node) {
 	m.nodeHeartbeats.Append(n)
 }
 
-// setNodeState moves a node between states and tells the scheduler and AMs.
+// setNodeState moves a node between states and notifies the scheduler and AMs.
 func (m *Machine) setNodeState(n *node, s nodeState) {
 	was := n.state
 	if was == s {

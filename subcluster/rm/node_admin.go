@@ -13,8 +13,8 @@ func noNode(id creel.NodeID) error {
 	return &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"}
 }
 
-// SetNodeResource changes a node's size. If it shrinks below what is used, no
-// container ends; the node gets new ones when enough have ended by themselves.
+// SetNodeResource changes a node's size. If it shrinks below the used resources, no container ends; the node gets new
+// containers when enough have ended by themselves.
 func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resource) error {
 	m.at(now)
 	n := m.nodes[id]
@@ -51,7 +51,7 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 		switch {
 		case !n.untracked:
 			m.nodeGone(n, nodeState(creel.NodeDecommissioned))
-		case !n.state.gone(): // else it stays what it is
+		case !n.state.gone(): // otherwise the state stays
 			m.nodeGone(n, nodeState(creel.NodeShutdown))
 		}
 		m.settle()
@@ -93,9 +93,8 @@ func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 	return nil
 }
 
-// SetTracked says whether a node's host is on a list of those that may or may not
-// serve. One that is on none and gone is forgotten after Config.ForgetUntracked, as by
-// Hadoop's NodesListManager, where that is above 0.
+// SetTracked sets whether a node's host is on the include or exclude list. A lost node on neither list is forgotten
+// after Config.ForgetUntracked if that is above 0, as in Hadoop's NodesListManager.
 func (m *Machine) SetTracked(now time.Time, id creel.NodeID, tracked bool) error {
 	m.at(now)
 	n := m.nodes[id]
@@ -122,7 +121,7 @@ func (m *Machine) forgetLater(n *node) {
 	}
 }
 
-// remembered gives the nodes that are not forgotten, in order of first registration.
+// remembered yields the nodes that are not forgotten, in order of first registration.
 func (m *Machine) remembered(yield func(*node) bool) {
 	for _, n := range m.nodeList {
 		if !n.forgotten && !yield(n) {

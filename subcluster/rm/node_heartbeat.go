@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// NodeHeartbeat is one heartbeat of a node. A node that is unknown, or out of step,
-// is told to resync; one that may not be here, to stop.
+// NodeHeartbeat is one heartbeat of a node. An unknown or out-of-step node is ordered to resync, an excluded one to
+// stop.
 func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.at(now)
 	n := m.nodes[r.ID]
@@ -75,7 +75,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	return out
 }
 
-// nodeSays takes what a node reports of itself, and tells what was wrong with it.
+// nodeSays applies a node's reported labels and attributes, and returns the errors in them.
 func (m *Machine) nodeSays(id creel.NodeID, r *Reported) (taken Taken, wrong string) {
 	if r.HasLabels && m.cfg.Labels == LabelsByNode {
 		err := m.nodeReported(id, r.Labels)
@@ -115,7 +115,7 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 	return out
 }
 
-// health takes what a node says of itself; an unhealthy one keeps no containers.
+// health applies a node's health report; an unhealthy node's containers end.
 func (m *Machine) health(n *node, r *NodeReport) {
 	n.health, n.healthTime = r.HealthReport, r.HealthTime
 	switch {

@@ -14,8 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// RegisterNode is registerNodeManager: a new node, one that comes back, or one
-// that was told to resync.
+// RegisterNode is registerNodeManager: of a new node, one that comes back, or one that was ordered to resync.
 func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, error) {
 	m.at(now)
 	if r.ID.Host == "" || r.ID.Port < 0 {
@@ -46,7 +45,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	}
 	n.untracked = false
 	out := NodeRegistered{}
-	// Hadoop's NodeManagers log what is wrong and go on.
+	// Hadoop's NodeManagers log the diagnostics and go on.
 	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
@@ -92,7 +91,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	return out, nil
 }
 
-// sizeRefused says why a node of this size cannot serve, "" where it can.
+// sizeRefused returns the reason why a node of this size cannot serve, "" if it can.
 func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 	if name, most := m.impossible(v); name != "" {
 		return fmt.Sprintf(
@@ -123,8 +122,7 @@ const MostOfNode = 1 << 40
 // counted without one, in bytes. Sums over eight thousand nodes of that size fit an int64.
 const mostOfType = 1 << 50
 
-// impossible names the first type of which v is more than a node can have, "" for none, and
-// says how much that is.
+// impossible returns the first type of which v exceeds the maximum of a node, "" for none, and that maximum.
 func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	for i := 0; i < m.sizes.N; i++ {
 		if most = MostOfNode; i > 1 { // behind memory and vcores
@@ -137,12 +135,11 @@ func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	return "", 0
 }
 
-// sortContainers compares what a registering node runs with what is known:
-// lost ones end, reported ends are taken over, unknown ones of living
-// applications are recovered and all others killed. Lost is also what its AM, or the AM's
-// launch, may have begun to start: if the node's former life served that and its answer died
-// with it, another try here would run the container a second time. A start that comes to this
-// life after all is of an unknown container, and is killed at the next heartbeat.
+// sortContainers compares a registering node's containers with the known ones: missing ones end, reported completions
+// are applied, unknown ones of live applications are recovered and all others killed. A container whose start may
+// still be under way also counts as missing: if the node started it before its restart and the response was lost,
+// another try would run the container twice. If the restarted node receives the start after all, it reports an
+// unknown container, which is killed at the next heartbeat.
 func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	reported := make(map[creel.ContainerID]bool, len(r.Containers))
 	for i := range r.Containers {

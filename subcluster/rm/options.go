@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Config is what a Machine is built with. Defaults() gives YARN's values.
+// Config is a Machine's configuration. Defaults() returns YARN's values.
 type Config struct {
 	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first epoch; stamps application ids
 	Epoch            int64 // rises with each work-preserving restart; in container ids
@@ -51,9 +51,9 @@ type Config struct {
 	// [MaxCompletedApps]; negative = none.
 	RecoveredCompleted int
 
-	// LogAggregation has applications say how far nodes are with their logs
-	// (yarn.log-aggregation-enable). LogTimeOut is what nodes have for it from the end of an application
-	// [600 s] (yarn.log-aggregation-status.time-out.ms), and LogMessages how many messages of a node are kept
+	// LogAggregation enables the log aggregation status of applications (yarn.log-aggregation-enable). LogTimeOut is
+	// the nodes' time for it after the end of an application [600 s] (yarn.log-aggregation-status.time-out.ms).
+	// LogMessages is the number of messages stored per node
 	// (yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory).
 	LogAggregation bool
 	LogTimeOut     time.Duration
@@ -68,7 +68,7 @@ type Config struct {
 // MaxTypes bounds the resource types of one machine, memory and vcores included.
 const MaxTypes = 8
 
-// Defaults gives YARN's default values and one leaf queue, root.default.
+// Defaults returns YARN's default values and one leaf queue, root.default.
 func Defaults() Config {
 	return Config{
 		MinAllocation:     creel.Resource{MemoryMB: 1024, VCores: 1},
@@ -90,14 +90,13 @@ func Defaults() Config {
 	}
 }
 
-// StartOf returns the moment that a ResourceManager says it started at, whose milliseconds stamp
-// the ids of applications that it gives out. YARN has these ids differ by that alone, so that
-// two members of a federation that start in the same millisecond, as after an outage of power,
-// would give out the same. It is of the second before now the one millisecond that is the epoch's
-// own: epochs below a thousand have different ones, and multiples of a thousand (up to a million) have.
-// Epoch 0 is that of all ResourceManagers that nobody gave one, and has no millisecond of its own: they
-// keep the clock's, and two of them give out the same ids if they start in the same one, as Hadoop's do.
-// The start is after last, the one before by the journal, also where the clock was set back.
+// StartOf returns the official start time of a ResourceManager, whose milliseconds stamp its application ids. In YARN
+// this stamp alone distinguishes ids, so two members of a federation that start in the same millisecond, as after a
+// power outage, would issue equal ids. StartOf therefore picks, of the second before now, the one millisecond that
+// belongs to the epoch: epochs below a thousand have different ones, and so have multiples of a thousand (up to a
+// million). Epoch 0 is the default of all ResourceManagers and has no millisecond of its own: those use the clock's,
+// and two of them issue equal ids if they start in the same one, as in Hadoop. The start is later than last, the
+// previous start in the journal, also if the clock was set back.
 func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
 	at := now.UnixMilli()
 	if epoch != 0 {

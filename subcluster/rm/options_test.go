@@ -36,9 +36,8 @@ func TestStartsAreOfOneMemberAlone(t *testing.T) {
 	})
 }
 
-// ResourceManagers that know of no federation have no epoch, and agents may make members of many:
-// what keeps their ids apart is the millisecond of their clocks. They have one more after a
-// clock that was set back only.
+// ResourceManagers without a federation have no epoch, and agents may make many of them members: their ids differ by
+// the millisecond of their clocks. Only after a clock was set back they use the next millisecond.
 func TestStartsWithoutAnEpochAreTheClocks(t *testing.T) {
 	clock := time.UnixMilli(1_800_000_000_123)
 	for _, c := range []struct{ last, want time.Time }{

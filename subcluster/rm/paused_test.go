@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// The ResourceManager was stopped for longer than nodes and AMs may be silent.
-// It blames nobody for that, and still finds who is silent afterwards.
+// The ResourceManager was stopped for longer than nodes and AMs may be silent. It expires none of them for that, and
+// still detects silent ones afterwards.
 func TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs(t *testing.T) {
 	const expiry = 10 * time.Second
 	w := newWorld(t, func(c *Config) { c.NodeExpiry, c.AMExpiry, c.ContainerExpiry = expiry, expiry, expiry })

@@ -11,12 +11,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// ConstraintHandler says what becomes of scheduling requests.
+// ConstraintHandler selects the handling of scheduling requests.
 type ConstraintHandler uint8
 
 // Handlers, by Hadoop's names.
 const (
-	ConstraintsOff   ConstraintHandler = iota // disabled: who asks is refused
+	ConstraintsOff   ConstraintHandler = iota // disabled: such requests are rejected
 	ConstraintsKept                           // scheduler: a request waits until it can be placed, if ever
 	ConstraintsTried                          // placement-processor: it is rejected after some calls
 )
@@ -39,7 +39,7 @@ func (p *placing) request() *sched.Request {
 	}
 }
 
-// placingKey is what a request is known by: a later one of the same replaces it.
+// placingKey identifies a request: a later one with the same key replaces it.
 type placingKey struct {
 	priority int32
 	alloc    int64
@@ -92,8 +92,8 @@ func (l *placings) keep(is func(*placing) bool) {
 	l.list = l.list[:n]
 }
 
-// constrain takes the constraints that an AM registers with. As in Hadoop the first
-// registration of an application counts, and those of more or less than one tag do not.
+// constrain stores the constraints of an AM's registration. As in Hadoop the first registration of an application
+// counts, and constraints with more or less than one tag are ignored.
 func (a *app) constrain(list []TagConstraint) {
 	if a.constraints != nil || len(list) == 0 {
 		return
@@ -106,8 +106,8 @@ func (a *app) constrain(list []TagConstraint) {
 	}
 }
 
-// constraintOf is what holds for a request: what it says itself, and what its application
-// registered for its tag, if it has one tag.
+// constraintOf returns the constraint of a request: its own, and the one its application registered for its tag, if
+// it has one tag.
 func (a *app) constraintOf(k *SchedulingAsk) *sched.Constraint {
 	if len(k.Tags) != 1 {
 		return k.Constraint
@@ -172,8 +172,8 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	return sizes, nil
 }
 
-// placingOrder gives the requests of one call in the order in which the processor takes
-// them: as they are listed, or those first whose most frequent tag more of them have.
+// placingOrder returns the order in which the processor takes the requests of one call: as listed, or those first
+// whose most frequent tag is shared by more of them.
 func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	if len(list) == 0 {
 		return nil // as in most calls
@@ -205,8 +205,8 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	return order
 }
 
-// place takes one scheduling request. The scheduler's handler takes its number for what is
-// outstanding at its key and tags; the processor's for so many more.
+// place applies one scheduling request. The scheduler's handler sets the outstanding number at its key and tags; the
+// processor's adds to it.
 func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) placing {
 	ask := *k
 	p := placing{ask: ask, want: sched.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
@@ -221,8 +221,8 @@ func (p *placing) key() placingKey {
 	return placingKey{p.ask.Priority, p.ask.AllocationRequestID, p.want.Key()}
 }
 
-// placeAgain: a container of a request ended before its AM heard of it, so it is
-// outstanding again, and tried as often as a new one.
+// placeAgain runs when a container of a request ended before its AM received it: the request is outstanding again,
+// with as many tries as a new one.
 func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 	if want == nil || m.cfg.Constraints != ConstraintsTried {
 		return

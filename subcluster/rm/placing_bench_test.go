@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// scheduling are n requests of one call, each with a tag of its own that no two containers of a
-// node may have: what fits is placed, and of what does not each has its own reason.
+// scheduling returns n requests of one call. Each has a tag of its own that no two containers of a node may have:
+// fitting ones are placed, and each other one has its own reason.
 func scheduling(n int, mb int64) *AllocateRequest {
 	r := &AllocateRequest{}
 	for i := range n {

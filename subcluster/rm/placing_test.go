@@ -64,7 +64,7 @@ func TestTagsAreCountedAnewAfterARestart(t *testing.T) {
 	w.audit()
 }
 
-// What cannot be served is refused before anything of the call is done.
+// An unservable request is rejected before any part of the call is applied.
 func TestWrongSchedulingRequestsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
@@ -101,8 +101,8 @@ func TestWrongSchedulingRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// The processor takes the requests of one call as they are listed, whatever their
-// priorities, or popular tags first; under the other handler priorities decide.
+// The processor takes the requests of one call as listed, whatever their priorities, or popular tags first; under the
+// other handler priorities decide.
 func TestTheOrderOfRequestsInOneCall(t *testing.T) {
 	ask := func(key int64, priority int32, tag, not string) SchedulingAsk {
 		return SchedulingAsk{
@@ -174,8 +174,8 @@ func TestRequestsWithConstraintsBorrow(t *testing.T) {
 	w.audit()
 }
 
-// Of thousands of requests in one call each is placed in its turn, those that nothing has room for
-// are rejected after the calls that Hadoop gives them, and a call with too many is refused whole.
+// Of thousands of requests in one call each is placed in its turn. Those that fit nowhere are rejected after Hadoop's
+// number of calls, and a call with too many requests is rejected as a whole.
 func TestManySchedulingRequestsInOneCall(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Constraints = ConstraintsTried })
 	w.node("n", 1<<24, 4096, "/r")
@@ -183,7 +183,7 @@ func TestManySchedulingRequestsInOneCall(t *testing.T) {
 	const n = 3000
 	var list []SchedulingAsk
 	for i := range n {
-		// Every second wants what the one before it has placed: it is there only if that was first.
+		// Every second request needs the container of the previous one, which is there only if that was placed first.
 		tag, near := fmt.Sprintf("t%d", i), (*sched.Constraint)(nil)
 		if i%2 == 1 {
 			near = &sched.Constraint{Targets: []sched.Target{{Values: []string{list[i-1].Tags[0]}}}, Min: 1, Max: math.MaxInt32}
@@ -202,7 +202,7 @@ func TestManySchedulingRequestsInOneCall(t *testing.T) {
 		out = w.allocate(x, AllocateRequest{})
 		granted, rejected = granted+len(out.Granted), rejected+len(out.Rejected)
 	}
-	// Of those that want nobody, each takes the one after it along.
+	// Each independent request is followed by one that needs it.
 	none := 2 * ((n - 1) / 6)
 	if granted != n-none || rejected != none {
 		t.Errorf("%d granted and %d rejected of %d, want %d and %d", granted, rejected, n, n-none, none)

@@ -18,9 +18,9 @@ type (
 	ConfiguredQueue = sched.ConfiguredQueue
 )
 
-// SetCapacities has queues get what the federation's plan gives them here before others
-// get more than theirs, until its lease is over; what runs above it goes on running, and
-// is taken back only by preemption. Nothing in it: the configured capacities hold.
+// SetCapacities gives queues their capacities of the federation's plan, ahead of others' excess, until the plan's
+// lease is over. Containers above a capacity keep running and are taken back only by preemption. An empty plan
+// restores the configured capacities.
 func (m *Machine) SetCapacities(now time.Time, c Capacities) error {
 	m.at(now)
 	err := m.sched.SetCapacities(c)
@@ -28,14 +28,14 @@ func (m *Machine) SetCapacities(now time.Time, c Capacities) error {
 	return err
 }
 
-// ConfiguredQueues is what the configuration gives each queue on the nodes of a label; nil where
-// there is no such label, and under FairScheduler, whose queues no plan gives anything.
+// ConfiguredQueues returns the configured capacity of each queue on the nodes of a label; nil for an unknown label,
+// and under FairScheduler, which plans do not cover.
 func (m *Machine) ConfiguredQueues(label string) []ConfiguredQueue {
 	return m.sched.Configured(label)
 }
 
-// whyPlanned tells an application that waits what the federation's plan has its queue get
-// here; "" where that is what is configured, else it begins with a space.
+// whyPlanned returns the text for a waiting application about its queue's planned capacity here; "" if that is the
+// configured one, else it begins with a space.
 func (m *Machine) whyPlanned(a *app) string {
 	if _, waiting := a.Pending(); waiting == 0 || !a.InQueue() {
 		return ""

@@ -42,9 +42,9 @@ func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Contai
 	return out
 }
 
-// Weight is what an application's work counts when victims are chosen for the least
-// loss, by its own word: twice where its containers outlive its AM, for they hold what
-// is not in them alone, and twice where it may be tried once only.
+// Weight is the weight of an application's work in the choice of victims with the least loss. It doubles if the
+// application declares that its containers outlive its AM, because then their state is not in them alone. It doubles
+// if there is only one attempt.
 func (k containersOf) Weight(a *sched.App) float64 {
 	w, s := 1.0, ofSched(a).sub
 	if s.KeepContainers {
@@ -56,7 +56,7 @@ func (k containersOf) Weight(a *sched.App) float64 {
 	return w
 }
 
-// preempt does what the scheduler decided about victims.
+// preempt applies the scheduler's decisions about victims.
 func (m *Machine) preempt() {
 	for _, o := range m.sched.Orders() {
 		c, _ := o.Victim.Owner.(*container)
@@ -75,7 +75,7 @@ func (m *Machine) preempt() {
 	}
 }
 
-// notice puts a container under notice: its AM is told by its next answer.
+// notice puts a container under notice: its AM learns of it in its next answer.
 func (m *Machine) notice(c *container, v *sched.Victim) {
 	t := c.owner()
 	x := c.more()
@@ -98,7 +98,7 @@ func (m *Machine) pardon(c *container) {
 	x.victim = nil
 }
 
-// takeBack kills a container whose time is over, and counts what it cost.
+// takeBack kills a container whose notice has expired, and counts the loss.
 func (m *Machine) takeBack(c *container) {
 	a, v := c.owner().app, &m.sizeOf(c).V
 	what := m.preempted(c, TakenBack)
@@ -116,7 +116,7 @@ func (m *Machine) takeBack(c *container) {
 	m.commands.Kill(n.Serial(), id)
 }
 
-// losses are what an application lost to preemption.
+// losses are an application's losses to preemption.
 type losses struct {
 	amount, overTime amounts.Vec // of its containers; times milliseconds of their lives
 	containers, ams  int32
@@ -132,17 +132,17 @@ func (l *losses) count(v *amounts.Vec, ms int64, am bool) {
 	}
 }
 
-// PreemptedWhat is what became of a victim.
+// PreemptedWhat is the outcome for a victim.
 type PreemptedWhat string
 
-// What becomes of victims.
+// Outcomes for victims.
 const (
 	Noticed   PreemptedWhat = "notice"
 	Pardoned  PreemptedWhat = "pardon"
 	TakenBack PreemptedWhat = "kill"
 )
 
-// Preempted tells of a victim, for the audit log: the machine has done it already.
+// Preempted reports a victim for the audit log, after the fact.
 type Preempted struct {
 	What      PreemptedWhat
 	Container creel.ContainerID
@@ -151,7 +151,7 @@ type Preempted struct {
 	Queue     creel.QueuePath // that loses it
 	User      string
 	Rule      sched.Rule
-	For       creel.ApplicationID // whose ask it is taken back for
+	For       creel.ApplicationID // application whose ask gets the resources
 	ForQueue  creel.QueuePath
 	AM        bool
 	Age       time.Duration
@@ -175,15 +175,14 @@ func (m *Machine) describe(c *container, v *sched.Victim, what PreemptedWhat) Pr
 	}
 }
 
-// Negotiable says that an AM may give back other containers than those named, as
-// long as they come to this: CapacityScheduler takes what is newest then.
+// Negotiable offers an AM to release other containers than the named ones, as long as they add up to this:
+// CapacityScheduler then takes the newest.
 type Negotiable struct {
 	Each  creel.Resource // the smallest container
 	Count int32          // of them
 }
 
-// underNotice fills in what an AM is told: in every answer, all of its containers
-// that are under notice now.
+// underNotice adds an AM's containers under notice to every answer.
 func (m *Machine) underNotice(t *attempt, out *Answer) {
 	var sum amounts.Vec
 	for _, c := range t.victims {
@@ -204,7 +203,7 @@ func (m *Machine) underNotice(t *attempt, out *Answer) {
 	out.Negotiable = &Negotiable{Each: m.sizes.Resource(&least), Count: int32(min(n, 1<<31-1))}
 }
 
-// setSize changes what a container has, also as a victim.
+// setSize changes a container's size, also as a victim.
 func (m *Machine) setSize(c *container, to *amounts.Size) {
 	c.size = to.Number
 	if v := c.rare().victim; v != nil {
@@ -212,21 +211,20 @@ func (m *Machine) setSize(c *container, to *amounts.Size) {
 	}
 }
 
-// Plan is what preemption would do for a queue in the next round.
+// Plan is the preemption for a queue in the next round.
 type Plan struct {
-	On      bool // preemption is on; if not, this is what its settings would do
+	On      bool // preemption is on; if not, the plan shows the effect of its settings
 	Victims []Planned
 }
 
 // Planned is one victim of a plan.
 type Planned struct {
 	Preempted
-	UnderNotice bool // its AM has been told already
+	UnderNotice bool // its AM has been notified already
 }
 
-// PlanPreemption tells what the next round would take back for a queue and those
-// below it: who would lose what, for whom, and when. It changes nothing.
-// ErrQueueNotFound.
+// PlanPreemption returns the next round's preemption for a queue and its descendants: victims, beneficiaries, and
+// times. It changes nothing. It returns ErrQueueNotFound for an unknown queue.
 func (m *Machine) PlanPreemption(queue string) (Plan, error) {
 	q := m.sched.Find(queue)
 	if q == nil {

@@ -41,8 +41,8 @@ var benchPreemption = queues.Preemption{
 	On: true, Interval: time.Second, Wait: 15 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
 }
 
-// BenchmarkPreemptIdle is a round in which nobody is short: nobody waits, or one does
-// that has its guarantee; 10,000 queues and 1,500,000 containers.
+// BenchmarkPreemptIdle is a round without starved queues: no application waits, or one waits whose queue has its
+// guarantee; 10,000 queues and 1,500,000 containers.
 func BenchmarkPreemptIdle(b *testing.B) {
 	w, apps := preemptWorld(b, 30_000, 50, 10_000, benchPreemption)
 	for _, id := range apps {
@@ -109,8 +109,8 @@ func BenchmarkPreemptMixedWave(b *testing.B) {
 	}
 }
 
-// BenchmarkPreemptOnAndIdle is the cost of 5,000 grants and releases with rounds on, over
-// that of the same with them off: the median of pairs, one right after the other.
+// BenchmarkPreemptOnAndIdle is the cost of 5,000 grants and releases with rounds on, relative to rounds off: the
+// median of pairs, one right after the other.
 func BenchmarkPreemptOnAndIdle(b *testing.B) {
 	type side struct {
 		w    *world

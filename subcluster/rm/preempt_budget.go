@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// PreemptionBudget is this subcluster's share of what may be taken back for a queue.
+// PreemptionBudget is this subcluster's share of the preemption for a queue.
 type PreemptionBudget = sched.PreemptionBudget
 
 // SetPreemptionBudgets puts budgets in force, in place of all before. They bind from
@@ -19,8 +19,8 @@ func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 	m.sched.SetPreemptionBudgets(list)
 }
 
-// whyBudget tells an application that waits what the federation lets be taken back for
-// its queue here; "" without a budget, else it begins with a space.
+// whyBudget returns the text for a waiting application about the federation's preemption budget for its queue here;
+// "" without a budget, else it begins with a space.
 func (m *Machine) whyBudget(a *app) string {
 	if _, on := m.sched.Preempting(); !on || !a.wants() {
 		return ""

@@ -66,7 +66,7 @@ func (x *budgeted) want(app creel.AttemptID, n int32) {
 	x.asks(app, wanted)
 }
 
-// pass lets time pass, second by second, and counts what is told of victims.
+// pass advances the time, second by second, and counts the reports of victims.
 func (x *budgeted) pass(seconds int) {
 	for range seconds {
 		x.now = x.now.Add(time.Second)
@@ -92,8 +92,8 @@ func (x *budgeted) budget(mb int64, begins, ends, until time.Time) {
 	}})
 }
 
-// A budget bounds what is put under notice in its interval, however often it is told;
-// the next interval has its own, and when the lease is over the local keys hold alone.
+// A budget limits the notices in its interval, however often it is sent. The next interval has its own budget, and
+// when the lease is over only the local settings apply.
 func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
 	for label, on := range map[string]string{"": "", "gpu": " on nodes of label gpu"} {
 		t.Run(label, func(t *testing.T) { boundInAnInterval(t, newBudgeted(t, label), on) })
@@ -104,7 +104,7 @@ func boundInAnInterval(t *testing.T, x *budgeted, on string) {
 	first, second := x.now, x.now.Add(10*time.Second)
 	x.budget(3*1024, first, second, x.now.Add(time.Minute))
 	x.pass(4)
-	x.budget(3*1024, first, second, x.now.Add(time.Minute)) // told again: the same interval
+	x.budget(3*1024, first, second, x.now.Add(time.Minute)) // sent again: the same interval
 	x.pass(4)
 	if x.noticed != 3 {
 		t.Fatalf("%d containers under notice of a budget of 3", x.noticed)
@@ -129,7 +129,7 @@ func boundInAnInterval(t *testing.T, x *budgeted, on string) {
 	}
 }
 
-// A budget is of the nodes of its label: what is taken on others is not bounded by it.
+// A budget is for the nodes of its label: it does not limit preemption on others.
 func TestABudgetOfOtherNodesBindsNothing(t *testing.T) {
 	for label, other := range map[string]string{"": "gpu", "gpu": ""} {
 		x := newBudgeted(t, label)
@@ -143,8 +143,7 @@ func TestABudgetOfOtherNodesBindsNothing(t *testing.T) {
 	}
 }
 
-// What is pardoned is there again for others of the interval, and budgets of a queue
-// above count too.
+// A pardon returns its amount to the budget of the interval, and budgets of an ancestor queue count too.
 func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
 	x := newBudgeted(t, "")
 	ends := x.now.Add(time.Minute)
@@ -170,8 +169,7 @@ func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
 	}
 }
 
-// What an application used and lost is in its record when it ends, and is told after a
-// restart as it was before.
+// An application's use and losses are in its record when it ends, and reports are the same after a restart.
 func TestWhatAnApplicationLostIsToldAfterARestart(t *testing.T) {
 	x := newBudgeted(t, "")
 	x.pass(5)

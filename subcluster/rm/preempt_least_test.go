@@ -17,12 +17,12 @@ import (
 type wave struct {
 	free  map[creel.NodeID]int64
 	of    []taken
-	keeps int64 // what a has beyond its guarantee
-	size  int64 // of what b asks for
+	keeps int64 // a's use beyond its guarantee
+	size  int64 // of b's asks
 	asked int64
 }
 
-// taken is a container that may be: where, MiB, and what is lost with it.
+// taken is a possible victim: node, MiB, and the work lost with it.
 type taken struct {
 	id   creel.ContainerID
 	node creel.NodeID
@@ -30,7 +30,7 @@ type taken struct {
 	loss float64
 }
 
-// drawWave draws one; each container of a is as large as size says, or as an ask.
+// drawWave draws a wave; each container of a has a size from size, or that of an ask.
 func drawWave(rt *rapid.T, t *testing.T, count int32, size func() int64) (*wave, Plan) {
 	wait := 15 * time.Second
 	w := newWorld(t, func(c *Config) {
@@ -78,8 +78,8 @@ func drawWave(rt *rapid.T, t *testing.T, count int32, size func() int64) (*wave,
 	return v, p
 }
 
-// what gives what b gets if containers end, bit i for of[i], and what is lost; none if
-// a were below its guarantee.
+// what returns the amount that b gets if containers end, bit i for of[i], and the loss; zero if a were below its
+// guarantee.
 func (v *wave) what(set uint) (served int64, loss float64) {
 	free := map[creel.NodeID]int64{}
 	lost := int64(0)
@@ -99,8 +99,8 @@ func (v *wave) what(set uint) (served int64, loss float64) {
 	return min(served, v.asked), loss
 }
 
-// beyond gives how much more than the least the plan loses, for as much as it serves:
-// 0 for the least, which is found among all sets of containers.
+// beyond returns by how much the plan's loss exceeds the least for the same served amount: 0 for the least, which is
+// found among all sets of containers.
 func (v *wave) beyond(rt *rapid.T, p Plan) (over, least float64) {
 	var set uint
 	for _, x := range p.Victims {
@@ -126,8 +126,8 @@ func (v *wave) beyond(rt *rapid.T, p Plan) (over, least float64) {
 	return loss - least, least
 }
 
-// TestTheLeastWorkIsLost: for one container, of whatever sizes, and for many that are as
-// large as those that end, no other victims lose less than 98 % of what the chosen lose.
+// TestTheLeastWorkIsLost: for one container of any size, and for many of the victims' size, no other victims lose
+// less than 98 % of the chosen victims' loss.
 func TestTheLeastWorkIsLost(t *testing.T) {
 	chosen := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -150,10 +150,9 @@ func TestTheLeastWorkIsLost(t *testing.T) {
 	}
 }
 
-// TestOfMixedSizesLittleMoreIsLost: for several containers, of sizes that differ from
-// those that end and between these, too, waves together lose at most 2 % more than the
-// least. What is made for one after the other is looked at again together; where that
-// search is cut short a wave may lose more, here none is large enough.
+// TestOfMixedSizesLittleMoreIsLost: for several containers of sizes that differ from the victims' and from each
+// other, the waves together lose at most 2 % more than the least. Victims chosen one after the other are then
+// reconsidered together. A wave too large for that search may lose more, but none here is.
 func TestOfMixedSizesLittleMoreIsLost(t *testing.T) {
 	var all, most, worst float64
 	exact, waves := 0, 0

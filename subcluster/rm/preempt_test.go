@@ -55,7 +55,7 @@ func keepSome(t *rapid.T, q *queues.Queue) {
 	}
 }
 
-// sentences checks what is promised of victims, action by action.
+// sentences checks the promises about victims, action by action.
 type sentences struct {
 	r       *run
 	open    map[creel.ContainerID]Preempted
@@ -70,9 +70,9 @@ type inPartition struct {
 	label string
 }
 
-// servedNow reports whether an application was just given a container, on a node of a
-// label where one is named: what a round kills for others may leave room for its last ask,
-// which the round has made a claim for. The next round pardons who was told.
+// servedNow reports whether an application was just granted a container, on a node of a label if one is named. Kills
+// of a round for other asks may free resources for its last ask, for which the round has made a claim. The next round
+// pardons its victims.
 func (k *sentences) servedNow(id creel.ApplicationID, label string) bool {
 	return slices.ContainsFunc(k.r.w.m.apps[id].attempts, func(a *attempt) bool {
 		return slices.ContainsFunc(k.r.w.m.Containers(a.id), func(c ContainerView) bool {
@@ -82,7 +82,7 @@ func (k *sentences) servedNow(id creel.ApplicationID, label string) bool {
 	})
 }
 
-// label is that of a victim's node.
+// label returns the label of a victim's node.
 func (k *sentences) label(p Preempted) string {
 	if n := k.r.w.m.nodes[p.Node]; n != nil {
 		return n.Label()
@@ -212,10 +212,9 @@ func (k *sentences) see(actions []Action) {
 	}
 }
 
-// TestPreemptionKeepsItsPromises: nobody is taken below the share of the cluster that is
-// guaranteed, or from a queue that keeps what it has; no more is under notice than a
-// round allows; each victim serves an ask that waits; every notice ends in a kill or a
-// pardon; and equal events give equal victims.
+// TestPreemptionKeepsItsPromises: no queue is taken below its guaranteed share of the cluster, and none with
+// preemption disabled is a victim. No more is under notice than a round allows. Each victim serves a waiting ask,
+// every notice ends in a kill or a pardon, and equal events lead to equal victims.
 func TestPreemptionKeepsItsPromises(t *testing.T) {
 	k := &sentences{notices: map[string]int{}}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -359,8 +358,8 @@ func (r *run) tick(d time.Duration) {
 	}
 }
 
-// TestQueuesThatTradeRoomFindRest: queues that always want more, whatever their sizes
-// of containers, stop taking from each other.
+// TestQueuesThatTradeRoomFindRest: queues that always want more, whatever their sizes of containers, stop taking from
+// each other.
 func TestQueuesThatTradeRoomFindRest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.IntRange(1, 9).Draw(rt, "share") * 10

@@ -7,10 +7,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Reading ahead what is the machine's own, as sched's prefetch.go explains and
-// does for what is the scheduler's. BenchmarkChurn pays for it.
+// This file prefetches the machine's own memory; sched/prefetch.go explains prefetching and does it for the
+// scheduler's. BenchmarkChurn needs it.
 
-// prefetchCompletions reads what the completions of containers will change.
+// prefetchCompletions reads the memory that the completions of containers will change.
 func (m *Machine) prefetchCompletions(list []*container) {
 	sum := int32(0)
 	for _, c := range list {
@@ -32,8 +32,7 @@ func (m *Machine) prefetchCompletions(list []*container) {
 	m.prefetched = sum
 }
 
-// prefetchGrants reads what booking grants will change: where containers go on
-// their nodes.
+// prefetchGrants reads the memory that booking grants will change: the containers' places on their nodes.
 func (m *Machine) prefetchGrants(grants []sched.Grant) {
 	if len(grants) < 2 {
 		return
@@ -55,8 +54,8 @@ func (m *Machine) prefetchGrants(grants []sched.Grant) {
 	m.prefetched = sum
 }
 
-// prefetchCall reads what a call with asks will touch: its application, the
-// names in it, where its containers and its answer go.
+// prefetchCall reads the memory that a call with asks will touch: its application, the names in it, and the places of
+// its containers and its answer.
 func (m *Machine) prefetchCall(t *attempt, asks []Ask) {
 	m.sched.PrefetchApp(&t.app.App, asks[0].Priority)
 	sum := int64(t.live.Prefetch(t.lastSeq))
@@ -73,8 +72,7 @@ func (m *Machine) prefetchCall(t *attempt, asks []Ask) {
 	m.prefetched += int32(sum)
 }
 
-// prefetchTokens reads whether an attempt has tokens for the nodes of what it is
-// told of next.
+// prefetchTokens reads whether an attempt has tokens for the nodes in its next answer.
 func (m *Machine) prefetchTokens(t *attempt) {
 	sum := int32(0)
 	for _, c := range t.fresh {
@@ -85,7 +83,7 @@ func (m *Machine) prefetchTokens(t *attempt) {
 	m.prefetched = sum
 }
 
-// prefetchAcks reads where nodes are told to forget completions.
+// prefetchAcks reads the memory of the nodes' forget commands.
 func (m *Machine) prefetchAcks(acks []ack) {
 	sum := int32(0)
 	for _, k := range acks {

@@ -23,7 +23,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	return nil
 }
 
-// CheckQueues reports what ReloadQueues would refuse, and changes nothing.
+// CheckQueues returns the error that ReloadQueues would return, and changes nothing.
 func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.CheckReload(&spec) }
 
 // PlaceBy has other rules choose the queues of submissions from now on; nil is the
@@ -84,7 +84,7 @@ func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
 	return false
 }
 
-// Administrators returns who may administer a queue, by it or one above it.
+// Administrators returns the administrators of a queue, by its list or an ancestor's.
 func (m *Machine) Administrators(queue string) (acl queues.ACL) {
 	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
 		acl = acl.Or(q.Spec().Admin)

@@ -89,7 +89,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
 		if !s.Unmanaged && !k.State.Ended() && k.AM.ID == 0 {
-			break // it waited for a container, and nobody was told of it: it is made again
+			break // it waited for a container, and the attempt was never reported: it is made again
 		}
 		t := &attempt{
 			id:         k.ID,
@@ -128,9 +128,9 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			creel.AppFailed:   appFailed,
 			creel.AppKilled:   appKilled,
 		}[r.State]
-		// Only what its queue refused failed without an attempt.
+		// Only an application that its queue rejected failed without an attempt.
 		if a.refused = a.state == appFailed && len(r.Attempts) == 0; !a.refused {
-			m.counted(a, nil, submitted) // queues count what came or ended there since the start
+			m.counted(a, nil, submitted) // queues count applications that came or ended since the start
 			m.counted(a, nil, endedAs(a.state))
 		}
 		m.ended = append(m.ended, a)
@@ -191,10 +191,9 @@ func (m *Machine) retryAfterRestart(a *app) bool {
 	return !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a)
 }
 
-// amsMissing ends the attempts of an earlier epoch whose AMs should run
-// on a node that has registered without them: they were never started there, or
-// their ends are long forgotten. Without it they would be found out by their
-// silence, ten minutes later.
+// amsMissing ends the attempts of an earlier epoch whose AMs should run on a node that has registered without them:
+// they were never started there, or their completions are forgotten. Otherwise their silence would be detected only
+// ten minutes later.
 func (m *Machine) amsMissing(n *node) {
 	waiting := m.awaited[n.ID()]
 	delete(m.awaited, n.ID())
@@ -211,9 +210,8 @@ func (m *Machine) amsMissing(n *node) {
 	}
 }
 
-// recover takes a running container that a node reports and this epoch does not
-// know: its application must be alive and its id from an earlier epoch, so that
-// a container whose end was told cannot come back.
+// recover takes over a running container that a node reports and this epoch does not know. Its application must be
+// alive and its id from an earlier epoch, so that a container with a reported completion cannot come back.
 func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	owner := m.mayRun(k.ID)
 	if owner == nil {
@@ -268,8 +266,8 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	return true
 }
 
-// createdAt is when a recovered container was created, in ms since the epoch: now, where its
-// node says no time of the past. Ages and what it has used over time are counted from it.
+// createdAt returns the creation time of a recovered container, in ms since the epoch: now, if the node's report has
+// no past time. Ages and use over time are counted from it.
 func (m *Machine) createdAt(k *NodeContainer) int64 {
 	if ms := k.Created.UnixMilli(); ms > 0 && ms <= m.ms() {
 		return ms
@@ -277,9 +275,8 @@ func (m *Machine) createdAt(k *NodeContainer) int64 {
 	return m.ms()
 }
 
-// refuseRecovered ends a container that its node reports with more of a type than a node can
-// have: charged, it would turn the sums of its queue and node negative. Its AM is told why, as
-// it cannot know.
+// refuseRecovered ends a container that its node reports with more of a type than a node can have: charged, it would
+// turn the sums of its queue and node negative. Its AM receives the reason, since it cannot know it.
 func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	k.ExitStatus = creel.ExitAborted
 	k.Diagnostics = fmt.Sprintf(
@@ -290,8 +287,7 @@ func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	m.recoverEnd(n, &k)
 }
 
-// mayRun gives the attempt whose container of an earlier epoch this is, if a node may still
-// run it, else nil.
+// mayRun returns the attempt of this container of an earlier epoch, if a node may still run it, else nil.
 func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 	t := m.attempt(id.Attempt)
 	if t == nil || !t.app.InQueue() || id.Epoch() >= m.cfg.Epoch || id.Sequence() <= 0 {
@@ -303,9 +299,8 @@ func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 	return m.ownerOf(t)
 }
 
-// ownerOf is the attempt that has an attempt's containers, and hears of their ends: the
-// current one, which keeps those of earlier ones where the application wants that. nil if
-// nobody has them any more.
+// ownerOf returns the attempt that has an attempt's containers and receives their completions: the current one, which
+// keeps those of earlier ones if the application wants that. It returns nil if they have no owner any more.
 func (m *Machine) ownerOf(t *attempt) *attempt {
 	if t == nil {
 		return nil
@@ -327,8 +322,8 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known || k.ID.Epoch() >= m.cfg.Epoch {
-		// It has completed here already. Until its AM has been told, the node must
-		// go on knowing: after our next restart it is the only one that does.
+		// It has completed here already. Until its AM has received that, the node must remember it: after the next
+		// restart only the node knows it.
 		if !m.owed(k.ID) {
 			m.commands.Forget(n.Serial(), k.ID)
 		}

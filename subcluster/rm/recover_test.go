@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A ResourceManager died between recording where an AM goes and having it
-// started, or before its node could tell that it had ended.
+// A ResourceManager died between recording an AM's node and starting the AM, or before its node could report the AM's
+// end.
 func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
@@ -80,8 +80,8 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	}
 }
 
-// An AM gives a container back before its node has registered with the
-// ResourceManager that was restarted: it ends when the node reports it.
+// An AM releases a container before its node has registered with the restarted ResourceManager: the container ends
+// when the node reports it.
 func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -121,8 +121,8 @@ func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing
 	w.audit()
 }
 
-// A container that an attempt kept of the one before ends while the ResourceManager is away. Its node
-// tells of that when it registers, and the attempt hears of it; without that its AM would wait for ever.
+// A container that an attempt kept from the previous one ends during a restart of the ResourceManager. Its node
+// reports that when it registers, and the attempt receives it; otherwise its AM would wait for ever.
 func TestTheEndOfAKeptContainerComesThroughARestart(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	attempt := func(n int32) creel.AttemptID { return creel.AttemptID{Application: id, Attempt: n} }
@@ -181,8 +181,8 @@ func TestTheEndOfAKeptContainerComesThroughARestart(t *testing.T) {
 	}
 }
 
-// A clock that was set back between two epochs does not hold the new one up: who is
-// silent is given up as long after the restart as ever.
+// A clock that was set back between two epochs does not delay expiry in the new one: a silent AM expires as long
+// after the restart as ever.
 func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -203,8 +203,8 @@ func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
 	}
 }
 
-// However long ago an application was submitted, its AM has its whole time to be heard
-// of after a restart: that nobody heard of it before is the ResourceManager's doing.
+// However old an application is, its AM has the full expiry interval after a restart: its silence before was caused
+// by the ResourceManager.
 func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -295,8 +295,8 @@ func TestARestartKeepsTheApplicationsThatEndedLast(t *testing.T) {
 	}
 }
 
-// A node that reports its containers after a restart says of one that it has nearly MaxInt64
-// MB: it is not charged, ends, and its AM is told why.
+// After a restart a node reports a container of nearly MaxInt64 MB: it is not charged, ends, and its AM receives the
+// reason.
 func TestARecoveredContainerLargerThanAnyNodeEnds(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -337,8 +337,8 @@ func TestARecoveredContainerLargerThanAnyNodeEnds(t *testing.T) {
 	w.audit()
 }
 
-// A node says when a container was created that a ResourceManager takes over. One that is of no
-// time of the past is as old as this ResourceManager knows it.
+// A node reports the creation time of a recovered container. If that is not in the past, the container's age counts
+// from its recovery.
 func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -376,8 +376,8 @@ func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
 	w.audit()
 }
 
-// What a restart brings back alive counts as submitted to its queue, from which it is taken if it is refused there or
-// is dropped, as it counts there when it ends.
+// A recovered live application counts as submitted to its queue. The count is undone if its recovery is rejected or
+// dropped, as its end is counted there.
 func TestWhatComesBackCountsInItsQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }

@@ -15,9 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// replay plays recorded jobs on a machine in virtual time: nodes that run what
-// they are given, AMs that ask as MapReduce's do, and an auditor that looks
-// at what each event changed. Every container must end exactly once.
+// replay plays recorded jobs on a machine in virtual time: nodes run their containers, AMs ask as MapReduce's do, and
+// an auditor checks each event's changes. Every container must end exactly once.
 type replay struct {
 	t      testing.TB
 	m      *rm.Machine
@@ -79,7 +78,7 @@ func (r *replay) in(d time.Duration, do func()) {
 
 func (r *replay) time() time.Time { return r.origin.Add(r.now) }
 
-// after ends each event: it is audited and what the machine wants is done.
+// after ends each event: it audits the machine and performs its actions.
 func (r *replay) after() {
 	r.events++
 	if err := r.audit.Check(); err != nil {
@@ -155,7 +154,7 @@ func (r *replay) call(m *replayAM) {
 	}
 }
 
-// do does what an AM wants after an event.
+// do performs an AM's steps after an event.
 func (r *replay) do(m *replayAM, s workload.Steps) {
 	for _, a := range s.Asks {
 		m.asks = append(m.asks, rm.Ask{Priority: a.Priority, ResourceName: a.Name, Count: a.Count, Resource: a.Size})

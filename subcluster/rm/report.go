@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// App gives an application; false if there is none.
+// App returns an application; false if there is none.
 func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 	a := m.apps[id]
 	if a == nil {
@@ -25,8 +25,8 @@ func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 	return v, true
 }
 
-// Apps calls yield for each application in order of submission, until it says
-// no. Nobody may change a view; it may be kept.
+// Apps calls yield for each application in order of submission, until it returns false. A view is read-only and may
+// be retained.
 func (m *Machine) Apps(yield func(*AppView) bool) {
 	for _, a := range m.appList {
 		if m.apps[a.id] == a && !yield(m.appView(a)) {
@@ -35,8 +35,8 @@ func (m *Machine) Apps(yield func(*AppView) bool) {
 	}
 }
 
-// appView gives the same view of an application that is over each time: a
-// ResourceManager remembers thousands of those, and lists go through all.
+// appView returns the same view of an ended application each time: a ResourceManager remembers thousands of those,
+// and lists iterate over all.
 func (m *Machine) appView(a *app) *AppView {
 	if a.last != nil {
 		return a.last
@@ -130,7 +130,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 	return v
 }
 
-// Attempt gives an attempt; false if there is none.
+// Attempt returns an attempt; false if there is none.
 func (m *Machine) Attempt(id creel.AttemptID) (AttemptView, bool) {
 	t := m.attempt(id)
 	if t == nil {
@@ -139,7 +139,7 @@ func (m *Machine) Attempt(id creel.AttemptID) (AttemptView, bool) {
 	return t.view(), true
 }
 
-// Attempts gives all attempts of an application, oldest first.
+// Attempts returns all attempts of an application, oldest first.
 func (m *Machine) Attempts(id creel.ApplicationID) []AttemptView {
 	a := m.apps[id]
 	if a == nil {
@@ -177,7 +177,7 @@ func (t *attempt) view() AttemptView {
 	return v
 }
 
-// avoids gives the hosts and racks it avoids, sorted.
+// avoids returns the hosts and racks it avoids, sorted.
 func (t *attempt) avoids() []string {
 	if t.app.current == t {
 		return t.app.Avoided()
@@ -185,7 +185,7 @@ func (t *attempt) avoids() []string {
 	return t.avoided
 }
 
-// Container gives a live container; false if there is none.
+// Container returns a live container; false if there is none.
 func (m *Machine) Container(id creel.ContainerID) (ContainerView, bool) {
 	c := m.container(id)
 	if c == nil {
@@ -194,7 +194,7 @@ func (m *Machine) Container(id creel.ContainerID) (ContainerView, bool) {
 	return m.containerView(c), true
 }
 
-// Containers gives the live containers an attempt owns, by id.
+// Containers returns the live containers an attempt owns, by id.
 func (m *Machine) Containers(id creel.AttemptID) []ContainerView {
 	t := m.attempt(id)
 	if t == nil {
@@ -208,7 +208,7 @@ func (m *Machine) Containers(id creel.AttemptID) []ContainerView {
 	return out
 }
 
-// NodeContainers gives the live containers of a node, by id.
+// NodeContainers returns the live containers of a node, by id.
 func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
 	n := m.nodes[id]
 	if n == nil {
@@ -243,7 +243,7 @@ func (m *Machine) containerView(c *container) ContainerView {
 	}
 }
 
-// Asks gives what an application asks for and has not got, in order.
+// Asks returns an application's outstanding asks, in order.
 func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	a := m.apps[id]
 	if a == nil {
@@ -252,7 +252,7 @@ func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	return a.App.Asks()
 }
 
-// Node gives a node; false if it never registered, or is forgotten.
+// Node returns a node; false if it never registered, or is forgotten.
 func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
 	n := m.nodes[id]
 	if n == nil {
@@ -261,7 +261,7 @@ func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
 	return m.nodeView(n), true
 }
 
-// Nodes calls yield for each node that is not forgotten, in order of first registration, until it says no.
+// Nodes calls yield for each node that is not forgotten, in order of first registration, until it returns false.
 func (m *Machine) Nodes(yield func(NodeView) bool) {
 	for n := range m.remembered {
 		if !yield(m.nodeView(n)) {
@@ -297,7 +297,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 	return v
 }
 
-// Queue gives a queue by path or leaf name; false if there is none.
+// Queue returns a queue by path or leaf name; false if there is none.
 func (m *Machine) Queue(name string) (QueueView, bool) {
 	q := m.sched.Find(name)
 	if q == nil {
@@ -306,7 +306,7 @@ func (m *Machine) Queue(name string) (QueueView, bool) {
 	return m.queueView(q), true
 }
 
-// Queues calls yield for each queue, parents first, until it says no.
+// Queues calls yield for each queue, parents first, until it returns false.
 func (m *Machine) Queues(yield func(QueueView) bool) {
 	for _, q := range m.sched.Queues() {
 		if !yield(m.queueView(q)) {
@@ -329,11 +329,10 @@ func (m *Machine) queueView(q *sched.Queue) QueueView {
 // Spec is the specification of the queues. It is not to be changed.
 func (m *Machine) Spec() *queues.Spec { return m.sched.Spec() }
 
-// Config is what the machine was built with, with the queues of now. It is not
-// to be changed.
+// Config returns the machine's configuration with the current queues, read-only.
 func (m *Machine) Config() *Config { return &m.cfg }
 
-// Cluster gives the whole in numbers.
+// Cluster returns the cluster's totals.
 func (m *Machine) Cluster() ClusterView {
 	t := m.sched.Totals()
 	v := ClusterView{

@@ -258,8 +258,7 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 	}
 }
 
-// With the memory-only calculator a node without GPUs gets what asks for some, as
-// in Hadoop.
+// With the memory-only calculator a node without GPUs gets containers that ask for GPUs, as in Hadoop.
 func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Calculator = queues.MemoryOnly
@@ -282,8 +281,8 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 	}
 }
 
-// A queue that its maximum stopped while room was offered gets what that room
-// still holds when the maximum loosens, also when its AM spoke meanwhile.
+// A queue that was at its maximum when resources became free gets them when the maximum rises, also if its AM called
+// meanwhile.
 func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Scheduler = queues.FairScheduler
@@ -300,7 +299,7 @@ func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	id := w.unmanaged("alice", "root.a")
 	big := w.asks(id, ask(1, "*", 4096, 1, 1)).Granted[0].ID
 	w.asks(id, ask(2, "*", 3072, 1, 4))
-	w.node("n0", 1024, 100, "")  // too small; after it nobody is to be tried again for a change of the cluster
+	w.node("n0", 1024, 100, "")  // too small; afterwards a change of the cluster causes no retries
 	w.node("n2", 16384, 100, "") // two fit under the maximum
 	if out := w.asks(id); len(out.Granted) != 2 || out.PendingContainers != 2 {
 		t.Fatalf("%+v", out)

@@ -22,9 +22,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the machine does into testdata/*.txt")
 
-// TestScenarios plays the conversations in testdata: each line that is not
-// indented is an event, the indented lines below it what came of it. Run with
-// -rewrite after a change, then read the difference.
+// TestScenarios plays the conversations in testdata: each line that is not indented is an event, the indented lines
+// below it are its effects. Run with -rewrite after a change, then read the difference.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -624,7 +623,7 @@ func (s *scene) constraint(text string) *sched.Constraint {
 	return c
 }
 
-// preemption sets one of its settings; "preempt" first gives Hadoop's defaults.
+// preemption sets one preemption setting; "preempt" first sets Hadoop's defaults.
 func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
 	switch k {
 	case "preempt":

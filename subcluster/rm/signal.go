@@ -12,10 +12,10 @@ import (
 // mostSignals bounds the signals of one application that wait for their nodes.
 const mostSignals = 100
 
-// Signal has a container's node send it a signal, with its next heartbeat. It is kept with the
-// application until the node has it, so that it survives a restart of the ResourceManager, and
-// of the node. A container that a restarted ResourceManager has not heard of yet may run
-// nevertheless, until a node is given up that does not register: its signal waits for it.
+// Signal makes a container's node send it a signal, after its next heartbeat. The signal is saved with the
+// application until the node has received it, so that it survives restarts of the ResourceManager and of the node. A
+// container that a restarted ResourceManager does not know yet may still run, until its unregistered node expires:
+// its signal waits for it.
 func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	id := s.Container.Attempt.Application
@@ -62,7 +62,7 @@ func (m *Machine) signalsTaken(n *node) {
 	}
 }
 
-// signalsAgain: a node that registers anew may not have had what waits for its containers.
+// signalsAgain runs when a node registers again: it may not have received the signals for its containers.
 func (m *Machine) signalsAgain(n *node) {
 	if len(m.signals) == 0 {
 		return

@@ -20,7 +20,7 @@ func signalled(t *testing.T) (w *world, node creel.NodeID, s Signal) {
 	return w, node, s
 }
 
-// kept is what the journal has of the application.
+// kept returns the journal's record of the application.
 func (w *world) kept() (r AppRecord) {
 	for _, a := range w.got {
 		if save, ok := a.(SaveApp); ok {
@@ -38,7 +38,7 @@ func (w *world) signal(s Signal) {
 	w.pump()
 }
 
-// after restarts the ResourceManager with what its journal has; its node registers with these.
+// after restarts the ResourceManager from its journal; its node registers with these containers.
 func (w *world) after(node creel.NodeID, running ...creel.ContainerID) *world {
 	w.t.Helper()
 	n := newWorld(w.t, func(c *Config) { c.Volatile, c.Epoch = false, 1 })
@@ -70,7 +70,7 @@ func (w *world) registers(node creel.NodeID, state creel.ContainerState, contain
 	w.audit()
 }
 
-// told has the node send a heartbeat, and checks which signals it is given.
+// told sends a heartbeat of the node, and checks the signals in the response.
 func (w *world) told(node creel.NodeID, want ...Signal) {
 	w.t.Helper()
 	got := w.heartbeat(node).Signals
@@ -116,8 +116,8 @@ func TestASignalSurvivesARestart(t *testing.T) {
 	w.after(node, s.Container).told(node, s)
 }
 
-// A restarted ResourceManager has not heard of a container yet: its signal waits for the node,
-// which may have registered with the next but one.
+// A restarted ResourceManager does not know a container yet: its signal waits for the node, which may register only
+// after the next restart.
 func TestASignalWaitsForANodeThatIsNotBack(t *testing.T) {
 	w, node, s := signalled(t)
 	w = w.after(node)

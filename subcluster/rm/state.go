@@ -4,9 +4,8 @@ package rm
 
 import "fmt"
 
-// AppendState writes everything that decides what the machine will do, as
-// text, in one order. Two machines given the same calls at the same times write
-// the same bytes.
+// AppendState appends all state that decides the machine's future, as text, in one order. Two machines with the same
+// calls at the same times write the same bytes.
 func (m *Machine) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "count=%+v\n", m.count)
 	for _, id := range m.disowned.order {

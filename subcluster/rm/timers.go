@@ -59,9 +59,8 @@ func (m *Machine) containerDeadline(c *container) int64 {
 	return max(c.created*int64(time.Millisecond), m.resumed) + int64(m.cfg.ContainerExpiry)
 }
 
-// Paused tells that the caller did not run for d until now, and so heard nobody
-// (package internal/awake). Nodes, AMs and containers are not judged by that
-// time: whoever was heard of d before counts as heard of now.
+// Paused reports that the caller did not run for the last d and so received nothing (package internal/awake). That
+// time does not count against nodes, AMs and containers: their last signs of life move forward by d.
 func (m *Machine) Paused(now time.Time, d time.Duration) {
 	m.at(now)
 	if d <= 0 {

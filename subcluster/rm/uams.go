@@ -11,8 +11,8 @@ import (
 // subcluster.
 func (a *app) isUAM() bool { return creel.IsUAM(a.sub.Unmanaged, a.sub.Name, a.sub.Tags) }
 
-// counted changes the figures of the subcluster by an application, and those of its queue and the ones above if
-// it counts there; q is nil if it does not.
+// counted changes the metrics of the subcluster by an application, and those of its queue and its ancestors if it
+// counts there; q is nil if it does not.
 func (m *Machine) counted(a *app, q *sched.Queue, change func(*sched.AppCounts)) {
 	uam := a.isUAM()
 	change(&m.count.apps)
@@ -39,16 +39,16 @@ func endedAs(s appState) func(*sched.AppCounts) {
 	}
 }
 
-// UAMs counts the unmanaged AMs of proxies that a subcluster has. A router takes them out of its figures: what they
-// are parts of is counted where it is at home.
+// UAMs counts a subcluster's unmanaged AMs of proxies. A router subtracts them from its metrics, because their
+// applications are counted at their home.
 type UAMs struct {
 	all    sched.AppCounts
 	live   liveUAMs // as the subcluster's figures count them
 	queues map[creel.QueuePath]*queueUAMs
 }
 
-// liveUAMs are those that a figure counts. One whose attempt is over, and whose end is not durable yet, may be in its
-// queue and neither run nor wait.
+// liveUAMs counts live UAMs. A UAM whose attempt is over but whose end is not durable yet may be in its queue and
+// neither run nor wait.
 type liveUAMs struct{ apps, running, pending int32 }
 
 type queueUAMs struct {
@@ -56,7 +56,7 @@ type queueUAMs struct {
 	users map[string]*liveUAMs // of a leaf
 }
 
-// UAMs counts those of now. It looks at each that lives.
+// UAMs counts the current UAMs. It iterates over each live one.
 func (m *Machine) UAMs() *UAMs {
 	u := &UAMs{all: m.count.uams, queues: map[creel.QueuePath]*queueUAMs{}}
 	leaves := map[*sched.Queue]*queueUAMs{}
@@ -84,7 +84,7 @@ func (m *Machine) UAMs() *UAMs {
 			of.sum(users)
 		}
 		u.live.sum(&of)
-		of.pending = of.apps - of.running // queues above a leaf count so what does not run
+		of.pending = of.apps - of.running // queues above a leaf count all that do not run as pending
 		for q := leaf.Parent(); q != nil; q = q.Parent() {
 			above := u.queues[q.Path()]
 			if above == nil {
@@ -116,7 +116,7 @@ func (l *liveUAMs) sum(of *liveUAMs) {
 // Live is how many wait to run, and run.
 func (u *UAMs) Live() (pending, running int64) { return int64(u.live.pending), int64(u.live.running) }
 
-// LiveIn is that of a queue.
+// LiveIn returns the counts of a queue.
 func (u *UAMs) LiveIn(q creel.QueuePath) (pending, running int64) {
 	if k := u.queues[q]; k != nil {
 		return int64(k.live.pending), int64(k.live.running)
@@ -134,8 +134,8 @@ func (u *UAMs) TakeFromCluster(v *ClusterView) {
 	v.AppsPending -= int64(u.live.pending)
 }
 
-// TakeFromQueue takes them out of a queue's figures. Its users keep those that they have: what a user may use hangs
-// on whether any runs.
+// TakeFromQueue subtracts the UAMs from a queue's metrics. Its users keep theirs, because a user's limit depends on
+// whether any application runs.
 func (u *UAMs) TakeFromQueue(v *QueueView) {
 	v.AppsSubmitted -= v.UAMs.Submitted
 	v.AppsCompleted -= v.UAMs.Completed

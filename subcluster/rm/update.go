@@ -111,7 +111,7 @@ func (m *Machine) grown(x *growth) {
 	more := c.more()
 	more.from = from
 	more.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
-		// Never brought to the node: back to what it had.
+		// The update never reached the node: back to the former size.
 		more.timer, more.from = nil, nil
 		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), from)
 		m.setSize(c, from)
@@ -135,8 +135,8 @@ func (m *Machine) forget(x *growth) {
 	}
 }
 
-// updated gives a container a new version and tells its AM. An increase that
-// waits for room was asked for the former version, and is refused.
+// updated gives a container a new version and notifies its AM. A waiting increase is for the former version, and is
+// rejected.
 func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	more := c.more()
 	more.version++

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// listed holds the users of root.default who are told of as waiting, and what of each its limit lets be granted.
+// listed checks the waiting users of root.default, and the amount that each one's limit still allows.
 func (w *world) listed(want map[string]int64) {
 	w.t.Helper()
 	_, users := w.m.UsersWait("root.default", "")
@@ -38,8 +38,8 @@ func factorOne(c *Config) {
 	}
 }
 
-// A user is listed who wants more than the factor ever lets one user have, also while limits still
-// grow with what the queue uses; two users who want less each are not.
+// A user is listed whose demand exceeds the most that the factor ever allows one user, also while limits still grow
+// with the queue's use; two users below it are not.
 func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 	w := newWorld(t, factorOne)
 	w.node("n1", 16384, 16, "")
@@ -57,7 +57,7 @@ func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 	if want := creel.NewResource(9216, 9); !each.Equal(want) {
 		t.Errorf("each user may come to %s, want %s", each, want)
 	}
-	w.node("n2", 16384, 16, "") // what is guaranteed doubles: 7 GiB more
+	w.node("n2", 16384, 16, "") // the guarantee doubles: 7 GiB more
 	w.pump()
 	w.allocate(a, AllocateRequest{})
 	w.listed(map[string]int64{"alice": 0})
@@ -67,8 +67,8 @@ func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 	w.audit()
 }
 
-// While a plan is in force, what the queue gets by it takes the place of the guarantee in limits, and may
-// become as much as its maximum: what waits for that is wanted.
+// While a plan is in force, the planned capacity replaces the guarantee in limits, and may rise to the queue's
+// maximum: asks that wait for it count as demand.
 func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
 	w := newWorld(t, factorOne)
 	w.node("n1", 16384, 16, "")
@@ -86,8 +86,8 @@ func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
 	w.listed(map[string]int64{"alice": 7168}) // of 11 GiB that wait: 16 are all that the queue may have
 }
 
-// A user with a part of what each may have in the federation is listed with it, and whoever wants more than everybody's.
-// What waits for more than the part is held back until it rises.
+// A user with a cap in the federation is listed with it, and so is every user above the common cap. Asks above the
+// cap are held back until it rises.
 func TestUsersAreToldOfWhoWantMoreThanTheirPartInTheFederation(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		factorOne(c)

@@ -17,7 +17,7 @@ type AppView struct {
 	Name        string
 	Type        string
 	AMLabel     string               // of the AM's ask
-	Partitions  []sched.PartitionUse // what it has and asks for by label, without one first; while it is in its queue
+	Partitions  []sched.PartitionUse // use and pending asks by label, without one first; while it is in its queue
 	Tags        []string
 	Queue       creel.QueuePath
 	Priority    int32
@@ -25,8 +25,8 @@ type AppView struct {
 	Internal    string // RMAppState: finer, KILLING and FINAL_SAVING besides
 	Final       creel.FinalStatus
 	Diagnostics string
-	// Waits is what holds it before its AM starts: in lists only while it waits to
-	// be let in, since to look at all nodes for each would take too long.
+	// Waits is the reason why its AM has not started: in lists only while it waits for activation, since checking all
+	// nodes for each application would take too long.
 	Waits     string
 	Held      Hold
 	Progress  float32
@@ -48,13 +48,13 @@ type AppView struct {
 	Ending      bool // it is on its way to its end, or there: a kill changes nothing
 
 	InScheduler      bool // the current attempt holds or may get resources
-	Partitioned      bool // its use is told by partition (CapacityScheduler)
+	Partitioned      bool // its use is reported by partition (CapacityScheduler)
 	Containers       int32
 	Reserved         int32
 	Used             creel.Resource
 	ReservedRes      creel.Resource
 	Pending          creel.Resource
-	InLine           creel.Resource // of an application in line: what its AM needs
+	InLine           creel.Resource // AM resources of an application in line
 	PendingCount     int32
 	AMUsed           creel.Resource
 	QueueShare       float64      // percent of the queue's guaranteed capacity in use by it
@@ -70,17 +70,16 @@ type AppView struct {
 	LogsLeft bool // a node has not gathered them yet, or could not
 }
 
-// UAM reports whether it is the unmanaged AM of a proxy: a part of an application whose home
-// is another ResourceManager.
+// UAM reports whether it is the unmanaged AM of a proxy: a part of an application with another ResourceManager as
+// home.
 func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
 
-// Joins reports whether it is a UAM that says something of its application whatever a list's filter asks for:
-// it runs, or a node has not gathered its logs.
+// Joins reports whether it is a UAM that lists show whatever their filter: it runs, or its log aggregation is
+// unfinished at a node.
 func (a *AppView) Joins() bool { return a.UAM() && (!a.State.Ended() || a.LogsLeft) }
 
-// EachListed calls take with the applications that a list may have, at most so many of which it
-// reports that it took them. With parts, UAMs that join are given beside them, which is what part says, and no
-// UAM counts: a router joins them with the applications that they belong to.
+// EachListed calls take with the candidates of a list, until take has returned true for most of them. With parts, it
+// also passes UAMs that join, with part set, and no UAM counts: a router joins them with their applications.
 func (m *Machine) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
 	listed := 0
 	for a := range m.Apps {
@@ -103,8 +102,8 @@ type TypeAmount struct {
 	Value int64
 }
 
-// AttemptInternal is the ResourceManager's own state of an attempt, finer than
-// creel.AttemptState; String gives YARN's RMAppAttemptState name.
+// AttemptInternal is the ResourceManager's own state of an attempt, finer than creel.AttemptState; String returns
+// YARN's RMAppAttemptState name.
 type AttemptInternal uint8
 
 // AttemptView is an attempt as reports show it.
@@ -165,8 +164,7 @@ type NodeView struct {
 	Tags           []sched.TagCount // allocation tags of its containers
 }
 
-// QueueView is a queue as the scheduler sees it, with what became of its
-// applications.
+// QueueView is the scheduler's view of a queue, with counts of its applications.
 type QueueView struct {
 	sched.QueueView
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
@@ -178,7 +176,7 @@ type ClusterView struct {
 	AppsSubmitted, AppsCompleted, AppsPending, AppsRunning, AppsFailed, AppsKilled int64
 	// Of nodes without a label, and of all.
 	Total, Used, Reserved, Available, Pending creel.Resource
-	InLine                                    creel.Resource // what AMs need whose applications wait to start
+	InLine                                    creel.Resource // AM resources of applications in line
 	InLineContainers                          int32
 	AllTotal, AllUsed, AllReserved            creel.Resource
 
@@ -190,7 +188,7 @@ type ClusterView struct {
 	Waits             waits.Histogram // of containers granted since the start, from ask to grant; AMs' own apart
 }
 
-// Why is what holds one application now, with the numbers.
+// Why is the reason why one application waits now, with the numbers.
 type Why struct {
 	App     creel.ApplicationID
 	State   creel.ApplicationState

@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Sketch is the scheduler's what-if, asked in ids: containers are thought away or
-// added, nodes and queues resized, and questions asked; Undo puts everything
-// back. Between the first change and Undo the machine must not be given events.
+// Sketch is the scheduler's what-if, by ids: containers are removed or added, nodes and queues resized, and questions
+// asked; Undo restores everything. Between the first change and Undo the machine must not receive events.
 type Sketch struct {
 	m *Machine
 	k *sched.Sketch
@@ -23,7 +22,7 @@ func (m *Machine) Sketch() *Sketch { return &Sketch{m, m.sched.Sketch()} }
 // Undo takes back every change, and leaves the sketch empty.
 func (s *Sketch) Undo() { s.k.Undo() }
 
-// Remove thinks a container away: what preempting it would free.
+// Remove removes a container: the effect of preempting it.
 func (s *Sketch) Remove(id creel.ContainerID) error {
 	c := s.m.container(id)
 	if c == nil {

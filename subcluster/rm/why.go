@@ -11,10 +11,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Why tells what holds an application back now, with the numbers of the limit.
-// It looks at the limits in the order the machine does, and changes nothing;
-// so the answer is that of the moment, not of the last time somebody wrote a
-// line. False if there is no such application.
+// Why returns the reason why an application waits now, with the numbers of the limit. It checks the limits in the
+// machine's order, and changes nothing. So the result is current, not from the last log line. It returns false if
+// there is no such application.
 func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	a := m.apps[id]
 	if a == nil {
@@ -50,8 +49,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	return w, true
 }
 
-// Waits is what Why says of an application, without words and numbers: the limit and
-// the queue whose it is. A list of many is one look.
+// Waits returns the result of Why without words and numbers: the limit and its queue. A list of many shares one Look.
 func (m *Machine) Waits(id creel.ApplicationID, l *sched.Look) (sched.Limit, creel.QueuePath) {
 	a := m.apps[id]
 	if a == nil || a.state.ended() {
@@ -70,8 +68,8 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.Look) (sched.Limit, cre
 	return sched.LimitNone, a.path
 }
 
-// whyPreempted tells what is taken back for an application, what it is to give back,
-// and what it lost last; each sentence begins with a space.
+// whyPreempted returns the text about pending preemption for an application, its containers under notice, and its
+// last loss; each sentence begins with a space.
 func (m *Machine) whyPreempted(a *app) string {
 	text := ""
 	if of := m.sched.TakenFor(&a.App); len(of) > 0 {

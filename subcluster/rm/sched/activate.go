@@ -11,8 +11,7 @@ import (
 // queue's share for AMs, the user's part of it, and the numbers of applications
 // at once decide. Only then does it ask for containers.
 
-// Enqueue puts an application in line to be activated. am is what it asks for
-// then; nil if its AM needs no container.
+// Enqueue puts an application in line for activation. am is its ask at activation; nil if its AM needs no container.
 func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
 	a.am = am
 	if am != nil {
@@ -21,8 +20,7 @@ func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
 	s.enqueue(a)
 }
 
-// SetAMLabel says in which partition the AM of an application that is not activated
-// counts against the limits on AMs.
+// SetAMLabel sets the partition in which the AM of an application that is not activated counts against the AM limits.
 func (s *Scheduler) SetAMLabel(a *App, label string) {
 	a.amPart = nil
 	if p := s.partitionOr(label); p != s {
@@ -48,7 +46,7 @@ func (s *Scheduler) enqueue(a *App) {
 	s.activateLater(a.queue)
 }
 
-// countInLine adds (sign 1) or takes away (-1) what its AM needs to what is in line.
+// countInLine adds its AM's resources to those in line (sign 1), or subtracts them (-1).
 func (a *App) countInLine(sign int64) {
 	if a.amSize == nil {
 		return
@@ -63,8 +61,7 @@ func (a *App) countInLine(sign int64) {
 	}
 }
 
-// setInLine counts the user among those who have no application but in line; it follows
-// every change of that.
+// setInLine counts the user among those with all applications in line; it follows every change of that.
 func (u *user) setInLine() {
 	switch in := u.running == 0 && u.pending.Len() > 0; {
 	case in && !u.inLine:
@@ -108,8 +105,7 @@ func (s *Scheduler) dequeue(a *App) {
 	}
 }
 
-// activateApps starts as many as may start, in order; a user who may not is
-// passed over, a queue that may not ends the round.
+// activateApps starts as many as possible, in order. It skips users at a limit; a queue at a limit ends the round.
 func (s *Scheduler) activateApps(q *Queue) {
 	l := q.leaf
 	var aside []*user
@@ -160,9 +156,9 @@ func (s *Scheduler) activateApps(q *Queue) {
 	}
 }
 
-// activateUnmanaged starts those whose AM runs elsewhere, though the share for AMs holds
-// others back: an application that runs in one subcluster waits for its containers of
-// another, and where both would wait behind AMs in line neither would ever end.
+// activateUnmanaged starts applications whose AM runs elsewhere, even if the AM share holds others back. An
+// application that runs in one subcluster waits for its containers of another; if both waited behind AMs in line,
+// neither would ever end.
 func (s *Scheduler) activateUnmanaged(q *Queue) {
 	for i := 0; i < len(q.leaf.unmanaged); {
 		a := q.leaf.unmanaged[i]
@@ -186,9 +182,9 @@ func (s *Scheduler) holdAMs(q *Queue) {
 	}
 }
 
-// amsMayStart has leaves tried in which applications stay in line: the share for AMs is one
-// of what a queue may have at the moment, which rises as other queues give something back, and
-// a user's part of it as others of the queue want nothing more.
+// amsMayStart schedules a try for leaves with applications in line. The AM share is a share of the queue's current
+// limit, which rises as other queues release resources; a user's part of it rises as other users of the queue become
+// satisfied.
 func (s *Scheduler) amsMayStart() {
 	if s.main != nil {
 		s = s.main
@@ -208,7 +204,7 @@ const amEvery = int64(100 * time.Millisecond)
 func (s *Scheduler) tryHeldAMs() bool {
 	t := &s.tree
 	if t.amsDue == 0 && len(t.heldAMs) > 0 && t.sharesAt != 0 && s.now-t.sharesAt >= shareRefresh {
-		s.refreshShares(inDecisions) // of FairScheduler, whose limit follows them
+		s.refreshShares(inDecisions) // for FairScheduler, whose limit follows the shares
 		s.amsMayStart()
 	}
 	if t.amsDue == 0 {
@@ -228,8 +224,7 @@ func (s *Scheduler) tryHeldAMs() bool {
 	return true
 }
 
-// atOnce gives the limit on numbers of applications at once that holds a back, and the
-// queue whose limit it is.
+// atOnce returns the limit on concurrent applications that holds a back, and its queue.
 func (s *Scheduler) atOnce(a *App) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
 		if q.maxRunning > 0 && q.running >= q.maxRunning {
@@ -244,8 +239,7 @@ func (s *Scheduler) atOnce(a *App) (Limit, *Queue) {
 	return LimitNone, nil
 }
 
-// mayActivate gives the limit that keeps a's AM from starting, and the
-// queue whose limit it is.
+// mayActivate returns the limit that prevents the start of a's AM, and its queue.
 func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	if limit, where := s.atOnce(a); limit != LimitNone {
 		return limit, where
@@ -287,8 +281,7 @@ func (s *Scheduler) userMaxApps(user string) int {
 	return s.tree.spec.UserMaxAppsDefault
 }
 
-// Activate lets an application's AM run, limits or not, and serves what it asks
-// for.
+// Activate lets an application's AM run, regardless of limits, and serves its asks.
 func (s *Scheduler) Activate(a *App) {
 	s.dequeue(a)
 	s.setRunning(a)

@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// App is an application as the scheduler knows it: what it asks for, what it
-// has, and whose it is. It is to be embedded in what its owner knows of it. What
-// every decision for it touches comes first.
+// App is the scheduler's part of an application: its asks, its use, its queue and user. It is to be embedded in its
+// owner's type. The fields that every decision touches come first.
 type App struct {
 	queue        *Queue
 	user         *user
@@ -29,7 +28,7 @@ type App struct {
 	changed      bool // in Changes.Apps
 
 	used, pending, seconds amounts.Vec
-	least                  amounts.Vec // smallest of what it waits for
+	least                  amounts.Vec // smallest of its waiting asks
 	black                  blacklist
 	seq                    int64 // order of submission
 	heldContainers         int32
@@ -37,7 +36,7 @@ type App struct {
 	inQueue                bool
 	begun                  bool          // it has had a container
 	amSize                 *amounts.Size // of its AM; nil when that has no container
-	am                     *AMAsk        // what its AM asks for as soon as it is activated
+	am                     *AMAsk        // its AM's ask, made at activation
 	held, amUsed           amounts.Vec
 
 	id     creel.ApplicationID
@@ -45,12 +44,11 @@ type App struct {
 	tags   []string         // of the application; nil in parts
 	wants  map[wantKey]*Ask // scheduling requests among asks; nil of most applications
 	parts  []*App           // of it in other partitions, where it asks or has had something
-	main   *App             // whose part it is; nil in the default partition
+	main   *App             // the App of which this is a partition's part; nil in the default partition
 	amPart *App             // where its AM is asked for, nil for the default partition
 }
 
-// AMAsk is what an application asks for to run its AM: one container of the
-// size given to AddApp.
+// AMAsk is an application's ask for its AM: one container of the size passed to AddApp.
 type AMAsk struct {
 	Priority int32
 	Strict   bool // only at the places listed
@@ -72,8 +70,8 @@ func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amount
 	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.ms()}
 }
 
-// Refuses tells why an application of a user cannot enter q, "" if it can.
-// FairScheduler and CapacityScheduler refuse in these words.
+// Refuses returns the reason why an application of a user cannot enter q, "" if it can. The wording is
+// FairScheduler's and CapacityScheduler's.
 func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) string {
 	if q.leaf == nil {
 		return fmt.Sprintf("Application %s submitted by user %s to non-leaf queue: %s", id, user, q.path)
@@ -145,9 +143,8 @@ func (s *Scheduler) leave(a *App) {
 	s.idle(q)
 }
 
-// SetOpen says whether an application may be given containers, as far as its
-// owner is concerned. One that may not keeps its asks and what it has, but is out
-// of the order of service at once, and no node stays reserved for it.
+// SetOpen sets whether the owner permits containers for an application. A closed one keeps its asks and use, but
+// leaves the order of service at once and loses its reserved nodes.
 func (s *Scheduler) SetOpen(a *App, open bool) {
 	if a.open == open {
 		return
@@ -188,11 +185,11 @@ func (s *Scheduler) SetPriority(a *App, priority int32) {
 	}
 }
 
-// CapPriority gives the priority that an application gets for the one it asks for.
+// CapPriority returns the priority in force for a requested one.
 func (s *Scheduler) CapPriority(p int32) int32 { return s.policy.priority(p) }
 
-// enroll puts an application among those that wait, or takes it out, as its
-// asks say. It is due whenever what runnable says, or what it asks for, changed.
+// enroll adds an application to the waiting ones, or removes it, depending on its asks. It must run after every
+// change of its asks or of the result of runnable.
 func (s *Scheduler) enroll(a *App) {
 	if a.queue == nil {
 		return
@@ -224,7 +221,7 @@ func (s *Scheduler) enroll(a *App) {
 	for ; q.parent != nil; q = q.parent {
 		q.least.Min(&least)
 		if q.parked {
-			q.limited = true // nothing was tried: who is given back something must know
+			q.limited = true // nothing was tried: a later release must retry
 			s.unpark(q)
 		} else if q.slot == 0 {
 			q.enter()
@@ -290,7 +287,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 // ID is the application's id.
 func (a *App) ID() creel.ApplicationID { return a.id }
 
-// Owner is what AddApp was given.
+// Owner returns the owner passed to AddApp.
 func (a *App) Owner() any { return a.owner }
 
 // Queue is the leaf that the application is or was in, nil before it entered one.
@@ -299,7 +296,7 @@ func (a *App) Queue() *Queue { return a.queue }
 // InQueue reports whether it is there still.
 func (a *App) InQueue() bool { return a.inQueue }
 
-// CountedAs tells whether its leaf's view counts the application among those that run, or that wait.
+// CountedAs reports whether its leaf's view counts the application as running, or as pending.
 func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.policy.countedAs(a) }
 
 // InLine reports whether it waits for its AM to be let run.
@@ -308,7 +305,7 @@ func (a *App) InLine() bool { return a.pendSlot != 0 }
 // Activated reports whether its AM may run.
 func (a *App) Activated() bool { return a.activated }
 
-// Open reports what SetOpen said last.
+// Open reports the last value of SetOpen.
 func (a *App) Open() bool { return a.open }
 
 // Priority is the application's own, larger first.
@@ -317,7 +314,7 @@ func (a *App) Priority() int32 { return a.priority }
 // AMSize is the size of its AM, nil when that has no container.
 func (a *App) AMSize() *amounts.Size { return a.amSize }
 
-// Used is what its containers hold, and how many they are.
+// Used returns the sum and number of its containers.
 func (a *App) Used() (amounts.Vec, int32) {
 	used, count := a.used, a.containers
 	for _, x := range a.parts {
@@ -327,7 +324,7 @@ func (a *App) Used() (amounts.Vec, int32) {
 	return used, count
 }
 
-// Pending is what it asks for and has not got, and in how many containers, MaxInt32 for more.
+// Pending returns the sum and number of its outstanding asks, at most MaxInt32.
 func (a *App) Pending() (amounts.Vec, int32) {
 	pending, count := a.pending, a.pendingCount
 	for _, x := range a.parts {
@@ -337,10 +334,10 @@ func (a *App) Pending() (amounts.Vec, int32) {
 	return pending, told(count)
 }
 
-// told is a count as there is room for it in what protocols tell.
+// told limits a count to the 32 bits of protocols.
 func told(count int64) int32 { return int32(min(count, math.MaxInt32)) }
 
-// Reserved is what is reserved for it, and on how many nodes.
+// Reserved returns the sum of its reservations and the number of their nodes.
 func (a *App) Reserved() (amounts.Vec, int32) {
 	held, count := a.held, a.heldContainers
 	for _, x := range a.parts {
@@ -350,7 +347,7 @@ func (a *App) Reserved() (amounts.Vec, int32) {
 	return held, count
 }
 
-// AMUsed is what its AM holds, or is about to.
+// AMUsed returns its AM's size, also before the AM is allocated.
 func (a *App) AMUsed() amounts.Vec {
 	used := a.amUsed
 	for _, x := range a.parts {

@@ -15,9 +15,8 @@ import (
 // they are.
 const AnyPlace = "*"
 
-// Request is one entry of what an application asks for, as in YARN's
-// ResourceRequest: the absolute number of containers still wanted for
-// (Priority, AllocationRequestID, ExecutionType, ResourceName).
+// Request is one entry of an application's asks, as in YARN's ResourceRequest: the absolute number of containers
+// still wanted for (Priority, AllocationRequestID, ExecutionType, ResourceName).
 type Request struct {
 	Priority            int32
 	Count               int32
@@ -25,17 +24,16 @@ type Request struct {
 	ResourceName        string // host, rack or "*"; "" is "*"
 	ExecutionType       creel.ExecutionType
 	StrictLocality      bool   // relax_locality = false
-	Label               string // of the partition asked in: one that there is; all entries of a key have that of "*"
+	Label               string // an existing partition; all entries of a key have that of "*"
 }
 
-// Ask is one scheduler key of an application: what it still asks for at one
-// priority, allocation request id and execution type. The "*" entry rules
-// count and size; places name hosts and racks.
+// Ask is one scheduler key of an application: its outstanding asks at one priority, allocation request id and
+// execution type. The "*" entry rules count and size; places name hosts and racks.
 type Ask struct {
 	app       *App
 	want      *Want         // of a scheduling request: its tags and constraint; nil for any other ask
 	size      *amounts.Size // of "*"; nil until it came
-	stops     *Queue        // whose maximum it waits for, so that nobody passes it
+	stops     *Queue        // queue with the maximum it waits for, so that no later ask passes it
 	hold      *reservation
 	priority  int32
 	count     int32 // of "*": containers still wanted
@@ -85,10 +83,9 @@ func (a *App) ask(priority int32, alloc int64, ex creel.ExecutionType, make bool
 	return w
 }
 
-// Request takes one entry: it replaces the former one of its key and place. v is
-// the normalized size; only that of "*" counts. last is what Request gave for
-// the entry before, nil for the first: entries of one key come together. After
-// the last entry of a call, Serve or Enroll is due.
+// Request applies one entry: it replaces the former one of its key and place. v is the normalized size; only that of
+// "*" counts. last is the result of Request for the entry before, nil for the first: entries of one key come
+// together. After the last entry of a call, Serve or Enroll is due.
 func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask {
 	ex := r.ExecutionType
 	if ex == 0 {
@@ -127,8 +124,8 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	return w
 }
 
-// partitionFor gives the partition that an entry is for. One of "*" takes its key out
-// of all others, as a key has one label.
+// partitionFor returns the partition of an entry. An entry of "*" removes its key from all others, as a key has one
+// label.
 func (s *Scheduler) partitionFor(a *App, r *Request) *Scheduler {
 	to := s.partitionOr(r.Label)
 	if r.ResourceName != AnyPlace && r.ResourceName != "" || len(a.parts) == 0 && to == s {
@@ -152,7 +149,7 @@ func (s *Scheduler) partitionFor(a *App, r *Request) *Scheduler {
 	return to
 }
 
-// AskLabel is the label of what an application asks for at a key now, "" for none.
+// AskLabel returns the label of an application's current ask at a key, "" for none.
 func (a *App) AskLabel(priority int32, alloc int64, ex creel.ExecutionType) string {
 	if ex == 0 {
 		ex = creel.Guaranteed
@@ -165,7 +162,7 @@ func (a *App) AskLabel(priority int32, alloc int64, ex creel.ExecutionType) stri
 	return ""
 }
 
-// sizeOf gives the one Size of an amount.
+// sizeOf returns the unique Size of an amount.
 func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
 	if s.main != nil {
 		return s.main.sizes.Of(v)
@@ -184,7 +181,7 @@ func (s *Scheduler) Enroll(a *App) {
 	}
 }
 
-// askForAM turns what an application's AM needs into an ask.
+// askForAM makes an ask from an application's AMAsk.
 func (s *Scheduler) askForAM(a *App) {
 	am := a.am
 	a.am = nil
@@ -201,7 +198,7 @@ func (s *Scheduler) askForAM(a *App) {
 	s.setCount(w, 1, size)
 }
 
-// setCount sets what is outstanding, here and up the tree.
+// setCount sets the outstanding number, here and up the tree.
 func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	if w.size == size && w.count == count {
 		return
@@ -245,9 +242,8 @@ func (s *Scheduler) countDown(w *Ask) {
 	a.demandChanged()
 }
 
-// served lowers the counts of the entries a container on n satisfied: the
-// host's and its rack's for a local one, the rack's for a rack-local one, and
-// always that of "*".
+// served lowers the counts of the entries that a container on n satisfied: the host's and its rack's for a local one,
+// the rack's for a rack-local one, and always that of "*".
 func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	if !w.placed() {
 		s.countDown(w)
@@ -267,9 +263,8 @@ func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	if at != atAny {
 		s.endDelay(w)
 	}
-	// Without the last of its hosts an ask may go to its racks at once, without the last of
-	// both anywhere, and without the last rack to hosts whose racks were not named (see
-	// rackAsked): rooms that it passed up are tried.
+	// Without the last of its hosts an ask may go to its racks at once, without the last of both anywhere, and
+	// without the last rack to hosts whose racks were not named (see rackAsked): nodes that it skipped are tried.
 	if w.count > 0 && (hosts > 0 && len(w.hosts) == 0 || racks > 0 && len(w.racks) == 0) {
 		s.retry(w.app.queue)
 		s.mayBorrow(w.app)
@@ -285,8 +280,8 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 	}
 }
 
-// Restore has an application ask again for a container that was granted to it on a node
-// and ended before it heard of it. of is that of its Grant.
+// Restore makes an application ask again for a container that was granted on a node and ended before the AM received
+// it. of is that of its Grant.
 func (s *Scheduler) Restore(
 	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
 	of *Rare,

@@ -16,8 +16,7 @@ const (
 	atAny
 )
 
-// place is a host or rack entry of a want. host or onRack is what it names, nil
-// as long as no node has registered there.
+// place is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered there.
 type place struct {
 	name   string
 	host   *host
@@ -33,7 +32,7 @@ const fewPlaces = 12
 // morePlaces bounds how many places are kept for reuse.
 const morePlaces = 1 << 16
 
-// resolve looks for what a place names.
+// resolve looks up a place's host or rack.
 func (s *Scheduler) resolve(p *place) {
 	if p.rack {
 		p.onRack = s.racks[p.name]
@@ -44,7 +43,7 @@ func (s *Scheduler) resolve(p *place) {
 
 func (w *Ask) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
 
-// place gives the entry of a host or rack, nil if there is none.
+// place returns the entry of a host or rack, nil if there is none.
 func (w *Ask) place(name string) *place {
 	if w.byName != nil {
 		return w.byName[name]

@@ -12,14 +12,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Audit recomputes everything the scheduler keeps in sums and indexes, from its
-// asks and from what the owner tells it of containers, and checks the
-// invariants: no node above its size by an allocation, no queue above its maximum
-// by an allocation, children summing to their parents, everybody who waits in
-// their place in the order. It changes nothing.
+// Audit recomputes all sums and indexes of the scheduler from its asks and from the owner's containers, and checks
+// the invariants. No node is above its size by an allocation, and no queue above its maximum by an allocation.
+// Children sum to their parents, and every waiting application is in its place in the order. It changes nothing.
 //
-// A full audit is Node for each node, App for each application, then Everything.
-// One of what changed is Node, App and Around for what Changes holds.
+// A full audit is Node for each node, App for each application, then Everything. An audit of changes is Node, App and
+// Around for the content of Changes.
 type Audit struct {
 	s        *Scheduler
 	errs     []error
@@ -44,7 +42,7 @@ func (s *Scheduler) Audit() *Audit {
 	return c
 }
 
-// Err gives all breaches found, joined; nil for none.
+// Err returns all breaches found, joined; nil for none.
 func (c *Audit) Err() error {
 	errs := slices.Clone(c.errs)
 	for _, p := range c.s.parts {
@@ -61,8 +59,7 @@ func (c *Audit) fail(format string, args ...any) {
 	}
 }
 
-// Node checks one node, whose containers hold used. above says that they may
-// hold more than it has: it shrank, or came with them.
+// Node checks one node, whose containers sum to used. above permits more than its size: it shrank, or came with them.
 func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	if n.of != c.s {
 		c.parts[n.of].Node(n, used, above)
@@ -102,7 +99,7 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	}
 }
 
-// sums are what a queue or user should have.
+// sums are the expected sums of a queue or user.
 type sums struct {
 	used, held, pending, am    amounts.Vec
 	pendingCount               int64
@@ -129,14 +126,13 @@ func add[K comparable](to map[K]*sums, k K, s *sums) {
 	t.begun += s.begun
 }
 
-// Holding is what containers of an application hold.
+// Holding is the sum of an application's containers.
 type Holding struct {
 	Used       amounts.Vec
 	Containers int32
 }
 
-// App checks one application; holds are what its containers hold by the label of
-// their nodes, "" for none.
+// App checks one application; holds are the sums of its containers by the label of their nodes, "" for none.
 func (c *Audit) App(a *App, holds map[string]Holding) {
 	known := 0
 	for _, x := range a.parts {
@@ -235,8 +231,7 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 	add(c.perUser, a.user, &s)
 }
 
-// Everything checks the sums over all that Node and App were told, and the
-// orders.
+// Everything checks the sums over all calls of Node and App, and the orders.
 func (c *Audit) Everything() {
 	s := c.s
 	for _, p := range s.parts {
@@ -358,12 +353,12 @@ func (c *Audit) leaf(q *Queue) {
 		if has && u.weight == 1 && c.s.wellWithin(u, l) && more(&u.used, &limit) {
 			c.fail("user %s of %s: %v is well within, and above the limit of %v", u.name, q.path, u.used, limit)
 		}
-		limit.Add(&c.s.sizes.Least) // what rounding may take
+		limit.Add(&c.s.sizes.Least) // tolerance for rounding
 		if assured := q.sized().leaf.assured; has && u.weight == 1 && more(&assured, &limit) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
 	}
-	// FairScheduler's limit is of shares that asking would compute anew.
+	// FairScheduler's limit depends on shares that a query would recompute.
 	_, capacity := c.s.policy.(*capacityPolicy)
 	if capacity && l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
@@ -387,8 +382,7 @@ func (c *Audit) leaf(q *Queue) {
 	}
 }
 
-// order checks the heaps: who waits is in, who does not is out, and everybody
-// stands where their rank says.
+// order checks the heaps: waiting ones are in, others are out, and each is at its rank.
 func (c *Audit) order() {
 	blockers := 0
 	for _, q := range c.s.tree.all {

@@ -46,7 +46,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// used is what the containers hold, as the owner would tell.
+// used returns the sum of the containers, as the owner would.
 func (f *fixture) used() amounts.Vec {
 	var v amounts.Vec
 	v.AddTimes(&f.size.V, 2)
@@ -77,8 +77,8 @@ func (f *fixture) changed(k *Changes) error {
 	return c.Err()
 }
 
-// Each audit sees each sum, index and order that is broken: the one of changes as
-// soon as an event touches what is broken.
+// Each audit detects each broken sum, index and order: the audit of changes as soon as an event touches the broken
+// part.
 func TestAuditsSeeWhatIsWrong(t *testing.T) {
 	for name, breach := range map[string]func(f *fixture){
 		"a node's free room":     func(f *fixture) { f.node.free.Memory += 1024 },
@@ -112,7 +112,7 @@ func TestAuditsSeeWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The promise of Schedule is looked for: room that nobody was told of is seen.
+// The promise of Schedule is checked: free resources that were offered to no ask are detected.
 func TestAuditSeesAnAskThatRoomWasKeptFrom(t *testing.T) {
 	f := newFixture(t)
 	f.node.free.Add(&f.size.V)

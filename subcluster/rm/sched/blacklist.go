@@ -33,8 +33,8 @@ func (b *blacklist) change(add, remove []string) {
 	}
 }
 
-// Avoid adds hosts and racks to those an application avoids, and takes others
-// away. What it asks for may find room where it did not before: Serve is due.
+// Avoid adds hosts and racks to an application's blacklist, and removes others. Its asks may fit where they did not
+// before: Serve is due.
 func (a *App) Avoid(add, remove []string) {
 	if len(add)+len(remove) == 0 {
 		return
@@ -45,7 +45,7 @@ func (a *App) Avoid(add, remove []string) {
 	}
 }
 
-// AvoidNothing empties the list of what it avoids.
+// AvoidNothing empties the blacklist.
 func (a *App) AvoidNothing() {
 	a.black.names = nil
 	for _, x := range a.parts {
@@ -53,5 +53,5 @@ func (a *App) AvoidNothing() {
 	}
 }
 
-// Avoided gives the hosts and racks it avoids, sorted.
+// Avoided returns the hosts and racks it avoids, sorted.
 func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }

@@ -2,16 +2,13 @@
 
 package sched
 
-// Under CapacityScheduler an ask that its queue's maximum stops is not passed
-// by those behind it: small asks that still fit would take what is given back
-// below that maximum as it comes, and a big one would never get there. So such
-// an ask blocks the queue whose maximum it waits for, and nobody who comes after
-// it in the order gets anything below that queue until it has got its container,
-// wants it no longer, or is stopped by something else. That is Hadoop's
-// behaviour since blocked headroom (an assignment skipped for a queue's limit
-// ends the round of the leaf, and its siblings must leave it the room). An ask
-// larger than the whole maximum blocks nobody. FairScheduler has no such rule:
-// there the next in order is tried.
+// Under CapacityScheduler later asks do not pass an ask that its queue's maximum stops: small asks that still fit
+// would take all resources released below that maximum, and a big one would never fit. So such an ask blocks the
+// queue whose maximum it waits for. Nothing later in the order gets a container below that queue until the ask has
+// got its container, is withdrawn, or is stopped by something else. That is Hadoop's behaviour since blocked headroom
+// (an assignment skipped for a queue's limit ends the round of the leaf, and its siblings must leave the resources to
+// it). An ask larger than the whole maximum blocks nothing. FairScheduler has no such rule: it tries the next in
+// order.
 
 // block notes that w waits for q's maximum, first in order below it.
 func (s *Scheduler) block(q *Queue, w *Ask) {
@@ -43,10 +40,9 @@ func (s *Scheduler) unblock(w *Ask) {
 	}
 }
 
-// recheck looks again at who waits for q's maximum, and reports whether somebody
-// still does. If so, q is tried again when that loosens; if the ask has got its
-// container or is stopped by something else, those that it held back are tried.
-// (waitsFor is the question alone.)
+// recheck tries again the ask that waits for q's maximum, and reports whether one still does. If so, q is tried again
+// when that rises. If the ask has got its container or is stopped by something else, the asks behind it are tried.
+// (waitsFor only queries.)
 func (s *Scheduler) recheck(q *Queue) bool {
 	w := q.blocker
 	if w == nil {
@@ -72,8 +68,7 @@ func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && s.underUserCap(a.user, &w.size.V)
 }
 
-// blockedAbove gives the topmost queue, from the application's leaf up, that
-// somebody blocks; nil for none.
+// blockedAbove returns the topmost blocked queue, from the application's leaf up; nil for none.
 func (s *Scheduler) blockedAbove(a *App) *Queue {
 	if s.blockers == 0 {
 		return nil
@@ -87,8 +82,8 @@ func (s *Scheduler) blockedAbove(a *App) *Queue {
 	return top
 }
 
-// endsAt reports whether the walk in order ends at c, a child of q: somebody
-// below c blocks q or a queue above it, so that those after c may not pass.
+// endsAt reports whether the walk in order ends at c, a child of q: an ask below c blocks q or a queue above it, so
+// that later ones may not pass.
 func (s *Scheduler) endsAt(q, c *Queue) bool {
 	for ; q != nil && s.blockers > 0; q = q.parent {
 		if w := q.blocker; w != nil && c.isAbove(w.app.queue) && s.recheck(q) {

@@ -11,10 +11,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// QueueCap is this subcluster's part of a queue's federation-wide maximum. It
-// binds beside the queue's own maximum, and only until its lease is over: then
-// nothing more is allocated in the queue. Of a label it is of what the queue has on
-// nodes with that, borrowed or its own.
+// QueueCap is this subcluster's part of a queue's federation-wide maximum. It applies beside the queue's own maximum.
+// When its lease is over, nothing more is allocated in the queue. With a label it limits the queue's use of nodes
+// with that label, borrowed or its own.
 type QueueCap struct {
 	Queue   creel.QueuePath
 	Label   string         // "" for nodes without one
@@ -33,14 +32,14 @@ type queueCap struct {
 	until  int64
 }
 
-// capOf is what a cap is of.
+// capOf identifies a cap.
 type capOf struct {
 	queue creel.QueuePath
 	label string
 }
 
-// SetCap puts a cap in force; it holds for a queue, and for a label, that does not exist
-// yet too. What runs above it goes on running. Schedule is due.
+// SetCap puts a cap in force, also for a queue or label that does not exist yet. Containers above it keep running.
+// Schedule is due.
 func (s *Scheduler) SetCap(c QueueCap) {
 	of := capOf{c.Queue, c.Label}
 	old := s.caps[of]
@@ -96,8 +95,8 @@ func (s *Scheduler) underCap(q *Queue, have, need *amounts.Vec) bool {
 	return s.now < q.cap.until && s.sizes.FitsPlus(have, need, &q.cap.amount)
 }
 
-// underCaps asks the caps of a queue and those above it whether they let it have need more.
-// They are all that is asked of who borrows (lend.go).
+// underCaps reports whether the caps of a queue and its ancestors allow it need more. Borrowing asks (lend.go) check
+// only these.
 func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
 	for ; q != nil; q = q.parent {
 		if q.sized().cap == nil {
@@ -112,8 +111,8 @@ func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
 	return true
 }
 
-// limit finds out what a queue may have by its maximum and its cap together, so that a cap
-// costs an allocation no comparison more.
+// limit computes a queue's limit from its maximum and its cap together, so that a cap costs an allocation no further
+// comparison.
 func (q *Queue) limit() {
 	q.most, q.until = q.max, math.MaxInt64
 	if q.cap != nil {
@@ -122,7 +121,7 @@ func (q *Queue) limit() {
 	}
 }
 
-// limitByCap cuts what a queue may use by its cap.
+// limitByCap reduces a queue's limit to its cap.
 func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 	if s.now >= q.cap.until {
 		*v = amounts.Vec{}
@@ -131,11 +130,10 @@ func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 	v.Min(&q.cap.amount)
 }
 
-// Needs is what a queue uses and has reserved, and with what its applications
-// wait for: what the escrow of its maximum asks for. Applications in line count with
-// their AMs: the share for AMs is of the cap, and a cap that did not count them would
-// never let them begin. What the queue could not get here with all nodes to itself is no
-// need: it would be held, and missing where somebody has room for it.
+// Needs returns a queue's use and reservations (uses), and these plus the waiting asks of its applications (needs):
+// the amounts for the escrow of its maximum. Applications in line count with their AMs. The AM share is a share of
+// the cap, so with a cap that did not count them they would never begin. An amount that the queue could not get here
+// with all nodes to itself is not needed: the escrow would hold it here, and another member could not use it.
 func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	uses = q.used
 	uses.Add(&q.held)
@@ -146,8 +144,7 @@ func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	return uses, needs
 }
 
-// boundNeeds cuts what is needed by what a queue may have in its nodes at most, and never
-// below what is used.
+// boundNeeds reduces needs to the queue's maximum in its nodes, but never below uses.
 func (s *Scheduler) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
 	for ; q != nil; q = q.parent {
 		needs.Min(&q.sized().max)
@@ -155,7 +152,7 @@ func (s *Scheduler) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
 	needs.Max(uses)
 }
 
-// whyCap tells of an ask that a queue's cap stops.
+// whyCap describes an ask that a queue's cap stops.
 func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 	c := q.cap
 	have := q.used
@@ -175,8 +172,7 @@ func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 		"in the federation's queue tree"
 }
 
-// bounds tells an amount without vcores where they are not bounded: more than
-// any cluster has.
+// bounds formats an amount, without vcores if they are unlimited: more than any cluster has.
 func bounds(r creel.Resource) string {
 	if r.VCores >= 1<<40 {
 		return fmt.Sprintf("<memory:%d>", r.MemoryMB)

@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// UserCaps is this subcluster's part of what each user of a leaf may use in the whole
-// federation. It binds beside the leaf's own user limits; of a label as QueueCap does.
+// UserCaps is this subcluster's part of the limits of each user of a leaf in the whole federation. It applies beside
+// the leaf's own user limits; with a label as in QueueCap.
 type UserCaps struct {
 	Queue creel.QueuePath
 	Label string
@@ -20,7 +20,7 @@ type UserCaps struct {
 	Users map[string]UserCap
 }
 
-// UserCap is that of one user.
+// UserCap is the cap of one user.
 type UserCap struct {
 	Cap    creel.Resource
 	Until  time.Time      // by the scheduler's time: then nothing more is allocated
@@ -40,8 +40,8 @@ type userCap struct {
 	until  int64
 }
 
-// SetUserCaps puts caps of a queue's users in force; they hold for a queue that does not
-// exist yet too. What runs above them goes on running. Schedule is due.
+// SetUserCaps puts caps of a queue's users in force, also for a queue that does not exist yet. Containers above them
+// keep running. Schedule is due.
 func (s *Scheduler) SetUserCaps(c UserCaps) {
 	k := &userCaps{UserCaps: c, each: s.userCapOf(&c.Limit, c.Each), users: make(map[string]userCap, len(c.Users))}
 	for name, u := range c.Users {
@@ -80,7 +80,7 @@ func (s *Scheduler) userCapOf(limit *creel.Resource, c UserCap) userCap {
 	return k
 }
 
-// userCapsChanged has users tried again whom the old caps stopped.
+// userCapsChanged retries the users that the old caps stopped.
 func (s *Scheduler) userCapsChanged(path creel.QueuePath, old, to *userCaps) {
 	q := s.tree.byPath[path]
 	if q == nil || q.leaf == nil {
@@ -101,7 +101,7 @@ func (s *Scheduler) userCapsChanged(path creel.QueuePath, old, to *userCaps) {
 	s.lendAgain()
 }
 
-// of gives a user's cap; false if there is none.
+// of returns a user's cap; false if there is none.
 func (c *userCaps) of(name string) (userCap, bool) {
 	if c == nil {
 		return userCap{}, false
@@ -123,7 +123,7 @@ func (s *Scheduler) capAdmits(u *user, need *amounts.Vec) bool {
 	return !has || s.now < k.until && s.sizes.FitsPlus(&u.used, need, &k.amount)
 }
 
-// userCap is what a user may use now by the cap; false: there is none.
+// userCap returns a user's limit by the cap; false: there is none.
 func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
 	k, has := u.q.leaf.caps.of(u.name)
 	if has && s.now >= k.until {
@@ -132,13 +132,13 @@ func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
 	return k.amount, has
 }
 
-// UserNeed is what a user of a leaf has and wants.
+// UserNeed is a leaf user's use and demand.
 type UserNeed struct {
 	Name        string
-	Uses, Needs amounts.Vec // Needs: with what the user's applications wait for, and their AMs in line
+	Uses, Needs amounts.Vec // Needs: with the waiting asks of the user's applications, and their AMs in line
 }
 
-// UserNeeds lists the users of a leaf who have or want something.
+// UserNeeds lists the users of a leaf with use or demand.
 func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
 	if q.leaf == nil {
 		return nil
@@ -154,7 +154,7 @@ func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
 	return out
 }
 
-// whyUserCap tells of an ask that its user's cap stops.
+// whyUserCap describes an ask that its user's cap stops.
 func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
 	c := u.q.leaf.caps
 	k, hot := c.Users[u.name]
@@ -176,7 +176,7 @@ func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
 		"in the federation's queue tree"
 }
 
-// asked tells what more of a cap is asked for.
+// asked formats the additional amount that is requested for a cap.
 func asked(short creel.Resource, reason string) string {
 	if short.IsZero() {
 		return ""

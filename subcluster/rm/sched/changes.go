@@ -7,8 +7,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Changes are the nodes and applications whose amounts changed, for an audit at
-// the cost of what each event changed. The reader empties the lists (Done).
+// Changes are the nodes and applications whose amounts changed, for an audit at the cost of each event's changes. The
+// reader empties the lists (Done).
 type Changes struct {
 	Nodes []*Node
 	Apps  []*App
@@ -54,8 +54,8 @@ func (s *Scheduler) appChanged(a *App) {
 	}
 }
 
-// Around checks what an application that changed changes: its user, and its
-// queues up to the root. App has checked the application itself.
+// Around checks the effects of a changed application: its user, and its queues up to the root. App has checked the
+// application itself.
 func (c *Audit) Around(a *App, k *Changes) {
 	for _, x := range a.parts {
 		c.parts[x.queue.s].Around(x, k)
@@ -88,8 +88,7 @@ func (c *Audit) bound(q *Queue, k *Changes) {
 	k.used[q] = q.used
 }
 
-// below checks a queue against what is right below it: its children, or its
-// users; and its place in the order.
+// below checks a queue against its direct children or users, and its place in the order.
 func (c *Audit) below(q *Queue) {
 	var used, held, pending amounts.Vec
 	containers, wanted, running := int32(0), int64(0), 0
@@ -155,9 +154,8 @@ func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
 	}
 }
 
-// Unserved checks what Schedule promises: that there is nothing an application
-// asks for which its limits and some node would admit, and which nobody before it
-// holds back. It looks at all nodes for each ask, the slow and obvious way.
+// Unserved checks the promise of Schedule: no ask is outstanding that its limits and some node would admit, and that
+// no earlier ask holds back. It checks all nodes for each ask, the slow and obvious way.
 func (c *Audit) Unserved(a *App) {
 	for _, x := range a.parts {
 		c.parts[x.queue.s].Unserved(x)
@@ -224,7 +222,7 @@ func (c *Audit) unlent(a *App) {
 	}
 }
 
-// behindBlocker reports whether somebody waits for the maximum of a queue above a.
+// behindBlocker reports whether an ask waits for the maximum of a queue above a.
 func (c *Audit) behindBlocker(a *App) bool {
 	for q := a.queue; q != nil; q = q.parent {
 		if w := q.blocker; w != nil && c.s.waitsFor(w, q) {

@@ -19,8 +19,7 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 	}
 }
 
-// Release gives back what a container held. Its room and its share are offered
-// to those that wait by the next Schedule.
+// Release returns a container's resources. The next Schedule offers them to waiting applications.
 func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
 	if len(s.parts) > 0 {
 		s, a = s.on(a, n)
@@ -32,7 +31,7 @@ func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
 	s.charge(a, size, -1)
 }
 
-// Resize changes what a container holds, limits or not.
+// Resize changes a container's size, regardless of limits.
 func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
 	if len(s.parts) > 0 {
 		s, a = s.on(a, n)
@@ -45,8 +44,8 @@ func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
 	s.roomOn(n)
 }
 
-// charge adds (sign 1) or takes away (-1) a container's size, from the
-// application up to the root, and moves what waits to its new place.
+// charge adds (sign 1) or subtracts (-1) a container's size, from the application up to the root, and updates the
+// order of waiting ones.
 func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 	s.appChanged(a)
 	s.accrue(a)
@@ -85,7 +84,7 @@ func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 	}
 }
 
-// accrue adds up what the application used, times milliseconds, until now.
+// accrue adds the application's use, times milliseconds, until now.
 func (s *Scheduler) accrue(a *App) {
 	now := s.ms()
 	if dt := now - a.accrued; dt > 0 {
@@ -96,10 +95,10 @@ func (s *Scheduler) accrue(a *App) {
 	}
 }
 
-// SetUsedOverTime sets what an application that was recovered has used before.
+// SetUsedOverTime sets the earlier use of a recovered application.
 func (s *Scheduler) SetUsedOverTime(a *App, v amounts.Vec) { a.seconds = v }
 
-// UsedOverTime is what the application has used until now, times milliseconds.
+// UsedOverTime returns the application's use until now, times milliseconds.
 func (s *Scheduler) UsedOverTime(a *App) amounts.Vec {
 	v := a.seconds
 	if dt := s.ms() - a.accrued; dt > 0 && a.containers > 0 {

@@ -11,10 +11,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Constraint says on which nodes the containers of an ask may go, as a tree. What holds
-// of a node is asked at each grant, of the containers that are there at that moment;
-// a container that runs is never moved. The rules are those of Hadoop 3.4's
-// PlacementConstraintsUtil, where they surprise, too.
+// Constraint restricts the nodes for the containers of an ask, as a tree. It is checked at each grant against the
+// containers on a node at that moment; a running container is never moved. The rules are those of Hadoop 3.4's
+// PlacementConstraintsUtil, including surprising ones.
 type Constraint struct {
 	Op    ConstraintOp
 	Parts []*Constraint // of AllOf and AnyOf
@@ -27,7 +26,7 @@ type Constraint struct {
 	Wrong    string // why no node satisfies it: Hadoop's scheduler does not know it either
 }
 
-// ConstraintOp is what a constraint does with its parts.
+// ConstraintOp is the operator of a constraint.
 type ConstraintOp uint8
 
 // Kinds of constraint.
@@ -37,7 +36,7 @@ const (
 	AnyOf
 )
 
-// TargetKind is what a clause looks at.
+// TargetKind is the kind of a clause's target.
 type TargetKind uint8
 
 // Kinds of target.
@@ -48,17 +47,17 @@ const (
 	ByNothing                     // SELF: Hadoop's scheduler does not look at it
 )
 
-// Target is what a clause looks at.
+// Target is the target of a clause.
 type Target struct {
 	Kind      TargetKind
-	Namespace Namespace           // of tags: whose containers count
+	Namespace Namespace           // of tags: the applications whose containers count
 	App       creel.ApplicationID // for OfApp
 	AppTag    string              // for OfTagged
 	Key       string              // attribute as PREFIX/NAME
 	Values    []string            // tags; values of attributes and labels, of which the first counts
 }
 
-// Namespace says whose containers a tag means.
+// Namespace selects the applications whose containers a tag refers to.
 type Namespace uint8
 
 // Namespaces of allocation tags.
@@ -112,7 +111,7 @@ func Both(list ...*Constraint) *Constraint {
 	return &Constraint{Op: AllOf, Parts: list}
 }
 
-// String is the constraint in the words of Hadoop's placement specifications.
+// String returns the constraint in the notation of Hadoop's placement specifications.
 func (c *Constraint) String() string {
 	if c.Wrong != "" {
 		return c.Wrong
@@ -164,7 +163,7 @@ func (c *Constraint) String() string {
 	return strings.Join(parts, ":")
 }
 
-// Senseless reports whether c holds nowhere, whatever runs: it says what no scheduler knows.
+// Senseless reports whether c can never hold, because it uses a feature that no scheduler supports.
 func (c *Constraint) Senseless() bool {
 	senseless := (*Constraint).Senseless
 	switch {
@@ -178,8 +177,8 @@ func (c *Constraint) Senseless() bool {
 	return c.Wrong != ""
 }
 
-// refused gives the clause of c that keeps an application off a node, nil if c admits
-// it. Of alternatives it is all of them, as none holds.
+// refused returns the clause of c that keeps an application off a node, nil if c admits it. For alternatives it
+// returns all of them, as none holds.
 func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
 	switch {
 	case c == nil:
@@ -239,7 +238,7 @@ func first(list []string) string {
 	return list[0]
 }
 
-// whole is the default partition's scheduler, which has what is known of all nodes.
+// whole returns the default partition's scheduler, which knows all nodes.
 func (s *Scheduler) whole() *Scheduler {
 	if s.main != nil {
 		return s.main

@@ -33,8 +33,8 @@ type constrainedWorld struct {
 	wants      []*Want
 }
 
-// holds says by looking at every container whether a constraint admits an application on
-// a node. It is what Constraint means, written down a second time.
+// holds checks by every container whether a constraint admits an application on a node. It is a second implementation
+// of Constraint.
 func (w *constrainedWorld) holds(c *Constraint, a *App, n *Node) bool {
 	switch {
 	case c == nil:
@@ -123,8 +123,7 @@ var (
 	systems = []string{"bsd", "linux"}
 )
 
-// settle checks each grant at its moment by the reference, and then that nobody waits for
-// whom a node would do.
+// settle checks each grant at its moment against the reference, and then that no ask waits that a node would admit.
 func (w *constrainedWorld) settle(what string) {
 	for _, g := range w.s.Schedule() {
 		if g.Rare == nil || g.Rare.Want == nil {

@@ -2,15 +2,14 @@
 
 package sched
 
-// Schedule decides everything that is due and gives what was granted, in order.
-// The slice is overwritten by the next Schedule.
+// Schedule makes all due decisions and returns the grants, in order. The slice is overwritten by the next Schedule.
 //
-// Each step may cause work for those above it, so it goes round until nothing is
-// left; it ends, as each round grants or activates something, or takes work away.
+// Each step may cause work for the steps above it, so it repeats until nothing is left. It ends, because each round
+// grants or activates something, or removes work.
 func (s *Scheduler) Schedule() []Grant {
 	for tries := amTries; ; {
-		// 1. The cluster or the queues changed: what queues are promised is
-		//    computed anew, and whom limits stopped is tried again.
+		// 1. The cluster or the queues changed: guarantees are recomputed, and asks that limits
+		//    stopped are tried again.
 		if s.tree.stale {
 			s.tree.stale = false
 			s.resize()
@@ -50,7 +49,7 @@ func (s *Scheduler) Schedule() []Grant {
 	}
 }
 
-// furtherDue does what few clusters have, and reports whether there is more to decide.
+// furtherDue handles features that few clusters use, and reports whether there is more to decide.
 func (s *Scheduler) furtherDue() bool {
 	if s.tagsChanged {
 		s.tagsChanged = false
@@ -61,7 +60,7 @@ func (s *Scheduler) furtherDue() bool {
 	return s.further && s.partitionsDue()
 }
 
-// offer gives the room of a node to those that wait for some.
+// offer offers a node's free resources to waiting asks.
 func (s *Scheduler) offer(n *Node) {
 	if n.use != Open {
 		return
@@ -91,17 +90,15 @@ func (s *Scheduler) offer(n *Node) {
 	}
 }
 
-// next gives one container to the first in order below q that can have one: on
-// n, or anywhere when n is nil.
+// next grants one container to the first in order below q that can have one: on n, or anywhere when n is nil.
 func (s *Scheduler) next(q *Queue, n *Node) bool {
 	s.order()
 	return s.pick(q, n) // which calls give
 }
 
-// Serve tries everything an application asks for, on any node, until limits or
-// room stop it; then it waits in the tree, if it still asks. Schedule is due
-// before, so that nobody is passed whom this call has made room for, and after
-// it, to get what was granted.
+// Serve tries all asks of an application, on any node, until limits or free resources stop it; outstanding asks then
+// wait in the tree. Schedule is due before, so that asks that this call helps are not passed, and after it, to get
+// the grants.
 func (s *Scheduler) Serve(a *App) {
 	if len(s.parts) > 0 {
 		for _, x := range a.parts {
@@ -130,8 +127,8 @@ func (s *Scheduler) Serve(a *App) {
 	s.enroll(a)
 }
 
-// serve gives w what it asks for, on any node, until limits or room stop it. Queues that
-// have room for all of it are not asked again for each container.
+// serve grants w containers, on any node, until limits or free resources stop it. Queues that have free capacity for
+// all of it are not checked again for each container.
 func (s *Scheduler) serve(w *Ask) {
 	sure := w.size != nil && w.count > 1 && s.admitQueues(w.app, w.size, int64(w.count), w.own()).limit == LimitNone
 	for w.count > 0 {
@@ -145,8 +142,8 @@ func (s *Scheduler) serve(w *Ask) {
 	}
 }
 
-// try gives one container for w: on n, or anywhere when n is nil. When it does
-// not, what stood in the way is noted where it may loosen.
+// try grants one container for w: on n, or anywhere when n is nil. If it fails, the obstacle records w for a retry
+// when it loosens.
 func (s *Scheduler) try(w *Ask, n *Node) bool {
 	if w.size == nil || w.count <= 0 {
 		return false

@@ -65,7 +65,7 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	return q
 }
 
-// specOf is that of a queue made on demand by a template.
+// specOf returns the specification of a queue created on demand by a template.
 func specOf(auto *queues.AutoCreate, name string, leaf bool) *queues.Queue {
 	spec := auto.Leaf
 	if !leaf {

@@ -9,11 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Fair shares, FairScheduler's way: what each queue would have if the cluster
-// were divided among queues by weight, none below its minimum nor above its
-// maximum. The instantaneous share counts queues that have or want something;
-// the steady share counts all. They are reports and limits for AMs, not the
-// order of service.
+// Fair shares as in FairScheduler: the share of each queue if the cluster were divided among queues by weight, none
+// below its minimum or above its maximum. The instantaneous share counts queues with use or demand; the steady share
+// counts all. They are reports and limits for AMs, not the order of service.
 
 // shareSet is one computation of the shares of all queues.
 type shareSet uint8
@@ -22,8 +20,7 @@ const (
 	// inDecisions bounds the AMs of a queue. It may be half a second old, since
 	// applications come and go faster than a large tree can be shared out.
 	inDecisions shareSet = iota
-	// inViews is what views report: of this moment, and apart, so that who looks,
-	// and when, changes no decision.
+	// inViews is the set for views: current, and separate, so that a view changes no decision.
 	inViews
 	shareSets
 )
@@ -31,8 +28,8 @@ const (
 // fairShares are a queue's, of one computation.
 type fairShares struct{ share, steady amounts.Vec }
 
-// shareRefresh is how old shares that decide may be before they are computed
-// anew: the default of yarn.scheduler.fair.update-interval-ms.
+// shareRefresh is the maximum age of the shares used in decisions: the default of
+// yarn.scheduler.fair.update-interval-ms.
 const shareRefresh = int64(500 * time.Millisecond)
 
 // refreshShares computes shares if they are out of date.
@@ -54,7 +51,7 @@ func (s *Scheduler) shareOut(set shareSet) {
 	s.divide(root, set)
 }
 
-// divide shares out what q has among its children.
+// divide divides q's share among its children.
 func (s *Scheduler) divide(q *Queue, set shareSet) {
 	if len(q.children) == 0 {
 		return

@@ -25,14 +25,14 @@ type Grant struct {
 	Rare                *Rare         // nil for most
 }
 
-// Rare is what few grants have.
+// Rare holds fields that few grants need.
 type Rare struct {
 	Want    *Want  // of a scheduling request; nil for other asks
-	Label   string // of the ask: "" also for what a shared partition lends
+	Label   string // of the ask: "" also for containers lent by a shared partition
 	Insists Insists
 }
 
-// rare is that of a container which w gets on n, nil for none.
+// rare returns the Rare of w's container on n, nil for none.
 func (w *Ask) rare(n *Node, at distance) *Rare {
 	if w.want == nil && !w.strict {
 		return nil
@@ -40,9 +40,8 @@ func (w *Ask) rare(n *Node, at distance) *Rare {
 	return &Rare{Want: w.want, Insists: w.insists(n, at)}
 }
 
-// Insists says which of the places of a container's node its ask had named, where nothing
-// but its places will do for that ask; 0 for one that anything does for. Restore asks for
-// them again.
+// Insists lists the places of a container's node that its ask had named, if the ask accepts no other places; 0 for an
+// ask that runs anywhere. Restore asks for them again.
 type Insists uint8
 
 const (
@@ -52,7 +51,7 @@ const (
 	rackStrict                     // of which only named hosts will do
 )
 
-// insists is what w, which gets a container on n, has named of it.
+// insists returns the Insists of w's container on n.
 func (w *Ask) insists(n *Node, at distance) Insists {
 	if !w.strict {
 		return 0
@@ -72,7 +71,7 @@ func (w *Ask) insists(n *Node, at distance) Insists {
 	return i
 }
 
-// Reason says why a container went where it did.
+// Reason is the reason for the choice of a container's node.
 type Reason uint8
 
 // Reasons of a grant.

@@ -8,18 +8,16 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// A shared partition lends what the asks of its label leave: room on its nodes goes
-// to asks without a label, as long as it is idle. As in Hadoop the default
-// partition comes first, asks of the label come before those without one, AMs are
-// not placed on what is lent, and of who borrows no limit is asked but the room; and a
-// maximum of the federation (QueueCap), which holds for all that a queue has there. What is
-// lent is charged to the queue and the user in the partition of the node. Hadoop has an ask pass up
-// as many heartbeats as there are nodes before it may borrow; here it may as soon as
-// no node of the default partition has room for it or its limits there are reached.
+// A shared partition lends resources that asks of its label leave idle to asks without a label. As in Hadoop, the
+// default partition comes first, asks of the label come before those without one, and AMs are not placed on lent
+// resources. The only limit on borrowers is the free resources, and a maximum of the federation (QueueCap), which
+// covers all of a queue's use there. Lent containers are charged to the queue and the user in the partition of the
+// node. In Hadoop an ask must skip as many heartbeats as there are nodes before it may borrow. Here it may borrow as
+// soon as no node of the default partition has free resources for it or its limits there are reached.
 //
-// Among queues the one that uses least of the partition borrows first, and within it
-// the first in its order that can. When asks of the label wait for what their queue is
-// guaranteed, borrowers lose what they have before others do (preempt_choose.go).
+// Among queues the one that uses least of the partition borrows first, and within it the first in its order that can.
+// When asks of the label wait for their queue's guarantee, borrowers lose their containers before others do
+// (preempt_choose.go).
 
 // mayBorrow notes an application of the default partition that waits.
 func (s *Scheduler) mayBorrow(a *App) {
@@ -28,8 +26,8 @@ func (s *Scheduler) mayBorrow(a *App) {
 	}
 }
 
-// lend gives what is idle in shared partitions to those who wait without a label:
-// what came free to anybody, what lay free to those who ask anew.
+// lend offers idle resources of shared partitions to waiting asks without a label: newly freed ones to all of them,
+// older ones to new asks.
 func (s *Scheduler) lend() {
 	for _, n := range s.lendable {
 		for s.waiting > 0 && n.roomy() && n.of != s && !n.of.exclusive && s.lendOn(n) {
@@ -43,7 +41,7 @@ func (s *Scheduler) lend() {
 	s.lendable, s.borrowers = s.lendable[:0], s.borrowers[:0]
 }
 
-// lendOn gives one container on n to the first who can have one there.
+// lendOn grants one container on n to the first application that can have one there.
 func (s *Scheduler) lendOn(n *Node) bool {
 	var tried []*Queue
 	for {
@@ -84,12 +82,12 @@ func has(list []*Queue, q *Queue) bool {
 	return false
 }
 
-// lendTo gives an application what shared partitions have idle, as far as it asks.
+// lendTo grants an application's asks idle resources of shared partitions.
 func (s *Scheduler) lendTo(a *App) {
 	for i := 0; i < len(a.asks) && a.waits; i++ {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
-			// One that asks anew may not have been tried yet: its own partition comes first.
+			// A new ask may not have been tried yet: its own partition comes first.
 			if s.blockedAbove(a) == nil && s.try(w, nil) {
 				s.enroll(a)
 				continue
@@ -126,7 +124,7 @@ func (s *Scheduler) mayLend(w *Ask) bool {
 	return may
 }
 
-// lendAgain has those tried again whom a cap did not let borrow.
+// lendAgain retries the asks that a cap kept from borrowing.
 func (s *Scheduler) lendAgain() {
 	if s.lendLater {
 		s.lendLater = false
@@ -134,14 +132,13 @@ func (s *Scheduler) lendAgain() {
 	}
 }
 
-// borrows reports whether an ask may have what is lent.
+// borrows reports whether an ask may use lent resources.
 func (w *Ask) borrows() bool {
 	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
 }
 
-// reachLent says how local a node of a shared partition is for w, ReasonNone if w may
-// not go there now. Places are compared by name: w knows hosts and racks of the
-// default partition.
+// reachLent returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
+// now. Places are compared by name: w knows hosts and racks of the default partition.
 func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
 	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.allows(w, n) {
 		return 0, ReasonNone

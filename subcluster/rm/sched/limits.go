@@ -8,8 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// verdict is what stands in the way of an ask, if anything: cheap to make, so
-// it is always made.
+// verdict is the obstacle to an ask, if any. It is cheap to make, so it is always made.
 type verdict struct {
 	limit Limit
 	where *Queue
@@ -29,7 +28,7 @@ func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict
 	return s.capRefusal(a, size)
 }
 
-// capRefusal asks the user's part of what each user may have in the federation.
+// capRefusal checks the user's cap in the federation.
 func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
 	if s.underUserCap(a.user, &size.V) {
 		return verdict{}
@@ -67,8 +66,7 @@ func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amount
 	return s.sizes.FitsPlusTimes(&have, need, count, &q.most)
 }
 
-// queueLimit is what a leaf may use in all as things stand: its maximum, cut
-// by what is left under each ancestor's.
+// queueLimit returns a leaf's current limit: its maximum, reduced to the rest under each ancestor's.
 func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 	if q.parent == nil {
 		return s.total
@@ -87,8 +85,8 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 	return v
 }
 
-// Headroom is what an application could still get, as its AM is told: what is
-// left of the limits of its queue, of those above it, and of the user.
+// Headroom returns the amount an application could still get, as reported to its AM: the rest under the limits of its
+// queue, of its ancestors, and of the user.
 func (s *Scheduler) Headroom(a *App) amounts.Vec {
 	if len(s.parts) > 0 && len(a.parts) > 0 {
 		return s.headroomByPartition(a)
@@ -117,9 +115,8 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 	return v
 }
 
-// leftIn is what is left of a queue's limits and of those of each above it. What is reserved
-// is not left: an ask is admitted with it counted (see within), and Hadoop's queues count
-// it as used.
+// leftIn returns the rest under the limits of a queue and its ancestors. Reservations count as used: an ask is
+// admitted with them counted (see within), and Hadoop's queues count them as used.
 func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 	left := s.total
 	for ; q != nil; q = q.parent {
@@ -153,8 +150,7 @@ func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
 	return sum
 }
 
-// amLimit is what AMs of a leaf may use together, and those of one user; nil: of one
-// whose weight is 1.
+// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; with u nil: of a user with weight 1.
 func (s *Scheduler) amLimit(q *Queue, u *user, set shareSet) (all, one amounts.Vec) {
 	if q.maxAM < 0 {
 		return amounts.Unlimited, amounts.Unlimited

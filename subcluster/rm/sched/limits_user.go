@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// userAdmits: a user may get one container more as long as what they use is not above
-// their limit, by the share that dominates, as Hadoop compares whole amounts.
+// userAdmits: a user may get one more container as long as their use is not above their limit, by the dominant share,
+// as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || s.wellWithin(u, l)) {
 		return true
@@ -19,9 +19,9 @@ func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
 }
 
-// wellWithin reports whether a user of weight 1 is below their limit for certain: below an
-// equal part of what those who want something use, and below the bound, by dominant shares
-// alone. It spares the whole limit where a queue is beyond its guarantee.
+// wellWithin reports whether a user of weight 1 is certainly below their limit: below an equal part of the active
+// users' use, and below the bound, by dominant shares alone. It saves computing the whole limit in a queue beyond its
+// guarantee.
 func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
 	if u.waitingApps == 0 {
 		return false
@@ -31,19 +31,17 @@ func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
 	return have < l.bound && have < s.sizes.Dominant(&shared, &s.total)/max(l.weights, 1)
 }
 
-// userLimit is what one user of a leaf may use now.
+// userLimit returns the current limit of one user of a leaf.
 func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
 	return s.limitOfUser(u), true
 }
 
-// limitOfUser is made of what the active users use and one smallest container more,
-// divided among them, so that they grow in step until the queue's maximum stops them;
-// but at least the minimum percent of the queue's guarantee, or of what all its users
-// use and one container more once they are above it; at most the guarantee times the user
-// limit factor. For a user that wants nothing, all count as active. Of two amounts the
-// larger is the one whose dominant share is, all types of it, and what users use
-// together is as much of every type as their dominant shares say: so with Hadoop, where
-// a user may thus have more of a type than others think theirs. Amounts are rounded up
+// limitOfUser divides the use of the active users plus one smallest container among them, so that they grow in step
+// until the queue's maximum stops them. The limit is at least the minimum percent of the queue's guarantee, or of the
+// use of all its users plus one container once they are above it. It is at most the guarantee times the user limit
+// factor. For a user without demand, all users count as active. Of two amounts the larger is the one with the larger
+// dominant share, taken with all its types. The users' total use counts in every type as the sum of their dominant
+// shares. Hadoop computes it so too; a user may thus have more of a type than an equal part. Amounts are rounded up
 // to steps.
 func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 	q := u.q.sized()
@@ -86,7 +84,7 @@ func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 	return limit
 }
 
-// larger is the one of two amounts whose dominant share is larger.
+// larger returns the amount with the larger dominant share.
 func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
 	if s.sizes.Compare(a, b, &s.total) >= 0 {
 		return a
@@ -94,7 +92,7 @@ func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
 	return b
 }
 
-// uses adds v to what a user uses, so many times.
+// uses adds v to a user's use, so many times.
 func (u *user) uses(v *amounts.Vec, times int64) {
 	u.used.AddTimes(v, times)
 	l := u.q.leaf
@@ -111,8 +109,8 @@ func (l *leafState) measureLater(u *user) {
 	l.unmeasured = append(l.unmeasured, u)
 }
 
-// A shareSum is a sum of dominant shares, in units that add up without rounding, so that
-// it is the same whatever came first.
+// shareSum is a sum of dominant shares, in units that add up without rounding, so that the order of addition does not
+// matter.
 type shareSum int64
 
 const wholeShare = 1 << 40
@@ -135,7 +133,7 @@ func (s *Scheduler) usedByUsers(l *leafState) (v amounts.Vec) {
 	return v
 }
 
-// measureUsers has the shares of all users measured anew: the cluster is another.
+// measureUsers recomputes the shares of all users after a change of the cluster.
 func (l *leafState) measureUsers() {
 	clear(l.unmeasured)
 	l.unmeasured = append(l.unmeasured[:0], l.userList...)

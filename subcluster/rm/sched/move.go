@@ -8,9 +8,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Move takes an application, with all it has and asks for, to another leaf,
-// unless that is not running, is full, or its maximum or that of a queue above it
-// does not admit what the application uses. Schedule is due.
+// Move moves an application, with its containers and asks, to another leaf. It returns an error if that leaf is not
+// running, is full, or its maximum or an ancestor's does not admit the application's use. Schedule is due.
 func (s *Scheduler) Move(a *App, to *Queue) error {
 	switch id := a.id; {
 	case to.leaf == nil:
@@ -45,7 +44,7 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 	for _, x := range a.parts {
 		p := x.queue.s
 		if !p.exclusive {
-			continue // what it lends counts against no maximum
+			continue // lent containers count against no maximum
 		}
 		if err := p.movable(x, p.counterpart(to)); err != nil {
 			return err
@@ -59,7 +58,7 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 func (s *Scheduler) movable(a *App, to *Queue) error {
 	for p := to; p.parent != nil; p = p.parent {
 		if p.isAbove(a.queue) {
-			break // what it uses is counted there already
+			break // its use is counted there already
 		}
 		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, 1, nil) {
 			return invalid(

@@ -9,12 +9,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// Node is a node as the scheduler knows it: its size and what is free of it. It
-// is one cache line of 64 bytes, to be embedded in what its owner knows of it;
-// releases look at and change its first half, grants read where it is from the
-// second. BenchmarkChurn of subcluster/rm pays for the layout.
+// Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes, to be
+// embedded in its owner's type. Releases read and change its first half; grants read its location from the second.
+// BenchmarkChurn of subcluster/rm needs this layout.
 type Node struct {
-	free    amounts.Vec // its size less what its containers hold
+	free    amounts.Vec // its size minus its containers
 	serial  int32       // its place in Scheduler.nodes
 	use     Use
 	dirty   bool // in Scheduler.dirtyNodes
@@ -27,17 +26,17 @@ type Node struct {
 	*nodeRest
 }
 
-// nodeRest is what few decisions look at.
+// nodeRest holds fields that few decisions need.
 type nodeRest struct {
 	id        creel.NodeID
 	total     amounts.Vec
 	rackSlot  int
 	increases []*Increase // of containers here, that wait for room
-	kept      []*claim    // whom preemption keeps room for: the node is held
+	kept      []*claim    // claims of preemption on free resources: the node is held
 	of        *Scheduler  // its partition
 }
 
-// Use says what a node may be used for.
+// Use is the permitted use of a node.
 type Use uint8
 
 // Uses of a node.
@@ -149,8 +148,7 @@ func (s *Scheduler) fromRack(n *Node) {
 	r.nodes = r.nodes[:len(r.nodes)-1]
 }
 
-// SetUse changes what a node may be used for. Containers on a node that goes Off
-// are the owner's to release.
+// SetUse changes the permitted use of a node. The owner releases the containers of a node that goes Off.
 func (s *Scheduler) SetUse(n *Node, u Use) { n.of.setUse(n, u) }
 
 func (s *Scheduler) setUse(n *Node, u Use) {
@@ -177,8 +175,7 @@ func (s *Scheduler) setUse(n *Node, u Use) {
 	}
 }
 
-// SetTotal changes a node's size; what its containers hold stays, even if it is
-// more.
+// SetTotal changes a node's size; its containers stay, even if they exceed it.
 func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) { n.of.setTotal(n, v) }
 
 func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
@@ -232,7 +229,7 @@ func (s *Scheduler) Heartbeat(n *Node) {
 	}
 }
 
-// find gives a node anywhere that has room for an ask, nil for none.
+// find returns a node anywhere that fits an ask, nil for none.
 func (s *Scheduler) find(w *Ask) *Node { return s.findIn(s.index, w) }
 
 func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
@@ -304,17 +301,17 @@ func (n *Node) Rack() string { return n.rack.name }
 // Total is the node's size.
 func (n *Node) Total() amounts.Vec { return n.total }
 
-// Free is its size less what its containers hold; negative after it shrank.
+// Free returns its size minus its containers; negative after it shrank.
 func (n *Node) Free() amounts.Vec { return n.free }
 
-// Used is what its containers hold.
+// Used returns the sum of its containers.
 func (n *Node) Used() amounts.Vec {
 	v := n.total
 	v.Sub(&n.free)
 	return v
 }
 
-// Reserved gives the application that the node is reserved for, nil for none.
+// Reserved returns the application that the node is reserved for, nil for none.
 func (n *Node) Reserved() *App {
 	if n.hold == nil {
 		return nil

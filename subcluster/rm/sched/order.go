@@ -8,24 +8,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ordering says who is next: among the applications of a leaf, and among the
-// children of a parent. Each ordering policy is one value, in a file of its own
-// (order_*.go); a queue has one from when it is made. To add one, name it in
-// queues/policy.go and write its file.
+// ordering is an order of service: among the applications of a leaf, and among the children of a parent. Each
+// ordering policy is one value, in a file of its own (order_*.go); a queue has one from its creation. To add one,
+// name it in queues/policy.go and write its file.
 type ordering struct {
-	// apps orders the applications of a leaf. use is what it compares of their
-	// use, recomputed when that changes; nil if it compares none.
+	// apps orders the applications of a leaf. use is the compared value of their use, recomputed when that changes;
+	// nil if use is not compared.
 	apps func(a, b *App) bool
 	use  func(a *App) float64
 
-	// children orders those of a parent. rank is what it compares of them,
-	// recomputed when the use of one that waits changes (an idle queue costs
-	// nothing); nil if it compares only what is configured.
+	// children orders those of a parent. rank is the compared value, recomputed when the use of a waiting child
+	// changes (an idle queue costs nothing); nil if only configuration is compared.
 	children func(a, b *Queue) bool
 	rank     func(q *Queue) rank
 
-	// relative: the rank of a child changes with its siblings' and with what is
-	// left in the cluster, so all are ranked anew before each decision.
+	// relative: the rank of a child changes with its siblings' and with the rest of the cluster, so all are ranked
+	// again before each decision.
 	relative bool
 
 	// byType: FairScheduler divides each type among the children, not the memory alone.
@@ -35,7 +33,7 @@ type ordering struct {
 // orderings are all there are, by name.
 var orderings = map[queues.Policy]*ordering{}
 
-// rank is what is compared between queues.
+// rank is the value compared between queues.
 type rank struct {
 	ratio  float64 // used over guaranteed, or share over weight
 	needy  bool    // FairScheduler: below its minimum share
@@ -43,10 +41,9 @@ type rank struct {
 	under  bool    // at most its guarantee
 }
 
-// share is what an application's use counts in the order of its leaf. By size-based
-// weight it is divided by the binary logarithm of one more than the MiB that the
-// application has and wants, as both of Hadoop's schedulers do: one that wants much may
-// have more before others are served.
+// share returns the weight of an application's use in the order of its leaf. With size-based weight it is divided by
+// the binary logarithm of one plus the MiB of the application's use and demand, as in both of Hadoop's schedulers: an
+// application with large demand may have more before others are served.
 func (q *Queue) share(a *App) float64 {
 	if q.ordering.use == nil {
 		return 0
@@ -83,8 +80,7 @@ func (q *Queue) rerank() {
 	}
 }
 
-// order moves those whose use changed to their places. It is called before the
-// order of service is asked for.
+// order moves entries with changed use to their places. It is called before the order of service is read.
 func (s *Scheduler) order() {
 	for _, q := range s.outranked {
 		q.outranked = false
@@ -109,7 +105,7 @@ func (q *Queue) enter() {
 	h.Push(q)
 }
 
-// rankChildren ranks those that wait below a parent anew.
+// rankChildren recomputes the ranks of a parent's waiting children.
 func (q *Queue) rankChildren() {
 	for _, c := range q.ready.Items {
 		c.rank = q.ordering.rank(c)
@@ -125,7 +121,7 @@ func (q *Queue) hasReady() bool {
 	return q.ready.Len() > 0 || q.parkedBelow > 0
 }
 
-// rerank recomputes what the application is ordered by, and moves it.
+// rerank recomputes the application's order value, and moves it.
 func (a *App) rerank() {
 	o := a.queue.ordering
 	if a.slot == 0 || o.use == nil {

@@ -29,7 +29,7 @@ func drfRank(q *Queue) rank {
 	demand.Add(&q.pending)
 	floor.Min(&demand)
 	r.needed = math.Inf(1)
-	// The dominant resource of what is used decides whether the minimum is met.
+	// The dominant resource of the use decides whether the minimum is met.
 	top, best := 0, -1.0
 	for i := 0; i < s.sizes.Check; i++ {
 		if s.total.At(i) > 0 {

@@ -9,17 +9,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It ranks all that
-// wait below a parent anew, which costs each decision as many steps as queues
-// wait there: the only order that does. Two things stand against a heap. A
-// parent's share is that of its least child, so one child's change rescales all
-// its siblings; a sum kept from change to change would do for that, but floating
-// point sums drift from those made anew, and equal shares, which decide by
-// configured order, would no longer be equal. And who is blocked depends on what
-// is left in the whole cluster: at a full cluster the end of one container
-// unblocks every queue that wants one of that size, and the next grant blocks
-// them all again, so that any structure kept would change in as many places as
-// are looked at here.
+// HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It ranks all waiting children of a parent again at each
+// decision; no other order does. There are two reasons against a heap. First, a parent's share is that of its least
+// child, so one child's change rescales all its siblings. A running sum would handle that, but floating point sums
+// drift from recomputed ones, and equal shares, which decide by configured order, would no longer be equal. Second, a
+// child is blocked depending on the free resources of the whole cluster. At a full cluster the end of one container
+// unblocks every queue that wants one of that size, and the next grant blocks them all again. Any incremental
+// structure would change in as many places as are visited here.
 func init() {
 	orderings[queues.HDRF] = &ordering{
 		apps:     fairApps,
@@ -31,11 +27,10 @@ func init() {
 	}
 }
 
-// hdrfRank is hierarchical DRF: the share of a parent is that of what its
-// children have, each first rescaled to the least dominant share among those
-// that can still be served. A child that wants nothing, that a limit stops or
-// whose need no longer fits the cluster is left out, so that it does not hold
-// its siblings back (Bhattacharya et al., SoCC 2013, section 5).
+// hdrfRank is hierarchical DRF: the share of a parent is that of the sum of its children, each first rescaled to the
+// least dominant share among those that can still be served. A child without demand, at a limit, or whose need no
+// longer fits the cluster is left out, so that it does not hold its siblings back (Bhattacharya et al., SoCC 2013,
+// section 5).
 func hdrfRank(q *Queue) rank {
 	v := q.rescaled()
 	share := 0.0
@@ -84,8 +79,8 @@ func (q *Queue) rescaled() (out [amounts.MaxTypes]float64) {
 	return out
 }
 
-// blocked reports whether nothing below the queue can be served: what it needs
-// least of some type is not left in the cluster.
+// blocked reports whether nothing below the queue can be served: of some type less is free in the cluster than its
+// least need.
 func (q *Queue) blocked() bool {
 	left := q.s.total
 	left.Sub(&q.s.tree.root.used)

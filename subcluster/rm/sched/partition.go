@@ -11,30 +11,27 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// A node label makes a partition of the cluster: a node has one label or none, and
-// belongs to one partition. Each partition is a Scheduler of its own over its nodes,
-// with the same queues, whose capacities are those of the label (queues.Partition);
-// the one that the owner calls is the default partition's and leads to the others.
-// So what a queue is guaranteed, may use at most, uses, waits for and lends to AMs, and
-// what a user may have, is by partition without another line in the decisions, and
-// where there is no label nothing is looked at but that there is none.
+// A node label makes a partition of the cluster: a node has one label or none, and belongs to one partition. Each
+// partition is a Scheduler of its own over its nodes, with the same queues, whose capacities are those of the label
+// (queues.Partition). The one that the owner calls is the default partition's and leads to the others. So a queue's
+// guarantee, maximum, use, demand and AM limit, and a user's limit, are by partition without another line in the
+// decisions. Without labels the only cost is the check that there are none.
 //
-// An application that asks in a partition, or has a container there, has an App of
-// its own in it (App.parts), with its queue and user of that partition. Numbers of
-// applications, their activation and their priority are the default partition's.
+// An application that asks in a partition, or has a container there, has an App of its own in it (App.parts), with
+// its queue and user of that partition. Numbers of applications, their activation and their priority are the default
+// partition's.
 //
-// A shared partition (one that is not exclusive) lends what its own asks leave to
-// asks without a label: see lend.go.
+// A shared partition (one that is not exclusive) lends resources that its own asks leave idle to asks without a
+// label: see lend.go.
 
-// Partition is what the owner tells of a label.
+// Partition is the owner's description of a label.
 type Partition struct {
 	Label     string
 	Exclusive bool // asks without the label never get its nodes
 }
 
-// SetPartitions tells the labels that there are; a label that is not among them any
-// more keeps its partition, without nodes, for those who ask there still.
-// FairScheduler knows no labels: it is given none.
+// SetPartitions sets the existing labels. The partition of a removed label stays, without nodes, for asks that still
+// name it. With FairScheduler, which has no labels, the list is empty.
 func (s *Scheduler) SetPartitions(list []Partition) error {
 	for _, x := range list {
 		p := s.partition(x.Label)
@@ -111,7 +108,7 @@ func (s *Scheduler) noNode() {
 	s.rackLinks.AddNode()
 }
 
-// partition gives that of a label, nil for none; that without a label is s.
+// partition returns the partition of a label, nil for none; the partition without a label is s.
 func (s *Scheduler) partition(label string) *Scheduler {
 	if label == "" {
 		return s
@@ -139,7 +136,7 @@ func (s *Scheduler) partitionOr(label string) *Scheduler {
 // Partitioned reports whether there are nodes' labels at all.
 func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
 
-// roomEverywhere has all room of a partition offered anew.
+// roomEverywhere offers all free resources of a partition again.
 func (s *Scheduler) roomEverywhere() {
 	for _, n := range s.nodes {
 		if n != nil && n.use == Open {
@@ -148,8 +145,8 @@ func (s *Scheduler) roomEverywhere() {
 	}
 }
 
-// counterpart gives the queue of a partition that is q of the default one, and makes it
-// where q was made on demand.
+// counterpart returns the queue of a partition that corresponds to q of the default one, and creates it if q was
+// created on demand.
 func (s *Scheduler) counterpart(q *Queue) *Queue {
 	if c := s.tree.byPath[q.path]; c != nil && !c.removed {
 		return c
@@ -163,14 +160,13 @@ func (s *Scheduler) counterpart(q *Queue) *Queue {
 	return c
 }
 
-// specOfMade is what a queue made on demand in the default partition has in this one.
+// specOfMade returns this partition's specification of a queue created on demand in the default partition.
 func (s *Scheduler) specOfMade(q, above *Queue) *queues.Queue {
 	spec := q.spec.PartitionOfMade(s.label, above.spec.Labels)
 	return &spec
 }
 
-// appIn gives the App of an application of the default partition s in partition p,
-// and makes it when it is the first time.
+// appIn returns the App of an application of the default partition s in partition p, and creates it the first time.
 func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
 	if x := a.partIn(p); x != nil {
 		return x
@@ -184,7 +180,7 @@ func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
 	return x
 }
 
-// partIn gives the App of a in a partition, nil if it has nothing there.
+// partIn returns the App of a in a partition, nil if it has nothing there.
 func (a *App) partIn(p *Scheduler) *App {
 	for _, x := range a.parts {
 		if x.queue.s == p {
@@ -194,7 +190,7 @@ func (a *App) partIn(p *Scheduler) *App {
 	return nil
 }
 
-// on gives the partition of a node and the App that has a's containers there.
+// on returns the partition of a node and the App that has a's containers there.
 func (s *Scheduler) on(a *App, n *Node) (*Scheduler, *App) {
 	if n.of == s {
 		return s, a
@@ -202,7 +198,7 @@ func (s *Scheduler) on(a *App, n *Node) (*Scheduler, *App) {
 	return n.of, s.appIn(a, n.of)
 }
 
-// label is that of the partition that a is of.
+// label returns the label of a's partition.
 func (a *App) label() string {
 	if a.main == nil {
 		return ""
@@ -218,10 +214,10 @@ func (a *App) whole() *App {
 	return a
 }
 
-// containersIn is what preemption asks of the owner, for one partition.
+// containersIn is preemption's interface to the owner, for one partition.
 type containersIn struct{ p *Scheduler }
 
-// Apps calls yield for what each application is in the partition.
+// Apps calls yield for each application's App in the partition.
 func (k containersIn) Apps(yield func(*App) bool) {
 	k.p.main.containers.Apps(func(a *App) bool {
 		x := a.partIn(k.p)
@@ -229,12 +225,12 @@ func (k containersIn) Apps(yield func(*App) bool) {
 	})
 }
 
-// Newest gives the containers in all partitions: rounds pass over those in others.
+// Newest returns the containers in all partitions: rounds skip those in others.
 func (k containersIn) Newest(x *App, out []Container) []Container {
 	return k.p.main.containers.Newest(x.main, out)
 }
 
-// Weight is that of the whole application.
+// Weight returns the weight of the whole application.
 func (k containersIn) Weight(x *App) float64 { return k.p.main.containers.Weight(x.main) }
 
 // Held is a container on a node whose label changes.
@@ -243,10 +239,10 @@ type Held struct {
 	Size *amounts.Size
 }
 
-// SetLabel moves a node with the containers it holds to the partition of a label, "" for
-// the default one; to no other if the label is not known. What runs goes on: it is
-// charged to its queues and users there from now on, limits or not. AMs count
-// against the AM limit of the partition they were asked in. Orders and Schedule are due.
+// SetLabel moves a node with its containers to the partition of a label, "" for the default one; to no other if the
+// label is not known. Containers keep running: they are charged to their queues and users there from now on,
+// regardless of limits. AMs count against the AM limit of the partition they were asked in. Orders and Schedule are
+// due.
 func (s *Scheduler) SetLabel(n *Node, label string, held []Held) {
 	from, to := n.of, s.partition(label)
 	if to == nil || to == from {
@@ -296,9 +292,8 @@ func (n *Node) Label() string { return n.of.label }
 // Lends reports whether containers may be on the node that did not ask for its label.
 func (n *Node) Lends() bool { return n.of.main != nil && !n.of.exclusive }
 
-// partitionsDue lets the other partitions decide what is due, gathers what they
-// granted, and lends what they leave. It reports whether the default partition has
-// something to decide after it.
+// partitionsDue lets the other partitions make due decisions, collects their grants, and lends their idle resources.
+// It reports whether the default partition has something to decide after it.
 func (s *Scheduler) partitionsDue() bool {
 	for {
 		for _, p := range s.parts {
@@ -323,7 +318,7 @@ func (s *Scheduler) due() bool {
 	return s.tree.stale || s.tagsChanged || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
 }
 
-// init makes what is empty at first, for a tree of queues.
+// init creates the initially empty parts, for a tree of queues.
 func (s *Scheduler) init(spec *queues.Spec) {
 	s.index = nodeindex.New(&s.sizes, &s.links)
 	s.delayed.Less = func(a, b *Ask) bool {

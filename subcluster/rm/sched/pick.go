@@ -18,7 +18,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	}
 	inOrder := n == nil || s.blockers > 0 && q.anyBlocked() // each child is asked, as it may end the walk
 	for q.ready.Len() > 0 {
-		// 1. Who is next? Those whose least need does not fit are passed over.
+		// 1. Which child is next? Children whose least need does not fit are skipped.
 		c := q.ready.Top()
 		if !inOrder && !s.sizes.Fits(&c.least, &n.free) {
 			if c = s.firstFor(q, n); c == nil {
@@ -31,7 +31,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 			s.park(c)
 			continue
 		}
-		// 3. Somebody below it?
+		// 3. A descendant?
 		if n == nil || s.sizes.Fits(&c.least, &n.free) {
 			if found = s.pick(c, n); found {
 				break
@@ -47,7 +47,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 		}
 	}
 	if found && len(s.scratchQ) == aside && (q.slot != 0 || q.parent == nil) {
-		return true // nobody was passed over, so all are where they were
+		return true // none was skipped, so the order is unchanged
 	}
 	s.putBack(q, aside, found, ended)
 	return found
@@ -79,8 +79,8 @@ func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
 	}
 }
 
-// firstFor gives the first in order of the children that wait whose least need
-// n has room for, nil for none. Those before it stay where they are.
+// firstFor returns the first waiting child in order whose least need fits on n, nil for none. Children before it stay
+// at their places.
 func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
 	h := &q.ready
 	var best *Queue
@@ -102,8 +102,7 @@ func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
 	return best
 }
 
-// anyBlocked reports whether somebody may wait for the maximum of q or of a
-// queue above it.
+// anyBlocked reports whether an ask may wait for the maximum of q or of a queue above it.
 func (q *Queue) anyBlocked() bool {
 	for ; q != nil; q = q.parent {
 		if q.blocker != nil {
@@ -113,8 +112,8 @@ func (q *Queue) anyBlocked() bool {
 	return false
 }
 
-// back returns a queue, and those above it, to where they wait, if they left
-// while what is below was set aside.
+// back returns a queue, and its ancestors, to their places among the waiting, if they left while entries below were
+// set aside.
 func (q *Queue) back() {
 	for ; q.parent != nil && q.hasReady(); q = q.parent {
 		if q.slot == 0 && !q.parked {
@@ -130,7 +129,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 	least := amounts.Unlimited
 	byLimit := true // nothing but limits of users was in the way
 	for !found && !ended && q.users.Len() > 0 {
-		// 1. Who is next? An application over the user limit stops all of its user.
+		// 1. Which user is next? An application over the user limit stops all of its user.
 		u := q.users.Top()
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
@@ -172,9 +171,8 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 	return false
 }
 
-// pickAsk gives one container for the first ask of an application that can have
-// one; ended says that one of them waits for the maximum of a queue, so that
-// nobody after it may be asked.
+// pickAsk grants one container for the first ask of an application that can have one. ended reports that one of them
+// waits for the maximum of a queue, so that no later ask may be tried.
 func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 	for _, w := range a.asks {
 		if w.stops != nil && s.recheck(w.stops) {

@@ -4,7 +4,7 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// own is the size of what is reserved for the ask, nil for none.
+// own returns the size of the ask's reservation, nil for none.
 func (w *Ask) own() *amounts.Size {
 	if w.hold == nil {
 		return nil
@@ -12,9 +12,8 @@ func (w *Ask) own() *amounts.Size {
 	return w.hold.size
 }
 
-// nodeFor gives the node for one container of w, how far it is from the places
-// named, and why it is this one: n if w may go there now, any when n is nil. nil
-// for none.
+// nodeFor returns the node for one container of w, its distance from the named places, and the reason for it: n if w
+// may go there now, any when n is nil. nil for none.
 func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 	if n != nil {
 		if !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
@@ -79,7 +78,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 	return s.find(w), atAny, Relaxed
 }
 
-// reach says how local n is for w, ReasonNone if w may not go there now.
+// reach returns the distance of n from w's places, ReasonNone if w may not go there now.
 func (s *Scheduler) reach(w *Ask, n *Node) (distance, Reason) {
 	if !s.allows(w, n) {
 		return 0, ReasonNone
@@ -119,8 +118,8 @@ func (w *Ask) rackReason() Reason {
 	return RackLocal
 }
 
-// rackAsked: a host's entry counts only together with that of its rack; an
-// AM that names no racks at all is taken at its word.
+// rackAsked: a host's entry counts only together with that of its rack. For an AM that names no racks at all a host's
+// entry is enough.
 func (w *Ask) rackAsked(n *Node) bool {
 	return len(w.racks) == 0 || w.atRack(n) != nil
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Capacities are what the federation's plan has queues get here before others get more
-// than theirs, in place of what their configuration guarantees them, until its lease is
-// over. The order between queues and preemption go by them. Limits of users and AMs go by
-// the larger of the two, and a queue's maximum, its number of applications and what
-// Hadoop's documents tell by the configuration alone: a plan makes nobody's limits smaller.
+// Capacities are the queues' capacities here by the federation's plan. They replace the configured guarantees until
+// the plan's lease is over. The order between queues and preemption use them. Limits of users and AMs use the larger
+// of the two. A queue's maximum, its number of applications and Hadoop's documents use the configuration alone. So a
+// plan reduces no limit.
 type Capacities struct {
 	Label   string // of the nodes that they are of, "" for those without one
 	Queues  []Capacity
@@ -22,7 +21,7 @@ type Capacities struct {
 	Version int64     // of the plan, for people
 }
 
-// Capacity is that of one queue.
+// Capacity is the capacity of one queue.
 type Capacity struct {
 	Queue creel.QueuePath
 	Share float64 // of the cluster, of every resource type
@@ -35,10 +34,9 @@ type capacities struct {
 	ends   *timer
 }
 
-// SetCapacities puts capacities in force, in place of all before; none: the configured
-// ones hold again. Queues that are not named, as those made since, divide what those next
-// to them leave, up to what is configured. Refused as a whole, and what was in force stays,
-// when queues next to each other have more than the queue above them. Schedule is due.
+// SetCapacities replaces all capacities in force; an empty list restores the configured ones. Queues that are not
+// named, such as newly created ones, divide the rest of their siblings, up to their configured capacity. If siblings
+// have more than their parent, SetCapacities returns an error and changes nothing. Schedule is due.
 func (s *Scheduler) SetCapacities(c Capacities) error {
 	if c.Label != "" {
 		p := s.partition(c.Label)
@@ -87,7 +85,7 @@ func (p *capacities) same(other *capacities) bool {
 	return true
 }
 
-// rounding is what sums of shares may differ by.
+// rounding is the tolerance for sums of shares.
 const rounding = 1e-6
 
 func (s *Scheduler) checkCapacities(c *Capacities) error {
@@ -115,7 +113,7 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 	return nil
 }
 
-// byPlan sets what a queue, whose parent has it already, is entitled to.
+// byPlan computes a queue's entitlement; its parent's is already known.
 func (s *Scheduler) byPlan(q *Queue) {
 	q.entitled, q.planShare = q.guaranteed, q.absCap
 	p := s.planned
@@ -140,7 +138,7 @@ func (s *Scheduler) byPlan(q *Queue) {
 	}
 }
 
-// base is what limits of users and AMs are parts of.
+// base returns the amount of which limits of users and AMs are parts.
 func (q *Queue) base() *amounts.Vec {
 	if q.s.planned == nil {
 		return &q.guaranteed
@@ -148,7 +146,7 @@ func (q *Queue) base() *amounts.Vec {
 	return q.s.larger(&q.guaranteed, &q.entitled)
 }
 
-// PlannedView is what of a plan is in force for a queue.
+// PlannedView is the part of a plan in force for a queue.
 type PlannedView struct {
 	Label   string  // of the nodes that it is of
 	Share   float64 // of them
@@ -157,7 +155,7 @@ type PlannedView struct {
 	Until   time.Time
 }
 
-// Planned is what of a plan is in force for a queue, nil without a plan.
+// Planned returns the part of a plan in force for a queue, nil without a plan.
 func (s *Scheduler) Planned(q *Queue) *PlannedView {
 	s = q.s
 	if q.sized(); s.planned == nil || q.parent == nil {
@@ -169,8 +167,8 @@ func (s *Scheduler) Planned(q *Queue) *PlannedView {
 	}
 }
 
-// PlannedFor is what of a plan is in force for the queue of an application that waits, on the
-// nodes where it does, and the part of them that its configuration says.
+// PlannedFor returns the part of a plan in force for the queue of a waiting application, on the nodes where it waits,
+// and its configured part of them.
 func (s *Scheduler) PlannedFor(a *App) (plan *PlannedView, configured float64) {
 	q := a.waitsIn()
 	return s.Planned(q), q.absCap
@@ -188,7 +186,7 @@ func (a *App) waitsIn() *Queue {
 	return q
 }
 
-// ConfiguredQueue is what the configuration gives a queue, as parts of the cluster.
+// ConfiguredQueue is the configured capacity of a queue, as parts of the cluster.
 type ConfiguredQueue struct {
 	Queue          creel.QueuePath
 	Leaf           bool

@@ -7,45 +7,42 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// policy is what tells the schedulers of Hadoop apart: what queues are promised,
-// which limits there are, how long an ask waits for its place. It is one value
-// for the whole tree, chosen when that is built; nobody else asks which scheduler
-// it is (policy_test.go). policy_capacity.go and policy_fair.go are the two.
+// policy is the difference between Hadoop's schedulers: the queues' guarantees, the limits, how long an ask waits for
+// its place. It is one value for the whole tree, chosen when that is built; no other code distinguishes schedulers
+// (policy_test.go). policy_capacity.go and policy_fair.go are the two.
 type policy interface {
 	// Queues.
 	defaultOrder(q *Queue) queues.Policy // of a queue that names none
-	inheritsOrder() bool                 // such a queue has that of its parent
+	inheritsOrder() bool                 // such a queue has its parent's order
 	amShare() float64                    // share of a queue that AMs may use by default
 	// size sets guaranteed, max and their fractions: its parent is sized, and the root has all there is.
 	size(s *Scheduler, q *Queue)
 	maxApps(q *Queue, all int) int // a leaf's part of the bound on all applications
-	maxUserApps(q *Queue) int      // what one user may have of leafState.maxApps
+	maxUserApps(q *Queue) int      // one user's part of leafState.maxApps
 
 	// Queues made on demand, and reloads.
-	makesUndeclared() bool // a submission may make its queue though no placement rule says so
+	makesUndeclared() bool // a submission may create its queue without a placement rule
 	template(
 		above *queues.Queue,
 		levels int,
 	) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
 	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
 	removesOnlyStopped() bool       // a leaf must be stopped before it may go
-	// guarantees reports whether queues are guaranteed parts of the cluster, in whose place a plan's
-	// capacities can be.
+	// guarantees reports whether queues have guaranteed parts of the cluster, which a plan's capacities can replace.
 	guarantees() bool
 	knowsLabels() bool      // nodes' labels make partitions
 	keepsConstraints() bool // scheduling requests may wait for ever: Hadoop's handler named scheduler
 
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more
-	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // what the user may use now; false: there is no limit
-	// amLimit is what AMs of a leaf may use together, and those of one user; nil: of
-	// one whose weight is 1.
+	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // the user's current limit; false: there is no limit
+	// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; with u nil: of a user with weight 1.
 	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
-	oneAMAlways() bool  // a leaf may run one AM, whatever they may use together
+	oneAMAlways() bool  // a leaf may run one AM, whatever the limit of all AMs
 	holdsTheLine() bool // asks may not pass one that waits for a queue's maximum; see blocker.go
 
 	// Preemption.
-	shortfall(r *round) // sets who is in need and who has too much
+	shortfall(r *round) // computes needs and excess
 	within() bool       // it may also be between applications of one leaf
 
 	// Asks.
@@ -53,11 +50,11 @@ type policy interface {
 	patience(s *Scheduler, w *Ask) int64 // opportunities to pass up before the ask may go beyond its level
 
 	// Reports.
-	byPartition() bool                            // use is told by partition
+	byPartition() bool                            // use is reported by partition
 	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
-	measure(s *Scheduler, v *amounts.Vec) float64 // the part of the cluster that an amount is, told
+	measure(s *Scheduler, v *amounts.Vec) float64 // an amount as a reported part of the cluster
 	report(s *Scheduler, q *Queue, v *QueueView)
-	// countedAs tells whether a leaf's view counts an application among those that run, or that wait.
+	// countedAs reports whether a leaf's view counts an application as running, or as pending.
 	countedAs(a *App) (running, pending bool)
 }
 
@@ -69,7 +66,7 @@ func policyOf(spec *queues.Spec) policy {
 	return &capacityPolicy{spec}
 }
 
-// userRefusal is userAdmits for all at once: whom a limit stops, and where.
+// userRefusal is userAdmits for all limits at once, with the limit and its place.
 func (s *Scheduler) userRefusal(a *App) verdict {
 	if s.policy.userAdmits(s, a.user) {
 		return verdict{}
@@ -77,14 +74,13 @@ func (s *Scheduler) userRefusal(a *App) verdict {
 	return verdict{LimitUser, a.queue}
 }
 
-// MakesUndeclared reports whether a submission may make its queue though no
-// placement rule says so.
+// MakesUndeclared reports whether a submission may create its queue without a placement rule.
 func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared() }
 
 // KnowsLabels reports whether nodes' labels make partitions: FairScheduler has none.
 func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels() }
 
-// ByPartition reports whether applications' use is told by partition.
+// ByPartition reports whether applications' use is reported by partition.
 func (s *Scheduler) ByPartition() bool { return s.policy.byPartition() }
 
 // KeepsConstraints reports whether Hadoop's handler named scheduler serves scheduling

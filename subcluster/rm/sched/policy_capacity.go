@@ -127,7 +127,7 @@ func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 
 func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.activated, a.InLine() }
 
-// size gives a queue its part of its parent's.
+// size computes a queue's part of its parent.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	if c.parent == nil {
 		return // the root is promised everything
@@ -197,11 +197,10 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	}
 }
 
-// amLimit is a share of the queue's limit of the moment if that is no less than its
-// guarantee in any type, else of the guarantee, as always on the nodes of a label. What
-// one user may have of it is the same share of the user's part of the guarantee: the
-// minimum percent, or an equal part for each user who wants something, times the user
-// limit factor; so one user may not take what the queue has beyond its guarantee.
+// amLimit returns a share of the queue's current limit if that is no less than its guarantee in any type, else of the
+// guarantee, as always on the nodes of a label. One user's part is the same share of the user's part of the
+// guarantee: the minimum percent, or an equal part for each active user, times the user limit factor. So one user may
+// not take the queue's excess over its guarantee.
 func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
 	promised := *q.sized().base()
 	base := promised

@@ -46,7 +46,7 @@ func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }
 
 func (p *fairPolicy) userLimit(*Scheduler, *user) (amounts.Vec, bool) { return amounts.Vec{}, false }
 
-// holdsTheLine: the next in order is tried, whoever waits before it.
+// holdsTheLine: the next in order is tried, whatever waits before it.
 func (p *fairPolicy) holdsTheLine() bool { return false }
 
 func (p *fairPolicy) priority(int32) int32 { return 0 }
@@ -63,8 +63,8 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 	return int64(math.Ceil(max(t, 0) * float64(s.active)))
 }
 
-// amLimit is a share of the queue's fair share, or, of a type that it has nothing of, of
-// what is free within the queue's maximum; in any units, not in steps.
+// amLimit returns a share of the queue's fair share, or, for a type with fair share 0, of the free resources within
+// the queue's maximum; in any units, not in steps.
 func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
 	s.refreshShares(set)
 	base := q.sized().dividedAmong(q.shares[set].share)
@@ -77,11 +77,10 @@ func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all
 	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, s.sizes.N), amounts.Unlimited
 }
 
-// oneAMAlways: a queue whose AMs may use less than one needs runs none.
+// oneAMAlways: a queue whose AM limit is less than one AM runs none.
 func (p *fairPolicy) oneAMAlways() bool { return false }
 
-// dividedAmong is what the policy of the queue above makes of a share: that named fair
-// divides the memory alone.
+// dividedAmong returns the part of a share that the parent's policy divides: policy fair divides the memory alone.
 func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
 	if p := q.parent; p != nil && !p.ordering.byType {
 		return amounts.Vec{Memory: share.Memory}
@@ -93,13 +92,12 @@ func (p *fairPolicy) within() bool { return false }
 
 func (p *fairPolicy) byPartition() bool { return false }
 
-// measure is of the memory, whatever the queues are shared by.
+// measure returns the share of memory, whatever the queues' policy.
 func (p *fairPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
 	return float64(v.Memory) / float64(max(s.total.Memory, 1))
 }
 
-// demand is what a queue uses and waits for, as far as its maximum and those below it let
-// it have that.
+// demand returns a queue's use and waiting asks, as far as its maximum and its descendants' allow.
 func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 	var v amounts.Vec
 	if q.leaf != nil {
@@ -123,8 +121,7 @@ func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
 	return float64(q.shares[inViews].share.Memory) / float64(max(s.total.Memory, 1))
 }
 
-// report tells fair shares as what is guaranteed, and counts as active the
-// applications that have had a container.
+// report reports fair shares as guarantees, and counts as active the applications that have had a container.
 func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 	v.Guaranteed, v.Minimum = v.FairShare, s.sizes.Resource(&q.minimum)
 	told := func(share amounts.Vec) creel.Resource {

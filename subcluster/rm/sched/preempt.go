@@ -11,21 +11,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Preemption takes containers back from those that use more than is theirs, for
-// those that wait with less. It is one more thing that happens at a deadline:
+// Preemption takes containers back from queues and users above their share, for those that wait below theirs. It runs
+// at a deadline:
 //
-//  1. A round, every Preemption.Interval, asks the policy what is short and what
-//     may be taken (preempt_capacity.go, preempt_fair.go, preempt_intra.go). If
-//     nobody waits it ends there.
-//  2. Claims of former rounds are looked at again: those no longer needed are
-//     dropped, and their victims pardoned.
-//  3. Asks that wait and are due make new claims: so many containers of one ask,
-//     on one node, and the containers there that must end for it
-//     (preempt_choose.go). There is no victim without such an ask.
+//  1. A round, every Preemption.Interval, asks the policy for shortages and for
+//     containers that may be taken (preempt_capacity.go, preempt_fair.go,
+//     preempt_intra.go). If nothing waits it ends there.
+//  2. Claims of former rounds are reviewed: claims no longer needed are dropped,
+//     and their victims pardoned.
+//  3. Due waiting asks make new claims: so many containers of one ask, on one
+//     node, and the containers there that must end for it (preempt_choose.go).
+//     There is no victim without such an ask.
 //  4. Claims that have waited Preemption.Wait have their victims killed.
 //
-// What a victim leaves is kept for the claim (preempt_keep.go). Nothing outside
-// rounds looks at any of this unless a node is held.
+// Resources that a victim leaves are kept for the claim (preempt_keep.go). No code outside rounds looks at this
+// unless a node is held.
 type preemption struct {
 	cfg    queues.Preemption
 	from   Containers
@@ -37,16 +37,14 @@ type preemption struct {
 	memory chooserMemory
 }
 
-// Containers is what the scheduler asks its owner for when something is short:
-// the scheduler knows containers as amounts alone.
+// Containers is the owner's side of preemption: the scheduler knows containers as amounts alone.
 type Containers interface {
 	// Apps calls yield for every application, in one order.
 	Apps(yield func(*App) bool)
 	// Newest appends the live containers of an application that are not victims,
 	// the newest first.
 	Newest(a *App, out []Container) []Container
-	// Weight is what an application's work counts beside that of others, by its own
-	// word; 1 for most.
+	// Weight is the relative weight of an application's work, as it declares; 1 for most.
 	Weight(a *App) float64
 }
 
@@ -57,10 +55,10 @@ type Container struct {
 	Size    *amounts.Size
 	Created int64 // ms since the epoch
 	AM      bool
-	Lent    bool // it is in a shared partition whose label was not asked for
+	Lent    bool // it is in a shared partition whose label its ask did not name
 }
 
-// Rule says by which rule a container is taken back.
+// Rule is the reason for taking a container back.
 type Rule uint8
 
 // Rules of preemption.
@@ -79,16 +77,15 @@ func (r Rule) String() string {
 	}[r]
 }
 
-// Victim is a container that is to be taken back. Its AM has been told, or will
-// be by its next answer.
+// Victim is a container that is to be taken back. Its AM has been notified, or will be by its next answer.
 type Victim struct {
 	App     *App
 	Node    *Node
 	Size    *amounts.Size // changed by the owner when the container's is
-	Owner   any           // what Containers gave; nil when the container has ended
+	Owner   any           // from Containers; nil when the container has ended
 	Created int64         // ms since the epoch
 	AM      bool
-	For     *App // whose ask it is taken back for
+	For     *App // application whose ask gets the resources
 	Rule    Rule
 	Since   int64 // ns since the epoch
 	By      int64 // when it is killed, ns since the epoch
@@ -96,32 +93,32 @@ type Victim struct {
 	choice  choice
 }
 
-// Order is what the owner has to do about a victim.
+// Order is an order to the owner about a victim.
 type Order struct {
 	Kind   OrderKind
 	Victim *Victim
 }
 
-// OrderKind is what is to be done.
+// OrderKind is the kind of an Order.
 type OrderKind uint8
 
 // Orders about victims: every Notice is followed by a Kill or a Pardon, unless
 // the container ends before.
 const (
-	Notice OrderKind = iota // tell its AM
+	Notice OrderKind = iota // notify its AM
 	Pardon                  // it is not needed any more
 	Kill
 )
 
-// Observed is what the last round found, for reports.
+// Observed is the result of the last round, for reports.
 type Observed struct {
 	At      int64       // ns since the epoch; 0 = there was none
-	Due     amounts.Vec // what queues have too much, as far as others are short
-	Allowed amounts.Vec // what may be under notice at once
+	Due     amounts.Vec // the queues' excess, as far as others are short
+	Allowed amounts.Vec // limit of the amount under notice
 	Chosen  int         // victims that were or, observing only, would have been chosen
 }
 
-// setPreemption takes over what the queue specification says.
+// setPreemption applies the queue specification's settings.
 func (s *Scheduler) setPreemption(cfg queues.Preemption) {
 	for _, part := range s.parts {
 		part.setPreemption(cfg)
@@ -154,9 +151,8 @@ func (p *preemption) wait(by Rule) time.Duration {
 	return p.cfg.Wait
 }
 
-// Orders gives what is to be done about victims since the last call, in order. It
-// is due after Tick, Reload and SetLabel, before anything else changes; the slice is
-// overwritten by what follows.
+// Orders returns the orders about victims since the last call, in order. It is due after Tick, Reload and SetLabel,
+// before anything else changes; the slice is overwritten later.
 func (s *Scheduler) Orders() []Order {
 	out := s.ownOrders()
 	for _, p := range s.parts {
@@ -178,7 +174,7 @@ func (s *Scheduler) ownOrders() []Order {
 
 func (p *preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders, Order{k, v}) }
 
-// round is what one round knows.
+// round is the state of one round.
 type round struct {
 	s         *Scheduler
 	p         *preemption
@@ -186,22 +182,22 @@ type round struct {
 	budgets   map[*Queue]*budget
 	over      []*budget // of budgets, in the order in which they lose
 	bounded   bool
-	allowed   amounts.Vec // when bounded: what may be under notice in all
-	taken     amounts.Vec // what is
+	allowed   amounts.Vec // when bounded: limit of the amount under notice in all
+	taken     amounts.Vec // the amount under notice
 	claimed   map[*Ask]int32
-	byUser    map[*user]*amounts.Vec // what claims give a user
-	dry       bool                   // nobody is told
+	byUser    map[*user]*amounts.Vec // the amount claimed for a user
+	dry       bool                   // without notices
 	leastWork bool                   // a queue with too much loses the least work
 	lent      bool                   // a candidate is lent
 	chosen    map[any]bool           // owners of containers that this round took
-	loss      map[*App]*amounts.Vec  // under notice, by who loses it
+	loss      map[*App]*amounts.Vec  // under notice, by the losing application
 	userLoss  map[*user]*amounts.Vec
 	made      []*claim                   // by this round
 	serves    *Queue                     // that claims are made for; nil within a leaf
 	planned   map[*spending]*amounts.Vec // of claims made by this round
 }
 
-// need is what a leaf, or within a leaf an application, is due and asks for.
+// need is the due shortage and the asks of a leaf, or of an application within a leaf.
 type need struct {
 	queue *Queue
 	app   *App // nil: all of the leaf
@@ -209,7 +205,7 @@ type need struct {
 	rule  Rule
 }
 
-// serve counts what is claimed for those in need.
+// serve counts a claim for those in need.
 func (r *round) serve(n *need, size *amounts.Vec, count int32) {
 	n.rest.AddTimes(size, -int64(count))
 	if n.rule != RuleGuarantee || !r.p.cfg.Balance {
@@ -220,15 +216,15 @@ func (r *round) serve(n *need, size *amounts.Vec, count int32) {
 	}
 }
 
-// budget is what may be taken from a leaf, or from an application or user of one.
+// budget is the amount that may be taken from a leaf, or from an application or user of one.
 type budget struct {
 	queue  *Queue
 	hard   amounts.Vec // never more
-	even   amounts.Vec // never more by RuleBalance: what is above the ideal
+	even   amounts.Vec // limit by RuleBalance: the excess over the ideal
 	soft   amounts.Vec // no more in this round, but for the claim that reaches it
 	types  uint32      // of which there is too much; bit i for type i
-	least  uint32      // of which there is not, but of whose guarantee nothing may go either
-	ams    amounts.Vec // of it, what may be AMs
+	least  uint32      // types without excess, whose guarantee must not be touched either
+	ams    amounts.Vec // limit for AMs in it
 	strict bool        // nothing of the other types
 }
 
@@ -240,7 +236,7 @@ func (s *Scheduler) newRound() *round {
 	}
 }
 
-// preemptRound is what happens at the deadline.
+// preemptRound runs at the deadline.
 func (s *Scheduler) preemptRound() {
 	p := s.preempt
 	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
@@ -267,8 +263,7 @@ func (s *Scheduler) preemptRound() {
 	}
 }
 
-// review drops the claims that are needed no longer, the youngest first in doubt,
-// and counts what the others take.
+// review drops the claims that are no longer needed, the youngest first in doubt, and counts the others.
 func (r *round) review() {
 	s := r.s
 	s.dropClaims(func(c *claim) bool {
@@ -276,7 +271,7 @@ func (r *round) review() {
 			return true
 		}
 		if len(c.victims) == 0 {
-			return c.keepUntil <= s.now // what was freed waits for the rest of its time
+			return c.keepUntil <= s.now // freed resources wait for the rest of their time
 		}
 		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
 			return !r.stillWithin(c)
@@ -291,7 +286,7 @@ func (r *round) review() {
 	})
 }
 
-// count adds up what claims take, and for whom; -1 undoes it.
+// count adds a claim to the sums of takers and losers; -1 undoes it.
 func (r *round) count(c *claim, sign int32) {
 	for _, v := range c.victims {
 		r.taken.AddTimes(&v.Size.V, int64(sign))
@@ -302,7 +297,7 @@ func (r *round) count(c *claim, sign int32) {
 	sumOf(r.byUser, c.app.user).AddTimes(&c.size.V, int64(sign*c.count))
 }
 
-// sumOf is the sum kept for somebody, to be changed.
+// sumOf returns the sum of a key, for changes.
 func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
 	v := of[k]
 	if v == nil {
@@ -312,8 +307,8 @@ func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
 	return v
 }
 
-// needOf gives the need of a leaf that a claim by a rule serves. FairScheduler's two
-// rules are one need, by whichever rule is due now.
+// needOf returns the need of a leaf that a claim by a rule serves. FairScheduler's two rules are one need, by the
+// rule that is due now.
 func (r *round) needOf(q *Queue, rule Rule) *need {
 	for i := range r.needs {
 		if r.needs[i].queue == q && r.needs[i].app == nil && (r.needs[i].rule == RuleBalance) == (rule == RuleBalance) {
@@ -323,8 +318,7 @@ func (r *round) needOf(q *Queue, rule Rule) *need {
 	return nil
 }
 
-// due reports whether one more container of a size is within what is short: of
-// every type it has something of, something is.
+// due reports whether one more container of a size is within the shortage: of every type in the size, some is short.
 func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
 	for i := 0; i < s.sizes.Check; i++ {
 		if size.At(i) > 0 && n.rest.At(i) <= 0 {
@@ -362,8 +356,7 @@ func (b *budget) take(size *amounts.Vec, sign int64) {
 	b.soft.AddTimes(size, -sign)
 }
 
-// reckon is take while it is not known yet whether the claim comes about: what is
-// allowed in this round is asked of its first container only.
+// reckon is take while the claim is still tentative: only its first container is checked against this round's limit.
 func (b *budget) reckon(size *amounts.Vec, sign int64) {
 	b.hard.AddTimes(size, -sign)
 	b.even.AddTimes(size, -sign)
@@ -388,7 +381,7 @@ func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 	return true
 }
 
-// notify tells of the victims of new claims.
+// notify orders the notices to the victims of new claims.
 func (r *round) notify() {
 	for _, c := range r.made {
 		r.p.claims = append(r.p.claims, c)
@@ -401,7 +394,7 @@ func (r *round) notify() {
 	}
 }
 
-// kill ends those whose time is over.
+// kill kills the victims of expired claims.
 func (r *round) kill() {
 	for _, c := range r.p.claims {
 		if c.until > r.s.now {
@@ -418,7 +411,7 @@ func (a *App) stillAsks(w *Ask) bool {
 	return a.waits && w.count > 0 && w.size != nil && slices.Contains(a.asks, w)
 }
 
-// Preempting gives the settings of preemption in force, and whether there is any.
+// Preempting returns the preemption settings in force, and whether it is on.
 func (s *Scheduler) Preempting() (queues.Preemption, bool) {
 	if s.preempt == nil {
 		return queues.Preemption{}, false

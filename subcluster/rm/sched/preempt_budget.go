@@ -10,17 +10,16 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// PreemptionBudget is this subcluster's share of what may be taken back from others
-// for a queue, and those below it, on the nodes of a label in one interval. It binds beside the settings of
-// preemption, and only until its lease is over: then they alone do. Between users and
-// applications of one leaf it does not bind.
+// PreemptionBudget is this subcluster's share of the preemption for a queue and its descendants, on the nodes of a
+// label in one interval. It applies beside the settings of preemption; when its lease is over only these apply. It
+// does not limit preemption between users and applications of one leaf.
 type PreemptionBudget struct {
 	Queue creel.QueuePath
 	Label string         // "" for nodes without one
 	Share creel.Resource // memory and vcores bind; of other types those that Most names
 	Most  creel.Resource // in the federation, for Why
-	// Begins names the interval: budgets that begin at the same time are of the same one,
-	// and what was taken counts against all of them.
+	// Begins identifies the interval: budgets that begin at the same time share one, and its preemption counts
+	// against all of them.
 	Begins time.Time
 	Ends   time.Time // of the interval, by the scheduler's time: then nothing is left of it
 	Until  time.Time // of the lease, by the scheduler's time
@@ -34,7 +33,7 @@ type preemptionBudget struct {
 	ends, until int64
 }
 
-// spending is what victims that were told in one interval come to, less the pardoned.
+// spending is the sum of the victims that were notified in one interval, minus the pardoned.
 type spending struct{ sum amounts.Vec }
 
 // SetPreemptionBudgets puts budgets in force, in place of all before, also for labels that do
@@ -86,8 +85,8 @@ func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
 	return ok
 }
 
-// spend counts a claim against the budgets of its queue: in this round only, until its
-// victims are told. One within a leaf costs nobody else anything.
+// spend counts a claim against the budgets of its queue: in this round only, until its victims are notified. A claim
+// within a leaf costs other queues nothing.
 func (r *round) spend(c *claim) {
 	if c.rule.within() {
 		return
@@ -104,9 +103,8 @@ func (r *round) spend(c *claim) {
 	})
 }
 
-// PreemptionLeft tells for an application that waits what the federation lets be taken back for
-// its queue on the nodes where it waits, by the budget in force of which the least is left; false
-// without one.
+// PreemptionLeft returns, for a waiting application, the rest of its queue's preemption budget on the nodes where it
+// waits. Of several budgets in force it takes the one with the least left; false without one.
 func (s *Scheduler) PreemptionLeft(a *App) (of PreemptionBudget, left creel.Resource, has bool) {
 	q := a.waitsIn()
 	s = q.s

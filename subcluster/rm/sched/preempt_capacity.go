@@ -10,10 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// ideal is a queue in the ideal assignment of CapacityScheduler's preemption:
-// what it would have if the cluster were shared anew, by guarantees first. It
-// follows ProportionalCapacityPreemptionPolicy, with an exact level in place of
-// its rounds.
+// ideal is a queue in the ideal assignment of CapacityScheduler's preemption: its amount if the cluster were divided
+// again, by guarantees first. It follows ProportionalCapacityPreemptionPolicy, with an exact level in place of its
+// rounds.
 type ideal struct {
 	q         *Queue
 	kids      []*ideal
@@ -23,8 +22,7 @@ type ideal struct {
 	share     amounts.Vec // the ideal
 }
 
-// shortfall finds what leaves are short of their ideal and what others have
-// above it.
+// shortfall computes the leaves' shortages and excess relative to their ideal.
 func (p *capacityPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
 	r.bounded = true
@@ -35,7 +33,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	s.whole().takenElsewhere(s, &r.taken)
 	r.p.last = Observed{At: s.now, Allowed: r.allowed}
 	if !s.anyBelow(cfg.Balance) {
-		return // no ideal is above what is used
+		return // no use exceeds the ideal
 	}
 	root := r.idealOf(s.tree.root)
 	root.share = s.total
@@ -64,7 +62,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 		r.over, r.budgets[x.q] = append(r.over, b), b
 		due.Add(&b.even)
 	}
-	// Of all that is due, so much a round; and of that, what does not end by itself.
+	// A round takes only a part of the due amount, and of that only the part that does not end by itself.
 	part := 1.0
 	for i := 0; i < s.sizes.Check; i++ {
 		if d := due.At(i); d > 0 {
@@ -82,8 +80,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	s.inOrder(r)
 }
 
-// takenElsewhere adds what is under notice in other partitions than one: what a round
-// may take is counted over the cluster.
+// takenElsewhere adds the amounts under notice in all partitions but one: a round's limit applies to the cluster.
 func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
 	for _, p := range append([]*Scheduler{s}, s.parts...) {
 		if p == but || p.preempt == nil {
@@ -97,8 +94,7 @@ func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
 	}
 }
 
-// anyBelow reports whether a leaf that asks for something has less than its
-// guarantee of some type or, if what is beyond is balanced, asks at all.
+// anyBelow reports whether a leaf with asks is below its guarantee of some type or, with balancing, has asks at all.
 func (s *Scheduler) anyBelow(balance bool) bool {
 	for _, q := range s.tree.all {
 		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().entitled, &q.used)) {
@@ -108,8 +104,8 @@ func (s *Scheduler) anyBelow(balance bool) bool {
 	return false
 }
 
-// needsOf notes what a leaf is short of, and reports whether it is: up to its
-// guarantee, and beyond it where that is balanced.
+// needsOf records a leaf's shortage, and reports whether there is one: up to its guarantee, and beyond it with
+// balancing.
 func (r *round) needsOf(x *ideal) bool {
 	s := r.s
 	var own, all amounts.Vec
@@ -144,7 +140,7 @@ func (s *Scheduler) inOrder(r *round) {
 	})
 }
 
-// idealOf gathers what a queue and those below it have and want.
+// idealOf collects the use and demand of a queue and its descendants.
 func (r *round) idealOf(q *Queue) *ideal {
 	s := r.s
 	q.sized()
@@ -184,7 +180,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	return x
 }
 
-// wanted is what a leaf asks for, as far as its users may have it.
+// wanted returns a leaf's asks, as far as its user limits allow.
 func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 	var sum amounts.Vec
 	for _, u := range q.leaf.userList {
@@ -204,9 +200,8 @@ func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 	return sum
 }
 
-// userPotential is what a user may come to: user limits grow with what the leaf
-// uses, up to this part of its guarantee at least; and where what is beyond is
-// balanced, of its maximum.
+// userPotential returns the limit that a user may reach. User limits grow with the leaf's use, up to this part of its
+// guarantee at least; with balancing, of its maximum.
 func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 	limit, has := s.policy.userLimit(s, u)
 	if !has {
@@ -251,7 +246,7 @@ func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
 	return true
 }
 
-// assign shares what a queue has among its children, down to the leaves.
+// assign divides a queue's amount among its children, down to the leaves.
 func (s *Scheduler) assign(x *ideal, balance bool) {
 	if len(x.kids) == 0 {
 		return
@@ -264,11 +259,10 @@ func (s *Scheduler) assign(x *ideal, balance bool) {
 	}
 }
 
-// level shares one type. Each child has what it uses of its guarantee, and what
-// may not be taken from it; what is left rises in proportion to the guarantees,
-// of a child until it has what it wants, or its guarantee where it has used no
-// more until now: nothing is taken from a queue for one that has its own, unless
-// what is beyond guarantees is balanced.
+// level divides one type. Each child gets its use within its guarantee, and the part that may not be taken from it.
+// The rest is divided in proportion to the guarantees. A child's part ends at its demand, or at its guarantee if its
+// use has not exceeded that until now: a queue loses nothing to one that has its guarantee, unless the excess over
+// guarantees is balanced.
 func (s *Scheduler) level(x *ideal, i int, balance bool) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))
@@ -295,8 +289,8 @@ func (s *Scheduler) level(x *ideal, i int, balance bool) {
 	rise(without, i, left, least, most, func(*ideal) float64 { return 1 })
 }
 
-// rise raises children to one level of share over weight, between their least and
-// most, so far as left lasts, and gives what is left after it.
+// rise raises children to one level of share over weight, between their least and most, as far as left lasts, and
+// returns the rest.
 func rise(
 	kids []*ideal, i int, left int64, least, most func(*ideal) int64, weight func(*ideal) float64,
 ) int64 {
@@ -338,14 +332,12 @@ func rise(
 	return left
 }
 
-// excess is what may be taken from a leaf, nil for nothing, if it is far enough above
-// its guarantee: what it has above its ideal, and of the last container what is below
-// that too, for a queue must not wait for its guarantee because the containers of
-// another are large. It keeps the share of the cluster that it is guaranteed: of types
-// of which it has too much it loses nothing of its guarantee, and where none of these
-// is the one that it is guaranteed most of, nothing of the other types' either. Else
-// these count for nothing, as in Hadoop: they would keep a queue from its memory
-// for good because another needs few vcores with much memory.
+// excess returns the amount that may be taken from a leaf, nil for nothing, if it is far enough above its guarantee.
+// It is the excess over its ideal, plus the part of the last container below that, because large containers of
+// another queue must not delay a queue's guarantee. The leaf keeps its guaranteed share of the cluster: of types in
+// excess it loses nothing of its guarantee. If its largest guaranteed type is not in excess, it loses nothing of the
+// guarantees of other types either. Otherwise these are ignored, as in Hadoop: they would deny a queue its memory for
+// good because another needs few vcores with much memory.
 func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	g := &x.q.entitled
 	if x.q.spec.PreemptionDisabled {
@@ -386,7 +378,7 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	return b
 }
 
-// above is what v has more than w, of each type.
+// above returns v minus w, for each type at least 0.
 func above(s *Scheduler, v, w *amounts.Vec) amounts.Vec {
 	var out amounts.Vec
 	for i := 0; i < s.sizes.N; i++ {

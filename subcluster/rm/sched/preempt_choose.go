@@ -20,9 +20,8 @@ type candidate struct {
 	rank   int32 // its place in the order
 }
 
-// candidates gives the containers of all applications that have a budget, in the
-// order in which they are taken: who borrows in a partition before those of its
-// label; AMs come last.
+// candidates returns the containers of all applications that have a budget, in the order in which they are taken:
+// borrowers in a partition before asks of its label; AMs come last.
 func (r *round) candidates() []candidate {
 	byQueue := map[*Queue][]*App{}
 	r.p.from.Apps(func(a *App) bool {
@@ -47,7 +46,7 @@ func (r *round) candidates() []candidate {
 	return list
 }
 
-// last orders what is lent before what is not.
+// last orders lent containers before others.
 func last(lent bool) int {
 	if lent {
 		return 0
@@ -55,7 +54,7 @@ func last(lent bool) int {
 	return 1
 }
 
-// servedLast orders applications by who is served last.
+// servedLast orders applications in reverse order of service.
 func servedLast(apps []*App) {
 	for _, a := range apps {
 		if a.slot == 0 { // one that waits has its own up to date
@@ -108,7 +107,7 @@ type chooserMemory struct {
 type chooser struct {
 	r       *round
 	list    []candidate
-	free    map[*Node]*amounts.Vec // what is free of a node and not claimed
+	free    map[*Node]*amounts.Vec // free and unclaimed resources of a node
 	cursors map[*amounts.Size]int  // of the list, for asks that may go anywhere
 	byNode  map[*Node][]int32      // candidates but AMs
 	nodes   []*Node                // in the order of the candidates
@@ -124,8 +123,8 @@ type chooser struct {
 	steps     int
 }
 
-// heapOf is whom a heap of nodes serves: asks of one size that may go anywhere, by
-// rules that may take the same.
+// heapOf identifies the asks that a heap of nodes serves: asks of one size that may go anywhere, by rules that may
+// take the same.
 type heapOf struct {
 	size    *amounts.Size
 	balance bool
@@ -150,7 +149,7 @@ func (r *round) chooser(list []candidate) *chooser {
 		}
 	}
 	for _, c := range slices.Concat(r.p.claims, r.made) {
-		// What is free there is counted on already, so far as the victims do not suffice.
+		// Free resources there are counted already, as far as the victims do not suffice.
 		if len(c.victims) == 0 {
 			continue
 		}
@@ -185,7 +184,7 @@ func (ch *chooser) claim(r *round, n *need, w *Ask, want int32) *claim {
 	return ch.single(r, n, w, want, true)
 }
 
-// single takes one container that makes room enough: an AM only if ams says so.
+// single takes one container that frees enough: an AM only if ams permits it.
 func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *claim {
 	s := r.s
 	from := 0
@@ -249,9 +248,9 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 	return c
 }
 
-// cost is what clearing a node for an ask costs. In Hadoop's order it is the number of
-// containers and the place of the last of them in the order; by LeastWork the work that is lost. Containers
-// that are not lent are dearer than any that are.
+// cost is the cost of clearing a node for an ask. In Hadoop's order it is the number of containers and the place of
+// the last of them in the order; by LeastWork the lost work. Any container that is not lent costs more than all lent
+// ones.
 type cost struct {
 	own    int
 	number int
@@ -279,7 +278,7 @@ func (ch *chooser) with(c cost, k *candidate) cost {
 	return c
 }
 
-// bundles are nodes by what clearing enough of them for one size costs.
+// bundles are nodes by the cost of clearing enough of them for one size.
 type bundles struct {
 	items []bundle
 }
@@ -388,8 +387,8 @@ func (ch *chooser) groupByNode() {
 	}
 }
 
-// clear gives the containers of a node that end so that an ask fits, and what
-// that costs, for each of want that fit then; nil if it cannot fit, or does so already.
+// clear returns the containers of a node that end so that an ask fits, and the cost of each of the up to want
+// containers that fit then; nil if the ask cannot fit, or fits already.
 func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate, cost) {
 	s, need := ch.r.s, &w.size.V
 	free := *ch.room(node)
@@ -452,7 +451,7 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate,
 	return list, price
 }
 
-// losesLeast reports whether the nearest queue that says so has LeastWork.
+// losesLeast reports whether the nearest queue with a setting has LeastWork.
 func (q *Queue) losesLeast() bool {
 	for ; q != nil; q = q.parent {
 		if v := q.spec.Victims; v != queues.VictimsDefault {

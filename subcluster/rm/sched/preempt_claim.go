@@ -55,8 +55,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 	}
 }
 
-// mayClaim reports whether one more container of an ask is within what those in need
-// are short of, and its user may have.
+// mayClaim reports whether one more container of an ask is within the shortage and its user's limit.
 func (r *round) mayClaim(n *need, w *Ask) bool {
 	u := w.app.user
 	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || r.s.userMayHave(u, r.byUser[u]))
@@ -83,8 +82,7 @@ func (l *leafState) waitingApps() []*App {
 	return list
 }
 
-// book makes a claim of victims that were chosen, whose budgets they are taken
-// from already.
+// book makes a claim of chosen victims; their budgets are charged already.
 func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candidate) *claim {
 	s := r.s
 	c := &claim{
@@ -115,8 +113,8 @@ func (r *round) mayTake(v *amounts.Vec) bool {
 	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
 }
 
-// mayUse reports whether a node may be cleared for an ask: it could be placed there,
-// and the node is reserved for nobody else who comes first.
+// mayUse reports whether a node may be cleared for an ask: the ask could be placed there, and the node is not
+// reserved for an earlier one.
 func (r *round) mayUse(w *Ask, n *Node) bool {
 	return (n.hold == nil || n.hold == w.hold || r.yields(n.hold)) && w.mayGo(n)
 }

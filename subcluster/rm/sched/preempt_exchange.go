@@ -9,19 +9,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Claims for one ask are made one after the other, each where it costs least then. Of
-// containers of several sizes that may lose more than it must: two small ones end on a
-// node, and then a large one there, that alone makes room for both. So by LeastWork the
-// claims of an ask are looked at again together: where other containers, of the same
-// nodes or others, make room for as many and lose less, they take the victims' place.
+// Claims for one ask are made one after the other, each where it costs least then. With containers of several sizes
+// the total may lose more than necessary: first two small ones end on a node, and then a large one there, which alone
+// would free enough for both. So by LeastWork the claims of an ask are reconsidered together: if other containers, of
+// the same nodes or others, free as much and lose less, they replace the victims.
 //
-// The search is exact over what each node offers, and bounded: by claims and nodes that
-// are looked at together, and by steps in a round. When they are over, claims stay as
-// they were made.
+// The search is exact over each node's offers, and bounded: by the claims and nodes that are considered together, and
+// by steps in a round. When the steps are used up, claims stay unchanged.
 const (
 	exchangeClaims = 16
 	exchangeServes = 64      // containers of the ask in all
-	exchangeNodes  = 32      // those of the claims, and the cheapest of the others
+	exchangeNodes  = 32      // the claims' nodes, and the cheapest others
 	exchangeOffers = 32      // of one node
 	exchangeSteps  = 1 << 19 // of one round
 )
@@ -78,7 +76,7 @@ func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) 
 		c := claims[i]
 		lists[i] = ch.chosen[c]
 		for _, k := range lists[i] {
-			if k.AM || !k.choice.least { // nobody weighed what it loses
+			if k.AM || !k.choice.least { // its loss was not computed
 				serves = 0
 			}
 			x.price = ch.with(x.price, k)
@@ -132,8 +130,7 @@ func (ch *chooser) takeBack(n *need, c *claim) {
 	delete(ch.chosen, c)
 }
 
-// may reports whether so much may be under notice as the best takes, or it is no more
-// than what was.
+// may reports whether the amount under notice of the best solution is allowed, or no more than before.
 func (x *exchange) may(was *amounts.Vec) bool {
 	var sum amounts.Vec
 	for i, o := range x.best {
@@ -148,7 +145,7 @@ func (x *exchange) may(was *amounts.Vec) bool {
 	return !r.bounded || r.s.sizes.Fits(&sum, was) || r.s.sizes.FitsPlus(&r.taken, &sum, &r.allowed)
 }
 
-// look finds what is better than the claims.
+// look searches for a better solution than the claims.
 func (x *exchange) look(claims []*claim) {
 	ch := x.ch
 	seen := map[*Node]bool{}
@@ -180,8 +177,8 @@ func (x *exchange) look(claims []*claim) {
 	x.choose(0, x.serves, cost{})
 }
 
-// offered gives what a node offers, but what costs more, ends more and makes no more
-// room than something else that it does.
+// offered returns a node's offers without dominated ones: those that cost more, end more and free no more than
+// another.
 func (x *exchange) offered(node *Node) []offer {
 	ch, s := x.ch, x.ch.r.s
 	var able []*candidate
@@ -244,8 +241,7 @@ func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
 	return n
 }
 
-// keepOffer adds an offer, whose list is the caller's, unless another is as good; those
-// than which it is better go.
+// keepOffer adds an offer, whose list is the caller's, unless another is as good; it removes dominated ones.
 func keepOffer(list []offer, types int, o offer) []offer {
 	for i := range list {
 		if list[i].asGood(&o, types) {
@@ -274,7 +270,7 @@ func (o *offer) asGood(as *offer, types int) bool {
 
 func (c cost) plus(d cost) cost { return cost{c.own + d.own, c.number + d.number, c.loss + d.loss} }
 
-// bounds finds what the nodes from one on cost at least.
+// bounds computes the minimum cost of the nodes from each one on.
 func (x *exchange) bounds() {
 	never := cost{own: math.MaxInt32}
 	x.bound = make([][]cost, len(x.nodes)+1)

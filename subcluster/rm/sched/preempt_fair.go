@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// shortage is since when a leaf of FairScheduler has been below what it is due,
-// in ns; 0 = it is not.
+// shortage records since when a leaf of FairScheduler has been below its minimum and fair share, in ns; 0 = it is
+// not.
 type shortage struct{ minimum, fair int64 }
 
 // shortfall finds the leaves that have been below their minimum or fair share for
@@ -20,7 +20,7 @@ func (p *fairPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
 	set := inDecisions
 	if r.dry {
-		set = inViews // who looks changes no decision
+		set = inViews // a query changes no decision
 	}
 	s.refreshShares(set)
 	full := s.sizes.Dominant(&s.tree.root.used, &s.total) > cfg.Utilization
@@ -60,8 +60,7 @@ func (p *fairPolicy) shortfall(r *round) {
 	s.inOrder(r)
 }
 
-// starving keeps since when a leaf has been short, and gives what it may take
-// now; no rule for nothing.
+// starving records since when a leaf has been short, and returns the amount it may take now; no rule for nothing.
 func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 	h := r.p.short[q]
 	if h == nil {
@@ -105,7 +104,7 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 	return n
 }
 
-// timeouts are those of the nearest queue that has one.
+// timeouts returns the timeouts of the nearest queue that has one.
 func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
 	for ; q != nil; q = q.parent {
 		if minimum == 0 {

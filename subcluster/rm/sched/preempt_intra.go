@@ -30,8 +30,8 @@ func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
 	return s.sizes.Dominant(&q.used, &s.total) >= cfg.IntraFrom*s.sizes.Dominant(g, &s.total)
 }
 
-// withinLeaf serves the applications that wait, in the order of service, from
-// those of lower priority, or of users who have more than the user limit.
+// withinLeaf serves the waiting applications, in the order of service, from applications of lower priority, or of
+// users above the user limit.
 func (r *round) withinLeaf(q *Queue) {
 	s, cfg := r.s, &r.p.cfg
 	var under amounts.Vec
@@ -42,7 +42,7 @@ func (r *round) withinLeaf(q *Queue) {
 			}
 		}
 	}
-	var rest amounts.Vec // what may still be under notice within the leaf
+	var rest amounts.Vec // rest of the limit under notice within the leaf
 	for i := 0; i < s.sizes.Check; i++ {
 		rest.Set(i, int64(cfg.IntraMost*float64(q.guaranteed.At(i)))-under.At(i))
 	}
@@ -92,8 +92,8 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 		limit, _ := s.policy.userLimit(s, a.user)
 		n.rest = above(s, &limit, &a.user.used)
 	}
-	// What is within the bound of the leaf, whoever loses it, and one container if
-	// nothing is under notice, or a small leaf would never give anything.
+	// The amount within the leaf's limit, whichever application loses it, and one container if nothing is under
+	// notice; otherwise a small leaf would never lose anything.
 	bound := *rest
 	if under.IsZero() {
 		for i := 0; i < s.sizes.Check; i++ {
@@ -111,8 +111,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	}
 }
 
-// loses gives what an application may lose to another of its leaf by a rule, nil
-// for nothing.
+// loses returns the amount that an application may lose to another of its leaf by a rule, nil for nothing.
 func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 	s := r.s
 	b := &budget{queue: x.queue}
@@ -167,7 +166,7 @@ func (r *round) stillWithin(c *claim) bool {
 	return true
 }
 
-// keepsWithin: nothing is taken within a leaf, nor within one that keeps what it has.
+// keepsWithin: nothing is taken within a leaf with disabled preemption, or below such a queue.
 func (q *Queue) keepsWithin() bool {
 	return q.spec.IntraPreemptionDisabled || q.spec.PreemptionDisabled
 }

@@ -4,9 +4,9 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// claim is room on one node that is taken back for one ask, and kept for it once
-// it is free: for its application first, then for its queue, until the round
-// after the next. Who lost it cannot ask for it again meanwhile.
+// claim is an amount on one node that is taken back for one ask. Once free it is kept: for the ask's application
+// first, then for its queue, until the round after the next. The losing application cannot get it back in the
+// meantime.
 type claim struct {
 	queue     *Queue
 	app       *App
@@ -14,7 +14,7 @@ type claim struct {
 	size      *amounts.Size
 	node      *Node
 	count     int32     // containers of the ask
-	victims   []*Victim // whose containers have not ended
+	victims   []*Victim // victims still running
 	rule      Rule
 	until     int64       // when they are killed
 	freed     bool        // the first has ended: the node is held
@@ -22,7 +22,7 @@ type claim struct {
 	spent     []*spending // budgets that its victims count against
 }
 
-// valid reports whether the claim still serves what it was made for.
+// valid reports whether the claim still serves its purpose.
 func (c *claim) valid(s *Scheduler) bool {
 	a := c.app
 	if c.node.use != Open || c.queue.removed || !a.inQueue || a.queue != c.queue {
@@ -35,8 +35,8 @@ func (c *claim) valid(s *Scheduler) bool {
 		(c.rule == RuleAppPriority || s.userMayHave(a.user, nil))
 }
 
-// Lost says that the container of a victim has ended, killed or by itself; it is
-// due right after Release. What it leaves is kept for whom it was claimed for.
+// Lost reports that the container of a victim has ended, killed or by itself; it is due right after Release. Its
+// resources are kept for the claim's application.
 func (s *Scheduler) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
@@ -53,7 +53,7 @@ func (s *Scheduler) Lost(v *Victim) {
 	s.keep(c)
 }
 
-// keep holds what is free on the node of a claim for it, or as much as it is for.
+// keep holds free resources on a claim's node for it, up to its size.
 func (s *Scheduler) keep(c *claim) {
 	c.keepUntil = s.now + s.preempt.interval()
 	if !c.freed {
@@ -65,7 +65,7 @@ func (s *Scheduler) keep(c *claim) {
 	s.roomOn(c.node)
 }
 
-// serveKept gives the room that is kept on a node to those it is kept for.
+// serveKept grants the resources kept on a node to their claims.
 func (s *Scheduler) serveKept(n *Node) {
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
@@ -100,7 +100,7 @@ func (s *Scheduler) serveKept(n *Node) {
 	}
 }
 
-// unkeep lets others have what was kept for a claim.
+// unkeep releases a claim's kept resources to all.
 func (s *Scheduler) unkeep(c *claim) {
 	if !c.freed {
 		return
@@ -118,8 +118,7 @@ func (s *Scheduler) unkeep(c *claim) {
 	s.roomOn(n)
 }
 
-// dropClaims drops the claims of which gone says so, asked once of each, the
-// oldest first.
+// dropClaims drops the claims for which gone returns true. It calls gone once for each, the oldest first.
 func (s *Scheduler) dropClaims(gone func(*claim) bool) {
 	p := s.preempt
 	stay := p.claims[:0]

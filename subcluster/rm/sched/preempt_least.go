@@ -10,12 +10,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// By LeastWork a container costs the work that is expected to be lost with it: what it
-// will have run when it is killed, times its dominant share of the cluster, times the
-// weight that its application's own word gives, times the chance that it has not ended
-// by itself before. That chance is known from how long the containers of its queue
-// have run (runtimes). So what is about to end is put under notice rather than what
-// has just begun, and one that is rather than two small ones.
+// By LeastWork the cost of a container is the expected loss of work: its run time at the kill, times its dominant
+// share of the cluster, times the weight that its application declares, times the chance that it has not ended by
+// itself before. That chance is derived from the run times of its queue's containers (runtimes). So a container about
+// to end is chosen before one that has just begun, and one such container before two small ones.
 
 // choice is how a victim was chosen.
 type choice struct {
@@ -28,7 +26,7 @@ type choice struct {
 	taken  bool // in a claim of this round
 }
 
-// weigh finds what a candidate costs.
+// weigh computes the cost of a candidate.
 func (r *round) weigh(c *Container, a *App, weight float64) choice {
 	k := choice{lent: c.Lent, stays: 1, weight: float32(weight)}
 	if !r.leastWork {
@@ -44,7 +42,7 @@ func (r *round) weigh(c *Container, a *App, weight float64) choice {
 	return k
 }
 
-// Why says how a victim was chosen among those that may be taken.
+// Why explains the choice of a victim.
 func (v *Victim) Why() string {
 	k := &v.choice
 	text := "it is the newest that makes room enough"
@@ -76,7 +74,7 @@ type leastWork struct {
 	n     *need
 	need  *amounts.Vec
 	able  []*candidate  // the cheapest first
-	rest  []amounts.Vec // what those from each on come to
+	rest  []amounts.Vec // sums from each on
 	now   []*candidate
 	best  []*candidate
 	price cost
@@ -84,12 +82,11 @@ type leastWork struct {
 	steps int
 }
 
-// leastSteps bounds the search on one node: 2^11 sets of containers, which is all of
-// those of eleven. Of more the best that was found by then is taken; the first that is
-// looked at is the cheapest ones that come to enough.
+// leastSteps bounds the search on one node: 2^11 sets of containers, which is all sets of eleven. With more
+// containers the best set found by then is taken; the first one considered is the cheapest containers that suffice.
 const leastSteps = 1 << 11
 
-// leastOn finds what is to end on a node so that an ask fits, list being enough if fits.
+// leastOn chooses the containers to end on a node so that an ask fits; list suffices if fits.
 func (ch *chooser) leastOn(
 	n *need, w *Ask, node *Node, able, list []*candidate, price cost, fits bool,
 ) ([]*candidate, cost) {
@@ -164,7 +161,7 @@ const (
 	runtimeDoubt   = 1    // as if so many had not ended at all: few ends are no proof
 )
 
-// place gives the bucket of a time, and how far into it the time is.
+// place returns the bucket of a time, and the fraction of it.
 func (t *runtimes) place(ms int64) (int, float64) {
 	x := 2 * math.Log2(float64(max(ms, runtimeFirst))/runtimeFirst)
 	i := min(int(x), runtimeBuckets-1)
@@ -202,8 +199,8 @@ func (t *runtimes) stays(age, wait int64) float64 {
 // Learns reports whether Ended is of use.
 func (s *Scheduler) Learns() bool { return s.preempt != nil }
 
-// Ended says that a container of an application on a node ended by itself after so
-// many ms, for what is expected of others of its queue.
+// Ended records that a container of an application on a node ended by itself after so many ms, for estimates about
+// its queue.
 func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
 	if n.of != s {
 		if a = a.partIn(n.of); a == nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Plan is what preemption would do for a queue in the next round.
+// Plan is the preemption for a queue in the next round.
 type Plan struct {
-	On      bool      // preemption is on; if not, this is what its settings would do
+	On      bool      // preemption is on; if not, the plan shows the effect of its settings
 	Victims []*Victim // under notice already, then those that would be
 	Under   int       // of Victims: under notice already
 }
 
-// PlanPreemption tells what the next round would take back for a queue and those
-// below it, in all partitions, timeouts of FairScheduler counting as over. It changes
-// nothing: a round only looks, until its claims are booked.
+// PlanPreemption returns the next round's preemption for a queue and its descendants, in all partitions, with
+// FairScheduler's timeouts counted as expired. It changes nothing: a round only reads, until its claims are booked.
 func (s *Scheduler) PlanPreemption(q *Queue) Plan {
 	out := s.plan(q)
 	for _, p := range s.parts {
@@ -84,9 +83,9 @@ func (q *Queue) under(of *Queue) bool {
 	return false
 }
 
-// NextRound tells when the next round of preemption looks at a queue that waits with less
-// than its guarantee, and how much less it has of what it asks for; false for one that it
-// finds nothing to do for. Of FairScheduler it is false: timeouts decide there.
+// NextRound returns the time of the next round of preemption for a queue that waits below its guarantee, and the
+// amount it lacks; false if the round will do nothing for it. With FairScheduler it returns false: timeouts decide
+// there.
 func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
 	p := s.preempt
 	if p == nil || p.cfg.ObserveOnly || !s.policy.within() {
@@ -100,8 +99,8 @@ func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has boo
 	return max(p.timer.at, s.now), s.sizes.Resource(&v), !v.IsZero()
 }
 
-// Over is what the queue that loses the victim has more than is its own: its guarantee, or
-// of FairScheduler its fair share at the last round.
+// Over returns the excess of the queue that loses the victim: over its guarantee, or with FairScheduler over its fair
+// share at the last round.
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
 	own := &q.entitled
@@ -115,7 +114,7 @@ func (v *Victim) Over() creel.Resource {
 // Within reports whether the victim is taken between users and applications of one queue.
 func (v *Victim) Within() bool { return v.Rule.within() }
 
-// TakenFor gives the victims under notice for an application's asks.
+// TakenFor returns the victims under notice for an application's asks.
 func (s *Scheduler) TakenFor(a *App) []*Victim {
 	if s.preempt == nil {
 		return nil

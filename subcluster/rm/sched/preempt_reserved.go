@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// What is reserved is looked at by rounds in two ways:
+// Rounds treat reservations in two ways:
 //
-//   - A queue that has what it is due keeps no room reserved from one below its
-//     guarantee: the reservation is dropped, at once, for nothing runs there yet
-//     (CapacityScheduler drops reservations of those with too much before it kills).
-//     What is freed on its node by claims goes to those before it.
-//   - The node that an ask in need has reserved may be cleared for it, and for no other;
-//     with Preemption.ReservedFirst it is before any other is looked at, so that what is
-//     taken back adds to room that waits for it already.
+//   - A reservation of a queue with its full share does not block one below its
+//     guarantee: the reservation is dropped at once, since nothing runs there yet
+//     (CapacityScheduler drops reservations of queues in excess before it kills).
+//     Resources that claims free on its node go to the claims first.
+//   - A node reserved by an ask in need may be cleared for it, and for no other;
+//     with Preemption.ReservedFirst before any other node is considered, so that
+//     the freed resources add to those already waiting for it.
 
 // yieldReservations drops reservations that hold room which asks in need can use now.
 func (r *round) yieldReservations() {
@@ -41,14 +41,14 @@ func (r *round) yieldReservations() {
 	}
 }
 
-// yields reports whether what is reserved is not kept from those in need.
+// yields reports whether a reservation must give way to asks in need.
 func (r *round) yields(h *reservation) bool {
 	q := h.ask.app.queue
 	return !q.spec.PreemptionDisabled && r.needOf(q, RuleGuarantee) == nil
 }
 
-// reservedBelow gives a reservation of a queue that is not below its guarantee on a node
-// with room for w, of the queue that uses most of its guarantee; nil for none.
+// reservedBelow returns a reservation of a queue that is not below its guarantee, on a node that would fit w. It
+// picks the queue that uses most of its guarantee; nil for none.
 func (r *round) reservedBelow(w *Ask) *reservation {
 	s := r.s
 	var best *reservation

@@ -4,8 +4,7 @@ package sched
 
 import "fmt"
 
-// appendPreemption writes the claims and who has been short since when, for
-// AppendState.
+// appendPreemption writes the claims and the start of each shortage, for AppendState.
 func (s *Scheduler) appendPreemption(b []byte) []byte {
 	if s.preempt == nil {
 		return b

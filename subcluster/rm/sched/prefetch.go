@@ -2,19 +2,16 @@
 
 package sched
 
-// Reading ahead. What a call touches lies anywhere among gigabytes; read one
-// after the other by what happens to each, every line of memory is waited for
-// alone. These functions do nothing with what they read but depend on little, so
-// that the processor has many lines on their way at once, and the decisions that
-// follow find them near. BenchmarkChurn of subcluster/rm pays for them
-// (docs/bench/scheduler.md). What they read goes into a sum that is kept, or the
-// compiler would leave the reads out.
+// Prefetching. The memory that a call touches is spread over gigabytes. Read one after the other, each cache line is
+// waited for alone. These functions only read, and depend on little, so that the processor fetches many lines at
+// once, and the decisions that follow find them in the cache. BenchmarkChurn of subcluster/rm needs them
+// (docs/bench/scheduler.md). The values go into a sum that is used, or the compiler would remove the reads.
 
 // Prefetched is how much is read ahead at once, and so of use to do at once.
 const Prefetched = 16
 
-// PrefetchApp reads what a call with requests of the given priority will change
-// of its application: no more of each list than a common call has.
+// PrefetchApp reads the memory of its application that a call with requests of the given priority will change: no
+// more of each list than a common call has.
 func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	q, u := a.queue, a.user
 	sum := a.used.Memory + a.pending.Memory + a.least.Memory + a.seconds.Memory + int64(a.priority)
@@ -49,8 +46,8 @@ func (s *Scheduler) PrefetchNode(n *Node) int32 {
 // move when it does. PrefetchNode comes first.
 func (s *Scheduler) PrefetchNeighbours(n *Node) int32 { return s.links.PrefetchNeighbours(n.serial) }
 
-// prefetchNodes reads what grants for w will change: of the nodes on the hosts it
-// names, or of those that a search through the cluster gives first.
+// prefetchNodes reads the memory that grants for w will change: of the nodes on the hosts it names, or of the first
+// nodes of a search through the cluster.
 func (s *Scheduler) prefetchNodes(w *Ask) {
 	if w.count < 2 || w.size == nil {
 		return

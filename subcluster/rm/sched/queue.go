@@ -17,8 +17,8 @@ type tree struct {
 	all    []*Queue          // parents before children, in configured order
 	names  map[string]*Queue // leaf name -> queue, nil when ambiguous
 
-	stale    bool      // the cluster changed size: amounts are to be computed anew
-	version  int64     // rises when amounts are to be computed anew
+	stale    bool      // the cluster changed size: amounts must be recomputed
+	version  int64     // rises when amounts must be recomputed
 	watched  []*Queue  // those that limits stop or that have applications in line
 	heldAMs  []*Queue  // leaves where applications stay in line, the one not tried for the longest first
 	amsDue   int       // how many of them are to be tried again
@@ -27,8 +27,8 @@ type tree struct {
 	toldAt   [2]uint64 // version and actives that the shares in views are of
 }
 
-// Queue is one live queue. Amounts are of the whole cluster. What every decision
-// below it touches comes first.
+// Queue is one live queue. Amounts are of the whole cluster. The fields that every decision below it touches come
+// first.
 type Queue struct {
 	s                          *Scheduler
 	parent                     *Queue
@@ -62,7 +62,7 @@ type Queue struct {
 	weight   float64
 	ready    intrusive.Heap[*Queue]
 	users    intrusive.Heap[*user]
-	ordering *ordering     // who is next below it
+	ordering *ordering     // order of service below it
 	orderBy  queues.Policy // as configured or inherited
 	nodes    queues.NodeOrder
 	// of applications that the order compares by use, a large one weighs more
@@ -70,7 +70,7 @@ type Queue struct {
 	spec       *queues.Queue
 
 	guaranteed, max  amounts.Vec
-	entitled         amounts.Vec // guaranteed, or what the federation's plan has it get here; see planned.go
+	entitled         amounts.Vec // guarantee, or the capacity by the federation's plan; see planned.go
 	planShare        float64     // entitled as a part of the cluster
 	cap              *queueCap   // nil: no federation-wide maximum
 	held             amounts.Vec // reserved
@@ -118,17 +118,17 @@ type LossCounts struct {
 // AppCounts are applications by how they ended.
 type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
 
-// leafState is what only leaves have.
+// leafState holds the fields of leaves.
 type leafState struct {
 	usedByActive         amounts.Vec
 	shares               shareSum    // of all users, but for those not measured; see usedByUsers
-	unmeasured           []*user     // whose use changed since
+	unmeasured           []*user     // with changed use since
 	bound                float64     // dominant share that limits do not cut, rounding apart; see wellWithin
-	assured              amounts.Vec // what a user of weight 1 may use at least; see userAdmits
+	assured              amounts.Vec // minimum limit of a user of weight 1; see userAdmits
 	active               int         // users with applications that wait for containers
 	weights              float64     // sum of their weights
 	allWeights           float64     // sum of all users'
-	inLine               int         // users of whom nothing is activated and something is in line
+	inLine               int         // users with applications in line and none activated
 	percent, factor      float64     // minimum percent, of one, and factor of the limit of one user
 	limitedUsers         int
 	pendingApps          int
@@ -137,7 +137,7 @@ type leafState struct {
 	heldAt               int64  // since when, in nanoseconds of the scheduler's time
 	unmanaged            []*App // in line, and their AM needs no container
 	byName               map[string]*user
-	caps                 *userCaps // of users, of what they may use in the federation; nil without any
+	caps                 *userCaps // users' caps in the federation; nil without any
 	userList             []*user
 	amUsed               amounts.Vec
 	apps                 int                   // pending and running
@@ -258,7 +258,7 @@ func (q *Queue) label() {
 	}
 }
 
-// configure takes over what the specification says, with inheritance.
+// configure applies the specification, with inheritance.
 func (q *Queue) configure() {
 	spec, s := q.spec, q.s
 	q.weight = 1
@@ -304,8 +304,7 @@ func (q *Queue) configure() {
 	q.order()
 }
 
-// order chooses who is next below the queue. What it is by default differs
-// between leaves and parents.
+// order sets the order of service below the queue. The default differs between leaves and parents.
 func (q *Queue) order() {
 	by := q.orderBy
 	if by == queues.PolicyDefault {
@@ -330,8 +329,7 @@ func (q *Queue) StateNow() creel.QueueState {
 	return creel.QueueRunning
 }
 
-// Find gives the queue of a path, or of a leaf name that only one queue has; nil
-// for none.
+// Find returns the queue of a path, or of a unique leaf name; nil for none.
 func (s *Scheduler) Find(name string) *Queue {
 	t := &s.tree
 	if q := t.byPath[creel.QueuePath(name)]; q != nil && !q.removed {
@@ -348,8 +346,8 @@ func (s *Scheduler) Find(name string) *Queue {
 	return nil
 }
 
-// FindOn gives the queue with exactly this path, as it is on the nodes of a label; nil if there
-// is no such queue, or no such label.
+// FindOn returns the queue with exactly this path, in the partition of a label; nil if there is no such queue, or no
+// such label.
 func (s *Scheduler) FindOn(path creel.QueuePath, label string) *Queue {
 	p := s.partition(label)
 	if p == nil {
@@ -361,7 +359,7 @@ func (s *Scheduler) FindOn(path creel.QueuePath, label string) *Queue {
 	return nil
 }
 
-// Leaf gives the live leaf with exactly this path, nil for none.
+// Leaf returns the live leaf with exactly this path, nil for none.
 func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
 	if q := s.tree.byPath[path]; q != nil && q.leaf != nil && !q.removed {
 		return q
@@ -369,8 +367,7 @@ func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
 	return nil
 }
 
-// Queues gives all queues, parents before children, in configured order. The
-// list is not to be changed.
+// Queues returns all queues, parents before children, in configured order. The list is read-only.
 func (s *Scheduler) Queues() []*Queue { return s.tree.all }
 
 // Root is the queue above all others.
@@ -385,7 +382,7 @@ func (q *Queue) Path() creel.QueuePath { return q.path }
 // Parent is the queue above, nil above the root.
 func (q *Queue) Parent() *Queue { return q.parent }
 
-// Spec is what is configured for the queue. It is not to be changed.
+// Spec returns the queue's configuration, read-only.
 func (q *Queue) Spec() *queues.Queue { return q.spec }
 
 // IsLeaf reports whether applications may enter it.
@@ -394,10 +391,10 @@ func (q *Queue) IsLeaf() bool { return q.leaf != nil }
 // Largest is the largest container that applications may ask for here.
 func (q *Queue) Largest() *amounts.Vec { return &q.largest }
 
-// Used is what containers of the queue hold.
+// Used returns the sum of the queue's containers.
 func (q *Queue) Used() amounts.Vec { return q.used }
 
-// Max is what they may hold at most; false if only the cluster bounds them.
+// Max returns the queue's maximum; false if only the cluster limits it.
 func (q *Queue) Max() (amounts.Vec, bool) {
 	q.sized()
 	return q.max, q.bounded

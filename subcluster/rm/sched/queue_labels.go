@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Labels are those that asks in the queue may name: its own, or those of the nearest
-// queue above it that lists some; every label below a root that lists none.
+// Labels returns the labels that asks in the queue may name: its own, or those of the nearest ancestor that lists
+// some; every label below a root that lists none.
 func (q *Queue) Labels() []string {
 	for p := q; p != nil; p = p.parent {
 		if p.spec.Labels != nil {
@@ -20,8 +20,8 @@ func (q *Queue) Labels() []string {
 	return []string{queues.AnyLabel}
 }
 
-// DefaultLabel is that of asks in the queue that name none: its own default, or that of
-// its parent where it may use all that the parent may; "" for none.
+// DefaultLabel returns the label of asks in the queue that name none: its own default, or its parent's if it may use
+// all of the parent's labels; "" for none.
 func (q *Queue) DefaultLabel() string {
 	switch {
 	case q.spec.DefaultLabel != "":
@@ -36,7 +36,7 @@ func (q *Queue) DefaultLabel() string {
 	return q.parent.DefaultLabel()
 }
 
-// UserOf is the first queue whose own list names a label, "" if none does.
+// UserOf is the first queue whose own list names a label, "" if there is none.
 func (s *Scheduler) UserOf(label string) creel.QueuePath {
 	for _, q := range s.tree.all {
 		if slices.Contains(q.spec.Labels, label) {

@@ -9,10 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// resize is due when the cluster or the configuration changed. What queues are
-// guaranteed and may have is computed when next looked at (sized), so idle
-// queues cost nothing; those that wait are put in order anew, and those that a
-// limit had stopped are tried again.
+// resize is due when the cluster or the configuration changed. Guarantees and maximums are computed at the next use
+// (sized), so idle queues cost nothing. Waiting queues are ranked again, and queues that a limit had stopped are
+// tried again.
 func (s *Scheduler) resize() {
 	s.tree.version++
 	s.tree.sharesAt = 0
@@ -25,7 +24,7 @@ func (s *Scheduler) resize() {
 	}
 }
 
-// reorder ranks anew all that waits below q.
+// reorder recomputes the ranks of everything that waits below q.
 func (q *Queue) reorder() {
 	for _, c := range q.ready.Items {
 		c.rank = q.ordering.rankOf(c)
@@ -70,7 +69,7 @@ func (q *Queue) resize() {
 	}
 }
 
-// sum adds up what the children of q are promised.
+// sum adds the guarantees of q's children.
 func (q *Queue) sum() {
 	q.weights, q.fixed = 0, amounts.Vec{}
 	for _, c := range q.children {
@@ -91,9 +90,8 @@ func finite(f float64) float64 {
 	return f
 }
 
-// portion is what a child gets of a parent's amount, f of it, rounded down once:
-// where the parent's amount is itself a fraction (abs) of the cluster, the
-// child's is the product's, as in Hadoop, so that depth adds no rounding.
+// portion returns a child's part f of a parent's amount, rounded down once: if the parent's amount is itself a
+// fraction (abs) of the cluster, the child's is the product's, as in Hadoop, so that depth adds no rounding.
 func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amounts.Vec {
 	if f == 1 {
 		return *of
@@ -167,8 +165,7 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	l.maxUserApps = s.policy.maxUserApps(q)
 }
 
-// written is a share as it was written: a zero is kept apart from what is not given as a
-// billionth.
+// written returns a share as configured: zero is stored as a billionth, to distinguish it from an absent share.
 func written(f float64) float64 {
 	if f > 0 && f <= 1e-9 {
 		return 0

@@ -31,7 +31,7 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 	return nil
 }
 
-// CheckReload reports what Reload would refuse, and changes nothing.
+// CheckReload returns the error that Reload would return, and changes nothing.
 func (s *Scheduler) CheckReload(spec *queues.Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
@@ -84,8 +84,7 @@ func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
 	s.resize()
 }
 
-// staysInUse tells what stands against what a new specification does to a
-// queue, "" if nothing does.
+// staysInUse returns the reason why a new specification cannot change a queue so, "" if it can.
 func (q *Queue) staysInUse(listed map[creel.QueuePath]*queues.Queue, policy policy) string {
 	spec := listed[q.path]
 	switch {
@@ -124,8 +123,8 @@ func flatten(q *queues.Queue, path creel.QueuePath, out map[creel.QueuePath]*que
 	}
 }
 
-// mergeQueue gives a live queue its new specification, and those below it;
-// missing ones are made. Queues made on demand stay.
+// mergeQueue applies the new specification to a live queue and its descendants, and creates missing ones. Queues
+// created on demand stay.
 func (s *Scheduler) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Queue {
 	if q == nil {
 		return s.addQueue(spec, parent)
@@ -171,7 +170,7 @@ func (s *Scheduler) readd(q *Queue) {
 	q.configure()
 }
 
-// keepDynamic gives a queue made on demand what its template says now.
+// keepDynamic applies the current template to a queue created on demand.
 func (s *Scheduler) keepDynamic(q *Queue, auto *queues.AutoCreate) {
 	switch {
 	case s.main != nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// QueueView is a queue with what it may use and does use.
+// QueueView is a queue with its limits and use.
 type QueueView struct {
 	Path     creel.QueuePath
 	Parent   creel.QueuePath // "" for the root
@@ -23,7 +23,7 @@ type QueueView struct {
 	Spec     queues.Queue // as configured, without Children
 
 	Guaranteed, Max               creel.Resource // of the cluster as it is now
-	Planned                       *PlannedView   // what a plan has it get instead of Guaranteed
+	Planned                       *PlannedView   // a plan's capacity in place of Guaranteed
 	Minimum                       creel.Resource // FairScheduler: minResources
 	Used, Reserved                creel.Resource
 	Pending                       creel.Resource
@@ -48,8 +48,7 @@ type QueueView struct {
 	UserFactor                    float64
 	MaxAMPercent                  float64
 	Users                         []UserView // of a leaf, by name
-	// InLine is what AMs need whose applications wait to start: beyond Pending, which is
-	// what is asked for.
+	// InLine is the sum of AMs whose applications wait to start. Pending, the outstanding asks, does not include it.
 	InLine           creel.Resource
 	InLineContainers int32
 	// Vectors: capacities are given type by type (Spec.Vectors).
@@ -71,21 +70,21 @@ type QueueView struct {
 	Partitions []PartitionView // of the labels that there are, by label; without the default one
 }
 
-// PartitionView is what a queue may use and does use of the nodes of a label.
+// PartitionView is a queue's limits and use on the nodes of a label.
 type PartitionView struct {
 	Label      string
 	Accessible bool // asks in the queue may name it
 	QueueView
 }
 
-// PartitionUse is what an application has and asks for on the nodes of a label.
+// PartitionUse is an application's use and asks on the nodes of a label.
 type PartitionUse struct {
 	Label                           string
 	Used, Reserved, Pending, AMUsed creel.Resource
 }
 
-// UseByPartition gives it for each label that the application ever asked for or had
-// something of, that without a label first; nil if it never named one.
+// UseByPartition returns one entry for each label that the application ever asked for or used, the one without a
+// label first; nil if it never named one.
 func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
 	if len(a.parts) == 0 {
 		return nil
@@ -112,7 +111,7 @@ type UserView struct {
 	Pending, Running int32 // applications
 	Weight           float64
 
-	PendingUAMs, RunningUAMs int32 // among them, where the owner says so
+	PendingUAMs, RunningUAMs int32 // among them, as set by the owner
 }
 
 // usedCapacity is use over guarantee, or over a smallest container if that is more: by
@@ -122,7 +121,7 @@ func (s *Scheduler) usedCapacity(q *Queue) float64 {
 	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
 }
 
-// View gives a queue as it stands.
+// View returns the current view of a queue.
 func (s *Scheduler) View(q *Queue) QueueView {
 	s.refreshShares(inViews)
 	q.sized()
@@ -241,8 +240,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	return v
 }
 
-// Shares gives the percentage of what its queue is promised, and of the cluster,
-// that an application uses.
+// Shares returns an application's use in percent of its queue's guarantee, and of the cluster.
 func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
 	used := s.policy.measure(s, &a.used)
 	if promise := s.policy.promise(s, a.queue); promise > 0 {
@@ -254,7 +252,7 @@ func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
 // Totals are the whole cluster in amounts and numbers.
 type Totals struct {
 	Total, Used, Reserved, Available, Pending amounts.Vec
-	InLine                                    amounts.Vec // what AMs need that are in line
+	InLine                                    amounts.Vec // sum of the AMs in line
 	InLineContainers                          int32
 	PendingContainers                         int32
 	ReservedNodes                             int // each for one container
@@ -264,7 +262,7 @@ type Totals struct {
 	AllTotal, AllUsed, AllReserved amounts.Vec // of all partitions
 }
 
-// Totals gives them.
+// Totals returns the totals of the scheduler.
 func (s *Scheduler) Totals() Totals {
 	root := s.tree.root
 	left := s.total
@@ -313,7 +311,7 @@ type AskView struct {
 	Constraint          string   // of it, as text
 }
 
-// Asks gives what an application asks for and has not got, in order.
+// Asks returns an application's outstanding asks, in order.
 func (a *App) Asks() []AskView {
 	var out []AskView
 	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line to be asked for

@@ -88,8 +88,7 @@ func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 	return worst
 }
 
-// fulfil gives a reserved node to its reservation if it has filled up, and
-// reports whether the node is free for others now.
+// fulfil grants a reserved node to its reservation if that fits now, and reports whether the node is free for others.
 func (s *Scheduler) fulfil(n *Node) bool {
 	if len(n.kept) > 0 {
 		s.serveKept(n)

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// Config is what a Scheduler is built with.
+// Config is a Scheduler's configuration.
 type Config struct {
 	ResourceTypes []string       // beyond memory and vcores
 	MinAllocation creel.Resource // smallest container
@@ -18,12 +18,11 @@ type Config struct {
 	Increment     creel.Resource // sizes are whole multiples of it; zero = MinAllocation
 	Queues        queues.Spec
 	ReservedNodes float64    // share 0..1 of nodes that may be reserved at once, at least one node
-	Containers    Containers // whom preemption asks; nil: there is none, whatever Queues says
+	Containers    Containers // preemption's source; nil: no preemption, whatever Queues configures
 	PortInNames   bool       // asks name a node by host:port, not by host
 }
 
-// Scheduler decides who gets what where. It has one owner; see the package
-// documentation for the owner's duties.
+// Scheduler allocates containers. It has one owner; see the package documentation for the owner's duties.
 type Scheduler struct {
 	sizes         amounts.Sizes
 	policy        policy
@@ -32,20 +31,20 @@ type Scheduler struct {
 	now           int64 // ns since epoch, of the latest event
 
 	// Partitions; see partition.go.
-	parts     []*Scheduler // those of nodes with a label, by label; only the default one has them
+	parts     []*Scheduler // partitions of labels; only the default partition has them
 	main      *Scheduler   // the default partition's; nil in itself
 	label     string
 	exclusive bool
 	shared    int     // parts that are not exclusive
 	lendable  []*Node // of shared ones, with room that their own asks left
-	borrowers []*App  // that asked anew and wait
-	lendLater bool    // a cap of this partition did not let somebody borrow
+	borrowers []*App  // that have new asks and wait
+	lendLater bool    // a cap of this partition prevented borrowing
 
 	// Room.
 	nodes     []*Node         // by serial number, as are the next three
 	links     nodeindex.Links // places in the cluster's index
 	rackLinks nodeindex.Links // and in that of the rack
-	room      []int64         // free memory, -1 where nothing may go: what a search through a rack reads of each
+	room      []int64         // free memory, -1 for an unusable node: read by a search through a rack
 	index     *nodeindex.Index
 	hosts     map[string]*host
 	racks     map[string]*rack
@@ -60,7 +59,7 @@ type Scheduler struct {
 	tree        tree
 	seq         int64               // applications so far
 	userRunning map[string]*int     // activated applications by user
-	blockers    int                 // queues that somebody blocks; see blocker.go
+	blockers    int                 // blocked queues; see blocker.go
 	caps        map[capOf]*queueCap // of all partitions, which share it
 	userCaps    map[capOf]*userCaps // the same
 
@@ -72,7 +71,7 @@ type Scheduler struct {
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more room than when they were last offered
 	retries    []*Queue // where limits loosened
-	outranked  []*Queue // whose use changed since the order of service was asked for
+	outranked  []*Queue // with changed use since the order of service was last read
 	activate   []*Queue // with applications that may be activated
 	delayed    intrusive.Heap[*Ask]
 	opps       int64 // opportunities passed up, by all
@@ -88,11 +87,11 @@ type Scheduler struct {
 	scratchQ   []*Queue
 	scratchU   []*user
 	scratchA   []*App
-	prefetched int32 // what was read ahead, so that it is not left out
+	prefetched int32 // sum of prefetched values, so that the compiler retains the reads
 	changes    *Changes
 
 	preempt    *preemption // nil: off
-	containers Containers  // whom it asks
+	containers Containers  // its source
 	lastOrders []Order     // of preemption that was turned off
 }
 
@@ -133,8 +132,8 @@ func New(cfg *Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// At takes note of the time of what comes next, in ns since the epoch. Time does
-// not run backwards: an earlier time counts as the latest seen.
+// At sets the time of the following calls, in ns since the epoch. Time does not run backwards: an earlier time counts
+// as the latest seen.
 func (s *Scheduler) At(now int64) {
 	s.now = max(s.now, now)
 	for _, p := range s.parts {
@@ -147,7 +146,7 @@ func (s *Scheduler) ms() int64 { return s.now / 1e6 }
 // Sizes are the container sizes in use and the rules for new ones.
 func (s *Scheduler) Sizes() *amounts.Sizes { return &s.sizes }
 
-// Total is what nodes that run containers have, and how many they are.
+// Total returns the sum and number of the nodes that run containers.
 func (s *Scheduler) Total() (amounts.Vec, int) {
 	total, active := s.total, s.active
 	for _, p := range s.parts {

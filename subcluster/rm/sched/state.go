@@ -4,9 +4,8 @@ package sched
 
 import "fmt"
 
-// AppendState writes everything about nodes and queues that decides what the
-// scheduler will do, as text, in one order. Two schedulers that were called alike
-// at the same times write the same bytes.
+// AppendState appends all state of nodes and queues that decides the scheduler's future, as text, in one order. Two
+// schedulers with the same calls at the same times write the same bytes.
 func (s *Scheduler) AppendState(b []byte) []byte {
 	b = fmt.Appendf(
 		b,

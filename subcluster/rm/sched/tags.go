@@ -17,8 +17,7 @@ import (
 // so that constraints are answered without looking at containers. Asks with a
 // constraint that wait are tried again when a count or an attribute changed.
 
-// Want is what a scheduling request says besides an amount. It is not changed after
-// NewWant.
+// Want is the part of a scheduling request besides its amount. It is not changed after NewWant.
 type Want struct {
 	Tags       []string    // of its containers, in order
 	Constraint *Constraint // nil for none
@@ -61,8 +60,7 @@ func (k *tagCounts) add(a *App, tag string, by int32) {
 	}
 }
 
-// wanting is what a scheduler knows of tags, attributes and constraints. Those of all
-// nodes are the default partition's.
+// wanting holds a scheduler's tags, attributes and constraints. Those of all nodes are in the default partition's.
 type wanting struct {
 	nodeTags   map[int32]*tagCounts
 	rackTags   map[string]*tagCounts
@@ -106,7 +104,7 @@ func (s *Scheduler) Tag(a *App, n *Node, tags []string, by int32) {
 	s.placesChanged()
 }
 
-// moveTags counts what is on a node for its new rack. Schedule is due.
+// moveTags moves the counts of a node's containers to its new rack. Schedule is due.
 func (s *Scheduler) moveTags(n *Node, to string) {
 	s = s.whole()
 	s.placesChanged() // also for a node without tags: it is among others now
@@ -134,7 +132,7 @@ func (s *Scheduler) moveTags(n *Node, to string) {
 	}
 }
 
-// SetAttributes tells what attributes a host has, by PREFIX/NAME. Schedule is due.
+// SetAttributes sets a host's attributes, by PREFIX/NAME. Schedule is due.
 func (s *Scheduler) SetAttributes(host string, values map[string]string) {
 	if s.attributes == nil {
 		s.attributes = map[string]map[string]string{}
@@ -145,7 +143,7 @@ func (s *Scheduler) SetAttributes(host string, values map[string]string) {
 	s.placesChanged()
 }
 
-// SetAppTags tells the application tags of an application.
+// SetAppTags sets the application tags of an application.
 func (s *Scheduler) SetAppTags(a *App, tags []string) { a.tags = tags }
 
 // placesChanged notes that constraints may be satisfied where they were not.
@@ -180,8 +178,8 @@ func (s *Scheduler) satisfied(w *Ask, n *Node) bool {
 	return s.refused(w.want.Constraint, w.app.whole(), n) == nil
 }
 
-// cardinality gives the numbers of containers of the rarest and of the most frequent of
-// a target's tags, or of all tags that there are if it names none.
+// cardinality returns the numbers of containers of the rarest and of the most frequent of a target's tags, or of all
+// existing tags if it names none.
 func (s *Scheduler) cardinality(t *Target, a *App, n *Node, rack bool) (least, most int32) {
 	s = s.whole()
 	k := s.nodeTags[n.serial]
@@ -234,7 +232,7 @@ type TagCount struct {
 	Count int32
 }
 
-// TagsOn gives those of a node by tag, nil for none.
+// TagsOn returns a node's counts by tag, nil for none.
 func (s *Scheduler) TagsOn(n *Node) (out []TagCount) {
 	if k := s.nodeTags[n.serial]; k != nil {
 		for _, tag := range slices.Sorted(maps.Keys(k.all)) {
@@ -244,10 +242,9 @@ func (s *Scheduler) TagsOn(n *Node) (out []TagCount) {
 	return out
 }
 
-// Place sets how many containers an application wants at a priority, allocation request
-// id and tags: absolute if more is false, else in addition. It returns the number that
-// is outstanding then. r's label is that of want, and its place is anywhere. Serve is
-// due after the last of a call.
+// Place sets the number of containers that an application wants at a priority, allocation request id and tags:
+// absolute if more is false, else in addition. It returns the number outstanding afterwards. r's label is that of
+// want, and its place is anywhere. Serve is due after the last of a call.
 func (s *Scheduler) Place(a *App, r *Request, want *Want, v *amounts.Vec, more bool) int32 {
 	if want.Label != "" && s.main == nil {
 		p := s.partitionOr(want.Label)
@@ -291,14 +288,14 @@ func (s *Scheduler) newWanting(a *App, priority int32, alloc int64, want *Want) 
 	return w
 }
 
-// wantKey is what a scheduling request of an application is known by.
+// wantKey identifies a scheduling request of an application.
 type wantKey struct {
 	priority int32
 	alloc    int64
 	tags     string
 }
 
-// wanting finds what an application asks for under a key and tags.
+// wanting finds an application's ask under a key and tags.
 func (a *App) wanting(r *Request, want *Want) *Ask {
 	return a.wants[wantKey{r.Priority, r.AllocationRequestID, want.key}]
 }
@@ -334,7 +331,7 @@ func (s *Scheduler) ServeWant(a *App, r *Request, want *Want) {
 	}
 }
 
-// Wanting gives how many containers are outstanding under a key and tags.
+// Wanting returns the number of containers outstanding under a key and tags.
 func (s *Scheduler) Wanting(a *App, r *Request, want *Want) int32 {
 	if _, w := s.wantingIn(a, r, want); w != nil {
 		return w.count
@@ -342,7 +339,7 @@ func (s *Scheduler) Wanting(a *App, r *Request, want *Want) int32 {
 	return 0
 }
 
-// wantingIn finds what Wanting counts, and the partition that it is in.
+// wantingIn finds the ask that Wanting counts, and its partition.
 func (s *Scheduler) wantingIn(a *App, r *Request, want *Want) (*Scheduler, *Ask) {
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {

@@ -9,22 +9,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// UserWaits is what a user of a leaf uses and waits for, and may come to here at most: by the
-// leaf's own limits, and the part here of what a user may use in the federation.
+// UserWaits is a leaf user's use, waiting demand, and local limit: by the leaf's own limits, and by the user's cap in
+// the federation.
 type UserWaits struct {
 	Name                string
 	Used, Pending, Most amounts.Vec
 }
 
-// mostWaiting is how many users of a leaf are told at most: the federation knows as many who
-// are hot. What further users wait for is told of the queue alone.
+// mostWaiting is the maximum number of reported users of a leaf: the federation handles as many hot users. Further
+// users' demand is reported for the queue alone.
 const mostWaiting = 100
 
-// UsersWait lists by name the users of a leaf of whose waiting asks a limit holds some back: those
-// who want more than the leaf's own limits will ever give them here, or than their part here of what a
-// user may use in the federation. Who has a part of their own is listed with what they use, too. Each
-// is the most of anybody else by the leaf's own limits. It walks over the users of the leaf and what
-// they wait for.
+// UsersWait lists by name the users of a leaf with waiting asks that a limit holds back: users whose demand exceeds
+// the most that the leaf's own limits will ever allow here, or their cap in the federation. A user with an own cap is
+// listed with their use, too. Each is the limit of every other user by the leaf's own limits. UsersWait iterates over
+// the users of the leaf and their waiting asks.
 func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	if q.leaf == nil {
 		return each, nil
@@ -61,10 +60,9 @@ func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	return each, users
 }
 
-// mostOfUser is what a user of a weight may ever come to in a leaf: limits grow with what the
-// active users use, until the leaf's maximum or the factor of its guarantee stops them. While a plan is
-// in force its amount takes the place of the guarantee in them, and may become as much as the maximum.
-// One container is beyond the limit, as userAdmits has it.
+// mostOfUser returns the highest limit that a user of a weight may reach in a leaf: limits grow with the active
+// users' use, until the leaf's maximum or the factor of its guarantee stops them. While a plan is in force its amount
+// replaces the guarantee in them, and may rise to the maximum. One container is beyond the limit, as in userAdmits.
 func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	most := q.sized().max
 	for p := q.parent; p != nil; p = p.parent {
@@ -86,7 +84,7 @@ func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	return limit
 }
 
-// pendingOf is what a user's applications ask for and have not got, and the AMs of those in line.
+// pendingOf returns the sum of a user's outstanding asks, and of the AMs in line.
 func (s *Scheduler) pendingOf(q *Queue, u *user) (v amounts.Vec) {
 	for _, a := range u.apps.Items {
 		v.Add(&a.pending)

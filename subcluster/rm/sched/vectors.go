@@ -9,28 +9,26 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Queues whose units are mixed (queues.Spec.Vectors) are given their parts of what
-// their parent has all at once, each resource type for itself, as Hadoop's
-// CapacityScheduler does without its legacy mode. Where that rounds it is followed to
-// the unit, so the order of operations on floating-point numbers below matters.
+// Queues with mixed units (queues.Spec.Vectors) divide their parent's amounts all at once, each resource type for
+// itself, as in Hadoop's CapacityScheduler without its legacy mode. Its rounding is followed to the unit, so the
+// order of floating-point operations below matters.
 
-// portions is what a child asks for of one resource type.
+// portions is a child's configured part of one resource type.
 type portions struct {
 	unit        queues.Unit // Absolute, Percent or Weight
 	value       float64
 	maximumUnit queues.Unit // Unset, Absolute or Percent
 	maximum     float64
-	nothing     bool // who has no memory has nothing of other types
+	nothing     bool // a child without memory gets nothing of other types
 }
 
-// extent is what it gets: guaranteed, and at most.
+// extent is a child's result: guarantee and maximum.
 type extent struct{ least, most int64 }
 
-// divide gives children their parts of one resource type of their parent, which is
-// guaranteed have of it and may use most, in a cluster that has total. Amounts come
-// first, scaled down where they are more than there is; percentages are of what
-// those leave, weights of what is left then. Within a unit the children come in
-// order, and nobody gets more than his maximum or what is left.
+// divide divides one resource type of a parent among children. The parent is guaranteed have of it and may use most,
+// in a cluster that has total. Amounts come first, scaled down if they exceed the total; percentages are of the
+// remainder, weights of the rest. Within a unit the children come in order, and no child gets more than its maximum
+// or the rest.
 func divide(total, have, most int64, children []portions, out []extent) {
 	var fixed, weights float64
 	for _, c := range children {
@@ -102,7 +100,7 @@ func asFloat(unit queues.Unit, value float64) float64 {
 	return float64(float32(value))
 }
 
-// sizeVectors gives the children of q their parts, once for each version of the tree.
+// sizeVectors computes the parts of q's children, once for each version of the tree.
 func (s *Scheduler) sizeVectors(q *Queue) {
 	if q.vectorsOf == s.tree.version {
 		return
@@ -132,9 +130,8 @@ func (s *Scheduler) sizeVectors(q *Queue) {
 	}
 }
 
-// sizeShares tells what a queue has as shares of its parent's and of the cluster, in 32
-// bits as Hadoop keeps them. Without nodes there are none, but the most it may have of
-// the cluster is told as configured.
+// sizeShares computes a queue's amounts as shares of its parent's and of the cluster, in 32 bits as in Hadoop.
+// Without nodes there are none, but the maximum as a share of the cluster is the configured one.
 func (q *Queue) sizeShares() {
 	s, p := q.s, q.parent
 	of := func(v, whole *amounts.Vec) float32 {

@@ -11,9 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowly divides as the rule is told, one child after another, in exact fractions: what
-// amounts leave is shared by percentages, what those leave by weights. Each child is
-// given the range in which his part lies when rounding goes either way.
+// slowly divides by the documented rule, one child after another, in exact fractions: percentages divide the
+// remainder after amounts, weights the rest. Each child gets the range of its part when rounding goes either way.
 func slowly(total, have, most int64, children []portions, got []extent, check func(k int, low, high *big.Rat)) {
 	exact := func(f float64) *big.Rat { return new(big.Rat).SetFloat64(f) }
 	whole := func(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -60,8 +59,7 @@ func slowly(total, have, most int64, children []portions, got []extent, check fu
 	}
 }
 
-// What is divided is what the rule says to less than a unit, never more than there is,
-// never more than a maximum.
+// A division matches the rule to less than a unit, and never exceeds the available amount or a maximum.
 func TestEveryDivisionIsThatOfTheSlowRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40)).Draw(t, "total")

@@ -2,9 +2,8 @@
 
 package sched
 
-// Who is stopped by a limit costs nothing until that limit loosens: queues and
-// users note that they stopped somebody, and are tried again when something
-// below them is given back, a user stops waiting, or the cluster changes.
+// An ask stopped by a limit costs nothing until that limit loosens: queues and users record that they stopped an ask,
+// and are tried again when something below them is released, a user stops waiting, or the cluster changes.
 
 // touch has a leaf tried again: limits of its users may have risen.
 func (s *Scheduler) touch(q *Queue) {
@@ -23,8 +22,8 @@ func (s *Scheduler) retry(q *Queue) {
 	}
 }
 
-// freed: something below q was given back. Queues on the path whose limits had
-// stopped somebody are tried again, the topmost only, as it holds the others.
+// freed: something below q was released. Queues on the path whose limits had stopped an ask are tried again, the
+// topmost only, as it contains the others.
 func (s *Scheduler) freed(q *Queue) {
 	var top *Queue
 	for ; q != nil; q = q.parent {
@@ -109,7 +108,7 @@ func (s *Scheduler) stopped(w *Ask, v verdict) {
 		if s.underUserCap(w.app.user, &w.size.V) {
 			s.block(v.where, w)
 		} else {
-			s.userStopped(w.app) // it waits for its user's part too, and so holds nobody up: see waitsFor
+			s.userStopped(w.app) // it waits for its user's part too, and so holds back no others: see waitsFor
 		}
 	case LimitUser:
 		s.userStopped(w.app)

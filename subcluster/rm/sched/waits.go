@@ -7,8 +7,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// mostTallies bounds how often one look goes through all nodes. Of an application after
-// that many others with a blacklist or a constraint it says LimitNodes; Why names the clause.
+// mostTallies limits how often one Look goes through all nodes. After that many applications with a blacklist or a
+// constraint, the result for further ones is LimitNodes; Why names the clause.
 const mostTallies = 64
 
 // Look is one look at many applications, between two events: asks of one size that any
@@ -24,8 +24,8 @@ type tallied struct {
 	size *amounts.Size
 }
 
-// Waits is what Why says, without its numbers: the limit and the queue whose it is. It
-// is for lists of thousands of applications.
+// Waits returns the result of Why without its numbers: the limit and its queue. It is for lists of thousands of
+// applications.
 func (s *Scheduler) Waits(a *App, l *Look) (Limit, creel.QueuePath) {
 	switch {
 	case !a.activated:

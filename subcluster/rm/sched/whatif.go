@@ -8,12 +8,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// Sketch is a what-if on the live amounts: containers are thought away or
-// added, nodes and queues resized, and questions asked; Undo puts everything
-// back, last change first. Between the first change and Undo nothing else may be
-// done with the scheduler: it is the same state, not a copy, which makes a
-// question as cheap as a decision. Preemption, reservations and simulations are
-// asked through it.
+// Sketch is a what-if on the live amounts: containers are removed or added, nodes and queues resized, and questions
+// asked; Undo restores everything, last change first. Between the first change and Undo the scheduler must not be
+// used otherwise: it is the same state, not a copy, which makes a question as cheap as a decision. Preemption,
+// reservations and simulations use it.
 type Sketch struct {
 	of   *Scheduler
 	undo []func()
@@ -30,8 +28,8 @@ func (k *Sketch) Undo() {
 	k.undo = nil
 }
 
-// change applies a change that moves a node in the index, and keeps what undoes
-// it. Where in its cell a node stands decides ties, so it is put back too.
+// change applies a change that moves a node in the index, and records its reversal. A node's position in its cell
+// decides ties, so it is restored too.
 func (k *Sketch) change(n *Node, apply func(sign int64)) {
 	s := n.of
 	at := s.index.Position(n.serial)
@@ -49,9 +47,8 @@ func (k *Sketch) change(n *Node, apply func(sign int64)) {
 	})
 }
 
-// Shift moves an amount from a node's free room to the use of an application, its
-// user and its queues, limits or not; back with sign -1, which is what preempting
-// a container would free.
+// Shift moves an amount from a node's free resources to the use of an application, its user and its queues,
+// regardless of limits. Sign -1 moves it back, which is the effect of preempting a container.
 func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 	s := k.of
 	if n.of != s {

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Limit names what holds an application back.
+// Limit is a reason why an application waits.
 type Limit uint8
 
 // Limits, in the order they are looked at.
@@ -32,7 +32,7 @@ const (
 	LimitLabel                     // no node has the label
 	LimitConstraint                // its placement constraint refuses the nodes that it may use
 	LimitOrder                     // others are before it in the order of its queue
-	LimitNodes                     // some clause keeps its ask off every node; said in lists alone (Waits)
+	LimitNodes                     // some clause keeps its ask off every node; in lists alone (Waits)
 )
 
 var limits = [...]string{
@@ -61,23 +61,23 @@ func (l Limit) String() string { return limits[l] }
 // Code is the limit as documents name it: "AM limit" is am_limit.
 func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
 
-// Why is what holds an application back now, with the numbers.
+// Why is the reason why an application waits now, with the numbers.
 type Why struct {
 	Limit      Limit
-	Where      creel.QueuePath     // the queue whose limit it is
-	User       string              // whose limit it is
+	Where      creel.QueuePath     // the limit's queue
+	User       string              // the limit's user
 	Used       creel.Resource      // measured against the limit
 	Bound      creel.Resource      // the limit
 	Need       creel.Resource      // of the ask looked at
 	Count, Max int                 // for limits in numbers of applications; nodes looked at for LimitRoom
-	Nodes      NodeCounts          // by what keeps the ask off them; zero unless no node fits
-	Before     creel.ApplicationID // who waits before it, where that holds it
+	Nodes      NodeCounts          // by the obstacle; zero unless no node fits
+	Before     creel.ApplicationID // the earlier application, if that holds it back
 	Ask        AskView
 	Text       string // one sentence
-	Try        string // what would have to change
+	Try        string // the change that would help
 }
 
-// Sentence is what holds it and what would have to change; "" if nothing does.
+// Sentence returns the reason and the change that would help; "" if there is none.
 func (w Why) Sentence() string {
 	if w.Text == "" || w.Try == "" {
 		return w.Text
@@ -85,10 +85,9 @@ func (w Why) Sentence() string {
 	return w.Text + " To change that: " + w.Try + "."
 }
 
-// Why tells what holds back an application in a queue, with the numbers of the
-// limit. It looks at the limits in the order the scheduler does, and changes
-// nothing; so the answer is that of the moment, not of the last time somebody
-// wrote a line. LimitNone and no text if the scheduler holds nothing back.
+// Why returns the reason why an application in a queue waits, with the numbers of the limit. It checks the limits in
+// the scheduler's order, and changes nothing. So the result is current, not from the last log line. It returns
+// LimitNone and no text if the scheduler holds nothing back.
 func (s *Scheduler) Why(a *App) Why {
 	w := Why{User: a.user.name, Where: a.queue.path}
 	switch {
@@ -107,7 +106,7 @@ func (s *Scheduler) Why(a *App) Why {
 	return w
 }
 
-// ofPartition says in whose nodes it looked.
+// ofPartition adds the partition whose nodes were checked.
 func (s *Scheduler) ofPartition(w Why) Why {
 	if s.label != "" && w.Text != "" && w.Limit != LimitLabel {
 		w.Text = "On the nodes of label " + s.label + ": " + w.Text
@@ -244,7 +243,7 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 	s.whyNoNode(a, k, w)
 }
 
-// heldAt is the queue whose maximum another ask waits for, which k may not pass; nil for none.
+// heldAt returns the queue whose maximum another ask waits for, which k may not pass; nil for none.
 func (s *Scheduler) heldAt(a *App, k *Ask) *Queue {
 	for q := a.queue; q != nil; q = q.parent {
 		if b := q.blocker; b != nil && b != k && s.waitsFor(b, q) {
