@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A user who reads KILLED may rely on it: the end is durable, and so is the final status. Until then the application
+// A user may rely on a reported KILLED: the end is durable, and so is the final status. Until then the application
 // is reported in its previous state; only its internal state shows the kill.
 func TestKilledIsDurable(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })

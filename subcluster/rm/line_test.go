@@ -51,7 +51,7 @@ func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
 	w.release(busy, held...)
 	w.pump()
 	w.audit()
-	w.now = w.now.Add(100 * time.Millisecond) // a line is looked at no more often
+	w.now = w.now.Add(100 * time.Millisecond) // a line is checked no more often
 	w.heartbeat(node)
 	w.pump()
 	if got := w.inQueue("root.default"); got != 2 {

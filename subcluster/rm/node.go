@@ -34,7 +34,7 @@ type nodeInfo struct {
 	responseID    int32
 	registrations uint32
 	override      bool // its size was set here, not by itself
-	recovered     bool // it came with containers of an earlier epoch: they are not ours to refuse
+	recovered     bool // it came with containers of an earlier epoch, which must be accepted
 	tellSize      bool
 
 	ended   []creel.ApplicationID // for its next heartbeat, as are these:

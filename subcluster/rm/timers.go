@@ -54,7 +54,7 @@ func (m *Machine) NextDeadline() time.Time {
 }
 
 // containerDeadline is when a container that its node has not reported is given
-// up. After a pause of our own all of them have their whole time again.
+// up. After a pause of this process all of them have their whole time again.
 func (m *Machine) containerDeadline(c *container) int64 {
 	return max(c.created*int64(time.Millisecond), m.resumed) + int64(m.cfg.ContainerExpiry)
 }

@@ -43,7 +43,7 @@ func endedAs(s appState) func(*sched.AppCounts) {
 // applications are counted at their home.
 type UAMs struct {
 	all    sched.AppCounts
-	live   liveUAMs // as the subcluster's figures count them
+	live   liveUAMs // as counted in the subcluster's metrics
 	queues map[creel.QueuePath]*queueUAMs
 }
 
@@ -124,7 +124,7 @@ func (u *UAMs) LiveIn(q creel.QueuePath) (pending, running int64) {
 	return 0, 0
 }
 
-// TakeFromCluster takes them out of the subcluster's figures.
+// TakeFromCluster subtracts them from the subcluster's metrics.
 func (u *UAMs) TakeFromCluster(v *ClusterView) {
 	v.AppsSubmitted -= u.all.Submitted
 	v.AppsCompleted -= u.all.Completed

@@ -237,7 +237,7 @@ func TestALoadTellsUAMsApart(t *testing.T) {
 	}
 }
 
-// Nothing of one UAM alone is left in a router's figures at any step of its life: also when its attempt is over and its
+// Nothing of one UAM alone is left in a router's metrics at any step of its life: also when its attempt is over and its
 // end not durable, so that it neither runs nor waits, nor before its beginning is.
 func TestAUAMLeavesNothingInFigures(t *testing.T) {
 	for _, scheduler := range []queues.Scheduler{queues.CapacityScheduler, queues.FairScheduler} {
@@ -298,7 +298,7 @@ func TestAUAMLeavesNothingInFigures(t *testing.T) {
 }
 
 // Tracking URLs lead through the web proxy that the operator names, else through the
-// ResourceManager; an unmanaged AM's page is not ours to proxy.
+// ResourceManager; an unmanaged AM's page is not proxied.
 func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 	runs := rm.AppView{ID: attempt.Application, Attempt: attempt, State: creel.AppRunning, TrackingURL: "am:1"}
 	unmanaged := runs

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Metrics returns a cluster's figures as both the REST protocol and the member's
+// Metrics returns a cluster's metrics as both the REST protocol and the member's
 // heartbeat to the federation show them.
 func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	n := func(states ...creel.NodeState) (sum int64) {

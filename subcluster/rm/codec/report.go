@@ -123,10 +123,10 @@ func (c Cluster) originalURL(a *rm.AppView) string {
 }
 
 // TrackingURL returns where a user's browser is sent: through our web proxy to the
-// AM's page, or to our own page of the application.
+// AM's page, or to the page of the application.
 func (c Cluster) TrackingURL(a *rm.AppView) string {
 	switch {
-	case a.Unmanaged: // its page is not ours to proxy
+	case a.Unmanaged: // its page is not proxied
 		return c.originalURL(a)
 	case a.State.Ended() && a.TrackingURL == "":
 		return fmt.Sprintf("http://%s/cluster/app/%s", c.Web, a.ID)

@@ -49,7 +49,7 @@ type told struct {
 	QueuePath string `json:"queuePath"`
 	State     string `json:"state"`
 
-	// CapacityScheduler's; the root has no absolute figures.
+	// CapacityScheduler's; the root has no absolute values.
 	Capacity, UsedCapacity, MaxCapacity                         pages.Real
 	AbsoluteCapacity, AbsoluteUsedCapacity, AbsoluteMaxCapacity *pages.Real
 	ResourcesUsed                                               amounts

@@ -28,7 +28,7 @@ type Options struct {
 	WithoutSync   bool          // for measurement: acknowledge after the write to the kernel
 	CommitObserve func(transactions int, bytes int)
 	ReserveBytes  int64         // of disk for the time when there is no other room; 8 MiB, negative for none
-	RoomEvery     time.Duration // a full disk is looked at again so often; 1 s
+	RoomEvery     time.Duration // interval of checks of a full disk; 1 s
 	RoomObserve   func(Room)    // called by Run and Open when the disk is full, and when it is not any more
 }
 

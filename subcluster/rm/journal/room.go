@@ -21,7 +21,7 @@ import (
 const (
 	reserveName  = "reserve"
 	reserveSteps = 8               // in so many cuts it is used up
-	roomEvery    = time.Second     // a full disk is looked at again so often
+	roomEvery    = time.Second     // interval of checks of a full disk
 	compactAgain = 1 * time.Minute // after a compaction that found no room
 	compactFull  = 1 << 20         // on a full disk so many bytes are worth a compaction
 )

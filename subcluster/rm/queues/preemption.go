@@ -19,7 +19,7 @@ type Preemption struct {
 	ConservativeDRF      bool    // nothing is taken of a type of which the queue has not too much
 	IntraQueue           bool    // also between users and applications of one leaf
 	IntraFirst           IntraOrder
-	IntraFrom            float64 // share of its guarantee that a leaf uses before it is looked into
+	IntraFrom            float64 // share of its guarantee at which preemption within a leaf starts
 	IntraMost            float64 // share of a leaf's guarantee that may be under notice within it
 	IntraConservativeDRF bool    // as ConservativeDRF, within a leaf
 	ReservedFirst        bool    // victims are sought on the nodes that asks have reserved before any other

@@ -20,7 +20,7 @@ import (
 
 // Routers cache a list of all members' applications for all their clients. To spare them a full fetch each second,
 // this ResourceManager numbers the changes of its lines and sends the changes since a number. A router receives all
-// of an application, and the list of users who may see it.
+// of an application, and its list of viewers.
 
 // changes numbers the changes of the applications' lines.
 type changes struct {
@@ -28,7 +28,7 @@ type changes struct {
 	life  string // of this process: numbers of another one mean nothing here
 	seed  maphash.Seed
 	last  uint64 // change
-	round uint64 // how often all were looked at
+	round uint64 // number of comparisons of all applications
 	lines map[creel.ApplicationID]*numbered
 	gone  []goneLine // the newest last
 	from  uint64     // removals before this number are forgotten

@@ -18,7 +18,7 @@ import (
 )
 
 // A router receives the changes since its last query, and everything after a restart; other callers receive nothing.
-// The viewers it receives for an application are the users who see its start in their own list.
+// The viewers it receives for an application are the users with its start in their own list.
 func TestARouterIsToldWhatChanged(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.ACLs, cfg.AdminACL = true, queues.ACL{Users: []string{"root"}}

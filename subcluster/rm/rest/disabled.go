@@ -123,8 +123,8 @@ func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// queueAccess reports whether a user may submit to or administer a queue. A caller who queries another user must
-// administer the queue.
+// queueAccess reports whether a user may submit to or administer a queue. To query another user the caller
+// must administer the queue.
 func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
 	q, name, of := r.URL.Query(), param(r, "queue"), ""
 	who := h.caller(r)

@@ -158,7 +158,7 @@ var (
 	asJSON, asXML = []string{typeJSON}, []string{typeXML}
 )
 
-// identify rejects callers who may not act for another user. Its headers are on every response. They are set
+// identify rejects callers without permission to act for another user. Its headers are on every response. They are set
 // directly, not by name, because small documents are requested often.
 func (h *Handler) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

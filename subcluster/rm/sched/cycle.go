@@ -38,7 +38,7 @@ func (s *Scheduler) Schedule() []Grant {
 			}
 			continue
 		}
-		// 5. Containers with tags started or ended: constraints are looked at again.
+		// 5. Containers with tags started or ended: constraints are checked again.
 		// 6. The nodes of labels: each partition decides for itself.
 		if s.further && s.furtherDue() {
 			continue
@@ -106,7 +106,7 @@ func (s *Scheduler) Serve(a *App) {
 		}
 		s.mayBorrow(a)
 	}
-	s.enroll(a) // its user counts as active while limits are looked at
+	s.enroll(a) // its user counts as active while limits are checked
 	if q := s.blockedAbove(a); q != nil {
 		s.retry(q) // in order, as some may not pass others
 		return

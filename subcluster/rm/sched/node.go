@@ -194,7 +194,7 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 	s.roomOn(n)
 }
 
-// roomy reports whether the node may be looked at for new containers.
+// roomy reports whether the node may get new containers.
 func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
 // reindex moves a node to where its room belongs.

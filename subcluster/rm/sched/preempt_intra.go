@@ -21,7 +21,7 @@ func (r *round) within() {
 	}
 }
 
-// looksWithin: the leaf may be looked into, and uses enough of its guarantee.
+// looksWithin: preemption within the leaf is on, and it uses enough of its guarantee.
 func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
 	if q.keepsWithin() {
 		return false

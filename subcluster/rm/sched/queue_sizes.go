@@ -165,7 +165,8 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	l.maxUserApps = s.policy.maxUserApps(q)
 }
 
-// written returns a share as configured: zero is stored as a billionth, to distinguish it from an absent share.
+// written returns a share as configured. A configured zero is stored as a billionth, to distinguish it from an absent
+// share.
 func written(f float64) float64 {
 	if f > 0 && f <= 1e-9 {
 		return 0

@@ -320,7 +320,7 @@ func (s *Scheduler) ServeWant(a *App, r *Request, want *Want) {
 		s = p
 	}
 	if !a.waits {
-		s.enroll(a) // its user counts as active while limits are looked at
+		s.enroll(a) // its user counts as active while limits are checked
 	}
 	if !a.waits || s.blockedAbove(a) != nil {
 		return

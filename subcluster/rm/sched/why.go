@@ -13,7 +13,7 @@ import (
 // Limit is a reason why an application waits.
 type Limit uint8
 
-// Limits, in the order they are looked at.
+// Limits, in the order of the checks.
 const (
 	LimitNone         Limit = iota // nothing: it waits for nothing
 	LimitSaving                    // not durable yet
@@ -68,8 +68,8 @@ type Why struct {
 	User       string              // the limit's user
 	Used       creel.Resource      // measured against the limit
 	Bound      creel.Resource      // the limit
-	Need       creel.Resource      // of the ask looked at
-	Count, Max int                 // for limits in numbers of applications; nodes looked at for LimitRoom
+	Need       creel.Resource      // of the checked ask
+	Count, Max int                 // for limits in numbers of applications; checked nodes for LimitRoom
 	Nodes      NodeCounts          // by the obstacle; zero unless no node fits
 	Before     creel.ApplicationID // the earlier application, if that holds it back
 	Ask        AskView

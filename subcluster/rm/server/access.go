@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ProxyRule says whom a user may act for, and from where: hadoop.proxyuser.U.*.
-// "*" among users or groups stands for all.
+// ProxyRule lists the users that a proxy user may act for, and its hosts: hadoop.proxyuser.U.*. "*" among users or
+// groups stands for all.
 type ProxyRule struct {
 	Hosts  allow.Machines
 	Users  []string
@@ -53,7 +53,7 @@ func listed(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, "*")
 }
 
-// access decides who may do what. Its rules may be replaced at any time.
+// access checks permissions. Its rules may be replaced at any time.
 type access struct {
 	mu       sync.RWMutex
 	proxies  map[string]ProxyRule
@@ -140,8 +140,7 @@ const (
 	modifyApp = pb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
 )
 
-// may reports what a caller may do with an application. The owner calls it,
-// since it asks the queues.
+// may reports a caller's permission for an application. It reads the queues, so the owner calls it.
 func (s *Server) may(m *rm.Machine, who Caller, a *rm.AppView, kind pb.ApplicationAccessTypeProto) bool {
 	message := codec.ContextOf(a.Context)
 	return s.access.appAccess(who.User, a.User, kind, message, func(user string, groups []string) bool {
@@ -155,8 +154,7 @@ func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 	return s.may(m, who, a, viewApp)
 }
 
-// HidesApps reports whether applications are left out of the lists of those who may not view
-// them.
+// HidesApps reports whether lists omit applications from callers without view access.
 func (s *Server) HidesApps() bool { return s.cfg.HideApps && s.access.acls }
 
 // Lists reports whether an application is in a caller's lists, and whether he may see its
@@ -169,8 +167,8 @@ func (s *Server) Lists(m *rm.Machine, who Caller, a *rm.AppView) (listed, viewab
 // IsRouter reports whether a user may speak as a router of the federation.
 func (s *Server) IsRouter(user string) bool { return s.access.isRouter(user) }
 
-// Viewers tells, within Query, who may see the inside of an application besides its user:
-// MayView as an access list in Hadoop's form.
+// Viewers returns, within Query, the viewers of an application besides its own user: MayView as an access
+// list in Hadoop's form.
 func (s *Server) Viewers(m *rm.Machine) func(a *rm.AppView) string {
 	if !s.access.acls {
 		return func(*rm.AppView) string { return "*" }
@@ -197,8 +195,7 @@ func (s *Server) Viewers(m *rm.Machine) func(a *rm.AppView) string {
 	}
 }
 
-// Viewable finds an application whose inside the caller may see, within Query or
-// an Op.
+// Viewable returns an application that the caller may view, within Query or an Op.
 func (s *Server) Viewable(m *rm.Machine, who Caller, id creel.ApplicationID) (rm.AppView, error) {
 	a, ok := m.App(id)
 	switch {

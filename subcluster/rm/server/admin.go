@@ -95,11 +95,10 @@ func (s *Server) RefreshProxyUsers() error {
 	return nil
 }
 
-// RefreshGroups forgets whose groups are known.
+// RefreshGroups clears the cache of users' groups.
 func (s *Server) RefreshGroups() { s.access.groups.Forget() }
 
-// RefreshServiceACLs reads again who may speak which protocol, for connections that are
-// opened from then on.
+// RefreshServiceACLs reloads the service ACLs, for connections that are opened from then on.
 func (s *Server) RefreshServiceACLs() error {
 	if s.cfg.ReloadServiceACLs == nil {
 		return &creel.Error{

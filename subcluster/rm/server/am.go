@@ -43,9 +43,8 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	}
 }
 
-// Allocate performs an AM's heartbeat. Answer is called once: in the caller's
-// goroutine, before Allocate returns, when nobody else owned the machine, else
-// in a responder.
+// Allocate performs an AM's heartbeat. Answer is called once: in the caller's goroutine, before Allocate returns, if
+// the machine had no owner, else in a responder.
 func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.Allocated, error)) {
 	s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {

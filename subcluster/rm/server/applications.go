@@ -20,8 +20,7 @@ import (
 // maxSubmission bounds a submission message, in bytes, where Config does not.
 const maxSubmission = 32 << 20
 
-// NewApplicationIDs takes n ids that nobody had before, in a row, and returns
-// the first.
+// NewApplicationIDs issues n new consecutive ids and returns the first.
 func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 	id := creel.ApplicationID{ClusterTimestamp: s.start.UnixMilli(), ID: s.nextApp.Add(int32(n)) - int32(n) + 1}
 	if id.ID <= 0 || id.ID > math.MaxInt32-int32(n) {
@@ -34,8 +33,8 @@ func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 	return id, nil
 }
 
-// checkGiven refuses an id of this start that was not given out. Those of other
-// starts are other members', or from before a restart.
+// checkGiven rejects an id of this start that was not issued. Ids of other starts are other members', or from before
+// a restart.
 func (s *Server) checkGiven(id creel.ApplicationID) error {
 	if given := s.nextApp.Load(); id.ClusterTimestamp == s.start.UnixMilli() && id.ID > given {
 		return &creel.Error{
@@ -48,18 +47,16 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 	return nil
 }
 
-// Forwarded is what a router says of a submission: the number of the claim, 0 if it came
-// past the routers, and of one that comes from another home when it was submitted there
-// and what is left of its lifetime.
+// Forwarded is a router's data about a submission: the number of the claim, 0 for a submission past the routers. For
+// one that comes from another home it has its submission time there and the rest of its lifetime.
 type Forwarded struct {
 	Claim int64
 	Since time.Time
 	Left  time.Duration
 }
 
-// Submit submits an application; the answer comes when it is durable. A known id
-// changes nothing, but for a UAM that is begun again; on a full disk only what changes
-// nothing is taken.
+// Submit submits an application; the response comes when it is durable. A known id changes nothing, except for a UAM
+// that begins again. On a full disk only submissions without a change are accepted.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarded) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groups.Of(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
@@ -82,7 +79,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 			if err != nil {
 				return Failed[struct{}](err)
 			}
-			if !m.Begins(&sub) { // the secrets of what is here stay
+			if !m.Begins(&sub) { // a known application's secrets stay
 				if err := m.Submit(now, &sub); err != nil {
 					return Failed[struct{}](err)
 				}
@@ -136,7 +133,7 @@ func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool
 	}
 }
 
-// routersOnly refuses who may not speak for the federation.
+// routersOnly rejects callers that may not act for the federation.
 func (s *Server) routersOnly(who Caller, what string) error {
 	if s.access.isRouter(who.User) {
 		return nil
@@ -149,8 +146,8 @@ func (s *Server) routersOnly(who Caller, what string) error {
 	}
 }
 
-// MoveAway does, durably, what a router needs of the home that an application leaves: it
-// holds it and gives what its next home needs, releases it, or drops it. See rm.Machine.Hold.
+// MoveAway performs, durably, a router's call to the home that an application leaves: hold it and return the data for
+// its next home, release it, or drop it. See rm.Machine.Hold.
 func (s *Server) MoveAway(
 	who Caller,
 	id creel.ApplicationID,
@@ -195,9 +192,8 @@ func (s *Server) MoveAway(
 	}
 }
 
-// Kill asks for an application's end; the answer reports whether it has ended and
-// that is durable. Callers ask again until it has: what they repeat leaves no
-// audit line.
+// Kill starts an application's end. The result reports whether it has ended and that is durable. Callers repeat the
+// call until then; a repetition leaves no audit line.
 func (s *Server) Kill(who Caller, id creel.ApplicationID, diagnostics string) Op[bool] {
 	again := new(bool)
 	return Op[bool]{

@@ -13,10 +13,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Caller is who asks, as far as anyone can know.
+// Caller is the caller of an operation, as far as known.
 type Caller struct {
 	User     string
-	RealUser string // who acts for User, or ""
+	RealUser string // the user acting for User, or ""
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""
 	Context  string // the client's caller context, or ""
@@ -25,8 +25,7 @@ type Caller struct {
 	Forwarded netip.Addr
 }
 
-// Audit writes the line that every change leaves: who, from where, what, to
-// what, and how it went.
+// Audit writes the audit line of a change: user, address, operation, target, and result.
 func (s *Server) Audit(who Caller, operation, target string, err error) {
 	l := audit.Line{
 		User: who.User, RealUser: who.RealUser, Operation: operation, Target: target,
@@ -42,15 +41,14 @@ func (s *Server) Audit(who Caller, operation, target string, err error) {
 	l.Log(s.log)
 }
 
-// denied returns a refusal in the form YARN gives it: a YarnException whose text
-// begins with the class of its cause.
+// denied returns a denial in YARN's form: a YarnException whose text begins with the class of its cause.
 func denied(format string, args ...any) error {
 	e := hrpc.Errorf(hrpc.ClassAccessControl, format, args...)
 	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotPermitted, What: e.Error()})
 }
 
-// auditVictim writes the line that every container under notice leaves, and what
-// became of it: whose it is, by which rule, for whom.
+// auditVictim writes the audit line of a container under notice, and of its outcome: its application, the rule, the
+// beneficiary.
 func (s *Server) auditVictim(p rm.Preempted) {
 	l := audit.Line{
 		User: p.User, Operation: "Preempt Container", Target: p.Container.String(), Result: audit.Success,

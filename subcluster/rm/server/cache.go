@@ -10,15 +10,12 @@ import (
 	"time"
 )
 
-// A long list costs milliseconds to make, and dashboards and federations ask
-// for the same one over and over. So an encoded document is kept and given again
-// until something changed: an application came, went or changed its state, a
-// node came or went, an administrator did anything. What moves with every
-// heartbeat, as progress and use do, is made anew after documentAge by the first
-// who asks then; others are given the old document meanwhile, up to
-// documentMaxAge. While nothing moved at all it is given for so long too: what
-// then changes are counts of seconds. It is here, and not in the protocols, so
-// that they have no state (BenchmarkChangingList in rm/rpc).
+// A long list costs milliseconds to make, and dashboards and federations request the same one over and over. So an
+// encoded document is cached until something changes: an application came, went or changed its state, a node came or
+// went, or an administrator changed anything. Values that change with every heartbeat, such as progress and use, are
+// renewed after documentAge by the first request then. Other requests meanwhile get the old document, up to
+// documentMaxAge. Without any event a document also lasts that long: only counts of seconds change then. The cache is
+// here, and not in the protocols, so that they have no state (BenchmarkChangingList in rm/rpc).
 const (
 	documentAge     = 100 * time.Millisecond
 	documentMaxAge  = time.Second
@@ -38,25 +35,24 @@ type Stamp struct {
 // Stamp returns the present moment.
 func (s *Server) Stamp() Stamp { return Stamp{s.changes.Load(), s.moves.Load(), time.Now()} }
 
-// Moves counts the batches of events that were more than questions: whatever
-// any view shows, but for the passing of time, is the same while it reads the
-// same. It moves with every heartbeat.
+// Moves counts the batches of events that were more than queries. While it is unchanged, so is the content of all
+// views, except for the passing of time. It changes with every heartbeat.
 func (s *Server) Moves() uint64 { return s.moves.Load() }
 
-// Document is an encoded document. Nobody may write to its body.
+// Document is an encoded document. Its body is read-only.
 type Document struct {
 	Body []byte
-	// Tag names it among all that ResourceManagers ever kept: who has the document of this
-	// tag need not be sent it. Empty of one that is not kept.
+	// Tag is unique among all cached documents of all ResourceManagers: a client that has the document of this tag
+	// need not receive it again. It is empty for a document that is not cached.
 	Tag string
 }
 
-// Kept returns a document given to Keep, while it may still be shown; its body is nil
-// otherwise. The key says which protocol made it, who asked, and for what.
+// Kept returns a cached document while it is current; otherwise its body is nil. The key names protocol, caller, and
+// request.
 func (s *Server) Kept(key string) Document { return s.documents.get(key, s.Stamp()) }
 
-// Keep keeps a document that was made after its stamp was read, and returns it. Short
-// ones are not kept. Nobody may write to it any more.
+// Keep caches a document that was made after its stamp was read, and returns it. Short documents are not cached. The
+// body must not be written to any more.
 func (s *Server) Keep(key string, stamp Stamp, body []byte) Document {
 	return s.documents.put(key, stamp, body)
 }
@@ -64,7 +60,7 @@ func (s *Server) Keep(key string, stamp Stamp, body []byte) Document {
 type document struct {
 	Document
 	stamp   Stamp
-	renewed *atomic.Bool // somebody makes the next one
+	renewed *atomic.Bool // a request is making the next one
 }
 
 // documents are the encoded documents by key.

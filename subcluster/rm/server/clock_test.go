@@ -17,9 +17,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// The clock of a ResourceManager that runs is set back by ten minutes. A node that falls
-// silent then is lost as soon as it would have been, but for the tenth by which time
-// goes slower, and one that is heard of is not; the set clock is told once.
+// The clock of a running ResourceManager is set back by ten minutes. A node that falls silent afterwards is lost
+// after the usual time, plus the tenth by which time passes slower; a live node is not. The step of the clock is
+// logged once.
 func TestAClockThatIsSetBackHoldsNoDeadlineUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const expiry = time.Minute

@@ -46,7 +46,7 @@ type Config struct {
 
 	// Access control.
 	ACLs bool // yarn.acl.enable
-	// HideApps hides applications from the lists of users who may not view them,
+	// HideApps hides applications from the lists of users without view access,
 	// yarn.webapp.filter-entity-list-by-user.
 	HideApps bool
 	AdminACL queues.ACL           // yarn.admin.acl

@@ -41,7 +41,7 @@ func (s *Server) own(ctx context.Context) error {
 				return err
 			}
 		}
-		wait := awake.Interval // comes round, so that a pause of our own is seen
+		wait := awake.Interval // wakes regularly, to detect a pause of this process
 		if o.armed = s.owner.Machine.NextDeadline(); !o.armed.IsZero() {
 			wait = min(wait, max(o.armed.Sub(s.now(time.Now())), time.Millisecond))
 		}
@@ -145,7 +145,7 @@ func (s *Server) turn(events []event) error {
 		}
 		events = events[n:]
 		if s.reads < n {
-			s.moves.Add(1) // before any response to a caller who could check for the move
+			s.moves.Add(1) // before any caller can check for the move
 		}
 		s.respond(s.end())
 		if n > 0 {
@@ -162,7 +162,7 @@ func (s *Server) end() []func() {
 		s.fail(ended.Err)
 	}
 	if ended.Changed {
-		s.changes.Add(1) // before any response to a caller who could check for the change
+		s.changes.Add(1) // before any caller can check for the change
 	}
 	s.commit(ended.Commit)
 	return ended.Answers

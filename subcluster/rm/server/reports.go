@@ -21,7 +21,7 @@ const (
 // ReportKey names an encoded report of an application.
 type ReportKey struct {
 	App  creel.ApplicationID
-	User string // the caller, who determines the visible fields
+	User string // the caller; determines the visible fields
 }
 
 type encodedReport struct {

@@ -267,7 +267,7 @@ func immutable() error {
 	}
 }
 
-// notAdmin returns YARN's error for a caller who may not make a mutation.
+// notAdmin returns YARN's error for a caller without permission for a mutation.
 func notAdmin() error {
 	return &creel.Error{Kind: creel.ErrNotPermitted, What: "User is not admin of all modified queues."}
 }

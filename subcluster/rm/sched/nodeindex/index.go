@@ -22,7 +22,7 @@ type Index struct {
 	links    *Links
 	steps    [2]int64
 	shift    [2]int8 // of steps that are powers of two, else -1
-	checkAll bool    // vcores and further types are looked at
+	checkAll bool    // vcores and further types are checked
 	needMem  bool    // no container is without memory
 	needCPU  bool    // none without vcores, and vcores are checked
 	grids    []*grid // by number of extra types, then mask
@@ -48,7 +48,7 @@ const (
 	cols      = 64
 	exactRows = 128
 	exactCols = 32
-	// patience bounds how many nodes of one border cell are looked at before
+	// patience bounds how many nodes of one border cell are checked before
 	// the search goes on to cells where every node fits.
 	patience = 32
 )
