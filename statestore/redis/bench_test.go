@@ -25,8 +25,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// size is a benchmark's size: modest, or as the environment says
-// (CREEL_BENCH_APPS=1000000).
+// size is a benchmark's size: modest, or from the environment (CREEL_BENCH_APPS=1000000).
 func size(name string, modest int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n
@@ -36,8 +35,7 @@ func size(name string, modest int) int {
 
 const callers = 64
 
-// race runs n operations by 64 callers, and gives operations a second and the
-// 99th percentile of their durations.
+// race runs n operations by 64 callers, and returns operations a second and the 99th percentile of their durations.
 func race(b *testing.B, n int, op func(i int) error) (perSecond float64, p99 time.Duration) {
 	b.Helper()
 	took := make([]time.Duration, n)
@@ -67,9 +65,9 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// Claims of 64 callers through the store, against the same script sent bare in
-// the same run: by 64 callers with a connection each, and in pipelines of 32
-// that two senders have made beforehand. Rounds alternate; medians are told.
+// Claims of 64 callers through the store, against the same script sent bare in the same run: by 64 callers with a
+// connection each, and in pipelines of 32 that two senders have made beforehand. Rounds alternate; medians are
+// reported.
 func BenchmarkClaims(b *testing.B) {
 	s := open(b, redis.Config{URL: redistest.Start(b).URL()})
 	bare := s.Client()
@@ -123,9 +121,8 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// What it costs a claim to keep why the home was chosen, 250 bytes as of three members:
-// claims with and without, turn by turn in the same run, by 64 callers and by one. The
-// server's own time for a claim is told beside it.
+// The cost of storing with a claim why the home was chosen, 250 bytes as of three members: claims with and without,
+// turn by turn in the same run, by 64 callers and by one. The server's own time for a claim is reported, too.
 func BenchmarkPlacement(b *testing.B) {
 	server := redistest.Start(b)
 	s := open(b, redis.Config{URL: server.URL()})
@@ -146,7 +143,7 @@ func BenchmarkPlacement(b *testing.B) {
 				rates[kind], spent[kind] = append(rates[kind], rate), append(spent[kind], busy/float64(n)*1e6)
 			}
 		}
-		for i := range 2 * n { // turn by turn: what the machine does besides meets both
+		for i := range 2 * n { // turn by turn: other load of the machine affects both
 			began := time.Now()
 			if _, _, err := s.Claim(ctx, storetest.App(at+i), "sc-1", kinds[i%2]); err != nil {
 				b.Fatal(err)
@@ -189,7 +186,7 @@ func BenchmarkHome(b *testing.B) {
 	}
 	for b.Loop() {
 		var h1, g1, h64, g64 []float64
-		for i := range 10_000 { // turn by turn: what the machine does besides meets both
+		for i := range 10_000 { // turn by turn: other load of the machine affects both
 			h1, g1 = append(h1, timed(i, home)), append(g1, timed(i, get))
 		}
 		for range 5 {
@@ -233,10 +230,9 @@ func BenchmarkMemoryAndListing(b *testing.B) {
 		return err
 	})
 	each := (info(server, "memory", "used_memory") - before) / float64(n)
-	// The server tells how long each command held it, by the wall clock. What
-	// the machine did besides is in one listing or another; what a command
-	// really needs is in all: the least of the longest blocks, and the median of
-	// the commands that read the index, which are the long ones, are told too.
+	// The server reports how long each command held it, by the wall clock. Other load of the machine adds to one
+	// listing or another; a command's own time is in all. So the least of the longest blocks, and the median of the
+	// long commands (those that read the index), are reported too.
 	var scans []float64
 	longest := func() (block, took time.Duration) {
 		server.Do("CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "300000")
@@ -454,10 +450,9 @@ func BenchmarkDaemons(b *testing.B) {
 	}
 }
 
-// What one look of a router or proxy at 100 members costs Redis and the looker: at all of
-// them, at what has changed when nothing but heartbeats came, and when each tenth
-// member has another load; and of loads in part, two queues of 300, when two of three have
-// another, as there are between two looks. Beside them the heartbeat of one that has another.
+// The cost for Redis and the reader when a router or proxy checks 100 members. Cases: all of them; the changes when
+// only heartbeats came; the changes when each tenth member has another load. For loads in part, two queues of 300:
+// two of three members have another load, as between two checks. Also the heartbeat of a member with another load.
 // Turn by turn, in one run.
 func BenchmarkRecords(b *testing.B) {
 	server := redistest.Start(b)
@@ -511,10 +506,10 @@ func BenchmarkRecords(b *testing.B) {
 		const times, often = 20, 100
 		for range times {
 			n++
-			measure("none", func() {}, func() {}) // the control: what asking for the times costs
+			measure("none", func() {}, func() {}) // the control: the cost of asking for the times
 			measure("all", reader.ReadAllNext, look)
 			measure("heartbeats", func() {}, func() {
-				for range often { // else the control is as large as what is measured
+				for range often { // else the control is as large as the measured work
 					look()
 				}
 			})
@@ -535,7 +530,7 @@ func BenchmarkRecords(b *testing.B) {
 			})
 			before := parts
 			measure("parts-of-two-thirds", func() {}, func() {
-				for range often / 4 { // what it knew is put back: each look gets all of it
+				for range often / 4 { // the reader's old state is put back: each check fetches all of it
 					parts = before
 					lookInPart()
 				}
@@ -566,13 +561,13 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
-// What proxies on 5,000 nodes cost the store of 100 members with 300 queues, each of which
-// reports another load in all of its queues with each heartbeat: the share of a core that
-// Redis needs, and when the last but one percent of the proxies knows of a change that it is
-// told of (a drain, say). Each has a connection to read by and one to listen on, and keeps
-// its record of a daemon (over one connection for all, as a process may have no more); one in
-// fifty is a real Watcher of two queues, the others send what one sends, and do not read what
-// comes. Nobody knows of the members at first: how long that takes is told, too.
+// The cost that proxies on 5,000 nodes cause for the store of 100 members with 300 queues, where each member reports
+// another load in all of its queues with each heartbeat. Measured: the share of a core that Redis needs, and when 99
+// percent of the proxies know of an announced change (a drain, say).
+//
+// Each has a connection to read by and one to listen on, and renews its daemon record (over one connection for all,
+// since a process may have no more). One in fifty is a real Watcher of two queues; the others send the same commands,
+// and do not parse the answers. No proxy knows the members at first: how long that takes is reported, too.
 func BenchmarkWatchers(b *testing.B) {
 	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
 	n := size("CREEL_BENCH_WATCHERS", 5000)
@@ -602,7 +597,7 @@ func BenchmarkWatchers(b *testing.B) {
 			}
 		})
 	}
-	var known, looks, bytes atomic.Int64 // who knows all of the members; what was read
+	var known, looks, bytes atomic.Int64 // proxies that know all of the members; bytes read
 	var mu sync.Mutex
 	seen := map[int64][]time.Time{} // of each change, when it was known
 	knows := make([]int64, n)
@@ -769,9 +764,8 @@ func changing(queues int) (loads [][]byte) {
 	return loads
 }
 
-// What it costs to lose nothing: claims of 64 callers with each setting that
-// bounds or closes the loss, against none in the same run. Rounds alternate;
-// medians are told.
+// The cost of losing nothing: claims of 64 callers with each setting that bounds or closes the loss, against none in
+// the same run. Rounds alternate; medians are reported.
 func BenchmarkDurability(b *testing.B) {
 	primary := redistest.Start(b)
 	redistest.Start(b, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port()))

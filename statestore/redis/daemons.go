@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Daemons that live. Hash dm by id: "life-us record". Sorted sets: dn, all of score 0, for
-// their order; dx: when they expire. A daemon that is kept as it is writes to dx alone; each
-// keeping takes some away whose time is over.
+// Live daemons. Hash dm by id: "life-us record". Sorted sets: dn, all of score 0, for their order; dx: when they
+// expire. Renewing an unchanged daemon writes to dx alone; each renewal removes some expired ones.
 var (
 	// KEYS dm dn dx; ARGV[5] id, [6] life us, [7] record, [8] most records.
 	keepDaemonScript = newScript("keep_daemon", guard+clock+`
@@ -130,8 +129,8 @@ func (s *Store) Daemons(ctx context.Context, cursor string, limit int) (
 	return page, next, nil
 }
 
-// score is a time, in microseconds, that is the score of a sorted set: RESP3 gives a
-// float, RESP2 text.
+// score converts the score of a sorted set to a time; the score is in microseconds. RESP3 returns a float, RESP2
+// text.
 func score(v any) time.Time {
 	us, ok := v.(float64)
 	if !ok {

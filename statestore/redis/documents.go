@@ -15,16 +15,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Documents. Hash doc:<class> by name: "version replaced us record"; field ""
-// is the newest version of the class. List dh:<class>:<name> is the history. A document that was
-// removed stays without a record for as long as it has one; a creel of before left it always. Hash
-// dp:<class>:<name> has the parts of the newest version, where its writer cut it: in field ""
-// "version replaced us head", by leaf name rows. What was written after it by a creel that cuts nothing
-// has a higher version, which the class tells.
+// Documents. Hash doc:<class> by name: "version replaced us record"; field "" is the newest version of the class.
+// List dh:<class>:<name> is the history. A removed document leaves an entry without a record for as long as it has a
+// history; older creel releases always left one.
 //
-// The source of a store is the server's run id, which a failover and a restart
-// change. Where the user may not call INFO the answer has none, and whoever
-// relies on it (package escrow) has to be content with what Wait promises.
+// Hash dp:<class>:<name> has the parts of the newest version, if its writer cut it: field "" is "version replaced us
+// head", the fields by leaf name are rows. A later write by a creel that does not cut has a higher version in the
+// class.
+//
+// The source of a store is the server's run id, which a failover and a restart change. Where the user may not call
+// INFO the answer has none. Package escrow, which relies on it, then has only the guarantees of Wait.
 const runID = `
 local function source()
   local ok, info = pcall(redis.call, 'INFO', 'server')
@@ -73,7 +73,7 @@ for i = 14, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
 if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
 return {'OK', new}`)
 
-	// KEYS documents; ARGV[1] version and [2] source of what was read before, "" for nothing.
+	// KEYS documents; ARGV[1] version and [2] source of the caller's last read, "" for none.
 	documentsScript = newScript("documents", noWrites+runID+`
 local t, from = redis.call('TIME'), source()
 local version = redis.call('HGET', KEYS[1], '') or '0'
@@ -81,7 +81,7 @@ if ARGV[2] ~= '' and from == ARGV[2] and version == ARGV[1] then return {t[1], t
 return {t[1], t[2], from, version, redis.call('HGETALL', KEYS[1])}`)
 )
 
-// documentRecord is what the writer of a document gave.
+// documentRecord is the writer's part of a document.
 type documentRecord struct {
 	Data    []byte `json:"data"`
 	Author  string `json:"author,omitempty"`
@@ -203,9 +203,9 @@ func (s *Store) DocumentsSince(
 	return set, nil
 }
 
-// DocumentOf implements statestore.Documents. The parts are read by one command, which no write comes
-// between. What the class says is read before them: parts that are older were left by a
-// write that had none, or another document of the class is newer, and the whole is read.
+// DocumentOf implements statestore.Documents. The parts are read by one command, which no write can interleave. The
+// class is read before them. If the parts are older than it says, a later write had none, or another document of the
+// class is newer: then the whole is read.
 func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error) {
 	if err := statestore.CheckDocumentName(class, name); err != nil {
 		return statestore.Document{}, err

@@ -44,8 +44,7 @@ func TestPartsThatAnOlderWriterLeftAreNotRead(t *testing.T) {
 	read(subcluster.JoinParts([]string{"head", "rows"}), cut.Version)
 }
 
-// What users want and what moves is put on record and taken off it again, all day: of the many that are over
-// the store keeps nothing.
+// Intents and moves are recorded and removed again, all day: of the many that are over the store retains nothing.
 func TestOfRemovedDocumentsNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -24,13 +24,13 @@ type counters struct {
 	calls, pipelines, retries, refused, gaveUp atomic.Int64
 }
 
-// Stats counts what a store did since it was opened.
+// Stats are a store's counters since it was opened.
 type Stats struct {
 	Calls     int64 // sent, repeats included
 	Pipelines int64 // that carried them
 	Retries   int64 // calls repeated because the server could not answer
 	Refused   int64 // calls that a server refused for good
-	GaveUp    int64 // calls whose time was over
+	GaveUp    int64 // calls that timed out
 }
 
 // Stats are the counts now.
@@ -39,8 +39,8 @@ func (s *Store) Stats() Stats {
 	return Stats{c.calls.Load(), c.pipelines.Load(), c.retries.Load(), c.refused.Load(), c.gaveUp.Load()}
 }
 
-// words that Redis begins an error with while it cannot do its work, and what
-// they mean to an operator.
+// passingWords are the words with which Redis begins an error while it cannot serve, and their meaning for an
+// operator.
 var passingWords = []struct{ word, why string }{
 	{"READONLY", "the server is a read-only replica: a failover is under way, or the URL names a replica"},
 	{"LOADING", "the server is loading its data"},
@@ -57,7 +57,7 @@ var passingWords = []struct{ word, why string }{
 	{"ERR max number of clients", "the server has too many clients"},
 }
 
-// passing tells whether an error may go away by itself.
+// passing reports whether an error may go away by itself.
 func (s *Store) passing(ctx context.Context, err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	if errors.Is(err, errClosed) || errors.As(err, &untrusted) {
@@ -80,8 +80,8 @@ func (s *Store) passing(ctx context.Context, err error) bool {
 	return false
 }
 
-// maybe tells whether a call that ended with this error may have happened all
-// the same: it was sent, and the answer was lost or not acknowledged.
+// maybe reports whether a call that ended with this error may have happened all the same: it was sent, and the answer
+// was lost or not acknowledged.
 func maybe(err error) bool {
 	var answer goredis.Error
 	var network *net.OpError
@@ -99,7 +99,7 @@ func maybe(err error) bool {
 	return true
 }
 
-// translate gives an error that a server answered its kind.
+// translate adds the creel kind to an error that a server answered.
 func (s *Store) translate(err error) error {
 	text := err.Error()
 	for _, w := range passingWords {
@@ -130,8 +130,8 @@ func (s *Store) translate(err error) error {
 	return statestore.Unavailable(firstLine(network.InWords(err).Error()), time.Second)
 }
 
-// gaveUp is the error of a call whose time is over. last is what the server or
-// the network reported at the latest try.
+// gaveUp returns the error of a call that timed out. last is the error of the server or the network at the latest
+// try.
 func (s *Store) gaveUp(ctx context.Context, last error) error {
 	s.counts.gaveUp.Add(1)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -153,8 +153,8 @@ func firstLine(s string) string {
 
 func short(v any) string { return firstLine(fmt.Sprintf("%v", v)) }
 
-// backoff doubles from 5 ms to 320 ms; half of it is chance, so that callers
-// who failed together do not come back together.
+// backoff doubles from 5 ms to 320 ms; half of it is random, so that callers that failed together do not come back
+// together.
 func backoff(try int) time.Duration {
 	d := 5 * time.Millisecond << min(try, 6)
 	return d/2 + rand.N(d/2)

@@ -12,8 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// ClaimCommand is what the store sends for a claim, for benchmarks that send it
-// with nothing around it.
+// ClaimCommand is the store's command for a claim, for benchmarks that send it bare.
 func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID) []any {
 	id, err := s.known(context.Background())
 	if err != nil {
@@ -33,7 +32,7 @@ func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID)
 // Client is the client below.
 func (s *Store) Client() goredis.UniversalClient { return s.client }
 
-// ReadAllNext is what a subscriber does that heard of a change of the members.
+// ReadAllNext does what a subscriber does after a change of the members.
 func (s *Store) ReadAllNext() { s.readAllNext() }
 
 // Parsers for fuzzing.
@@ -71,8 +70,8 @@ func ParseConfig(url string) (Config, error) {
 // Member of a parsed home.
 func (h home) Member() creel.SubclusterID { return h.member }
 
-// Looker reads records as RecordsOf does, and does not read what came: it stands for a
-// proxy on another machine, whose processor time is not this one's.
+// Looker reads records as RecordsOf does, and does not parse the answers: it stands for a proxy on another machine,
+// whose processor time does not count here.
 type Looker struct {
 	Store    *Store
 	Queues   []string
@@ -97,7 +96,7 @@ func (l *Looker) Look(ctx context.Context, loads bool) (changes int64, bytes int
 		}
 	}
 	m.due = slices.Sorted(slices.Values(is.loads))
-	for _, id := range m.due { // else what comes is nobody's, and read whole
+	for _, id := range m.due { // else the loads belong to no known member, and are read whole
 		m.list = append(m.list, subcluster.Record{Member: subcluster.Member{ID: creel.SubclusterID(id), Epoch: 1}})
 	}
 	if err := l.Store.readLoads(ctx, m, nil); err != nil {

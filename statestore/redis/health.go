@@ -20,11 +20,9 @@ import (
 // fullAt is the part of maxmemory from which a server is called nearly full.
 const fullAt = 0.9
 
-// Health looks at how each primary is set up and whether it takes writes, and
-// returns what an operator should change, each finding once. The error is of kind
-// creel.ErrUnavailable if a server does not answer. It reads INFO, and asks for
-// the setting `save` where the user may (+config|get); it writes one key that
-// expires by itself.
+// Health checks how each primary is set up and whether it accepts writes, and returns findings for an operator, each
+// once. The error is of kind creel.ErrUnavailable if a server does not answer. It reads INFO, and the setting `save`
+// where the user may (+config|get); it writes one key that expires by itself.
 func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 	var mu sync.Mutex
 	var all []statestore.Finding
@@ -94,8 +92,8 @@ func facts(text string) map[string]string {
 	return out
 }
 
-// judge decides what is wrong with a server, from its INFO and its setting save
-// (known: the user may read it). replicas is how many it should have.
+// judge derives findings from a server's INFO and its setting save (known: the user may read it). replicas is how
+// many it should have.
 func judge(info map[string]string, save string, known bool, replicas int) (out []statestore.Finding) {
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(info[name], 10, 64) // a figure that an old server lacks is 0

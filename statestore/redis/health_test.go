@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// health is what a store names, those that stop it first.
+// health returns a store's findings, those that stop it first.
 func health(t *testing.T, s *redis.Store) (stops, warnings []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

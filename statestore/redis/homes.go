@@ -49,8 +49,8 @@ func unlocate(index string) (ts, n int64, ok bool) {
 type table struct {
 	s       *Store
 	kind    string // a or r, in the names of keys
-	publish bool   // moves and ends are told to watchers
-	any     bool   // write to whatever store is there (Reopen)
+	publish bool   // moves and ends are published to watchers
+	any     bool   // write whatever the store's identity is (Reopen)
 }
 
 func (s *Store) apps() table         { return table{s: s, kind: "a", publish: true} }
@@ -115,8 +115,7 @@ func parseHome(v string) (home, error) {
 	return h, nil
 }
 
-// claim repeats a call whose answer was lost: the second has a number above 1,
-// although its caller made the home.
+// claim repeats a call whose answer was lost: the second has a number above 1, although its caller made the home.
 func (t table) claim(
 	ctx context.Context,
 	p place,
@@ -287,7 +286,7 @@ func (t table) forget(
 	return "", surprise(list)
 }
 
-// find is one HGET; only what ends, or is not there, needs more.
+// find is one HGET; only ending or missing ones need more.
 func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 	v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field))
 	if err != nil {
@@ -307,7 +306,7 @@ func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 	return h.member, nil
 }
 
-// placed returns what was kept of how an id's home was chosen, and whether it has one.
+// placed returns the stored reason why an id's home was chosen, and whether it has a home.
 func (t table) placed(ctx context.Context, p place) (placement []byte, ok bool, err error) {
 	is, err := t.find(ctx, p)
 	if err != nil || is == "" {
@@ -320,7 +319,7 @@ func (t table) placed(ctx context.Context, p place) (placement []byte, ok bool, 
 	return []byte(str(v)), true, nil
 }
 
-// checkIdentity tells "there is none" from "the store forgot".
+// checkIdentity distinguishes "there is none" from "the store forgot".
 func (t table) checkIdentity(ctx context.Context, n int64) error {
 	id, err := t.s.known(ctx)
 	if err != nil {
@@ -346,7 +345,7 @@ func (s *Store) clockOf(ctx context.Context, key string) (time.Time, error) {
 	return serverTime(list), nil
 }
 
-// serverTime reads the seconds and microseconds that TIME gives.
+// serverTime converts the seconds and microseconds of a TIME reply.
 func serverTime(list []any) time.Time {
 	return time.UnixMicro(num(at(list, 0))*1e6 + num(at(list, 1)))
 }
@@ -426,8 +425,7 @@ func (t table) page(
 	return page, "", nil
 }
 
-// lines reads the values of index entries and leaves out what has moved away or
-// is over.
+// lines reads the values of index entries and leaves out entries that have moved away or are over.
 func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) ([]line, error) {
 	calls := make([]*call, 0, len(entries))
 	lines := make([]line, 0, len(entries))
@@ -465,7 +463,7 @@ func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) (
 	return out, nil
 }
 
-// sweep frees what is over in all shards.
+// sweep frees expired records in all shards.
 func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 	for n := int64(0); n < shards && freed < limit; n++ {
 		now, err := t.s.clockOf(ctx, t.ended(n))

@@ -15,18 +15,17 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A store has an identity, made by whoever opens an empty one, and each shard
-// carries it. A claim in a shard without it would give a running
-// application a second home, so it is refused until Reopen has written the homes
-// that the ResourceManagers report. A rebuilt store has a new identity, and only
-// that is adopted by those who knew the one before: an empty store that a
-// newcomer has opened meanwhile, knowing no better, is not. With Config.Confirm a
-// newcomer opens it in the state rebuilding, so that it too is asked for first.
-// States:
+// A store has an identity, made by the process that opens an empty one, and each shard carries it. A claim in a shard
+// without it would assign a running application a second home, so it is refused until Reopen has written the homes
+// that the ResourceManagers report.
+//
+// A rebuilt store has a new identity. Processes that knew the one before adopt only that: not an empty store that a
+// newcomer, unaware of the loss, has opened meanwhile. With Config.Confirm a newcomer opens it in the state
+// rebuilding, so that it too waits for the reports first. States:
 const (
 	stateMaking  = "making"     // shards are being given it: an empty store is opened
 	stateReady   = "ready"      // made by opening an empty store
-	stateRebuild = "rebuilding" // homes are being written back: nobody may claim
+	stateRebuild = "rebuilding" // homes are being written back: claims are refused
 	stateRebuilt = "rebuilt"    // ready, and all that the ResourceManagers run is there
 )
 
@@ -38,15 +37,13 @@ func untilRebuilt(why string) error {
 	return statestore.Unavailable(why+"; known homes go on, new ones wait until it is rebuilt", 5*time.Second)
 }
 
-// rebuilding is the error of a store whose homes are being written back, to one
-// that never saw it whole.
+// rebuilding is the error of a store whose homes are being written back, for a process that never saw it whole.
 type rebuilding struct{ error }
 
 func (e rebuilding) Unwrap() error { return e.error }
 
-// whole is known for calls that can wait: a store that is new, or was emptied, gives
-// homes in some seconds, and a client that came a moment too early had to repeat
-// itself. It waits as long as do does.
+// whole returns the identity, waiting while the store is rebuilt. A new or emptied store serves homes after some
+// seconds, and a client that came a moment too early would have to repeat itself. It waits as long as do does.
 func (s *Store) whole(ctx context.Context) (string, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -126,8 +123,7 @@ func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error)
 	return str(list[0]), str(list[1]), str(list[2]), nil
 }
 
-// writeIdentity writes the identity into all shards; how is "nx" to spare those of
-// others, or "".
+// writeIdentity writes the identity into all shards; with how "nx" it overwrites no other identity, with "" it does.
 func (s *Store) writeIdentity(ctx context.Context, id, how string) error {
 	return s.everyShard(ctx, identityScript, id, how)
 }
@@ -155,8 +151,8 @@ func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	return first
 }
 
-// adopt is called when a shard does not have the identity we know. If somebody has
-// rebuilt the store we go on with that.
+// adopt is called when a shard does not have the known identity. If another process has rebuilt the store this one
+// adopts the new identity.
 func (s *Store) adopt(ctx context.Context, identity string) error {
 	if identity == "" {
 		return came("a shard has lost its identity")
@@ -176,10 +172,9 @@ func (s *Store) adopt(ctx context.Context, identity string) error {
 	return nil
 }
 
-// Lost tells whether the store, or a part of it, came back empty and waits for
-// Reopen. It asks all shards, and goes on with a store that somebody else has
-// rebuilt. A process that has not known the store before it was lost cannot
-// tell, unless it is being rebuilt.
+// Lost reports whether the store, or a part of it, came back empty and waits for Reopen. It asks all shards, and
+// adopts a store that another process has rebuilt. A process that did not know the store before it was lost cannot
+// detect that, unless it is being rebuilt.
 func (s *Store) Lost(ctx context.Context) (bool, error) {
 	known := ""
 	if p := s.identity.Load(); p != nil {
@@ -238,13 +233,11 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return statestore.ReadableSchema(str(v))
 }
 
-// Reopen makes a store that came back empty, or of which a part did, serve
-// claims again. It stops the claims of everybody, then calls collect for the
-// homes that there must be (statestore.Rebuild of what all ResourceManagers
-// report), writes them, and only then gives the shards their identity. What is reported
-// outranks what was claimed in the store while it had forgotten; that is told as
-// a conflict. It may be repeated, also by another process, until it returns no
-// error; until then no claim is served.
+// Reopen makes a store serve claims again after it, or a part of it, came back empty. It stops all claims, then calls
+// collect for the correct homes (statestore.Rebuild of the reports of all ResourceManagers), writes them, and only
+// then gives the shards their identity. Reported homes outrank claims made while the store had forgotten; each such
+// case is a conflict in the result. It may be repeated, also by another process, until it returns no error; until
+// then no claim is served.
 func (s *Store) Reopen(
 	ctx context.Context,
 	collect func(context.Context) ([]statestore.Home, error),
@@ -267,7 +260,7 @@ func (s *Store) Reopen(
 	if err := statestore.ReadableSchema(str(list[1])); err != nil {
 		return nil, err
 	}
-	if err := s.writeIdentity(ctx, "!"+id, ""); err != nil { // nobody's identity
+	if err := s.writeIdentity(ctx, "!"+id, ""); err != nil { // an identity that no process knows
 		return nil, err
 	}
 	homes, err := collect(ctx)
@@ -292,8 +285,8 @@ func (s *Store) Reopen(
 	return conflicts, nil
 }
 
-// Remember tells whoever rebuilds the store of members that the caller knew while
-// it was whole. It is for a store that is Lost, and forgotten once that is rebuilt.
+// Remember stores, for the process that rebuilds the store, the members that the caller knew while it was whole. It
+// is for a store that is Lost, and forgotten once that is rebuilt.
 func (s *Store) Remember(ctx context.Context, members []subcluster.Member) error {
 	args := make([]any, 0, 2*len(members))
 	for _, m := range members {
@@ -306,9 +299,8 @@ func (s *Store) Remember(ctx context.Context, members []subcluster.Member) error
 	return s.remember(ctx, args)
 }
 
-// AcceptMissing gives up a member for the rebuilding that is under way: it need not
-// answer, and what it alone runs may be given a second home. The error is of kind
-// creel.ErrConflict if the store waits for no rebuilding.
+// AcceptMissing gives up a member for the rebuilding that is under way: it need not answer, and applications that it
+// alone runs may get a second home. The error is of kind creel.ErrConflict if the store waits for no rebuilding.
 func (s *Store) AcceptMissing(ctx context.Context, id creel.SubclusterID) error {
 	return s.remember(ctx, []any{string(id), ""})
 }
@@ -327,8 +319,8 @@ func (s *Store) remember(ctx context.Context, args []any) error {
 	return err
 }
 
-// Remembered is what others told for the rebuilding that is under way: members that
-// must answer, and those that need not.
+// Remembered returns the members reported for the rebuilding that is under way: those that must answer, and those
+// that need not.
 func (s *Store) Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error) {
 	v, err := s.do(ctx, command("HGETALL", s.control("known")))
 	if err != nil {

@@ -53,8 +53,7 @@ func homeIs(t *testing.T, s *redis.Store, app int, want creel.SubclusterID) {
 	}
 }
 
-// unavailable wants what a caller gets from an ill store: the kind, a time to
-// come back, and a reason that names the illness.
+// unavailable wants the error of an ill store: the kind, a time to come back, and a reason that names the illness.
 func unavailable(t *testing.T, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, creel.ErrUnavailable) || statestore.RetryAfter(err) <= 0 {
@@ -75,8 +74,8 @@ func waits(t *testing.T, s *redis.Store, app int) {
 	began := time.Now()
 	_, _, err := s.Claim(ctx, storetest.App(app), "sc-1", nil)
 	unavailable(t, err, "")
-	// The last pause before the deadline is at most 320 ms, half of it chance;
-	// what is certain is that it did not give up at the first error.
+	// The last pause before the deadline is at most 320 ms, half of it random; it is certain only that the store did
+	// not give up at the first error.
 	if took := time.Since(began); s.Stats().Retries == 0 && took < given {
 		t.Fatalf("it gave up after %v and never tried again", took)
 	}
@@ -149,8 +148,8 @@ func TestAServerThatIsSlowPausedOrCutOff(t *testing.T) {
 	}
 }
 
-// refused wants claims to be unavailable for a reason. A claim whose time was
-// over before the server told the reason is repeated with more time.
+// refused wants claims to be unavailable for a reason. A claim that timed out before the server returned the reason
+// is repeated with more time.
 func refused(t *testing.T, s *redis.Store, app int, why string) {
 	t.Helper()
 	for given := 300 * time.Millisecond; ; given *= 2 {
@@ -207,7 +206,7 @@ func TestAServerThatIsOutOfMemory(t *testing.T) {
 	server.Do("CONFIG", "SET", "maxmemory", "1")
 	waits(t, s, 3)
 	refused(t, s, 3, "out of memory")
-	// What keeps the federation alive, and what frees memory, goes on.
+	// Calls that keep the federation alive or free memory go on.
 	homeIs(t, s, 1, "sc-1")
 	ok(
 		t,
@@ -246,7 +245,7 @@ func TestAServerWhoseDiskIsFull(t *testing.T) {
 	claimedSoon(t, s, 2)
 }
 
-// A store that comes back empty gives no running application a second home.
+// A store that comes back empty assigns no running application a second home.
 func TestAServerThatComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -266,7 +265,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 	server.Kill()
 	server.Restart() // it never wrote anything down
 
-	// Nothing is doubled, and nobody hears that an application does not exist.
+	// No application is doubled, and none is reported as missing.
 	for _, s := range []*redis.Store{a, b} {
 		_, _, err = s.Claim(t.Context(), storetest.App(1), "sc-2", nil)
 		unavailable(t, err, "came back empty")
@@ -291,7 +290,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 	}
 	ok(t, a.Register(t.Context(), subcluster.Member{ID: "sc-1"}))
 
-	// The ResourceManagers report what they run; two claim application 3.
+	// The ResourceManagers report their applications; two claim application 3.
 	reports := []statestore.Report{{Member: "sc-1"}, {Member: "sc-2"}}
 	for i := range 10 {
 		reports[0].Applications = append(
@@ -325,9 +324,8 @@ func given(homes ...statestore.Home) func(context.Context) ([]statestore.Home, e
 	return func(context.Context) ([]statestore.Home, error) { return homes, nil }
 }
 
-// A newcomer that finds the store empty takes it for a new one and uses it.
-// Those who knew it before do not follow, and the rebuilding outranks what the
-// newcomer did.
+// A newcomer that finds the store empty takes it for a new one and uses it. Processes that knew it before do not
+// follow, and the rebuilding outranks the newcomer's changes.
 func TestANewcomerOpensTheLostStoreFirst(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -346,7 +344,7 @@ func TestANewcomerOpensTheLostStoreFirst(t *testing.T) {
 	unavailable(t, err, "opened it as a new one")
 
 	conflicts, err := a.Reopen(t.Context(), func(ctx context.Context) ([]statestore.Home, error) {
-		// While the reports are collected nobody claims, the newcomer neither.
+		// While the reports are collected all claims fail, also the newcomer's.
 		for _, s := range []*redis.Store{a, b, newcomer} {
 			_, _, err := s.Claim(t.Context(), storetest.App(3), "sc-2", nil)
 			unavailable(t, err, "came back empty")
@@ -371,7 +369,7 @@ func lost(t *testing.T, s *redis.Store, want bool) {
 	}
 }
 
-// One primary of a cluster came back without what it had.
+// One primary of a cluster came back empty.
 func TestAPartOfAClusterComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -410,7 +408,7 @@ func TestNobodyClaimsWhileTheStoreIsRebuilt(t *testing.T) {
 		t.Context(),
 		given(statestore.Home{Application: storetest.App(1), Home: "sc-1"}),
 	); err != nil {
-		t.Fatal(err) // whoever began it may be dead: anybody may finish it
+		t.Fatal(err) // the process that began it may be dead: any other may finish it
 	}
 	claimed(t, a, 1, "sc-2", "sc-1")
 }
@@ -578,9 +576,8 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 	return cert, key, pool
 }
 
-// Somebody deleted the members' records and nothing else. Routers that run keep
-// what they know; a heartbeat notices and its member registers again, so that
-// routers started later know it too.
+// The members' records were deleted and nothing else. Running routers keep their view; a heartbeat notices and its
+// member registers again, so that routers started later know it too.
 func TestAMemberWhoseRecordAloneIsGoneRegistersAgain(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, redis.Config{URL: server.URL()})

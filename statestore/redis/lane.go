@@ -105,7 +105,7 @@ func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	return l, nil
 }
 
-// answers are reused: a caller that waits for its answer gives its channel back.
+// answers are reused: a caller that has its answer returns its channel.
 var answers = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
 // once sends a call and waits for its answer or the end of the context; the
@@ -265,9 +265,8 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 	}
 }
 
-// answered is a command's own answer. A connection that breaks while it is set
-// up (a wrong password) leaves commands with neither value nor error: then what
-// broke the pipeline is their error.
+// answered returns a command's own answer. A connection that breaks while it is set up (a wrong password) leaves
+// commands with neither value nor error: then the error that broke the pipeline is theirs.
 func answered(cmd *goredis.Cmd, broken error) (any, error) {
 	v, err := cmd.Result()
 	if v == nil && err == nil {
@@ -283,9 +282,8 @@ var errNoAnswer = errors.New("the server gave no answer")
 
 var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 
-// do repeats a call until it is answered, or the context ends, or MaxWait is
-// over if it has no deadline. A call marked once is repeated only while it
-// certainly has not happened: a second Move or Acquire could undo what came
+// do repeats a call until it is answered, or the context ends, or MaxWait is over if it has no deadline. A call
+// marked once is repeated only while it certainly has not happened: a second Move or Acquire could undo changes made
 // after the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
 	if s.cfg.Observe == nil {
@@ -297,7 +295,7 @@ func (s *Store) do(ctx context.Context, c *call) (any, error) {
 	return v, err
 }
 
-// operation is what a call is, as figures name it.
+// operation returns a call's name in metrics.
 func (c *call) operation() string {
 	if c.script != nil {
 		return c.script.name

@@ -24,7 +24,7 @@ import (
 // request and answer of one operation in a history.
 type request struct {
 	op    string // claim, move, acquire, write
-	key   string // what it is about; histories of different keys are checked apart
+	key   string // its subject; histories of different keys are checked apart
 	a, b  string // claim: member; move: from, to; acquire: holder
 	token int64  // write: the token it carries
 }
@@ -37,8 +37,8 @@ type answer struct {
 	unknown bool // may or may not have happened
 }
 
-// state of a home (is, number) or of a lease (is, token). loose: the token is some
-// number above token, given by an Acquire whose answer was lost.
+// state of a home (is, number) or of a lease (is, token). loose: the token is some number above token, issued by an
+// Acquire whose answer was lost.
 type state struct {
 	is     string
 	number int64
@@ -72,8 +72,8 @@ var truth = porcupine.Model{
 			if a.unknown {
 				return true, st
 			}
-			// Claims whose answers were lost took numbers too, so numbers rise by
-			// one or more; only who made the record is the first.
+			// Claims whose answers were lost took numbers too, so numbers rise by one or more; only the claim that
+			// made the record has the first.
 			ok := a.is == st.is && a.number > st.number && (made || a.number > 1)
 			st.number = a.number
 			return ok, st
@@ -215,7 +215,7 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 	wg.Wait()
 }
 
-// outcome sorts an error into what the model knows.
+// outcome sorts an error into the kinds that the model knows.
 func outcome(t *testing.T, is string, token int64, err error) answer {
 	switch {
 	case err == nil:
@@ -317,8 +317,7 @@ func TestHistoriesAreLinearizableThroughFaults(t *testing.T) {
 	h.explain(t)
 }
 
-// With Wait=1 they stay linearizable also through a failover, whatever ended the
-// primary.
+// With Wait=1 histories stay linearizable also through a failover, whatever ended the primary.
 func TestHistoriesAreLinearizableThroughFailover(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(s *redistest.Sentinels){

@@ -13,14 +13,14 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What a proxy reads of loads at each look (ADR 22), with the benchmark that pays for it:
-// BenchmarkWatchers, 5,000 of them.
+// A proxy's periodic read of loads (ADR 22). Its cost is measured by BenchmarkWatchers, with 5,000 proxies.
 //
-// A heartbeat that changes a load appends what it changed to logs, its head to one and the rows of
-// each leaf name to one, and a reader gets from each, in the same round trip as the look, what came
-// since. Logs have generations: each begins anew when the changes of loads in it are twice as many as
-// there are members, or after a minute. The one before is kept for those who were not done with it.
-// Who was away for longer asks whose loads have changed and reads these.
+// A heartbeat that changes a load appends the change to logs: its head to one, and the rows of each leaf name to one.
+// A reader fetches the new part of each, in the same round trip as the check.
+//
+// Logs have generations: each begins when the load changes in it are twice as many as there are members, or after a
+// minute. The generation before is retained for readers that have not finished it. A reader that was away for longer
+// asks whose loads have changed and reads these.
 
 // cutLoad is a load that was read in part. It is never changed.
 type cutLoad struct {
@@ -37,7 +37,7 @@ func (l cutLoad) with(queue int, rows string, queues int) cutLoad {
 	return cutLoad{l.epoch, l.head, next}
 }
 
-// text is what the load is read from.
+// text returns the load's encoded form.
 func (l cutLoad) text() string {
 	texts := []string{l.head}
 	for _, rows := range l.rows {
@@ -53,16 +53,16 @@ func (l cutLoad) text() string {
 type logPlace struct {
 	count      int64
 	generation string  // of the logs; "" where none are read
-	at         []int64 // bytes of the log of heads, then of those of rows by queue; none: it begins with them
+	at         []int64 // read bytes of the log of heads, then of those of rows by queue; none: read them from the start
 }
 
-// parsePlace reads what the script of a look says.
+// parsePlace reads a log place from the reply of the records script.
 func parsePlace(text string) logPlace {
 	count, generation, _ := strings.Cut(text, " ")
 	return logPlace{count: num(count), generation: generation}
 }
 
-// String is what that script is told.
+// String returns the place as an argument of that script.
 func (p logPlace) String() string {
 	return strings.TrimSuffix(strconv.FormatInt(p.count, 10)+" "+p.generation, " ")
 }
@@ -70,8 +70,8 @@ func (p logPlace) String() string {
 // isNext reports whether the logs of b follow those of p.
 func (p logPlace) isNext(b logPlace) bool { return num(b.generation) == num(p.generation)+1 }
 
-// logged is an entry of a log: what a member of an epoch reported. The text of one whose rows are gone is
-// empty, as is a head when the load is to be read as a whole.
+// logged is an entry of a log: the report of a member in an epoch. The text is empty if the rows are gone; so is a
+// head when the load is to be read as a whole.
 type logged struct{ id, epoch, text string }
 
 // readLog reads the entries of a log that are later than a count of changes. They are not ok if it is not a log
@@ -103,9 +103,9 @@ func readLog(text string, after int64, every bool) (entries []logged, last int64
 	return entries, last, true
 }
 
-// look runs the script of a look, and reads beside it, if loads are wanted, what the logs have more than a set of
-// parts knows: of heads, then of rows by queue. Where the logs do not go on from what is known, as after a report
-// of a creel of before that added nothing to them, it looks once more without, and says so by the place.
+// look runs the records script. If loads are wanted, it also reads the new parts of the logs behind a set of parts:
+// of heads, then of rows by queue. If the logs do not continue the known state, as after a report of an older creel
+// that appended nothing to them, it runs the script once more without a place, and the returned place shows it.
 func (s *Store) look(
 	ctx context.Context,
 	policies *policySet,
@@ -118,7 +118,7 @@ func (s *Store) look(
 		for _, id := range members.uncounted {
 			args = append(args, string(id))
 		}
-		// The script first: what it counts is in the logs then.
+		// The script first: the changes that it counts are in the logs then.
 		calls := []*call{reading(recordsScript, keys, args...), command("GET", s.control("t"))}
 		if from.generation != "" && wanted {
 			calls = append(calls, s.logs(from, members.queues)...)
@@ -135,7 +135,7 @@ func (s *Store) look(
 		case !members.inParts, from.generation == "" && !is.all: // without logs until all is read again
 			loads.generation = ""
 			return is, nil, loads, nil
-		case is.all, loads.generation != from.generation && !from.isNext(loads): // whose loads have changed was told
+		case is.all, loads.generation != from.generation && !from.isNext(loads): // the reply lists the changed loads
 			return is, nil, loads, nil
 		case !wanted: // the next look goes on from where this one began
 			return is, nil, from, nil
@@ -147,8 +147,8 @@ func (s *Store) look(
 	}
 }
 
-// logs are calls for what logs have behind a place. The last byte that is known comes with it: nothing comes of
-// a log that was lost.
+// logs returns calls for the parts of logs behind a place. The last known byte comes with them: a lost log returns
+// nothing.
 func (s *Store) logs(from logPlace, queues []string) []*call {
 	calls := make([]*call, 1+len(queues))
 	for i := range calls {
@@ -164,8 +164,8 @@ func (s *Store) logs(from logPlace, queues []string) []*call {
 	return calls
 }
 
-// readLogs reads what logs said, and those of the next generation where the script of the look tells of it. It
-// returns nothing where they do not go on from the place.
+// readLogs reads the replies of the logs, and the next generation's logs if the script's reply names one. It returns
+// nothing where they do not continue from the place.
 func (s *Store) readLogs(
 	ctx context.Context,
 	from, is logPlace,
@@ -211,9 +211,9 @@ func (s *Store) readLogs(
 	return reported, to, nil
 }
 
-// readLoads reads the loads that are due, in parts where a set is of parts and a member of
-// today cut its load in this epoch, else whole. They may be later than the rest of the set:
-// then they come again with the next look. Those of which logs told are made of what is known and what was told.
+// readLoads reads the loads that are due: in parts if the set is of parts and a current creel cut the member's load
+// in this epoch, else whole. They may be newer than the rest of the set: then they come again with the next check.
+// Loads that are in the logs are combined from the known parts and the logged ones.
 func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged) error {
 	whole := m.due
 	if m.inParts {
@@ -243,8 +243,8 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged
 	return nil
 }
 
-// report takes what logs told, and returns the members whose loads are to be read whole. Of members that are due
-// it takes nothing.
+// report applies the logged changes, and returns the members whose loads are to be read whole. It skips the entries
+// of members that are due.
 func (m *memberSet) report(reported [][]logged) (whole []string) {
 	told := map[string]bool{} // of members of which something came, whether a head did
 	for column, entries := range reported {
@@ -318,7 +318,7 @@ func (s *Store) readParts(ctx context.Context, m *memberSet) (whole []string, er
 	return whole, nil
 }
 
-// getAll is a call for what a hash has of members.
+// getAll is a call for a hash's fields of members.
 func (s *Store) getAll(name string, ids []string) *call {
 	args := []any{"HMGET", s.control(name)}
 	for _, id := range ids {

@@ -34,8 +34,8 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// What the client library says of broken connections goes to the store's log.
-// It runs alone, since the library has one logger for the process.
+// The client library's messages about broken connections go to the store's log. The test runs alone, since the
+// library has one logger for the process.
 func TestTheClientLibrarySpeaksThroughTheStoresLog(t *testing.T) {
 	server := redistest.Start(t)
 	var out lines

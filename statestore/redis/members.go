@@ -26,8 +26,8 @@ func (s *Store) controls(names ...string) []string {
 	return keys
 }
 
-// NextEpoch implements statestore.Members. A call that is sent again because its
-// answer was lost gives a higher epoch; the one before is never used.
+// NextEpoch implements statestore.Members. A call that is sent again because its answer was lost returns a higher
+// epoch; the one before is never used.
 func (s *Store) NextEpoch(
 	ctx context.Context,
 	id creel.SubclusterID,
@@ -158,19 +158,18 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	return memberAnswer(list, err, id, 0)
 }
 
-// Records implements statestore.Members. What has not changed since the last read
-// does not travel again.
+// Records implements statestore.Members. Data unchanged since the last read is not sent again.
 func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	return s.records(ctx, &s.members, &memberSet{}, true)
 }
 
-// RecordsOf implements statestore.Members. Who looks through this store with other queues
-// gets the rows of these, too, until all is read again.
+// RecordsOf implements statestore.Members. A caller that reads through this store with other queues gets the rows of
+// these, too, until all is read again.
 func (s *Store) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
 	return s.records(ctx, &s.inParts, &memberSet{inParts: true, queues: queues}, loads)
 }
 
-// records reads what is wanted, and of that what is not in a set that was read before.
+// records reads the wanted records, except data in a set that was read before.
 func (s *Store) records(
 	ctx context.Context,
 	at *atomic.Pointer[memberSet],
@@ -211,7 +210,7 @@ func (s *Store) records(
 	}
 	members.identity, members.changes, members.loads = is.identity, is.changes, place
 	members.parse(before)
-	at.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
+	at.CompareAndSwap(before, members) // else a full read was requested meanwhile, or another reader was faster
 	if is.policies != nil {
 		policies = &policySet{identity: is.identity, version: is.policyVersion}
 		policies.list, policies.problems = parsePolicies(stringMap(is.policies))
@@ -222,13 +221,13 @@ func (s *Store) records(
 	return out, nil
 }
 
-// looked is what the script of a look says, and the heartbeats read after it.
+// looked is the reply of the records script, and the heartbeats read after it.
 type looked struct {
 	now                              time.Time
 	identity, policyVersion, changes string
 	keyChanges                       int64
 	place                            logPlace
-	policies                         []any // nil: they are those of the version that the caller has
+	policies                         []any // nil: unchanged since the caller's version
 
 	all     bool      // the members are all there are
 	changed columnSet // members: ids, record, epoch, registered, drain, deregistered, and "place epoch"
@@ -261,12 +260,12 @@ func parseLook(script, times any) (is looked, err error) {
 	return is, nil
 }
 
-// wholeEvery is how often, on average, all of the members is read though no change was heard of or
-// counted: changes by a creel that counts none, while the subscription was lost, or
-// counted twice alike by a store that failed over. Each pause differs, since thousands may have begun at once.
+// wholeEvery is how often, on average, all members are read though no change was announced or counted. It covers
+// changes by a creel that counts none, changes while the subscription was lost, and equal counts after a failover of
+// the store. Each pause differs, since thousands may have begun at once.
 const wholeEvery = 2 * time.Minute
 
-// memberSet is what was read of all members. It is never changed.
+// memberSet is the state read of all members. It is never changed.
 type memberSet struct {
 	inParts bool     // loads are
 	queues  []string // leaf names, of which rows were read then
@@ -274,7 +273,7 @@ type memberSet struct {
 	identity  string
 	changes   string    // how far it is: count of hash v
 	loads     logPlace  // and with loads
-	until     time.Time // then all of it is read anew
+	until     time.Time // then all of it is read again
 	list      []subcluster.Record
 	problems  map[creel.SubclusterID]string  // of those that cannot be read
 	places    map[creel.SubclusterID]int     // in the text of heartbeats
@@ -337,16 +336,15 @@ func (m *memberSet) member(id string) *subcluster.Record {
 	return &m.list[at]
 }
 
-// setLoad gives a member a load that was read.
+// setLoad sets the load in a member's record.
 func setLoad(r *subcluster.Record, load string) {
 	if load != r.Load {
 		r.Load, r.Parsed = load, nil
 	}
 }
 
-// take replaces members: columns of record, epoch, registered, drain, deregistered, and
-// "place epoch". A record that cannot be read is a problem told, it does not
-// blind us to the others.
+// take replaces members: columns of record, epoch, registered, drain, deregistered, and "place epoch". A record that
+// cannot be read is a reported problem; it does not hide the others.
 func (m *memberSet) take(ids []string, changed columnSet) {
 	if m.problems == nil {
 		m.problems, m.places = map[creel.SubclusterID]string{}, map[creel.SubclusterID]int{}
@@ -387,7 +385,7 @@ func (m *memberSet) take(ids []string, changed columnSet) {
 	}
 }
 
-// columnSet is what a script says of members: their ids, then columns beside.
+// columnSet is a script's reply about members: their ids, then further columns.
 type columnSet [][]any
 
 func columns(v any) columnSet {
@@ -418,8 +416,8 @@ func (c columnSet) at(column, line int) string {
 	return str(c[column][line])
 }
 
-// parse reads the loads that the set before has not, once for all who look through this
-// store. One that cannot be read is left to them, who say why.
+// parse parses the loads that are not in the set before, once for all readers of this store. One that cannot be read
+// is left to them, which report why.
 func (m *memberSet) parse(before *memberSet) {
 	for i := range m.list {
 		r := &m.list[i]

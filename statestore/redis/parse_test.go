@@ -70,8 +70,7 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// What other programs, or a newer creel, may have left in Redis is refused or
-// read, never believed by halves.
+// Data that other programs, or a newer creel, may have left in Redis is refused or read, never half of it.
 func FuzzRecords(f *testing.F) {
 	f.Add("sc-1 68f00000")
 	f.Add("sc-1 68f00000 19a00000000")

@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
-// Routers from before placements drop a home, or make one, and leave the placement that
-// is there. A claim that gives none puts that away, and what is left of a bucket goes
-// with the last home of it.
+// Routers from before placements drop a home, or make one, and leave the placement that is there. A claim without a
+// placement removes it, and leftovers of a bucket go with its last home.
 func TestPlacementsThatOlderRoutersLeftBehindGo(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, redis.Config{URL: server.URL()})

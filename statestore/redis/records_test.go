@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A reader that asks for what has changed knows what one knows that reads all,
-// whatever members do, also those of before changes were counted.
+// A reader that asks for changes ends up with the same records as one that reads all, whatever members do, also
+// members from before changes were counted.
 func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -107,7 +107,7 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 			"drain":      func(*rapid.T) { _ = writer.Drain(t.Context(), member(), load()) },
 			"deregister": func(*rapid.T) { id := member(); _ = writer.Deregister(t.Context(), id, epochs[id]) },
 			"remove":     func(*rapid.T) { _ = writer.RemoveMember(t.Context(), member()) },
-			// What a creel did that counted nothing: it told its subscribers.
+			// Changes by a creel that counted none: it notified its subscribers.
 			"older registers": func(*rapid.T) {
 				id := member()
 				epochs[id]++
@@ -131,7 +131,7 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 				must("HSET", key("b"), id, fmt.Sprint(rapid.IntRange(1, 99).Draw(t, "at")))
 				must("HSET", key("l"), id, load())
 			},
-			"one of before parts takes over": func(*rapid.T) { // it counts changes, and tells no count
+			"one of before parts takes over": func(*rapid.T) { // it counts changes, and publishes no count
 				id := member()
 				epochs[id]++
 				record, err := json.Marshal(subcluster.Member{ID: id, Epoch: epochs[id]})
@@ -214,7 +214,7 @@ func oneMember(t *testing.T) (server *redistest.Server, reader *redis.Store, rep
 	}
 }
 
-// knows: the reader of queue team1 knows of the one member what its last report says.
+// knows: the reader of queue team1 has the one member's last report.
 func knows(t *testing.T, reader *redis.Store, load []byte) {
 	t.Helper()
 	r, err := reader.RecordsOf(t.Context(), []string{"team1"}, true)
@@ -232,7 +232,7 @@ func knows(t *testing.T, reader *redis.Store, load []byte) {
 	}
 }
 
-// A reader goes on reading what others report when logs begin anew, and of logs there are as many as one reads.
+// A reader continues across new generations of logs, and there are only as many logs as one reads.
 func TestLogsOfLoadsAreBounded(t *testing.T) {
 	t.Parallel()
 	server, reader, report := oneMember(t)
@@ -255,7 +255,7 @@ func TestLogsOfLoadsAreBounded(t *testing.T) {
 	}
 }
 
-// A report by a creel of before is in no log. Who reads the one after it there sees that one is missing.
+// A report by an older creel is in no log. A reader of the next report there sees that one is missing.
 func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -297,8 +297,8 @@ func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
 	}
 }
 
-// Where a log of rows was lost while that of heads was not, as by a store that evicts keys, a
-// reader that had read of it asks whose loads have changed.
+// If a log of rows was lost while that of heads was not, as by a store that evicts keys, a reader that had read it
+// asks whose loads have changed.
 func TestALogOfRowsThatWasLostIsSeen(t *testing.T) {
 	t.Parallel()
 	server, reader, report := oneMember(t)
@@ -313,8 +313,7 @@ func TestALogOfRowsThatWasLostIsSeen(t *testing.T) {
 	}
 }
 
-// same compares what one knows that reads in turns with what one does that looks for the
-// first time.
+// same compares the records of an incremental reader with those of one that reads for the first time.
 func same(t *rapid.T, reader, fresh *redis.Store, read func(*redis.Store) (subcluster.Records, error)) {
 	got, err := read(reader)
 	want, err2 := read(fresh)
@@ -328,8 +327,7 @@ func same(t *rapid.T, reader, fresh *redis.Store, read func(*redis.Store) (subcl
 	}
 }
 
-// samePart: who reads loads in part knows of members, their sizes, and the queues it
-// named what one knows that reads all of them.
+// samePart: a reader of loads in part has the same members, sizes, and rows of its queues as one that reads all.
 func samePart(t *rapid.T, all, part subcluster.Records, queues []string) {
 	if len(all.Members) != len(part.Members) || fmt.Sprint(all.Problems) != fmt.Sprint(part.Problems) {
 		t.Fatalf("%d members, problems %q; of parts %d, %q", len(all.Members), all.Problems,
@@ -363,7 +361,7 @@ func samePart(t *rapid.T, all, part subcluster.Records, queues []string) {
 	}
 }
 
-// unparsed copies records without what their loads were read as, which is an address.
+// unparsed copies records without their parsed loads, which are pointers.
 func unparsed(records []subcluster.Record) (out []subcluster.Record) {
 	for _, r := range records {
 		r.Parsed = nil

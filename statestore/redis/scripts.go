@@ -3,7 +3,7 @@
 package redis
 
 import (
-	"crypto/sha1" // what Redis names scripts by, not a matter of security
+	"crypto/sha1" // Redis identifies scripts by it; not a matter of security
 	"encoding/hex"
 )
 
@@ -21,12 +21,12 @@ func newScript(name, source string) *script {
 //	         newest token of a lease
 //	ARGV[1]  ":name" of the lease the write is made under, or ""
 //	ARGV[2]  its token
-//	ARGV[3]  the identity the caller knows, or "" to write to whatever is there
+//	ARGV[3]  the identity the caller knows, or "" to write whatever it is
 //	ARGV[4]  "1" if the answer must reach replicas (WAIT): an answer that
 //	         changes nothing then still writes, so that WAIT waits for it
 //
-// Refusals are arrays that begin with a word. Times: us and ms since the epoch,
-// by the server's clock; hexadecimal in homes.
+// Refusals are arrays that begin with a word. Times: us and ms since the epoch, by the server's clock; hexadecimal in
+// homes.
 const (
 	guard = `
 local g = redis.call('HMGET', KEYS[1], '@', ARGV[1])
@@ -34,8 +34,7 @@ if ARGV[3] ~= '' and g[1] ~= ARGV[3] then return {'EMPTY', g[1] or ''} end
 local function touch() if ARGV[4] == '1' then redis.call('HSET', KEYS[1], '!', '1') end end
 if g[2] and tonumber(g[2]) > tonumber(ARGV[2]) then touch() return {'FENCED', g[2]} end
 `
-	// clock gives the server's time; us and ms stay exact in a double until the
-	// year 2255.
+	// clock reads the server's time; us and ms stay exact in a double until the year 2255.
 	clock = `
 local t = redis.call('TIME')
 local us = t[1] * 1000000 + t[2]
@@ -45,13 +44,13 @@ local ms = math.floor(us / 1000)
 	noWrites = "#!lua flags=no-writes\n"
 )
 
-// Homes. KEYS[2] bucket, ARGV[5] field in it; a value is
-// "home claimed-seconds [ends-ms]". The field with an n behind it is the number
-// of the newest claim; it is not there while that is 1. The one with a w behind it is
-// what a home that cannot disown has answered: "since-ms told number:seen-ms ...",
-// decimal (statestore.Homes.Absent). Placements lie in a hash of their own under the same
-// fields, since they are longer than what Redis keeps compact. Routers from before placements
-// leave them behind when they drop a home; they go with the last home of the bucket.
+// Homes. KEYS[2] bucket, ARGV[5] field in it; a value is "home claimed-seconds [ends-ms]". The field with suffix n is
+// the number of the newest claim; it is absent while that is 1. The field with suffix w holds the answers of a home
+// that cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent).
+//
+// Placements are in a hash of their own under the same fields, since they are longer than Redis' limit for compact
+// hashes. Routers from before placements leave them behind when they drop a home; they go with the last home of the
+// bucket.
 var (
 	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index,
 	// [8] placement or "". Answers
@@ -77,8 +76,8 @@ else
 end
 return 1`)
 
-	// KEYS[3] ended, [4] index of the home, [5] UAM records, [6] placements; ARGV[6] value as it was
-	// read, [7] id. Removes what is over.
+	// KEYS[3] ended, [4] index of the home, [5] UAM records, [6] placements; ARGV[6] value as it was read, [7] id.
+	// Removes expired records.
 	dropScript = newScript("drop", allowOOM+guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
@@ -121,8 +120,8 @@ end
 if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'IS', ARGV[7]}`)
 
-	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open
-	// claims. It is absence.tell of package statestore.
+	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open claims. It does the same as
+	// absence.tell of package statestore.
 	absentScript = newScript("absent", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
@@ -173,9 +172,9 @@ if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'OK'}`)
 )
 
-// UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r", and in
-// "dr" the latest attempt whose record was dropped. Where that is all the hash has it
-// expires. Its name ends in r, which earlier versions take for a revision.
+// UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r", and in "dr" the latest attempt whose
+// record was dropped. If the hash has nothing else it expires. The name "dr" ends in r, which earlier versions take
+// for a revision.
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
 	saveUAMRecordScript = newScript("save_uamrecord", guard+`
@@ -201,24 +200,24 @@ if redis.call('HLEN', KEYS[2]) == 1 then redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return {'OK'}`)
 )
 
-// Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
-// l load, d drain reason, x deregistered. Of a load that was cut: h "epoch head", and by
-// leaf name of its queues, in qn a line each, q:<leaf> rows. A head of another epoch was
-// left by a creel of today before one of before parts: the load is read whole. log:<generation>:<leaf> and, of
-// heads, log:<generation>: have what each change of a load changed, in place of many strings, for readers that get
-// them from where they were: "\x1ecount id epoch rows" (no rows: they are gone; no head: the load is read whole).
-// Each change is in the log of heads. Fields of v: "@g" the generation, which follows the one before and where there
-// is none is the clock's microsecond, and "@b" the count and us when it began. A creel of before adds nothing to logs,
-// which readers see as a count that is missing. Heartbeats
-// are also in the string t, 16 digits each, so that readers get them as one; s has where, as
-// "place epoch" by id, and the next place in field "@".
+// Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us, l load, d drain reason, x
+// deregistered. For a load that was cut: h has "epoch head", qn the leaf names of its queues, a line each, and
+// q:<leaf> its rows. A head of another epoch was left before a creel without parts took over: the load is read whole.
 //
-// A read brings what has changed since the reader's last. Hash v counts the changes
-// of loads (field "@l") and all others but heartbeats ("@m"); sorted sets lv and mv have of
-// each member the count at its last change. A creel of before counts nothing, or not in mv,
-// and publishes "m" without the count, at which readers read all. A member in s with its
-// epoch has a process of today; readers ask for the loads and heartbeats of all others by
-// name. (Readers of before look into v for that, which has the epoch by id.)
+// log:<generation>:<leaf> and, for heads, log:<generation>: have each change of a load. One string replaces many, so
+// that readers fetch it from their last offset: "\x1ecount id epoch rows" (no rows: they are gone; no head: the load
+// is read whole). Each change is in the log of heads. Fields of v: "@g" is the generation, one higher than its
+// predecessor; without one it is the clock's microsecond. "@b" is the count and us when it began. Older creel
+// releases append nothing to logs, which readers see as a missing count.
+//
+// Heartbeats are also in the string t, 16 digits each, so that readers fetch them as one; s has the place, as "place
+// epoch" by id, and the next place in field "@".
+//
+// A read brings the changes since the reader's last. Hash v counts the changes of loads (field "@l") and all others
+// but heartbeats ("@m"); sorted sets lv and mv have for each member the count at its last change. Older creel
+// releases count nothing, or not in mv, and publish "m" without the count, at which readers read all. A member in s
+// with its epoch runs a current process; readers ask for the loads and heartbeats of all others by name. (Older
+// readers look into v for that, which has the epoch by id.)
 var (
 	// KEYS m e b r l x v mv t s h; ARGV[5] id, [6] epoch, [7] record, [8] channel.
 	registerScript = newScript("register", guard+clock+`
@@ -255,11 +254,12 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv h qn t s, then of each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "",
-	// [8] head or "", [9] leaf names if none is left out, [10] the key of a leaf and [11] of a log, each without
-	// what tells it from others, then rows. A member whose record is gone, be it the record
-	// alone, registers again. A generation of logs ends after a minute too, so that logs of leaf names that nobody
-	// has any more may go after five: as long as anybody reads one that is there, the log of heads is.
+	// KEYS e b l x m v lv h qn t s, then for each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "", [8] head or "",
+	// [9] leaf names if none is left out, [10] the key prefix of a leaf and [11] of a log, then rows. A member whose
+	// record is gone, even if only the record, registers again.
+	//
+	// A generation of logs ends after a minute too, so that logs of unused leaf names may go after five: as long as
+	// any existing log is read, the log of heads exists.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
 local e = redis.call('HGET', KEYS[2], id)
@@ -361,15 +361,14 @@ redis.call('HDEL', KEYS[14], ARGV[5])
 `+changed("KEYS[9]", "KEYS[11]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS meta m e b r d x v lv p mv s; ARGV[1] policy version and [2] identity that the
-	// caller has: policies are left out if they are the same. [3] and [4] the counts of v that
-	// it has: if it is known what has changed since the first, that comes, and whose loads have
-	// changed since the second, beside the members [5] and on; else, and if it is '', all. Behind
-	// the second may stand which generation of logs the caller reads: while it or the next goes on, no loads are told.
-	// Where nothing is to be told it ends early, as most looks do.
+	// KEYS meta m e b r d x v lv p mv s; ARGV[1] policy version and [2] identity that the caller has: policies are
+	// left out if they are the same. [3] and [4] are the caller's counts of v. If the changes since [3] are known,
+	// they are returned, with the members whose loads have changed since [4] and the members in [5] and on;
+	// otherwise, and if [3] is '', all members are. [4] may be followed by the generation of logs that the caller
+	// reads: while it or the next continues, no loads are listed. Without news it ends early, as most checks do.
 	//
-	// Of members come columns: ids, then what hashes have. Loads, and t, are read after this by plain
-	// commands, which cost a third of what a script costs that reads as much.
+	// Members are returned as columns: ids, then the fields of the hashes. Loads, and t, are read after this by plain
+	// commands, which cost a third of a script that reads as much.
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
@@ -413,8 +412,8 @@ out[9] = redis.call('HGETALL', KEYS[10])
 return out`)
 )
 
-// changed is the end of a script that changes a member, ARGV[5]: it counts the change in
-// v and mv, and tells subscribers the count.
+// changed is the end of a script that changes a member, ARGV[5]: it counts the change in v and mv, and publishes the
+// count to subscribers.
 func changed(v, mv, channel string) string {
 	return `local count = redis.call('HINCRBY', ` + v + `, '@m', 1)
 redis.call('ZADD', ` + mv + `, count, ARGV[5])
@@ -550,16 +549,15 @@ return {ARGV[5], m[2] or ARGV[6]}`)
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 
-	// KEYS meta, known; ARGV[5] identity, [6] state. What others told for a
-	// rebuilding is over with it.
+	// KEYS meta, known; ARGV[5] identity, [6] state. Members reported for a rebuilding are removed with it.
 	stateScript = newScript("state", guard+`
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
 redis.call('HSET', KEYS[2], 'state', ARGV[6])
 redis.call('DEL', KEYS[3])
 return {'OK'}`)
 
-	// KEYS meta, known; ARGV[5] the state in which it may be told, then member and
-	// record, "" for one that need not answer, which nobody takes back.
+	// KEYS meta, known; ARGV[5] the state in which it is allowed, then member and record, "" for one that need not
+	// answer, which cannot be revoked.
 	rememberScript = newScript("remember", guard+`
 if redis.call('HGET', KEYS[2], 'state') ~= ARGV[5] then return {'NOT'} end
 for i = 6, #ARGV, 2 do

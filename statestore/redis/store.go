@@ -67,8 +67,8 @@ func Open(cfg Config) (*Store, error) {
 			conf = cfg.TLS.Clone()
 		}
 	}
-	// Retries are ours (see do): they know what may be repeated and for how
-	// long. The pool is small because calls share pipelines.
+	// Retries are the store's own (see do), since only it knows which calls may be repeated and for how long. The
+	// pool is small because calls share pipelines.
 	const pool = 16
 	switch t.kind {
 	case "redis":
@@ -151,7 +151,7 @@ func (c *Config) readTimeout() time.Duration {
 	return c.Timeout
 }
 
-// Close ends all connections and waits for what is under way.
+// Close ends all connections and waits for calls under way.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	already := s.closed
@@ -181,7 +181,7 @@ func (s *Store) shard(n int64, name string) string {
 	return s.key(strconv.FormatInt(n&(shards-1), 10), name)
 }
 
-// write runs a guarded script on control data, whatever store that is.
+// write runs a guarded script on control data, whatever the store's identity is.
 func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) ([]any, error) {
 	v, err := s.do(ctx, s.writing(ctx, sc, s.control("guard"), "", keys, args))
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
 	return list, nil
 }
 
-// surprise is the error for an answer that no script of ours gives.
+// surprise is the error for an unexpected script reply.
 func surprise(v any) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,

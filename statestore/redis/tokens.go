@@ -13,9 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Delegation tokens of routers. Hash dt by number: "issued-ms most-ms expires-ms record";
-// field "" is the newest number. Sorted set de: when they expire; each issue takes some
-// away whose time is over.
+// Delegation tokens of routers. Hash dt by number: "issued-ms most-ms expires-ms record"; field "" is the newest
+// number. Sorted set de: when they expire; each issue removes some expired ones.
 var (
 	// KEYS dt de; ARGV[5] record, [6] life ms, [7] most ms.
 	issueTokenScript = newScript("issue_token", guard+clock+`
@@ -56,7 +55,7 @@ redis.call('ZREM', KEYS[3], ARGV[5])
 return {'OK'}`)
 )
 
-// tokenRecord is what of a token never changes.
+// tokenRecord is the unchanging part of a token.
 type tokenRecord struct {
 	Owner    string `json:"owner"`
 	Renewer  string `json:"renewer,omitempty"`

@@ -97,7 +97,7 @@ func (s *Store) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	return err
 }
 
-// stringMap reads what HGETALL gives, in either version of the protocol.
+// stringMap reads the reply of HGETALL, in either version of the protocol.
 func stringMap(v any) map[string]string {
 	m := map[string]string{}
 	switch l := v.(type) {

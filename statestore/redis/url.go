@@ -41,20 +41,18 @@ type Config struct {
 	Wait        int
 	WaitTimeout time.Duration
 
-	// Timeout of one exchange with a server: 1s. A server that says nothing
-	// for that long is tried again over a new connection.
+	// Timeout of one exchange with a server: 1s. A server that is silent for that long is tried again over a new
+	// connection.
 	Timeout time.Duration
 	// MaxWait bounds a call whose context has no deadline: 10s.
 	MaxWait time.Duration
 
-	// Confirm keeps a store that is found empty from giving homes until Reopen:
-	// it may be one that was emptied, and what runs must be asked first. Without
-	// it an empty store is taken for a new one.
+	// Confirm stops an empty store from serving homes until Reopen: it may be one that was emptied, and the running
+	// members must be asked first. Without it an empty store is taken for a new one.
 	Confirm bool
 
-	// Observe is told of each operation that is over, with its repeats: a script by its
-	// name, another command by Redis' name for it, "list" for many reads in one. It must
-	// not block. nil: nobody is.
+	// Observe is called for each operation that is over, with its repeats: a script by its name, another command by
+	// Redis' name for it, "list" for many reads in one. It must not block. nil: not called.
 	Observe func(operation string, took time.Duration, err error)
 
 	MaxBatch int // calls in one pipeline: 256
@@ -62,12 +60,12 @@ type Config struct {
 	Flights  int // pipelines under way at once, for each server: 2, with Wait 16
 
 	Validate statestore.Validate // of policy documents; nil accepts all
-	Log      *slog.Logger        // hears the client library, at debug level; nil: silent
+	Log      *slog.Logger        // receives the client library's messages, at debug level; nil: silent
 	// Dial replaces the dialer, for tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// target is what a URL says.
+// target is a parsed URL.
 type target struct {
 	kind                           string // redis, sentinel, cluster
 	addrs                          []string

@@ -36,8 +36,8 @@ type Server struct {
 	done chan struct{} // closed when cmd has been waited for
 }
 
-// Start runs a redis-server with extra arguments ("--appendonly", "yes") until
-// the test ends. It does not persist unless told to.
+// Start runs a redis-server with extra arguments ("--appendonly", "yes") until the test ends. By default it does not
+// persist.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	return start(tb, "redis-server", func(dir string, port int) []string {
@@ -77,7 +77,7 @@ func start(tb testing.TB, bin string, args func(dir string, port int) []string) 
 		if err := s.run(); err == nil {
 			tb.Cleanup(s.Kill)
 			return s
-		} else if try == 5 { // somebody took the port, again and again
+		} else if try == 5 { // the port was taken, again and again
 			log, _ := os.ReadFile(filepath.Join(s.Dir, "redis.log"))
 			tb.Fatalf("%s does not start: %v\n%s", bin, err, log)
 		}
@@ -120,7 +120,7 @@ func (s *Server) run() error {
 	}
 }
 
-// ping is true if the server answers a PING, with whatever word.
+// ping is true if the server answers a PING, even with an error.
 func ping(addr string) (bool, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -192,15 +192,15 @@ func (s *Server) Do(args ...any) any {
 	return v
 }
 
-// Try is Do that gives the error back.
+// Try is Do that returns the error.
 func (s *Server) Try(args ...any) (any, error) {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
 	defer func() { _ = c.Close() }()
 	return c.Do(context.Background(), args...).Result()
 }
 
-// replication is what a server says of its role; "" while it cuts connections,
-// as it does when its role changes.
+// replication returns the replication section of a server's INFO; "" while it cuts connections, as it does when its
+// role changes.
 func (s *Server) replication() string {
 	v, err := s.Try("INFO", "replication")
 	if err != nil {
@@ -345,8 +345,8 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	return s
 }
 
-// AwaitReplica waits until a primary's replica follows it. A replica is called
-// online up to a second before the primary begins to send it what is written.
+// AwaitReplica waits until a primary's replica follows it. A replica is called online up to a second before the
+// primary begins to send it writes.
 func AwaitReplica(primary *Server) {
 	primary.tb.Helper()
 	primary.until("the replica is in step", func() bool {
