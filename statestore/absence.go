@@ -14,22 +14,22 @@ import (
 // it does not matter which routers ask.
 type absence struct {
 	since time.Time // of the latest answer that followed a call without one
-	told  int64     // the highest claim that was told of
+	told  int64     // the highest recorded claim
 	open  []openClaim
 }
 
-// openClaim is a claim below told of which nobody has told how its call ended.
+// openClaim is an earlier claim whose call has no recorded outcome.
 type openClaim struct {
 	number int64
-	seen   time.Time // when a later one was told of
+	seen   time.Time // when a later one was recorded
 }
 
-// MostOpenClaims is how many calls of which nobody has told the end are remembered one
-// by one. With more the wait begins anew.
+// MostOpenClaims is how many calls without a recorded outcome are remembered one by one. With more the wait starts
+// again.
 const MostOpenClaims = 8
 
-// tell takes note of an answer and returns for how long the home has answered so since
-// the last call that may still be on its way.
+// tell records an answer and returns for how long the home has answered so since the last call that may still be on
+// its way.
 func (a *absence) tell(now time.Time, number int64, surely bool) time.Duration {
 	if a.told == 0 {
 		*a = absence{since: now, told: number}

@@ -2,18 +2,18 @@
 
 package statestore
 
-// Away is what to do with an application that lives at a member which is not its home.
+// Away is the decision about an application that lives at a member which is not its home.
 type Away int
 
-// What to do with it.
+// The decisions.
 const (
-	AwayWait   Away = iota // the home did not answer: nobody can tell
+	AwayWait   Away = iota // the home did not answer: it cannot be decided yet
 	AwayEnd                // the home has it, or had it: this is a second run
 	AwayRehome             // the home does not know it: the record is wrong
 )
 
-// JudgeAway decides what becomes of an application that lives away from home, from
-// what its home said: whether it answered, and whether it knows the application.
+// JudgeAway decides about an application that lives away from home, by its home's reply: whether it answered, and
+// whether it knows the application.
 func JudgeAway(answered, known bool) (Away, string) {
 	switch {
 	case !answered:

@@ -77,14 +77,13 @@ func CheckDrain(reason string) error {
 	return nil
 }
 
-// CheckHeartbeat refuses a heartbeat whose load cannot be read, so that what is stored
-// can.
+// CheckHeartbeat rejects a heartbeat whose load cannot be read, so that stored loads are readable.
 func CheckHeartbeat(b subcluster.Heartbeat) error {
 	_, err := readHeartbeat(b)
 	return err
 }
 
-// readHeartbeat is CheckHeartbeat with what it read, nil of an empty report.
+// readHeartbeat is CheckHeartbeat that also returns the parsed load, nil for an empty report.
 func readHeartbeat(b subcluster.Heartbeat) (*subcluster.Load, error) {
 	if err := subcluster.ValidID(b.ID); err != nil {
 		return nil, err

@@ -16,9 +16,8 @@ import (
 // Daemons are the routers, AM-RM proxies and rebalancers that live: each keeps a
 // record of itself. Nothing is decided by these records; they are shown.
 type Daemons interface {
-	// KeepDaemon makes or replaces the record of a daemon (Daemon.ID), for life from now
-	// on. creel.ErrBusy where MaxDaemons others live. It does not wait for replicas: what
-	// a failover loses is there again when it is kept the next time.
+	// KeepDaemon makes or replaces the record of a daemon (Daemon.ID), for life from now on. creel.ErrBusy if
+	// MaxDaemons others live. It does not wait for replicas: a record lost by a failover is back at the next call.
 	KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error
 	// DropDaemon removes a daemon's record; it may be gone already.
 	DropDaemon(ctx context.Context, d Daemon) error
@@ -28,7 +27,7 @@ type Daemons interface {
 	Daemons(ctx context.Context, cursor string, limit int) (page []LiveDaemon, next string, err error)
 }
 
-// Daemon is what a daemon says of itself.
+// Daemon is a daemon's report about itself.
 type Daemon struct {
 	Kind      string            `json:"kind"` // router, proxy or rebalancer
 	Name      string            `json:"name"`
@@ -88,7 +87,7 @@ func EncodeDaemon(d Daemon, life time.Duration) ([]byte, error) {
 	return b, err
 }
 
-// ParseDaemon reads what EncodeDaemon wrote.
+// ParseDaemon reads the output of EncodeDaemon.
 func ParseDaemon(data []byte) (Daemon, error) {
 	var d Daemon
 	if err := cmp.Or(json.Unmarshal(data, &d), CheckDaemon(&d)); err != nil {
@@ -97,7 +96,7 @@ func ParseDaemon(data []byte) (Daemon, error) {
 	return d, nil
 }
 
-// TooManyDaemons says that there is no room for another daemon's record.
+// TooManyDaemons returns the error for a daemon's record beyond MaxDaemons.
 func TooManyDaemons(d Daemon) error {
 	return failf(creel.ErrBusy, "nothing depends on the record but the list of daemons",
 		"the record of "+d.Kind+" "+d.Name+" is not kept", "%d daemons have one", MaxDaemons)
@@ -162,8 +161,8 @@ func (t *State) Daemons(now time.Time, cursor string, limit int) (page []LiveDae
 	return page, next, nil
 }
 
-// KeepDaemon implements Daemons. As in every store, a record that cannot be kept is refused
-// for that, whoever holds the lease.
+// KeepDaemon implements Daemons. As in every store, an invalid record is rejected for that, whichever process holds
+// the lease.
 func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error {
 	if _, err := EncodeDaemon(d, life); err != nil {
 		return err

@@ -15,32 +15,30 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Documents are small texts that several processes change by turns, each by
-// compare-and-set on its version: the federation's queue tree, the
-// rebalancer's plan, the escrow records of queues with a federation-wide
-// maximum. What is in them is their package's matter.
+// Documents are small texts that several processes change by turns, each by compare-and-set on its version: the
+// federation's queue tree, the rebalancer's plan, the escrow records of queues with a federation-wide maximum. Their
+// content is defined by those packages.
 type Documents interface {
-	// PutDocument writes a document if its version is w.Expect (0: there is
-	// none) and makes a version that is higher than any before in its class.
-	// Empty data removes the document, and leaves nothing of it but what w.Keep keeps in the
-	// history; to remove what is not there is success. creel.ErrConflict if the version is
-	// another, with the document that is; also if w.Source is given and the
-	// store is no longer that one. The same write again is success, as long as
-	// nobody wrote after it. creel.ErrBusy if it would make a document too many (w.Most).
+	// PutDocument writes a document if its version is w.Expect (0: there is none) and makes a version that is higher
+	// than any before in its class. Empty data removes the document, and leaves only the history that w.Keep retains;
+	// removing a missing document is success.
+	//
+	// creel.ErrConflict if the version is another, with the current document; also if w.Source is set and the store
+	// is no longer that one. The same write again is success, unless another write followed. creel.ErrBusy if it
+	// would exceed the number of documents allowed (w.Most).
 	PutDocument(ctx context.Context, w DocumentWrite) (Document, error)
 	// Documents reads all of a class at one moment of the store.
 	Documents(ctx context.Context, class string) (DocumentSet, error)
-	// DocumentsSince is Documents for whoever read the class before: where nothing was written in
-	// it since, in the same store, it is that set again, with the time of now. Its documents
-	// are not to be changed.
+	// DocumentsSince is Documents for a caller that read the class before. If the class is unchanged since, in the
+	// same store, the result is the old set with the current time. Its documents must not be changed.
 	DocumentsSince(ctx context.Context, class string, before DocumentSet) (DocumentSet, error)
-	// DocumentOf reads of a document the head and the rows of queues with these leaf names
-	// (DocumentWrite.Parts), all of its newest version: its data is what subcluster.JoinParts makes of
-	// them. It is the whole where the writer cut it into no parts, and may be where another
-	// document of the class is newer. Its version is 0 if there is none. Author and comment are left out.
+	// DocumentOf reads the head of a document and the rows of queues with these leaf names (DocumentWrite.Parts), all
+	// of its newest version: its data is joined by subcluster.JoinParts. It is the whole if the writer did not cut
+	// it, and may be where another document of the class is newer. Its version is 0 if there is none. Author and
+	// comment are left out.
 	DocumentOf(ctx context.Context, class, name string, queues []string) (Document, error)
-	// DocumentHistory gives kept versions of a document, newest first, below
-	// before (0: from the newest), at most limit.
+	// DocumentHistory returns stored versions of a document, newest first, below before (0: from the newest), at most
+	// limit.
 	DocumentHistory(ctx context.Context, class, name string, before int64, limit int) ([]Document, error)
 }
 
@@ -69,9 +67,9 @@ type DocumentWrite struct {
 	Keep            int    // versions kept in the history, 0 to KeptVersions
 	Most            int    // documents of the class, of which this would be a new one; 0: any number
 	Source          string // DocumentSet.Source the write was decided on, or ""
-	Quiet           bool   // nobody is told (Watch): for what many read in their own time
-	// Parts, if given, are kept beside the data, in its place for who reads in part: the head first, then
-	// rows of queues by leaf name. They are as the data: the same write again has the same.
+	Quiet           bool   // not announced (Watch): for documents that many read at their own pace
+	// Parts, if set, are stored beside the data, for partial reads: the head first, then rows of queues by leaf name.
+	// They follow from the data: the same write again has the same.
 	Parts []subcluster.Part
 }
 
@@ -79,9 +77,8 @@ type DocumentWrite struct {
 type DocumentSet struct {
 	Documents []Document // by name
 	Now       time.Time  // store's clock
-	// Source names the server that answered, in its present epoch. A store that
-	// may have lost writes which it acknowledged (failed over, restarted,
-	// restored, emptied) has another source than before. "" if it cannot tell.
+	// Source names the server that answered, in its present epoch. It changes when the store may have lost writes
+	// which it acknowledged (failed over, restarted, restored, emptied). "" if unknown.
 	Source string
 	// Version is the highest that a document of the class was given, those removed among them.
 	Version int64
@@ -92,7 +89,7 @@ func (s *DocumentSet) Unchanged(source string, version int64) bool {
 	return source != "" && s.Source == source && s.Version == version
 }
 
-// Find gives a document of the set.
+// Find returns a document of the set.
 func (s *DocumentSet) Find(name string) (Document, bool) {
 	i, ok := slices.BinarySearchFunc(s.Documents, name, func(d Document, n string) int {
 		return strings.Compare(d.Name, n)
@@ -103,7 +100,7 @@ func (s *DocumentSet) Find(name string) (Document, bool) {
 	return s.Documents[i], true
 }
 
-// CheckDocumentName refuses what no document is called.
+// CheckDocumentName rejects invalid document names.
 func CheckDocumentName(class, name string) error {
 	if err := CheckName("document class", class); err != nil {
 		return err
@@ -141,19 +138,19 @@ func CheckDocument(w *DocumentWrite) error {
 	return nil
 }
 
-// OtherDocument says that a document was written meanwhile.
+// OtherDocument returns the error for a document that was written meanwhile.
 func OtherDocument(class, name string, is, expected int64) error {
 	return failf(creel.ErrConflict, "read it and decide again on that version",
 		fmt.Sprintf("%s document %q not written", class, name), "its version is %d, not %d", is, expected)
 }
 
-// OtherSource says that the store is not the one a write was decided on.
+// OtherSource returns the error for a store that is not the one a write was decided on.
 func OtherSource(class, name string) error {
 	return failf(creel.ErrConflict, "read it again from the store as it is now",
 		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or started anew meanwhile")
 }
 
-// TooManyDocuments says that a class has as many documents as a write allows.
+// TooManyDocuments returns the error for a class that has as many documents as a write allows.
 func TooManyDocuments(class, name string, are int64) error {
 	return failf(creel.ErrBusy, "again when some are gone",
 		fmt.Sprintf("%s document %q not written", class, name), "there are %d of them already", are)
@@ -316,8 +313,7 @@ func (t *State) DocumentHistory(class, name string, before int64, limit int) ([]
 // source names this store in its present epoch.
 func (t *State) source() string { return fmt.Sprintf("%s-%d", t.identity, t.restored) }
 
-// saveDocuments gives all documents with their history, in an order that
-// depends on nothing else.
+// saveDocuments returns all documents with their history, in an order that depends on nothing else.
 func (t *State) saveDocuments() (out []keptDocument) {
 	for _, c := range t.documents {
 		for _, k := range c.of {
@@ -330,7 +326,7 @@ func (t *State) saveDocuments() (out []keptDocument) {
 	return out
 }
 
-// restoreDocuments puts back what saveDocuments gave.
+// restoreDocuments restores the result of saveDocuments.
 func (t *State) restoreDocuments(list []keptDocument) error {
 	for _, k := range list {
 		w := DocumentWrite{Class: k.Class, Name: k.Name, Data: k.Data, Author: k.Author, Comment: k.Comment}

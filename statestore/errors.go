@@ -15,8 +15,7 @@ func failf(kind error, try, what, why string, args ...any) error {
 	return &creel.Error{Kind: kind, What: what, Why: fmt.Sprintf(why, args...), Try: try}
 }
 
-// Unavailable is what a store that cannot do its work answers: why, and when
-// to come back.
+// Unavailable returns the error of a store that cannot serve: why, and when to retry.
 func Unavailable(why string, retryAfter time.Duration) error {
 	return &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", Why: why,
 		Try: "repeat the request, it is safe", RetryAfter: retryAfter}
@@ -33,13 +32,13 @@ func RetryAfter(err error) time.Duration {
 
 // The refusals every store words alike.
 
-// NoHome says that an application is unknown.
+// NoHome returns the error for an unknown application.
 func NoHome(app creel.ApplicationID) error {
 	return failf(creel.ErrApplicationNotFound, "check the id; ended applications are forgotten after a while",
 		"no home for "+app.String(), "the state store has no record of it")
 }
 
-// NoReservation says that a reservation is unknown.
+// NoReservation returns the error for an unknown reservation.
 func NoReservation(id creel.ReservationID) error {
 	return failf(
 		creel.ErrInvalidRequest,
@@ -49,7 +48,7 @@ func NoReservation(id creel.ReservationID) error {
 	)
 }
 
-// OtherHome says that a compare-and-set found another home.
+// OtherHome returns the error for a compare-and-set that found another home.
 func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
 	return failf(
 		creel.ErrConflict,
@@ -61,7 +60,7 @@ func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
 	)
 }
 
-// OldEpoch says that a member comes from an earlier epoch.
+// OldEpoch returns the error for a member of an earlier epoch.
 func OldEpoch(id creel.SubclusterID, is, came int64) error {
 	return failf(
 		creel.ErrStale,
@@ -76,7 +75,7 @@ func OldEpoch(id creel.SubclusterID, is, came int64) error {
 	)
 }
 
-// AliveMember says that another process speaks for a member.
+// AliveMember returns the error for a member whose name another live process has.
 func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
 	return failf(
 		creel.ErrConflict,
@@ -87,7 +86,7 @@ func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
 	)
 }
 
-// NotMember says that a member must register (again).
+// NotMember returns the error for a member that must register (again).
 func NotMember(id creel.SubclusterID) error {
 	return failf(
 		creel.ErrNotRegistered,
@@ -97,7 +96,7 @@ func NotMember(id creel.SubclusterID) error {
 	)
 }
 
-// NoMember says that nothing is known of a member.
+// NoMember returns the error for an unknown member.
 func NoMember(id creel.SubclusterID) error {
 	return failf(
 		creel.ErrInvalidRequest,
@@ -113,7 +112,7 @@ func StillMember(id creel.SubclusterID) error {
 		fmt.Sprintf("subcluster %q not removed", id), "it may still be alive")
 }
 
-// NoUAMRecord says that an attempt has no record.
+// NoUAMRecord returns the error for an attempt without a record.
 func NoUAMRecord(a creel.AttemptID) error {
 	return failf(
 		creel.ErrAttemptNotFound,
@@ -123,25 +122,26 @@ func NoUAMRecord(a creel.AttemptID) error {
 	)
 }
 
-// OtherUAMRecord says that another proxy wrote the record.
+// OtherUAMRecord returns the error for a record that another proxy wrote.
 func OtherUAMRecord(a creel.AttemptID, is, expected int64) error {
 	return failf(creel.ErrConflict, "read the record; if another proxy wrote it, stop serving the attempt",
 		"UAM record of "+a.String()+" not saved", "its revision is %d, not %d", is, expected)
 }
 
-// DroppedUAMRecord says that the record was dropped, or that of a later attempt.
+// DroppedUAMRecord returns the error for a record that was dropped, or followed by a dropped record of a later
+// attempt.
 func DroppedUAMRecord(a creel.AttemptID) error {
 	return failf(creel.ErrConflict, "stop serving the attempt",
 		"UAM record of "+a.String()+" not saved", "it was dropped: the attempt is over")
 }
 
-// OtherPolicy says that a policy was written meanwhile.
+// OtherPolicy returns the error for a policy that was written meanwhile.
 func OtherPolicy(q creel.QueuePath, is, expected int64) error {
 	return failf(creel.ErrConflict, "read the policy and try again on that version",
 		fmt.Sprintf("policy of %q not written", q), "its version is %d, not %d", is, expected)
 }
 
-// HeldLease says who holds a lease.
+// HeldLease returns the error for a lease with another live holder.
 func HeldLease(l Lease) error {
 	return failf(
 		creel.ErrConflict,
@@ -152,7 +152,7 @@ func HeldLease(l Lease) error {
 	)
 }
 
-// LostLease says that a lease has another holder.
+// LostLease returns the error for a lease that passed to another holder.
 func LostLease(l Lease) error {
 	return failf(
 		creel.ErrStale,
@@ -163,7 +163,7 @@ func LostLease(l Lease) error {
 	)
 }
 
-// OtherKey says that a ring was rotated meanwhile.
+// OtherKey returns the error for a ring that was rotated meanwhile.
 func OtherKey(ring string, is, expect int32) error {
 	return failf(creel.ErrConflict, "read the ring again and use its newest key",
 		fmt.Sprintf("key ring %q not rotated", ring), "its current key is %d, not %d", is, expect)

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Two routers claim a home for the same application: both learn the same winner, and the number of the claim tells who
-// came first. Only a move from the home that is changes it.
+// Two routers claim a home for the same application: both learn the same winner, and the claim's number shows which
+// came first. Only a move from the current home changes it.
 func Example() {
 	ctx := context.Background()
 	store := statestore.NewMemory(statestore.NewState("example", nil), time.Now)

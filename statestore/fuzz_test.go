@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Whatever a parser accepts, it writes and reads again as the same.
+// A record that a parser accepts survives writing and reading unchanged.
 
 func FuzzParseMember(f *testing.F) {
 	m, _ := statestore.EncodeMember(

@@ -6,9 +6,9 @@ package statestore
 // calls do not show, or not before it is too late.
 type Finding struct {
 	Name string // one of the Findings
-	Stop bool   // what needs a new home or a saved record cannot be served; else it is a warning
-	What string // what is wrong, with the server's own figures
-	Try  string // what to do
+	Stop bool   // new homes and saved records cannot be served; else it is a warning
+	What string // the problem, with the server's own numbers
+	Try  string // the remedy
 }
 
 // Findings are the names that a store's health may name, and that metrics carry.

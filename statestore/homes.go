@@ -23,7 +23,7 @@ type placed struct {
 	home          creel.SubclusterID
 	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
-	placement     []byte    // as the claim or the move gave it; nobody writes to it
+	placement     []byte    // from the claim or the move; never modified
 }
 
 type end[ID comparable] struct {
@@ -37,7 +37,7 @@ func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
 	}
 }
 
-// find gives what is there at now; what is over is not.
+// find returns the entry that is valid at now; expired ones are not.
 func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
 	p, ok := t.of[id]
 	if ok && !p.ends.IsZero() && !now.Before(p.ends) {
@@ -58,7 +58,7 @@ func (t *homeTable[ID]) claim(
 		t.of[id] = p
 		return p.home, p.number
 	}
-	t.drop(id) // what is over makes place
+	t.drop(id) // an expired entry is replaced
 	delete(t.absences, id)
 	t.put(id, placed{
 		home: member, number: 1, claimed: now.Truncate(time.Second), placement: slices.Clone(placement),
@@ -107,8 +107,8 @@ func (t *homeTable[ID]) compareEnds(a, b end[ID]) int {
 	return t.compare(a.id, b.id)
 }
 
-// move is the compare-and-set: moved says that it changed something, ok that
-// the home is now to. A number of 0 matches every number.
+// move is the compare-and-set: moved reports that it changed something, ok that the home is now to. A number of 0
+// matches every number.
 func (t *homeTable[ID]) move(
 	now time.Time,
 	id ID,
@@ -158,7 +158,7 @@ func (t *homeTable[ID]) forget(
 	return home, true
 }
 
-// page lists what is after the id (or from the first), skipping what is over.
+// page lists entries after the id (or from the first), skipping expired ones.
 func (t *homeTable[ID]) page(now time.Time, member creel.SubclusterID, after *ID, limit int) (ids []ID, more bool) {
 	list := t.at[member]
 	i := 0
@@ -180,7 +180,7 @@ func (t *homeTable[ID]) page(now time.Time, member creel.SubclusterID, after *ID
 	return ids, false
 }
 
-// over takes at most limit ids whose end has come, and removes them.
+// over removes and returns at most limit expired ids.
 func (t *homeTable[ID]) over(now time.Time, limit int) []ID {
 	var gone []ID
 	for len(gone) < limit && len(t.ending) > 0 && !now.Before(t.ending[0].at) {

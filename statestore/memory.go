@@ -32,7 +32,7 @@ func NewMemory(state *State, clock func() time.Time) *Memory {
 	return &Memory{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
 }
 
-// read locks and gives the state and the time.
+// read locks and returns the state and the time.
 func (m *Memory) read() (t *State, now time.Time, unlock func()) {
 	m.mu.Lock()
 	return m.state, m.clock(), m.mu.Unlock
@@ -53,8 +53,7 @@ func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock fun
 	return m.state, m.clock(), m.mu.Unlock, nil
 }
 
-// tell hands a change to the subscribers; called with the lock held, it never
-// blocks.
+// tell passes a change to the subscribers; called with the lock held, it never blocks.
 func (m *Memory) tell(c Change) {
 	for s := range m.subs {
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Report is what a member's ResourceManager says it has, for Rebuild.
+// Report is a member's ResourceManager's list of applications, for Rebuild.
 type Report struct {
 	Member       creel.SubclusterID
 	Applications []ReportedApplication
@@ -29,12 +29,11 @@ type ReportedApplication struct {
 	Held      int64     // the number of the claim under which it is held for a move; 0: it is not
 }
 
-// Conflict says that the home of an application had to be decided, and how. It
-// is an audit line.
+// Conflict describes the decision about an application's home that several members claimed. It is an audit line.
 type Conflict struct {
 	Application creel.ApplicationID
 	Home        creel.SubclusterID   // the winner
-	Others      []creel.SubclusterID // those who must end it, sorted; there may be none
+	Others      []creel.SubclusterID // members that must end it, sorted; there may be none
 	Rule        string               // why
 }
 
@@ -42,23 +41,21 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("application=%s home=%s others=%v rule=%q", c.Application, c.Home, c.Others, c.Rule)
 }
 
-// Rebuild finds the homes that a store which came back empty should have, from
-// what all ResourceManagers report. It is pure, and the order of the reports
-// does not matter. A member that reported twice counts once, with the union.
+// Rebuild computes the homes for a store which came back empty, from the reports of all ResourceManagers. It is pure,
+// and the order of the reports does not matter. A member that reported twice counts once, with the union.
 //
-// An application with one managed report is at home there. Of several members
-// that claim it, the home is, each rule deciding what the one before left even:
+// An application with one managed report is at home there. Of several members that claim it, the home is, each rule
+// deciding ties of the one before:
 //
-//  1. one where it is not held for a move: whoever else has it got it from there;
-//  2. one where it has not ended, before one where it has: work is kept;
+//  1. one where it is not held for a move: the others got it from there;
+//  2. one where it has not ended, before one where it has: work is preserved;
 //  3. the one with the higher attempt: it got further;
 //  4. the one that accepted it first;
 //  5. the one whose name sorts first.
 //
-// A subcluster with a UAM of an application is not its home. But an application may
-// itself have been submitted with one: where all its AMs are unmanaged the home
-// is the member that accepted the application first, since UAMs
-// come later, and nothing is ended.
+// A subcluster with a UAM of an application is not its home. But an application may itself have been submitted with
+// one: where all its AMs are unmanaged the home is the member that accepted the application first, since UAMs come
+// later, and nothing is ended.
 func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 	type claim struct {
 		member creel.SubclusterID
@@ -153,9 +150,8 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 	return slices.Compact(ids)
 }
 
-// Reclaim writes rebuilt homes into a store. Where the store has another home
-// already (a router claimed while it had forgotten) what the ResourceManagers
-// report outranks it, and the conflict is told. It may be repeated until it
+// Reclaim writes rebuilt homes into a store. If the store has another home already (a router claimed while it had
+// forgotten) the ResourceManagers' reports outrank it, and the conflict is returned. It may be repeated until it
 // returns no error.
 func Reclaim(
 	ctx context.Context,

@@ -30,10 +30,9 @@ func (s *UAMRecord) equal(o *UAMRecord) bool {
 		})
 }
 
-// The records that are stored as one text are JSON, so that redis-cli shows
-// them; what a script compares is stored beside it. Each parser refuses what
-// the matching check refuses, so that a damaged record is an error and not a
-// wrong decision.
+// The records that are stored as one text are JSON, so that redis-cli shows them; values that a script compares are
+// stored beside it. Each parser rejects the same values as the matching check, so that a damaged record is an error
+// and not a wrong decision.
 
 func unreadable(what string, err error) error {
 	return failf(
@@ -45,10 +44,10 @@ func unreadable(what string, err error) error {
 	)
 }
 
-// EncodeMember writes what Register got.
+// EncodeMember writes the argument of Register.
 func EncodeMember(m subcluster.Member) ([]byte, error) { return json.Marshal(m) }
 
-// ParseMember reads what EncodeMember wrote.
+// ParseMember reads the output of EncodeMember.
 func ParseMember(data []byte) (subcluster.Member, error) {
 	var m subcluster.Member
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -66,7 +65,7 @@ func EncodeUAMRecord(s UAMRecord) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// ParseUAMRecord reads what EncodeUAMRecord wrote.
+// ParseUAMRecord reads the output of EncodeUAMRecord.
 func ParseUAMRecord(data []byte) (UAMRecord, error) {
 	var s UAMRecord
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -83,7 +82,7 @@ func EncodePolicy(w PolicyWrite) ([]byte, error) {
 	return json.Marshal(subcluster.Policy{Queue: w.Queue, Document: w.Document, Author: w.Author, Comment: w.Comment})
 }
 
-// ParsePolicy reads what EncodePolicy wrote; version and time are beside it.
+// ParsePolicy reads the output of EncodePolicy; version and time are beside it.
 func ParsePolicy(data []byte) (subcluster.Policy, error) {
 	var p subcluster.Policy
 	if err := json.Unmarshal(data, &p); err != nil {

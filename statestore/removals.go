@@ -26,8 +26,8 @@ func NoteRemoval(ctx context.Context, s Documents, id creel.SubclusterID, by str
 	return err
 }
 
-// Removals are the members that were removed from the federation, as is noted. That a member is in no view is no
-// evidence: a store that lost its records has not got it either, and it may run what it was given.
+// Removals are the recorded removals of members from the federation. A member's absence from a view is no evidence: a
+// store that lost its records lacks it too, and it may still run its applications.
 type Removals struct{ DocumentSet }
 
 // RemovalsIn reads the removals.
@@ -45,7 +45,7 @@ func (r *Removals) Removed(view *subcluster.View, id creel.SubclusterID) bool {
 	return noted && view != nil && view.Freeze == nil && !Returned(view, id)
 }
 
-// Returned reports whether a view has a member as one that lives, and not of what it remembers of before.
+// Returned reports whether a view has a member as live, and not as remembered from an earlier view.
 func Returned(view *subcluster.View, id creel.SubclusterID) bool {
 	m, there := view.Member(id)
 	return there && !m.Forgotten && m.State.Alive()

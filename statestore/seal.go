@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// SealRing is the ring whose keys seal what a UAM record carries.
+// SealRing is the ring whose keys seal the secrets of a UAM record.
 const SealRing = "seal"
 
 // A sealed value is
@@ -29,9 +29,8 @@ const (
 	sealInfo     = "creel seal v1"
 )
 
-// Seal encrypts plain with a key of SealRing. bound says what the value belongs
-// to (an attempt and a member, say): Open refuses it anywhere else. random must
-// be a cryptographic source (crypto/rand.Reader); one key may seal 2^32 values.
+// Seal encrypts plain with a key of SealRing. bound names the value's owner (an attempt and a member, say): Open
+// refuses it for any other. random must be a cryptographic source (crypto/rand.Reader); one key may seal 2^32 values.
 func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 	aead, err := sealCipher(key)
 	if err != nil {
@@ -52,8 +51,8 @@ func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 	return aead.Seal(out, out[5:sealHeader], plain, sealBound(out[:5], bound)), nil
 }
 
-// Open decrypts what Seal made with one of the keys. creel.ErrInvalidToken if
-// it was made with none of them, was changed, or belongs elsewhere.
+// Open decrypts the output of Seal with one of the keys. creel.ErrInvalidToken if it was made with none of them, was
+// changed, or belongs elsewhere.
 func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 	if len(sealed) < sealHeader || sealed[0] != sealVersion {
 		return nil, failf(

@@ -60,7 +60,7 @@ func NewState(identity string, valid Validate) *State {
 	}
 }
 
-// Check tells whether a write under the lease would be refused.
+// Check returns an error if a write under the lease would be refused.
 func (t *State) Check(l Lease) error {
 	if is := t.leases[l.Name]; is.Token > l.Token {
 		return Fenced(l, is.Token)
@@ -104,7 +104,7 @@ func (t *State) Register(now time.Time, m subcluster.Member) error {
 		return OldEpoch(m.ID, r.Epoch, m.Epoch)
 	}
 	if m.Epoch != r.Epoch {
-		r.Load, r.Parsed = "", nil // the load of an earlier epoch says nothing
+		r.Load, r.Parsed = "", nil // the load of an earlier epoch is void
 		delete(t.parts, m.ID)
 	}
 	r.Member, r.Registered, r.Heartbeat, r.Deregistered = m, now, now, false
@@ -132,8 +132,8 @@ func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
 	return nil
 }
 
-// takeParts keeps the parts of a load beside it. Where some were left out and what they
-// were is not known, or there are none, the load is read as a whole.
+// takeParts stores the parts of a load beside it. If some were left out and their content is unknown, or there are
+// none, the load is read as a whole.
 func (t *State) takeParts(b subcluster.Heartbeat) {
 	parts := t.parts[b.ID]
 	if b.AllParts {

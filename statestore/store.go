@@ -28,20 +28,19 @@ type Store interface {
 
 // Members of the federation.
 type Members interface {
-	// NextEpoch gives a process that is to speak for a member its epoch: higher
-	// than previous, and than any that was given for the member before, by this store or by one
-	// whose clock was not ahead. previous is the epoch that the process' own
-	// predecessor had (a ResourceManager keeps it in its journal), 0 if there was
-	// none. creel.ErrConflict while the member is alive under another epoch than
-	// previous, unless takeOver says that it is to lose its name. The epoch is in
-	// force from Register on.
+	// NextEpoch issues the epoch of a process that is to act as a member. It is higher than previous, and than any
+	// issued for the member before, by this store or by one whose clock was not ahead. previous is the epoch of the
+	// process' own predecessor (a ResourceManager stores it in its journal), 0 if there was none.
+	//
+	// creel.ErrConflict while the member is alive under another epoch than previous, unless takeOver is set, which
+	// takes its name from it. The epoch is in force from Register on.
 	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
 	// Heartbeat renews the lease and, if it has a load, replaces the load and its parts.
 	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
-	// Drain stops new work for a member; reason says who asked and why, and
-	// empty ends the drain. It outlives registrations.
+	// Drain stops new work for a member; reason names the requester and the cause, and an empty one ends the drain.
+	// It outlives registrations.
 	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
 	// Deregister is the goodbye of one epoch. The record stays, so that an older
 	// epoch cannot return.
@@ -51,36 +50,31 @@ type Members interface {
 	RemoveMember(ctx context.Context, id creel.SubclusterID) error
 	// Records reads members and policies at one moment of the store.
 	Records(ctx context.Context) (subcluster.Records, error)
-	// RecordsOf is Records of which loads are read in part: the head, and the rows of
-	// queues with these leaf names, at least. The load of a member that did not cut it
-	// (subcluster.Cut) comes whole. Without loads, those of members of which nothing else has
-	// changed may be the ones that this store last read: for who heard of a change, and
-	// reads loads now and then anyway.
+	// RecordsOf is Records with loads read in part: the head, and the rows of queues with these leaf names, at least.
+	// The load of a member that did not cut it (subcluster.Cut) comes whole. Without loads, members with no other
+	// change may have the loads that this store last read: for callers that respond to a change, and read loads
+	// periodically anyway.
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 }
 
 // Homes of applications.
 type Homes interface {
-	// Claim returns the application's home: member, if it had none. Each claim
-	// of an application, and each move, has a number one higher than the one
-	// before. The first has 1, so 1 says that this very call made the record and
-	// nobody can have acted on it before. A repeat has a higher number, also of
-	// the same member, and also when the store repeated the call by itself.
-	// placement tells why the member was chosen, in the caller's own form; nil: it
-	// does not say. It is kept, in the same step, by the claim that makes the record.
+	// Claim returns the application's home: member, if it had none. Each claim of an application, and each move, has
+	// a number one higher than the one before. The first has 1, so 1 means that this very call made the record, and
+	// no other caller can have acted on it before. A repeat has a higher number, also of the same member, and also
+	// when the store repeated the call by itself. placement records why the member was chosen, in the caller's own
+	// form; nil: no reason. It is stored, in the same step, by the claim that makes the record.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
 		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
-	// Move changes the home if it is from and the newest claim has number (0:
-	// whichever it has), and returns the home that is. So nobody can have
-	// claimed since the caller made sure that nothing will run at from. Without a
-	// number it is also success if the home is to already. Else creel.ErrConflict
-	// with the home, or creel.ErrApplicationNotFound. The move has the next number.
-	// Where it changes the home its placement takes the place of the one before, also
-	// if it is nil.
+	// Move changes the home if it is from and the newest claim has number (0: any), and returns the current home. So
+	// the home cannot have been claimed since the caller made sure that nothing will run at from. Without a number it
+	// is also success if the home is to already. Else creel.ErrConflict with the home, or
+	// creel.ErrApplicationNotFound. The move has the next number. If it changes the home its placement replaces the
+	// one before, also if it is nil.
 	Move(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -88,12 +82,12 @@ type Homes interface {
 		number int64,
 		placement []byte,
 	) (creel.SubclusterID, error)
-	// Absent takes note that a home which cannot disown (Hadoop's ResourceManagers, and
-	// creel's before fences) answered that it does not know the application, after a call
-	// under the claim of that number; surely: that call was refused, or never arrived. It
-	// returns for how long the home has answered so, by the store's clock: since the last
-	// call that got no answer, and since each claim of which nobody has told the end was
-	// seen to be overtaken, whichever routers made them. A move begins it anew.
+	// Absent records that a home which cannot disown (Hadoop's ResourceManager, and creel's before fences) answered
+	// that it does not know the application, after a call under the claim of that number; surely: that call was
+	// refused, or never arrived.
+	//
+	// It returns for how long the home has answered so, by the store's clock: since the last call that got no answer,
+	// and since each claim without a recorded outcome was overtaken, from any router. A move starts it again.
 	// creel.ErrConflict if the application lives elsewhere.
 	Absent(
 		ctx context.Context,
@@ -104,12 +98,11 @@ type Homes interface {
 	) (waited time.Duration, err error)
 	// Home finds it; creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
-	// Placement is what the claim or the move that made the home kept; nil if it kept
-	// nothing. It goes with the home: creel.ErrApplicationNotFound.
+	// Placement returns the placement stored by the claim or the move that made the home; nil if there is none. It
+	// goes with the home: creel.ErrApplicationNotFound.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
-	// Forget starts the end of a record whose home (which must match, else
-	// creel.ErrConflict) reported that the application ended. The record and the
-	// UAM records go after ttl, 0 meaning now. A repeat never makes it live longer.
+	// Forget starts the end of a record whose home (which must match, else creel.ErrConflict) reported that the
+	// application ended. The record and the UAM records go after ttl, 0 meaning now. A repeat never extends it.
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	// HomesAt lists the applications of a home, in the order of the store, at
 	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of
@@ -121,8 +114,7 @@ type Homes interface {
 		cursor string,
 		limit int,
 	) (page []Home, next string, err error)
-	// Sweep frees at most limit records, of applications and reservations,
-	// whose time to live is over.
+	// Sweep frees at most limit expired records, of applications and reservations.
 	Sweep(ctx context.Context, limit int) (freed int, err error)
 }
 
@@ -151,7 +143,7 @@ type Reservations interface {
 // MaxPlacement is the longest placement of an application, in bytes.
 const MaxPlacement = 2048
 
-// MaxPage is the longest page a listing gives.
+// MaxPage is the maximum length of a listing's page.
 const MaxPage = 1000
 
 // Home is a line of HomesAt.
@@ -190,8 +182,8 @@ type UAMRecords interface {
 // than a message may be under way.
 const DroppedFor = time.Hour
 
-// UAMRecord says where an attempt has UAMs, and carries what a restarted proxy
-// needs. Secrets in it are sealed (Seal) before they come here.
+// UAMRecord lists the UAMs of an attempt, with the data that a restarted proxy needs. Secrets in it are sealed (Seal)
+// before they come here.
 type UAMRecord struct {
 	Attempt  creel.AttemptID    `json:"attempt"`
 	Revision int64              `json:"revision"`
@@ -221,8 +213,8 @@ type Policies interface {
 	// creel.ErrConflict if it is not, creel.ErrInvalidRequest if the document
 	// is refused. The same write again is success.
 	PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error)
-	// PolicyHistory gives versions of a queue, newest first, below before
-	// (0: from the newest), at most limit. The last KeptVersions are kept.
+	// PolicyHistory returns versions of a queue, newest first, below before (0: from the newest), at most limit. The
+	// last KeptVersions are stored.
 	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
 }
 
@@ -248,13 +240,13 @@ type Validate func(q creel.QueuePath, document []byte) error
 
 // Leases with fencing.
 type Leases interface {
-	// Acquire takes the lease if it is free, over, or held by the same holder,
-	// whose token then stays. creel.ErrConflict comes with the holder's lease.
+	// Acquire takes the lease if it is free, over, or held by the same holder, whose token then stays.
+	// creel.ErrConflict comes with the holder's lease.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
-	// Renew extends it if nobody else held it since; creel.ErrStale if lost. A
-	// lease that ran out but has no later holder can be renewed.
+	// Renew extends it if it had no other holder since; creel.ErrStale if lost. A lease that ran out but has no later
+	// holder can be renewed.
 	Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error)
-	// Release gives it up; it is success if it is lost already.
+	// Release ends it; it is success if it is lost already.
 	Release(ctx context.Context, l Lease) error
 	// Holder reads it; Holder is "" if it is free or over.
 	Holder(ctx context.Context, name string) (Lease, error)
@@ -289,7 +281,7 @@ type Key struct {
 	Expires time.Time `json:"expires,omitzero"` // zero for the current one
 }
 
-// Schema of what is stored.
+// Schema is the version of the stored data's format.
 type Schema interface {
 	// CheckSchema writes its version into an empty store with SchemaVersion, and refuses a store
 	// with one outside OldestSchema..SchemaVersion (creel.ErrNotPermitted).
@@ -304,14 +296,13 @@ const (
 
 // Watch for changes.
 type Watch interface {
-	// Watch calls notify, one call at a time, for each change it hears of,
-	// until ctx ends (nil) or it cannot listen any more (the error). It says
-	// ChangeResync at first and whenever it may have missed something. notify
-	// must not block: a slow one loses changes to a later ChangeResync.
+	// Watch calls notify, one call at a time, for each change it receives, until ctx ends (nil) or it cannot listen
+	// any more (the error). It sends ChangeResync at first and whenever it may have missed something. notify must not
+	// block: a slow one loses changes to a later ChangeResync.
 	Watch(ctx context.Context, notify func(Change)) error
 }
 
-// Change is a hint; what it is about is read from the store.
+// Change is a hint; the changed data is read from the store.
 type Change struct {
 	Kind        ChangeKind
 	Version     int64               // policies, documents: the new version
@@ -319,7 +310,7 @@ type Change struct {
 	Application creel.ApplicationID // homes: whose home moved or went
 }
 
-// ChangeKind says what changed.
+// ChangeKind is the kind of a change.
 type ChangeKind string
 
 // The kinds of change.

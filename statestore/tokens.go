@@ -11,12 +11,12 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Tokens are the delegation tokens of routers that live: what is not here is worth
-// nothing, at every router. The secrets that sign them are not here (Keys).
+// Tokens are the live delegation tokens of routers: a token that is not here is invalid at every router. The secrets
+// that sign them are not here (Keys).
 type Tokens interface {
-	// IssueToken keeps a new token of owner, renewer and real user, for life at first and
-	// no longer than most by renewals, and gives it its number and times. Numbers rise.
-	// A repeat of a lost answer may leave one behind that nobody has; it expires.
+	// IssueToken stores a new token of owner, renewer and real user, for life at first and no longer than most by
+	// renewals, and sets its number and times. Numbers rise. A repeat after a lost answer may leave an unused one
+	// behind; it expires.
 	IssueToken(ctx context.Context, t Token, life, most time.Duration) (Token, error)
 	// Token finds one that lives; else creel.ErrInvalidToken.
 	Token(ctx context.Context, number int32) (Token, error)
@@ -55,7 +55,7 @@ func CheckToken(t Token, life, most time.Duration) error {
 	return cmp.Or(CheckTTL(life), CheckTTL(most))
 }
 
-// NoToken says that a delegation token is not one of those that live.
+// NoToken returns the error for a delegation token that is not live.
 func NoToken(number int32) error {
 	return failf(creel.ErrInvalidToken, "get a new one",
 		"delegation token refused", "number %d is not known: it expired or was cancelled", number)
@@ -67,7 +67,7 @@ type tokenTable struct {
 	of     map[int32]Token
 }
 
-// list gives the tokens by number.
+// list returns the tokens by number.
 func (t *tokenTable) list() []Token {
 	var out []Token
 	for _, k := range t.of {
@@ -124,8 +124,8 @@ func (t *State) RenewToken(now time.Time, number int32, life time.Duration) (Tok
 // DropToken: see Tokens.
 func (t *State) DropToken(number int32) { delete(t.tokens.of, number) }
 
-// IssueToken implements Tokens. As in every store, a token that could not be kept is refused
-// for that, whoever holds the lease.
+// IssueToken implements Tokens. As in every store, an invalid token is rejected for that, whichever process holds the
+// lease.
 func (m *Memory) IssueToken(ctx context.Context, k Token, life, most time.Duration) (Token, error) {
 	if err := CheckToken(k, life, most); err != nil {
 		return Token{}, err

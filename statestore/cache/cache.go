@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Source is what the cache needs of a store.
+// Source is the part of a store that the cache needs.
 type Source interface {
 	Claim(
 		ctx context.Context,
@@ -47,14 +47,12 @@ type Config struct {
 	// Size is how many homes it holds: 100,000 (5.5 MB). It never
 	// remembers more than twice as many.
 	Size int
-	// Fresh is how long an answer is used without asking again: 30s. Changes
-	// that are heard (Changed) end it at once.
+	// Fresh is how long an answer is used without asking again: 30s. Announced changes (Changed) end it at once.
 	Fresh time.Duration
 	// Patience is how long a lookup waits for the store when the cache has an
 	// answer that is not fresh: 50ms. Then that answer is used.
 	Patience time.Duration
-	// Rest is how long the store is not asked for what is known after it
-	// failed: 1s.
+	// Rest is how long after a failure the store is not asked for cached homes: 1s.
 	Rest time.Duration
 }
 
@@ -181,7 +179,7 @@ func (h *Homes) Forget(ctx context.Context, app creel.ApplicationID, home creel.
 	return err
 }
 
-// Changed takes a change that the store's Watch told (watch.Config.OnChange).
+// Changed applies a change announced by the store's Watch (watch.Config.OnChange).
 func (h *Homes) Changed(c statestore.Change) {
 	switch c.Kind {
 	case statestore.ChangeHome:

@@ -65,7 +65,7 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, h, 1, "sc-1") // nobody told us
+		wants(t, h, 1, "sc-1") // the change was not announced
 		h.Changed(statestore.Change{Kind: statestore.ChangeHome, Application: storetest.App(1)})
 		time.Sleep(time.Nanosecond) // else the answer may be from before the change
 		wants(t, h, 1, "sc-2")
@@ -155,8 +155,8 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 }
 
-// An answer that left the store before a change was heard must not be taken for
-// a fresh one when it arrives after it.
+// An answer that left the store before a change was announced must not be taken for a fresh one when it arrives after
+// it.
 func TestAnAnswerFromBeforeAChangeIsNotFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
@@ -195,8 +195,8 @@ func (s *slow) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclus
 	return home, err
 }
 
-// Readers beside writers see each home whole: application i is at sc-i%7,
-// whatever is written, evicted and forgotten meanwhile.
+// Readers concurrent with writers see each home whole: application i is at sc-i%7, whatever is written, evicted and
+// forgotten meanwhile.
 func TestReadersBesideWritersSeeWholeHomes(t *testing.T) {
 	s := newShaky()
 	h := cache.New(s, cache.Config{Size: 64})

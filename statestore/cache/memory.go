@@ -14,21 +14,19 @@ import (
 // ways is how many homes a set holds: three cache lines with its header.
 const ways = 7
 
-// memory is a set-associative table of homes. What a lookup costs is the cache
-// lines it touches, so a home is 24 bytes in line with its neighbours, found
-// without a lock: readers look again if a writer was there meanwhile.
+// memory is a set-associative table of homes. The cost of a lookup is the cache lines it touches, so a home is 24
+// bytes in line with its neighbours, found without a lock: readers retry if a writer was there meanwhile.
 type memory struct {
 	sets  []set
 	locks [64]sync.Mutex // writers of a set
 	names names
 }
 
-// set is a few homes whose hashes fall together. All its fields are atomic, so
-// that a reader beside a writer is defined; version, odd while a writer is in
-// it, tells the reader to look again.
+// set is a few homes whose hashes fall together. All its fields are atomic, so that concurrent reads and writes are
+// defined; version is odd while a writer is in it, and readers then retry.
 type set struct {
 	version atomic.Uint64
-	expired atomic.Int64 // when something here was last told to be out of date
+	expired atomic.Int64 // when an entry here was last marked out of date
 	slots   [ways]slot
 	_       [8]byte // 192 bytes: lines are not shared
 }
@@ -86,9 +84,8 @@ func (m *memory) get(app creel.ApplicationID) (home creel.SubclusterID, at int64
 	}
 }
 
-// put remembers what the store answered when it was asked at a time. An answer that
-// was asked for before a change was heard is kept, but is out of date. In a full
-// set the home that was asked for longest ago is dropped.
+// put stores the store's answer to a request of that time. An answer requested before an announced change is stored,
+// but is out of date. In a full set the home with the oldest request is dropped.
 func (m *memory) put(app creel.ApplicationID, home creel.SubclusterID, asked int64) {
 	name := m.names.number(home)
 	if name == 0 {
@@ -122,8 +119,7 @@ func (m *memory) put(app creel.ApplicationID, home creel.SubclusterID, asked int
 	s.version.Add(1)
 }
 
-// expire makes what is known, or is being asked, of an application out of date;
-// with gone it is forgotten.
+// expire marks the cached or requested home of an application out of date; with gone it is forgotten.
 func (m *memory) expire(app creel.ApplicationID, now int64, gone bool) {
 	s, lock := m.set(app)
 	lock.Lock()

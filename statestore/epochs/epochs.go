@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package epochs gives each ResourceManager of a federation a first epoch of its own.
+// Package epochs assigns each ResourceManager of a federation a first epoch of its own.
 //
-// A container's id is the application's, a number and the epoch of the ResourceManager that gave
-// it. An application has containers of several members, so members of the same epoch give out the
-// same ids: an AM cannot tell the two containers apart, and its proxy has to give one of them back.
-// Hadoop leaves it to people (yarn.resourcemanager.epoch, 0 where they forget).
+// A container's id consists of the application's, a number and the epoch of the ResourceManager that issued it. An
+// application has containers of several members, so members of the same epoch issue the same ids: an AM cannot tell
+// the two containers apart, and its proxy has to release one of them. Hadoop leaves it to administrators
+// (yarn.resourcemanager.epoch, 0 where they forget).
 //
-// Who is to start claims its epoch (Claim) in a document of the store, by compare-and-set: the one
-// that its settings name or that its journal kept, or any that is free. What a member claimed
-// before counts for it until it claims again.
+// A ResourceManager that starts claims its epoch (Claim) in a document of the store, by compare-and-set: the one in
+// its settings or its journal, or any free one. A member's earlier claim holds until it claims again.
 package epochs
 
 import (
@@ -29,23 +28,21 @@ const (
 	Name  = "members"
 )
 
-// Between is how far apart first epochs are that are chosen: each start of a
-// ResourceManager takes the next epoch. Those that people choose are believed to be as
-// far apart as they need.
+// Between is the distance between chosen first epochs: each start of a ResourceManager takes the next epoch.
+// Configured epochs are assumed to be as far apart as they need.
 const Between = 1000
 
-// first is the first that is chosen, above what people choose; the epoch of a container id has 23 bits.
+// first is the first chosen epoch, above configured ones; the epoch of a container id has 23 bits.
 const (
 	first = 100_000
 	limit = 1 << 23
 )
 
-// Any is wanted by who takes any epoch that is free.
+// Any requests any free epoch.
 const Any = -1
 
-// Choose returns the first epoch of a member, given those that members claimed: want, or for
-// Any one that no other is near, and that is not its own of before, with whose containers
-// there may still be applications.
+// Choose returns the first epoch of a member, given the members' claims. It is want, or for Any one that is far from
+// all others and from the member's previous one, whose containers applications may still have.
 func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want int64) (int64, error) {
 	free := func(at, apart int64) (creel.SubclusterID, bool) {
 		for other, is := range claimed {
@@ -92,7 +89,7 @@ func Claim(
 	return epoch, err
 }
 
-// Forget takes back what a member claimed that is removed.
+// Forget removes the claim of a member that is removed.
 func Forget(ctx context.Context, store statestore.Documents, id creel.SubclusterID) error {
 	return change(ctx, store, id, func(claimed map[creel.SubclusterID]int64) error {
 		delete(claimed, id)
@@ -100,7 +97,7 @@ func Forget(ctx context.Context, store statestore.Documents, id creel.Subcluster
 	})
 }
 
-// change makes a change to the document, anew where somebody else was first.
+// change makes a change to the document, and repeats it after a conflict.
 func change(
 	ctx context.Context, store statestore.Documents, id creel.SubclusterID, do func(map[creel.SubclusterID]int64) error,
 ) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// No two members have the same first epoch, whatever people choose, and none that is chosen is
-// within a thousand starts of another's, or the member's own of before.
+// No two members have the same first epoch, whatever is configured, and no chosen one is within a thousand starts of
+// another's, or the member's own previous one.
 func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claimed := map[creel.SubclusterID]int64{}
@@ -49,8 +49,8 @@ func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Members that start at the same time claim different epochs; one that starts again says which it
-// has, and one that is removed leaves its own to others.
+// Members that start at the same time claim different epochs; one that starts again names its own, and one that is
+// removed frees it.
 func TestMembersThatClaimAtOnce(t *testing.T) {
 	ctx, store := t.Context(), statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	const members = 20

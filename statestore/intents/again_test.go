@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A call with a word from the record is on its way while the home carries out a newer one, which it then undoes: the
-// newer word is said again. So it is whoever says it, and where the newer one was on record too.
+// A call with an older intent is on its way while the home carries out a newer one, and then undoes that: so the
+// newer one is sent again. That holds for any user, and also if the newer one was recorded.
 func TestAWordThatIsOnItsWayUndoesNoNewerOne(t *testing.T) {
 	priority := func(user string, level int32) intents.Intent {
 		return intents.Intent{Application: app, User: user, Verb: intents.Priority, Level: level}
@@ -86,7 +86,7 @@ func TestAWordThatIsOnItsWayUndoesNoNewerOne(t *testing.T) {
 	}
 }
 
-// A word that is said again has been carried out: its user is not told that it is refused then.
+// An intent that is sent again has been carried out: its user does not learn of a refusal then.
 func TestAWordThatIsSaidAgainMayBeRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)

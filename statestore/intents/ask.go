@@ -11,13 +11,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Waits reports whether what the home answered to a change leaves it to be carried out later: the home
-// was away, or busy while the application is moved from it, which is asked only then.
+// Waits reports whether the home's answer to a change leaves it for later: the home was away, or busy while the
+// application is moved from it; moving is called only if busy.
 func Waits(away, busy bool, moving func() bool) bool { return away || busy && moving() }
 
-// KeepSignal records a signal for each of the silent members that may have its container, as nobody else
-// has: for the home, and for those that have a part of the application. It returns for which; an error
-// is the store's, and then the signal may be on record for some.
+// KeepSignal records a signal for each silent member that may have its container, since no other member has it: for
+// the home, and for the members that have a part of the application. It returns these members; an error is the
+// store's, and then the signal may be recorded for some.
 func KeepSignal(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, silent []creel.SubclusterID,
 ) (kept []creel.SubclusterID, err error) {
@@ -44,10 +44,10 @@ func comesAgain(err error) bool {
 	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrReadOnly)
 }
 
-// AtOthers has call carry out what the home has, at every other member in which the application has a part, if
-// the verb is for those too. One that does not answer (creel.ErrUnavailable), or takes nothing now, has it on
-// record. Words from before home was asked (Earlier) go where this one is carried out. The errors are of parts
-// that stay as they were, and of words that stay on record: what their members or the store said.
+// AtOthers has call carry out the home's change at every other member in which the application has a part, if the
+// verb is for those too. For a member that does not answer (creel.ErrUnavailable), or accepts no changes now, it is
+// recorded. Intents from before home was asked (Earlier) are removed where this one is carried out. The errors are of
+// unchanged parts and of intents that stay on record: errors of their members or the store.
 func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Words,
 	call func(context.Context, Part) error,

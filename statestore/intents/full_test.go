@@ -25,7 +25,7 @@ func atHome(t *testing.T) *statestore.Memory {
 	return s
 }
 
-// fill puts so many kills on record that wait for "a", each of another application and of the user that of gives.
+// fill records so many kills that wait for "a", each of another application and of the user that of returns.
 func fill(t *testing.T, s *statestore.Memory, n int, of func(n int) string) {
 	t.Helper()
 	for k := range n {
@@ -43,8 +43,8 @@ func fill(t *testing.T, s *statestore.Memory, n int, of func(n int) string) {
 
 func someUser(n int) string { return fmt.Sprint("user", n) }
 
-// There is no room for another intent. What is on record is carried out all the same, also what a
-// home's success puts on record for the members with UAMs; so the record drains.
+// The record is full. Recorded intents are still carried out, and a home's success is still recorded for the members
+// with UAMs; so the record drains.
 func TestAFullRecordDrains(t *testing.T) {
 	ctx := t.Context()
 	s := atHome(t)
@@ -86,7 +86,7 @@ func TestAFullRecordDrains(t *testing.T) {
 	}
 }
 
-// What one user keeps leaves room for the others.
+// One user's intents leave capacity for the others.
 func TestOneUserDoesNotFillTheRecord(t *testing.T) {
 	ctx := t.Context()
 	s := atHome(t)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intents remembers what users asked of an application while a member that
-// must do it was away: to kill it, to move it to another queue, to change its priority
-// or its lifetime, to fail an attempt, to signal a container. Routers carry it out when the member is back.
+// Package intents records what users requested for an application while a member that must do it was away: to kill
+// it, to move it to another queue, to change its priority or its lifetime, to fail an attempt, to signal a container.
+// Routers carry it out when the member is back.
 //
-// An intent is one document of the state store for each application, user, verb (and
-// container) and member, so that the answer "it will be done" holds whatever happens to the router
-// that gave it; a later word of the same user takes the place of the earlier one. Of what is set (a queue,
-// a priority, a lifetime) a word that a member has carried out takes the place of all that are on record
-// for that member and were said before it, by whatever user (Earlier). A call with one of these may be on its way
-// still: so the word is said once more, AgainAfter later. Of that nobody is told.
-// Every router carries intents out: it makes the call at the member in the user's
-// name, until the member says that it is done, or that it does not know the
-// application, or refuses. A signal to a container that it does not know is refused when it
-// says so still after DoubtFor: its node may not have registered again yet. What is for a member that was removed from
-// the federation is refused. Each verb is
-// made twice without harm, so no lease is needed. The member decides whether the user may:
-// nothing is decided here. A refusal stays on record for RefusedFor, so that the user can be told.
+// An intent is one document of the state store for each application, user, verb (and container) and member, so that
+// the answer "it will be done" holds even if the router that sent it dies. A later intent of the same user replaces
+// the earlier one.
 //
-// A router leaves an intent whose verb it does not know to those of other versions that do.
+// For verbs that set a value (a queue, a priority, a lifetime) an intent that a member has carried out replaces all
+// earlier ones recorded for that member, of any user (Earlier). A call with one of these may still be on its way: so
+// the intent is sent once more, AgainAfter later. Users are not informed of that.
 //
-// A state store that comes back empty has lost what was recorded: the user asks
-// again.
+// Every router carries intents out: it makes the call at the member in the user's name, until the member reports
+// success, does not know the application, or refuses. A signal to a container that the member does not know is
+// refused only if that is still so after DoubtFor: its node may not have registered again yet. Intents for a member
+// that was removed from the federation are refused. Each verb can be repeated without harm, so no lease is needed.
+// The member decides whether the user may: nothing is decided here. A refusal stays on record for RefusedFor, so that
+// the user can read it.
+//
+// A router leaves an intent with an unknown verb to routers of other versions.
+//
+// A state store that comes back empty has lost its intents: the user asks again.
 package intents
 
 import (
@@ -44,8 +44,8 @@ import (
 // APPLICATION/USER/VERB/MEMBER for another member. VERB is signal:CONTAINER for a signal.
 const class = "intents"
 
-// most bounds the intents that are recorded at a time. Once there are half as many, one who has a share on record
-// gets no more, so that there is room for others.
+// most bounds the number of recorded intents. From half of that on, a user with a full share on record gets no more,
+// so that there is capacity for others.
 const (
 	most  = 10_000
 	share = 500
@@ -54,19 +54,18 @@ const (
 // tries bounds how often a record that others write at the same time is written.
 const tries = 5
 
-// DoubtFor is how long a member that is back is asked again to signal a container that it says it does not
-// know: a ResourceManager that has started again hears of a container when its node registers, and gives
-// nodes up after this time (yarn.nm.liveness-monitor.expiry-interval-ms) unless it is told another.
+// DoubtFor is how long a member that is back is asked again to signal a container that it does not know: a
+// ResourceManager that has started again learns of a container when its node registers, and gives nodes up after this
+// time (yarn.nm.liveness-monitor.expiry-interval-ms) unless configured otherwise.
 const DoubtFor = 10 * time.Minute
 
-// AgainAfter is when a word that has taken the place of others is said again: later than any call with one of them
-// is waited for.
+// AgainAfter is when an intent that replaced others is sent again: later than any call with one of them can last.
 const AgainAfter = time.Minute
 
 // RefusedFor is how long a refused intent can be read, by the store's clock.
 const RefusedFor = time.Hour
 
-// Store is what the package needs of a state store.
+// Store is the part of a state store that the package needs.
 type Store interface {
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
@@ -75,7 +74,7 @@ type Store interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Verb is what is to be done.
+// Verb is the requested change.
 type Verb string
 
 // The verbs.
@@ -88,8 +87,8 @@ const (
 	Signal   Verb = "signal"   // Command to Container
 )
 
-// sets reports whether a verb sets what an application has in each member with a part of it, so that the last
-// word counts. A kill does not: UAMs end when their home says that the attempt is over.
+// sets reports whether a verb sets a value in each member with a part of the application, so that the last intent
+// counts. A kill does not: UAMs end when their home reports the attempt over.
 func (v Verb) sets() bool { return v == Move || v == Priority || v == Timeouts }
 
 // Intent is one thing that waits for a member.
@@ -99,7 +98,7 @@ type Intent struct {
 	User        string              `json:"-"`
 	Member      creel.SubclusterID  `json:"-"` // "": the home
 
-	Diagnostics string            `json:"diagnostics,omitempty"` // of a kill, as the user said it
+	Diagnostics string            `json:"diagnostics,omitempty"` // of a kill, from the user
 	Queue       string            `json:"queue,omitempty"`
 	Level       int32             `json:"level,omitempty"`
 	Expiry      map[string]string `json:"expiry,omitempty"` // type of timeout to an ISO 8601 time
@@ -107,7 +106,7 @@ type Intent struct {
 	Container   creel.ContainerID `json:"container,omitzero"`
 	Command     int32             `json:"command,omitempty"` // its number in YARN's protocol
 
-	Doubted string        `json:"doubted,omitempty"` // what the member said that may not know the container yet
+	Doubted string        `json:"doubted,omitempty"` // the answer of a member that may not know the container yet
 	Refused string        `json:"refused,omitempty"` // why the member will not
 	Another bool          `json:"another,omitempty"` // word of the user was on record in its place
 	Again   bool          `json:"again,omitempty"`   // it has been carried out, and is to be once more
@@ -117,9 +116,9 @@ type Intent struct {
 	newer map[string]json.RawMessage // fields of another version, which go on with it
 }
 
-// heard is what becomes of an intent on record by what the member said; "" is silence. A signal to a
-// container that the member does not know is doubted first, and refused when DoubtFor has passed since: by the
-// store's clock, so that it is the same for all routers. A member that is away again has to be back again.
+// heard returns the new state of an intent after a member's answer; "" is silence. A signal to a container that the
+// member does not know is doubted first, and refused when DoubtFor has passed since: by the store's clock, so that it
+// is the same for all routers. A member that is away again has to be back again.
 func (i Intent) heard(unknown bool, said string) Intent {
 	switch {
 	case said == "":
@@ -172,10 +171,9 @@ func (i *Intent) name() string {
 	return name
 }
 
-// Record keeps an intent until it is carried out. The same again is success; another
-// word of the user on the same matter takes its place. A user without a name and an
-// application without a home are refused: nobody could say later whether the one may,
-// nor where the other is.
+// Record stores an intent until it is carried out. The same again is success; another intent of the user on the same
+// matter replaces it. A user without a name and an application without a home are rejected: neither the permission
+// nor the member could be determined later.
 func Record(ctx context.Context, s Store, i Intent) error {
 	refuse := func(kind error, why, try string, after time.Duration) error {
 		return &creel.Error{
@@ -255,9 +253,9 @@ func write(ctx context.Context, s Store, i Intent, most int, version int64) erro
 // Words are intents as they are on record.
 type Words []statestore.Document
 
-// Earlier are the words on record that an intent takes the place of where it is carried out: what it sets is
-// set otherwise by them, for whatever user. It is read before that, for what is recorded meanwhile is no earlier
-// word. What was refused is not carried out, and can be read on.
+// Earlier returns the recorded intents that an intent replaces where it is carried out: they set the same value
+// otherwise, for any user. It is read before that, since intents recorded meanwhile are not earlier. Refused ones are
+// not carried out, and stay readable.
 func Earlier(ctx context.Context, s Store, i Intent) (Words, error) {
 	if !i.Verb.sets() {
 		return nil, nil
@@ -291,8 +289,8 @@ func (w Words) at(member creel.SubclusterID) (out Words) {
 	return out
 }
 
-// giveWay has words for one member go, where they are as they were, for one that it has carried out. That takes
-// their place on record, to be said again.
+// giveWay removes a member's intents, if unchanged, in favour of one that it has carried out. That one replaces them
+// on record, to be sent again.
 func (w Words) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
 	if len(w) == 0 {
 		return nil
@@ -337,7 +335,7 @@ func Waiting(ctx context.Context, s Store, app creel.ApplicationID) ([]Intent, e
 	return out, nil
 }
 
-// byTime gives the documents in the order in which they were written.
+// byTime yields the documents in the order in which they were written.
 func byTime(set statestore.DocumentSet) func(func(*statestore.Document) bool) {
 	slices.SortStableFunc(set.Documents, func(a, b statestore.Document) int { return int(a.Version - b.Version) })
 	return func(yield func(*statestore.Document) bool) {
@@ -377,5 +375,5 @@ func Read(d *statestore.Document, now time.Time) (Intent, error) {
 	return i, err
 }
 
-// encode is the document of an intent, with what another version has said in it.
+// encode returns the document of an intent, with the fields that another version wrote.
 func (i *Intent) encode() ([]byte, error) { return statestore.WithFields(i, i.newer) }

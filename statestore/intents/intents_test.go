@@ -24,8 +24,7 @@ import (
 
 var app = creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 7}
 
-// federation is a store with one application at home in "a", and a home that
-// answers as it is told.
+// federation is a store with one application at home in "a", and a home with preset answers.
 type federation struct {
 	store *statestore.Memory
 
@@ -106,8 +105,8 @@ func (f *federation) calls() []intents.Intent {
 	return slices.Clone(f.asked)
 }
 
-// A kill waits as long as its home is away, an hour if it must, is made in the user's
-// name until the home says that the application ended, and is then forgotten.
+// A kill waits as long as its home is away, even an hour. It is sent in the user's name until the home reports that
+// the application ended, and is then forgotten.
 func TestAKillWaitsForItsHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -131,8 +130,7 @@ func TestAKillWaitsForItsHome(t *testing.T) {
 	})
 }
 
-// What the home does not know, refuses, or nobody has a record of is not asked for
-// ever; silence is.
+// After a refusal, or for an unknown application, a kill is not sent again; after silence it is.
 func TestAKillEndsWithTheHomesWord(t *testing.T) {
 	for what, c := range map[string]struct {
 		err  error
@@ -206,8 +204,8 @@ func TestARefusalIsToldForAnHour(t *testing.T) {
 	})
 }
 
-// An intent of another version, with a verb that is not known here, waits for a router that knows it, is
-// told once, and goes with the application's record.
+// An intent of another version, with an unknown verb, waits for a router that knows it, is logged once, and goes with
+// the application's record.
 func TestAnUnknownVerbIsLeftToThoseWhoKnowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -243,7 +241,8 @@ func TestAnUnknownVerbIsLeftToThoseWhoKnowIt(t *testing.T) {
 	})
 }
 
-// What cannot be read, as a newer version may write it, is left to others for as long as a refusal is told.
+// A document that cannot be read, perhaps of a newer version, is left to other routers for as long as a refusal is
+// stored.
 func TestWhatCannotBeReadGoesAfterAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -263,8 +262,8 @@ func TestWhatCannotBeReadGoesAfterAnHour(t *testing.T) {
 	})
 }
 
-// A ResourceManager that is back knows a container when its node has registered: until it has had the time to,
-// its word that there is no such container is not final; nor is it when it was away again meanwhile.
+// A ResourceManager that is back knows a container when its node has registered: until it has had the time to, its
+// answer that there is no such container is not final; nor is it when it was away again meanwhile.
 func TestASignalWaitsForTheNodeOfItsContainer(t *testing.T) {
 	signal := intents.Intent{
 		Application: app, User: "ann", Verb: intents.Signal, Command: 2,
@@ -380,7 +379,7 @@ func TestTheLastWordCounts(t *testing.T) {
 	})
 }
 
-// What the home has done is done where the application has UAMs too, each in its own time.
+// A change that the home has made is made where the application has UAMs too, each in its own time.
 func TestAMoveReachesTheUAMs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -416,9 +415,8 @@ func TestAMoveReachesTheUAMs(t *testing.T) {
 	})
 }
 
-// A move of a waiting application to another home may begin and end between the two steps of a
-// round, looking for its home and asking it, whose answer may take long. What is wanted waits
-// for the new home.
+// A move of a waiting application to another home may begin and end between the two steps of a round, looking up its
+// home and asking it, whose answer may take long. The intent waits for the new home.
 func TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -446,7 +444,7 @@ func TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome(t *testing.T) {
 	})
 }
 
-// On its way to another home an application may be nowhere for a moment: what is wanted of it waits.
+// On its way to another home an application may be nowhere for a moment: its intents wait.
 func TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -470,7 +468,7 @@ func TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits(t *testing.T) {
 	})
 }
 
-// What another version said beside it goes on with an intent: when its member doubts, and to the UAMs.
+// Fields written by another version are preserved in an intent: when its member doubts, and for the UAMs.
 func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -522,8 +520,8 @@ func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
 	})
 }
 
-// Of what is set the last word counts, whoever said it: where a member carries it out, what was said before is
-// on record for that member no more. What is said meanwhile is no earlier word, and is carried out after it.
+// For verbs that set a value the last intent counts, of any user: once a member carries it out, earlier ones are no
+// longer recorded for that member. One recorded meanwhile is not earlier, and is carried out after it.
 func TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes(t *testing.T) {
 	ctx := t.Context()
 	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
@@ -608,8 +606,8 @@ func TestAWordThatWasPassedOverIsOver(t *testing.T) {
 	})
 }
 
-// A round over many takes long. What was taken off the record meanwhile, since a newer word was carried out, is
-// not carried out by it.
+// A round over many intents takes long. Intents removed meanwhile, since a newer one was carried out, are not carried
+// out by it.
 func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -638,8 +636,8 @@ func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
 	})
 }
 
-// A home that comes back with a full disk takes no change until there is room; what is wanted waits. So it does
-// where it has a UAM, for a change that home took at once.
+// A home that comes back with a full disk accepts no change until there is space; the intent waits. It also waits if
+// a member with a UAM is full, for a change that home made at once.
 func TestWhatAFullDiskRefusesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
@@ -673,8 +671,8 @@ func TestWhatAFullDiskRefusesWaits(t *testing.T) {
 	})
 }
 
-// What is for a subcluster that was removed is refused, which can be read for an hour; what is for one that is
-// merely silent waits.
+// An intent for a removed subcluster is refused, which can be read for an hour; an intent for one that is merely
+// silent waits.
 func TestWhatIsForASubclusterThatWasRemovedEnds(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()

@@ -22,10 +22,10 @@ var ErrUnknownVerb = errors.New("this version does not know the verb")
 // Config of a Loop. View and Do are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
-	// Do asks a member to do what a user wants, in the user's name, and reports
-	// whether it is done there. creel.ErrUnavailable: the member did not answer;
-	// creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its disk is full; ErrUnknownVerb: this version
-	// cannot ask it; any other error is its refusal, creel.ErrContainerNotFound one that may be too early.
+	// Do asks a member for a user's change, in the user's name, and reports whether it is done there.
+	// creel.ErrUnavailable: the member did not answer; creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its
+	// disk is full; ErrUnknownVerb: this version cannot ask it; any other error is its refusal,
+	// creel.ErrContainerNotFound one that may be too early.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
 	// Moving reports whether an application is on its way to another home, which does not
 	// know it yet; nil: none is.
@@ -34,11 +34,11 @@ type Config struct {
 	Log    *slog.Logger  // nil: silent
 }
 
-// Loop carries out what is recorded. Make one with New, run it with Run, or call Round from a loop.
+// Loop carries out recorded intents. Make one with New, run it with Run, or call Round from a loop.
 type Loop struct {
 	store Store
 	cfg   Config
-	left  map[string]int64 // versions of the documents that the log has been told are left to others
+	left  map[string]int64 // versions of the documents that were logged as left to other routers
 }
 
 // New makes a Loop.
@@ -68,8 +68,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// Round tries each intent once, oldest first. The error is the store's: where it is away the round ends, what
-// it says else of one intent, the first of which is returned, keeps none of the others.
+// Round tries each intent once, oldest first. The error is the store's: if it is away the round ends; other errors of
+// single intents do not stop the round, and the first is returned.
 func (l *Loop) Round(ctx context.Context) (failed error) {
 	view := l.cfg.View()
 	if view == nil {
@@ -118,7 +118,7 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 	return failed
 }
 
-// round is what a round goes by: the view, the intents on record, and the members that were removed.
+// round is the input of a round: the view, the recorded intents, and the removed members.
 type round struct {
 	view *subcluster.View
 	set  statestore.DocumentSet
@@ -229,8 +229,8 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	return nil
 }
 
-// hear writes down what has become of an intent, if that is anything new. One that is said again and refused is over:
-// its user was told that it is done.
+// hear stores the new state of an intent, if it changed. One that is sent again and refused is over: its user was
+// informed of success.
 func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent) {
 	if is.Again && is.Refused != "" {
 		l.write(ctx, d, nil)
@@ -250,8 +250,8 @@ func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, 
 	return err
 }
 
-// earlier are words from before one that its member has carried out: that member was busy, say, when it was asked
-// for them.
+// earlier returns the intents from before one that its member has carried out: the member may have been busy when it
+// was asked for them.
 func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Intent) Words {
 	if !i.Verb.sets() {
 		return nil
@@ -275,7 +275,7 @@ func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (cre
 type Part struct {
 	Member  creel.SubclusterID
 	ID      creel.ApplicationID // of the application there: its own, or the UAM's
-	Attempt int32               // the number of the UAM's attempt; 0 if its record does not say
+	Attempt int32               // the number of the UAM's attempt; 0 if its record lacks it
 	Of      creel.AttemptID     // the application's attempt at home that has it
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// emptied is a store that came back empty; it counts who begins to rebuild it.
+// emptied is a store that came back empty; it counts the starts of a rebuild.
 type emptied struct {
 	rebuild.Store
 	begun atomic.Int64
@@ -31,8 +31,8 @@ func (e *emptied) Acquire(context.Context, string, string, time.Duration) (state
 	return statestore.Lease{}, creel.ErrConflict
 }
 
-// A router that knew nobody waits for those who knew members of the store. What
-// it was paused for is no time in which it waited: they may have been paused, too.
+// A router without known members waits for routers that knew members of the store. Its own pause does not count as
+// waiting: they may have been paused, too.
 func TestAPauseOfItsOwnIsNoTimeInWhichOneWaitedForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, looks := &emptied{}, 0
@@ -59,7 +59,7 @@ func TestAPauseOfItsOwnIsNoTimeInWhichOneWaitedForOthers(t *testing.T) {
 		if store.begun.Load() == 0 {
 			t.Error("it never begins")
 		}
-		// It cannot tell an emptied store from one that is new.
+		// It cannot distinguish an emptied store from a new one.
 		if told := r.Trouble(); !strings.HasPrefix(told, "the store is new or came back empty") {
 			t.Errorf("it says %q", told)
 		}

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rebuild is the loop that gives a state store which came back empty
-// its homes again, from what all ResourceManagers say they run. Until it is
-// done no new claim is served, so that no running application gets a second
-// home.
+// Package rebuild is the loop that restores the homes of a state store which came back empty, from the reports of all
+// ResourceManagers. Until it is done no new claim is served, so that no running application gets a second home.
 //
-// Every router runs it; a lease lets one at a time work. A member that was in
-// the federation when the store was last whole, and has neither deregistered nor
-// been removed, must answer, whatever its state was: a list that lacks one member
-// is no evidence. A router that was started on the empty store knows no member but
-// those that have registered again; ResourceManagers, proxies and other routers
-// run a Witness, which tells the store whom they knew, and the router waits for
-// them (Config.Settle). A new federation is an empty store too, and is asked the
-// same. AcceptMissing gives up a member that will never answer (creel store
-// rebuild --accept-missing).
+// Every router runs it; a lease lets one at a time work. A member that was in the federation when the store was last
+// whole, and has neither deregistered nor been removed, must answer, whatever its state was: a list that lacks one
+// member is no evidence. A router that was started on the empty store knows only members that have registered again.
+// ResourceManagers, proxies and other routers run a Witness, which reports their known members to the store, and the
+// router waits for them (Config.Settle). A new federation is an empty store too, and is treated the same.
+// AcceptMissing gives up a member that will never answer (creel store rebuild --accept-missing).
 //
-// Where two members claim an application the rule of statestore.Rebuild
-// decides, an audit line is written, and the application is ended at the
-// others. Policies that the view still has and the store lacks are put back.
+// Where two members claim an application the rule of statestore.Rebuild decides, an audit line is written, and the
+// application is ended at the others. Policies that the view still has and the store lacks are restored.
 package rebuild
 
 import (
@@ -38,16 +32,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is a state store that can lose what it had while processes go on.
+// Store is a state store that can lose its data while processes go on.
 type Store interface {
-	// Lost tells whether it came back empty, in part or in whole.
+	// Lost reports whether it came back empty, in part or in whole.
 	Lost(ctx context.Context) (bool, error)
-	// Reopen stops all claims, writes the homes that collect gives, and serves
-	// claims again; it may be repeated until it returns no error.
+	// Reopen stops all claims, writes the homes that collect returns, and serves claims again; it may be repeated
+	// until it returns no error.
 	Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error)
 
-	// Remember tells whoever rebuilds of members that must be asked; Remembered is
-	// what was told, and which members need not answer.
+	// Remember reports members that must be asked to the rebuilding process; Remembered returns the reported ones,
+	// and the members that need not answer.
 	Remember(ctx context.Context, members []subcluster.Member) error
 	Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error)
 
@@ -59,7 +53,7 @@ type Store interface {
 
 // Config of a Rebuilder. View, Ask and End are required.
 type Config struct {
-	View func() *subcluster.View // as the store tells it; nil at first
+	View func() *subcluster.View // from the store; nil at first
 	// Ask has a member list its applications, ended ones too.
 	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
 	// End kills an application at a member that is not its home; that it is
@@ -72,8 +66,8 @@ type Config struct {
 	// did, five times Every.
 	Settle  time.Duration
 	Timeout time.Duration // of one rebuilding, 1m
-	// Clock is what Settle is counted in: a pause of ours is no time in which we
-	// listened. Its owner runs it; nil: time.Now.
+	// Clock is the clock for Settle: this process's own pauses do not count as listening. Its owner runs it; nil:
+	// time.Now.
 	Clock *awake.Clock
 	Log   *slog.Logger // nil: silent
 }
@@ -87,17 +81,16 @@ type Rebuilder struct {
 	told   int                           // one more than the members that are asked, as last logged; 0: not yet
 	drains map[creel.SubclusterID]string // to be put back once their members have registered
 
-	trouble atomic.Pointer[string] // why the store gives no homes now; nil while it does
+	trouble atomic.Pointer[string] // why the store serves no homes now; nil while it does
 }
 
-// Witness is a loop that rebuilds nothing: while the store is lost it tells which
-// members it knew. Processes that are no routers run it.
+// Witness returns a loop that rebuilds nothing: while the store is lost it reports the members it knew. Processes
+// other than routers run it.
 func Witness(store Store, view func() *subcluster.View, every time.Duration) *Rebuilder {
 	return New(store, Config{View: view, Every: every})
 }
 
-// Trouble is why the store gives no homes now, "" while it does. It may be called
-// at any time.
+// Trouble returns why the store serves no homes now, "" while it does. It may be called at any time.
 func (r *Rebuilder) Trouble() string {
 	if t := r.trouble.Load(); t != nil {
 		return *t
@@ -153,7 +146,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	lost, err := r.store.Lost(asked)
 	end()
 	if err != nil {
-		return nil // it is ill, which others tell; there is nothing to rebuild yet
+		return nil // it is ill, which others report; there is nothing to rebuild yet
 	}
 	if !lost {
 		r.since, r.told = time.Time{}, 0
@@ -175,7 +168,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		return nil // a witness
 	}
 	if r.before == nil && r.cfg.Clock.Now().Sub(r.since) < r.cfg.Settle {
-		return nil // those who knew the store have this long to say so
+		return nil // processes that knew the store have this long to report
 	}
 	lease, err := r.store.Acquire(ctx, "rebuild", r.cfg.Name, r.cfg.Timeout)
 	if errors.Is(err, creel.ErrConflict) {
@@ -191,19 +184,19 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	}()
 	// Between the question and the lease another process may have rebuilt it: a store that is whole is not taken down.
 	if lost, err = r.store.Lost(ctx); err != nil || !lost {
-		return nil // ill: others tell; whole: the next look says so
+		return nil // ill: others report it; whole: the next check finds it
 	}
 	return r.rebuild(statestore.Under(ctx, lease))
 }
 
-// tell keeps why the store gives no homes, for readiness.
+// tell stores why the store serves no homes, for readiness.
 func (r *Rebuilder) tell(trouble error) {
 	if r.since.IsZero() {
 		r.trouble.Store(nil)
 		return
 	}
 	text := "the store came back empty, and the ResourceManagers are asked what they run"
-	if r.before == nil { // nobody here has seen another
+	if r.before == nil { // this process has seen no other store
 		text = "the store is new or came back empty, and the ResourceManagers are asked what they run"
 	}
 	if trouble != nil {
@@ -212,7 +205,7 @@ func (r *Rebuilder) tell(trouble error) {
 	r.trouble.Store(&text)
 }
 
-// remember tells the store whom we knew, once somebody has begun to rebuild it.
+// remember reports the known members to the store, once a rebuild has begun.
 func (r *Rebuilder) remember(ctx context.Context) error {
 	var known []subcluster.Member
 	for _, m := range r.members() {
@@ -220,13 +213,13 @@ func (r *Rebuilder) remember(ctx context.Context) error {
 	}
 	err := r.store.Remember(ctx, known)
 	if errors.Is(err, creel.ErrConflict) {
-		return nil // nobody has begun
+		return nil // no rebuild has begun
 	}
 	return err
 }
 
-// asked are the members that must answer: ours, and those that others told of; known is
-// whether anybody knew the store while it was whole.
+// asked returns the members that must answer: its own, and those that others reported; known is whether any process
+// knew the store while it was whole.
 func (r *Rebuilder) asked(ctx context.Context) (members []*subcluster.Status, known bool, err error) {
 	told, missing, err := r.store.Remembered(ctx)
 	if err != nil {
@@ -262,7 +255,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	var resolved []statestore.Conflict
 	found := 0
 	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.Home, error) {
-		members, known, err = r.asked(ctx) // no claim is served any more, and those who could have told so have
+		members, known, err = r.asked(ctx) // no claim is served any more, and the other processes have reported
 		if err != nil {
 			return nil, err
 		}
@@ -350,14 +343,14 @@ func (r *Rebuilder) end(
 ) {
 	i := slices.IndexFunc(members, func(m *subcluster.Status) bool { return m.ID == id })
 	if i < 0 {
-		return // a claim of somebody that is no member
+		return // a claim by a non-member
 	}
 	line := audit.Line{Operation: "end", Target: app.String()}
 	line.Result, line.Error = audit.Of(r.cfg.End(ctx, members[i], app))
 	line.Log(r.cfg.Log, slog.String("subcluster", string(id)))
 }
 
-// drain puts drains back whose members have registered by now.
+// drain restores drains of members that have registered by now.
 func (r *Rebuilder) drain(ctx context.Context) {
 	for id, reason := range r.drains {
 		switch err := r.store.Drain(ctx, id, reason); {
@@ -370,8 +363,7 @@ func (r *Rebuilder) drain(ctx context.Context) {
 	}
 }
 
-// putBack writes the policies that were there, unless somebody wrote new ones, and
-// the drains.
+// putBack restores the policies, unless new ones were written, and the drains.
 func (r *Rebuilder) putBack(ctx context.Context) {
 	if r.before == nil {
 		return

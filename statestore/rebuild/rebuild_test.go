@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// managers are the members' ResourceManagers: what they run, and who is silent.
+// managers are the members' ResourceManagers: their applications, and which are silent.
 type managers struct {
 	mu     sync.Mutex
 	run    map[creel.SubclusterID][]statestore.ReportedApplication
@@ -70,8 +70,8 @@ func (t *text) String() string {
 	return t.b.String()
 }
 
-// late is a store whose lease to rebuild comes to one router only when another has
-// rebuilt it since the router asked whether it is lost.
+// late is a store whose lease to rebuild comes to one router only when another has rebuilt it since the router asked
+// whether it is lost.
 type late struct {
 	*redis.Store
 	rebuilt func() bool
@@ -102,10 +102,9 @@ func until(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// Redis comes back empty. Two routers look after it; one rebuilds it from what
-// the members run, once all of them answer; the other, which saw it lost too, comes
-// too late and leaves it alone. Two members claim one application, and the one that
-// accepted it later has to end it.
+// Redis comes back empty. Two routers watch it; one rebuilds it from the members' applications, once all of them
+// answer; the other, which saw it lost too, comes too late and leaves it alone. Two members claim one application,
+// and the one that accepted it later has to end it.
 func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -247,10 +246,9 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	})
 }
 
-// The store is emptied while every router is down. A router that starts then has
-// never seen it whole: it waits for those who have, and asks whom they knew, also a
-// member that has not registered again. A member that was removed, and one that an
-// operator gave up, need not answer.
+// The store is emptied while every router is down. A router that starts then has never seen it whole: it waits for
+// processes that have, and asks the members they knew, also one that has not registered again. A member that was
+// removed, and one that an operator gave up, need not answer.
 func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -289,7 +287,7 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 			}
 		}
 	}
-	// A new federation: nobody gives homes until its members were asked.
+	// A new federation: no router serves homes until its members were asked.
 	first, member := open(), open()
 	var log text
 	stop, _ := router(first, &log)

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is the loop that compares where applications live with
-// where the state store says they are at home, and mends what differs. The fence
-// of package router lets no difference come about; this finds it when something
-// else did: a store that lost what it had acknowledged, an administrator, a
-// router of an older version.
+// Package reconcile is the loop that compares where applications live with their homes in the state store, and
+// repairs differences. The fence of package router prevents differences; this finds those with other causes: a store
+// that lost acknowledged writes, an administrator, a router of an older version.
 //
-// Every router runs it; a lease lets one at a time work. A difference counts only
-// when two rounds in a row see it, since a home may move between the reading of
-// the store and that of a member's list.
+// Every router runs it; a lease lets one at a time work. A difference counts only when two rounds in a row see it,
+// since a home may move between the reading of the store and that of a member's list.
 package reconcile
 
 import (
@@ -25,7 +22,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is what the loop needs of a state store.
+// Store is the part of a state store that the loop needs.
 type Store interface {
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
@@ -109,7 +106,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Round(ctx context.Context) error {
 	view := l.cfg.View()
 	if view == nil || view.Freeze != nil {
-		return nil // what is not known is no evidence
+		return nil // a failed read is no evidence
 	}
 	lease, err := l.store.Acquire(ctx, "reconcile", l.cfg.Name, l.cfg.Every)
 	if errors.Is(err, creel.ErrConflict) {
@@ -169,7 +166,7 @@ func (l *Loop) lists(
 	return apps, silent
 }
 
-// round is what a round has read, and found.
+// round is a round's input and findings.
 type round struct {
 	view  *subcluster.View
 	apps  map[creel.SubclusterID][]statestore.ReportedApplication
@@ -182,8 +179,8 @@ type answer struct {
 	err  error
 }
 
-// look compares one living application with its home. An application without a
-// record was submitted past the routers: it is nobody's business here.
+// look compares one living application with its home. An application without a record was submitted past the routers
+// and is ignored.
 func (l *Loop) look(ctx context.Context, r *round, p place) error {
 	home, err := l.store.Home(ctx, p.app)
 	if errors.Is(err, creel.ErrApplicationNotFound) || err == nil && home == p.at {
@@ -222,8 +219,8 @@ func (l *Loop) look(ctx context.Context, r *round, p place) error {
 	return nil
 }
 
-// knows asks whether a home knows an application: by its list one that lives there, else by all that it remembers,
-// for the list may have what it has forgotten since.
+// knows asks whether a home knows an application. For one that lives there its list decides, else its whole memory,
+// since it may have forgotten listed ones.
 func (l *Loop) knows(
 	ctx context.Context, r *round, home creel.SubclusterID, app creel.ApplicationID,
 ) (answered, known bool) {
@@ -240,7 +237,7 @@ func (l *Loop) knows(
 	return whole.err == nil, lists(whole.apps, app, true)
 }
 
-// lists reports whether a list has an application, which may have ended if that is said.
+// lists reports whether a list has an application; with ended, one that has ended counts too.
 func lists(list []statestore.ReportedApplication, app creel.ApplicationID, ended bool) bool {
 	return slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
 		return a.ID == app && !a.Unmanaged && (ended || !a.Ended)

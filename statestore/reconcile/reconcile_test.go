@@ -21,13 +21,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
 
-// federation is three members with what they list, and a store.
+// federation is three members with their lists, and a store.
 type federation struct {
 	store  *statestore.Memory
 	lists  map[creel.SubclusterID][]statestore.ReportedApplication
 	silent map[creel.SubclusterID]bool
 	ended  []string
-	whole  map[creel.SubclusterID][]statestore.ReportedApplication // beside what is in lists
+	whole  map[creel.SubclusterID][]statestore.ReportedApplication // in addition to lists
 	wholes int                                                     // how often it was asked for
 	loop   *reconcile.Loop
 }
@@ -198,8 +198,8 @@ func TestTheLoopEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The home's list lacks what ended there long ago. Before the home's record is moved the whole is looked at: it was a
-// second run.
+// The home's list lacks applications that ended there long ago. Before the home's record is moved the whole list is
+// checked: it was a second run.
 func TestAHomeIsTakenNotToKnowAnApplicationByItsWholeList(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signed reads members from the state store and believes those alone that
-// were signed under the cluster's secret, where there is one in a file. Who can
-// write into the store, but has not the secret, cannot make routers send
-// submissions and tokens elsewhere. It can still silence, drain and remove members.
+// Package signed reads members from the state store and, if a file has the cluster's secret, accepts only those that
+// were signed with it. An attacker that can write into the store, but does not have the secret, cannot make routers
+// send submissions and tokens elsewhere. It can still silence, drain and remove members.
 package signed
 
 import (
@@ -17,19 +16,18 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is what members are read from; watch.Source.
+// Store is the source of members; watch.Source.
 type Store interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
-// warnEvery is how often refused members are told.
+// warnEvery is how often refused members are logged.
 const warnEvery = time.Minute
 
-// Reader is a Store that refuses what was not signed. A member that it believed
-// before stays as it was; one that it never did is not there. It is safe for
-// concurrent use. Make one with New.
+// Reader is a Store that rejects unsigned members. A member that it accepted before stays unchanged; one that it
+// never accepted is left out. It is safe for concurrent use. Make one with New.
 type Reader struct {
 	Store
 	log *slog.Logger
@@ -49,8 +47,8 @@ func New(store Store, signer *subcluster.Signer, log *slog.Logger) *Reader {
 // Refused is of how many members something was refused at the last read.
 func (r *Reader) Refused() int64 { return r.refused.Load() }
 
-// Records reads the store and leaves out what was not signed. What has not
-// changed since the last read is not checked again.
+// Records reads the store and leaves out unsigned members. Members unchanged since the last read are not checked
+// again.
 func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
 	return r.believed(r.Store.Records(ctx))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// world is a store, who has the secret, and a reader.
+// world is a store, a holder of the secret, and a reader.
 type world struct {
 	*testing.T
 	store  *statestore.Memory
@@ -48,7 +48,7 @@ func (w *world) heartbeat(epoch int64, load []byte) {
 	}
 }
 
-// believed is what the reader gives of sc-1, nil if nothing.
+// believed is the reader's record of sc-1, nil if there is none.
 func (w *world) believed(refused int64) *subcluster.Record {
 	w.Helper()
 	records, err := w.reader.Records(w.Context())

@@ -21,7 +21,7 @@ func daemon(kind, name string) statestore.Daemon {
 	}
 }
 
-// listed gives the IDs of all daemons, by pages of two.
+// listed returns the IDs of all daemons, by pages of two.
 func listed(t *testing.T, s statestore.Store) (ids []string, all []statestore.LiveDaemon) {
 	t.Helper()
 	for cursor := ""; ; {

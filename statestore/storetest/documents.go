@@ -44,7 +44,7 @@ func documents(t *testing.T, d Deployment) {
 		wrote(s.PutDocument(ctx, document("queues", "a", a1.Version, "two"))).Version,
 		a2.Version,
 	)
-	_, err = s.PutDocument(ctx, document("queues", "a", 0, "one")) // nobody may write after it
+	_, err = s.PutDocument(ctx, document("queues", "a", 0, "one")) // no later write is allowed
 	refused(t, err, creel.ErrConflict)
 	other := wrote(s.PutDocument(ctx, document("plan", "a", 0, "plan")))
 	same(t, "data of another class", string(other.Data), "plan")
@@ -110,7 +110,7 @@ func documents(t *testing.T, d Deployment) {
 	quiet.Quiet = true
 	wrote(s.PutDocument(ctx, quiet))
 	p := wrote(s.PutDocument(ctx, document("plan", "b", 0, "x")))
-	// What was written before may still be heard, late; what was written quietly never.
+	// An earlier write may still be announced, late; a quiet one never.
 	c := await(t, heard, func(c statestore.Change) bool {
 		return c.Kind == statestore.ChangeDocuments && c.Class != "queues" && c.Version != other.Version
 	})
@@ -118,8 +118,8 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "version heard", c.Version, p.Version)
 }
 
-// documentRemoved: what is removed without a history is as if it had never been, but for the versions of
-// its class, which do not go back.
+// documentRemoved: after the removal of a document without a history no trace is left, except that the versions of
+// its class do not go back.
 func documentRemoved(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote, read := must[statestore.Document](t), must[statestore.DocumentSet](t)
@@ -152,11 +152,11 @@ func documentRemoved(t *testing.T, d Deployment) {
 		t.Fatalf("version %d after a removal is not above %d", again.Version, gone.Version)
 	}
 	w.Expect = one.Version
-	_, err = s.PutDocument(ctx, w) // the removal of what was there before
+	_, err = s.PutDocument(ctx, w) // the removal of the earlier document
 	refused(t, err, creel.ErrConflict)
 }
 
-// documentBound: a write may say how many documents there may be.
+// documentBound: a write may limit the number of documents.
 func documentBound(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote := must[statestore.Document](t)
@@ -183,7 +183,7 @@ func documentBound(t *testing.T, d Deployment) {
 	refused(t, err, creel.ErrInvalidRequest)
 }
 
-// documentParts: a document that was cut is read in part, of one version, and what was not is read whole.
+// documentParts: a document that was cut is read in part, of one version, and others are read whole.
 func documentParts(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote, read := must[statestore.Document](t), must[statestore.Document](t)
@@ -293,7 +293,7 @@ func (m *model) putDocument(t *rapid.T) {
 	}
 }
 
-// partOf is what is read of a document that putDocument cut, by who wants rows of "one".
+// partOf is the partial read of a document that putDocument cut, for rows of "one".
 func partOf(data string) string {
 	texts := []string{"head of " + data}
 	if data == "one" {
@@ -302,7 +302,7 @@ func partOf(data string) string {
 	return subcluster.JoinParts(texts)
 }
 
-// documentLines tells all that can be read of documents.
+// documentLines lists all that can be read of documents.
 func (m *model) documentLines(t *rapid.T, s statestore.Store) (out []string) {
 	set, err := s.Documents(m.ctx, "queues")
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Model drives a store and the memory state with the same random requests and
-// wants the same answers. open gives an empty store for each run. Times to live
-// are nothing or very long, so that the two clocks need not agree; numbers that
-// come from a clock (versions, tokens) are compared by what they name.
+// Model drives a store and the memory state with the same random requests and wants the same answers. open returns an
+// empty store for each run. Times to live are nothing or very long, so that the two clocks need not agree; numbers
+// that come from a clock (versions, tokens) are compared by the record they name.
 func Model(t *testing.T, open func() statestore.Store) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{
@@ -260,7 +259,7 @@ func (m *model) putPolicy(t *rapid.T) {
 	}
 	w := put(q, expect, rapid.SampledFrom([]string{"one", "two", "", "bad"}).Draw(t, "document"))
 	if string(w.Document) == "bad" {
-		// Refused for its document and for its lease, a write may be told either.
+		// A write with a bad document and a lost lease may be refused for either.
 		sc, tc = m.ctx, m.ctx
 	}
 	tp, terr := m.reference.PutPolicy(tc, w)

@@ -132,7 +132,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// refused wants an error of the kind, told in full.
+// refused wants an error of the kind, with all its texts.
 func refused(t *testing.T, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -185,8 +185,8 @@ func state(t *testing.T, s statestore.Store, id creel.SubclusterID) subcluster.S
 	return m.State
 }
 
-// givenEpochs: each is higher than all before. A member that is alive keeps its name
-// against everybody but its own successor and who is told to take over.
+// givenEpochs: each is higher than all before. A live member loses its name only to its own successor, or to a
+// process that takes over on demand.
 func givenEpochs(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	next := func(previous int64, takeOver bool) int64 {
@@ -310,7 +310,7 @@ func members(t *testing.T, d Deployment) {
 
 func partialLoads(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	// known is what a read says of a member: its size, and rows of queues of those names.
+	// known returns the result of a read for a member: its size, and rows of queues of those names.
 	known := func(r subcluster.Records, id creel.SubclusterID, leaves ...string) string {
 		m, ok := subcluster.Build(nil, r, r.Now).Member(id)
 		if !ok {
@@ -324,7 +324,7 @@ func partialLoads(t *testing.T, d Deployment) {
 		}
 		return out
 	}
-	// has is what a reader of queues of those names knows of a member.
+	// has returns a member's record for a reader of queues of those names.
 	has := func(id creel.SubclusterID, leaves ...string) string {
 		return known(must[subcluster.Records](t)(s.RecordsOf(ctx, leaves, true)), id, leaves...)
 	}
@@ -481,7 +481,7 @@ func placements(t *testing.T, d Deployment) {
 	kept("of the claim", binary)
 	claim("sc-2", "another router's")
 	kept("after a claim that found a home", binary)
-	for _, other := range []creel.ApplicationID{App(2), App(65)} { // neighbours in what Redis keeps together
+	for _, other := range []creel.ApplicationID{App(2), App(65)} { // neighbours in Redis' buckets
 		_, _, err := s.Claim(ctx, other, "sc-1", nil)
 		ok(t, err)
 		none, err := s.Placement(ctx, other)
@@ -520,7 +520,7 @@ func placements(t *testing.T, d Deployment) {
 	refused(t, err, creel.ErrApplicationNotFound)
 }
 
-// absences: the wait for a home that cannot disown is kept with the home, whoever tells.
+// absences: the wait for a home that cannot disown is stored with the home, whichever router reports.
 func absences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	const second = time.Second
@@ -541,14 +541,14 @@ func absences(t *testing.T, d Deployment) {
 	_, err = s.Absent(ctx, App(1), "sc-2", 1, true)
 	refused(t, err, creel.ErrConflict)
 	const tick, soon = 300 * time.Millisecond, 250 * time.Millisecond
-	absent(2, true, 0, soon) // it begins with the first that is told
+	absent(2, true, 0, soon) // it begins with the first report
 	d.Advance(tick)
 	absent(3, true, tick, second)
 	d.Advance(tick)
 	absent(4, false, 0, soon) // a call without an answer
 	d.Advance(tick)
 	absent(5, true, tick, second)
-	absent(7, true, 0, soon) // nobody told of the sixth
+	absent(7, true, 0, soon) // the sixth has no recorded outcome
 	absent(6, true, tick, second)
 	d.Advance(tick)
 	absent(8, true, 2*tick, 2*second)
@@ -562,7 +562,7 @@ func absences(t *testing.T, d Deployment) {
 	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0, nil)
 	ok(t, err)
 	d.Advance(tick)
-	absent(22, true, 0, soon) // a move begins it anew
+	absent(22, true, 0, soon) // a move starts it again
 	d.Advance(tick)
 	absent(22+2+statestore.MostOpenClaims, true, 0, soon) // more open ones than are remembered
 	d.Advance(tick)
@@ -613,8 +613,8 @@ func moves(t *testing.T, d Deployment) {
 	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
 }
 
-// movesUnderNumber: a move that names a number is refused when somebody has
-// claimed since, who may have acted on the home.
+// movesUnderNumber: a move that names a number is refused after another claim, whose caller may have acted on the
+// home.
 func movesUnderNumber(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	_, first, err := s.Claim(ctx, App(1), "sc-1", nil)
@@ -989,7 +989,7 @@ func leases(t *testing.T, d Deployment) {
 	same(t, "token after renewal", a2.Token, a.Token)
 	d.Advance(150 * time.Millisecond)
 	same(t, "holder when it ran out", got(s.Holder(ctx, "rebalancer")).Holder, "")
-	a3 := got(s.Renew(ctx, a, 50*time.Millisecond)) // late, but nobody came
+	a3 := got(s.Renew(ctx, a, 50*time.Millisecond)) // late, but without another holder
 	same(t, "token after a late renewal", a3.Token, a.Token)
 	d.Advance(100 * time.Millisecond)
 	b := got(s.Acquire(ctx, "rebalancer", "b", time.Hour))
@@ -1131,7 +1131,7 @@ func schema(t *testing.T, d Deployment) {
 	ok(t, s.CheckSchema(ctx))
 }
 
-// listen starts a watch and hands out what it hears.
+// listen starts a watch and returns a channel of its changes.
 func listen(t *testing.T, s statestore.Store) <-chan statestore.Change {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

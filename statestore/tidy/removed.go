@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// removed forgets what was at home in members that were removed for longer than the TTL, by the store's clock. One that
+// removed forgets the homes in members that were removed for longer than the TTL, by the store's clock. A member that
 // has come back keeps its records.
 func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 	set, err := statestore.RemovalsIn(ctx, k.store)
@@ -42,7 +42,7 @@ func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 	return errors.Join(errs...)
 }
 
-// forgetAll forgets what is at home in a member.
+// forgetAll forgets the applications at home in a member.
 func (k *Keeper) forgetAll(ctx context.Context, id creel.SubclusterID) error {
 	for cursor := ""; ; {
 		page, next, err := k.store.HomesAt(ctx, id, cursor, statestore.MaxPage)

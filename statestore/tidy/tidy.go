@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tidy is the loop that lets a state store forget applications that
-// have ended: without it homes and UAM records would only ever grow.
+// Package tidy is the loop that lets a state store forget applications that have ended: without it homes and UAM
+// records would only ever grow.
 //
-// Every router runs it; a lease lets one at a time work. An application's
-// record starts to end when the ResourceManager of its home says that the
-// application ended, or has not known it for as long as an ended one is
-// remembered (a claim may be older than the submission it was made for, and a
-// ResourceManager forgets its oldest applications). A member that does not
-// answer keeps all of its records. Those of a member that was removed from the federation
+// Every router runs it; a lease lets one at a time work. An application's record starts to end when the
+// ResourceManager of its home reports its end, or has not known it for as long as an ended one is remembered (a claim
+// may be older than the submission it was made for, and a ResourceManager forgets its oldest applications). The
+// records of a member that does not answer stay. Those of a member that was removed from the federation
 // (statestore.NoteRemoval) go when it has not come back within the same time.
 package tidy
 
@@ -26,7 +24,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is what the loop needs of a state store.
+// Store is the part of a state store that the loop needs.
 type Store interface {
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
@@ -95,7 +93,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	view := k.cfg.View()
 	if view == nil || view.Freeze != nil {
-		return nil // what is not known is no evidence
+		return nil // a failed read is no evidence
 	}
 	lease, err := k.store.Acquire(ctx, "tidy", k.cfg.Name, k.cfg.Every)
 	if errors.Is(err, creel.ErrConflict) {
@@ -111,7 +109,7 @@ func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	}()
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), k.cfg.Every)
 	defer cancel()
-	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // what was unknown may have come and gone meanwhile
+	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // an unknown application may have come and gone meanwhile
 	maps.DeleteFunc(k.unknown, func(id creel.SubclusterID, _ map[creel.ApplicationID]time.Time) bool {
 		return long || !slices.ContainsFunc(view.Members, func(m subcluster.Status) bool { return m.ID == id })
 	})
@@ -135,8 +133,8 @@ func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	}
 }
 
-// member compares the records of one home with what its ResourceManager says.
-// The records are read first: what is claimed later cannot be missed by the list.
+// member compares the records of one home with its ResourceManager's list. The records are read first, so that the
+// list cannot lack a claim among them.
 func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status) error {
 	var live []creel.ApplicationID
 	for cursor := ""; ; {

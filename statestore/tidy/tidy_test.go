@@ -118,8 +118,8 @@ func TestOneOfManyTidies(t *testing.T) {
 	}
 }
 
-// A member was removed. What was at home there can still be found for as long as what ended, if it comes back, and is
-// forgotten then; of one that came back all stays.
+// A member was removed. Its applications can still be found for as long as ended ones, in case it comes back, and are
+// forgotten then; those of a member that came back stay.
 func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()

@@ -15,9 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The store stands still together with this process, or between two reads of
-// ours, for longer than members may be silent. Its clock has gone on: every
-// heartbeat is old. One member is back first, and the others get a lease.
+// The store pauses together with this process, or between two of its reads, for longer than members may be silent.
+// Its clock has gone on: every heartbeat is old. One member is back first, and the others get a lease.
 func TestAPauseOfTheStoreBlamesNoMember(t *testing.T) {
 	var ahead atomic.Int64 // of the store's clock
 	synctest.Test(t, func(t *testing.T) {
@@ -52,8 +51,7 @@ func TestAPauseOfTheStoreBlamesNoMember(t *testing.T) {
 	})
 }
 
-// pausing is a store whose reader is stopped during a read, until the read's time
-// is over.
+// pausing is a store whose reader is stopped during a read, until the read's time is over.
 type pausing struct {
 	*statestore.Memory
 	ahead atomic.Int64 // of this process's clock
@@ -68,8 +66,8 @@ func (p *pausing) Records(ctx context.Context) (subcluster.Records, error) {
 	return p.Memory.Records(ctx)
 }
 
-// A read whose time ran out while this process did not run says nothing about the
-// store: it is made again, and the view does not freeze.
+// A read that timed out while this process was paused proves nothing about the store: it is made again, and the view
+// does not freeze.
 func TestAReadThatWasSleptThroughIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pausing{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}

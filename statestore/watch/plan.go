@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PlanReader decides when the rebalancer's plan is read and what a read says. It does no
-// reading itself, and has one owner. The zero value knows of no plan.
+// PlanReader decides when the rebalancer's plan is read, and evaluates the reads. It does no reading itself, and has
+// one owner. The zero value has no plan.
 type PlanReader struct {
 	plan   *subcluster.Plan
 	of     []string  // leaf names of the queues that it was read with
@@ -23,8 +23,8 @@ type PlanReader struct {
 // Plan is the plan as it was read last, which may be another's before; nil without one.
 func (r *PlanReader) Plan() *subcluster.Plan { return r.plan }
 
-// Due reports whether it is to be read: when a new one was heard of or the last read failed, when
-// of queues one is not among those it was read with, and otherwise each Unheard.
+// Due reports whether the plan is to be read: after an announcement or a failed read, when a queue is not among those
+// of the last read, and otherwise each Unheard.
 func (r *PlanReader) Due(heard bool, queues []string, now time.Time) bool {
 	return heard || r.failed || r.lacks(queues) || now.Sub(r.read) >= Unheard
 }
@@ -33,9 +33,9 @@ func (r *PlanReader) lacks(queues []string) bool {
 	return slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(r.of, q) })
 }
 
-// Read takes what a read of the document gave, with the rows of these queues (nil: of all). A
-// failed one, or a document that is no plan, leaves the plan before, which holds until its
-// lease is over; the error tells of the latter, once for a version.
+// Read evaluates a read of the document, with the rows of these queues (nil: of all). After a failed one, or a
+// document that is no plan, the plan before holds until its lease is over; the error reports the latter, once for a
+// version.
 func (r *PlanReader) Read(d statestore.Document, err error, queues []string, now time.Time) error {
 	if r.failed = err != nil; r.failed {
 		return nil

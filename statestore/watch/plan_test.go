@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The story of a reader: when the plan is due, and what it knows after each read.
+// A reader's sequence: when the plan is due, and the state after each read.
 func TestThePlanIsReadWhenItIsDue(t *testing.T) {
 	data, err := json.Marshal(&subcluster.Plan{})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestThePlanIsReadWhenItIsDue(t *testing.T) {
 		{time.Second, false, a, false, plan(0), nil, false, 2},
 		{Unheard, false, ab, true, plan(2), nil, false, 2},
 		{time.Second, true, ab, true, bad, nil, true, 2},
-		{time.Second, true, ab, true, bad, nil, false, 2}, // said once
+		{time.Second, true, ab, true, bad, nil, false, 2}, // reported once
 		{time.Second, false, abc, true, bad, nil, false, 2},
 		{time.Second, false, abc, false, bad, nil, false, 2}, // and not looked for again
 		{time.Second, true, abc, true, plan(4), nil, false, 4},

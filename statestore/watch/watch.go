@@ -21,7 +21,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Source is what a Watcher needs of a store.
+// Source is the part of a store that a Watcher needs.
 type Source interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
@@ -36,26 +36,25 @@ type Documents interface {
 
 // Config of a Watcher.
 type Config struct {
-	// Queues, if given, returns the leaf names of the queues of which figures are wanted
-	// now: of no others loads, and the plan, have any. Who wants more calls Kick.
+	// Queues, if set, returns the leaf names of the queues whose numbers are wanted now: loads, and the plan, have
+	// only these. Call Kick after adding a queue.
 	Queues func() []string
-	// Plan, if given, is where the rebalancer's plan is read: when a new one is heard
-	// of or another queue is wanted, and otherwise only each Unheard.
+	// Plan, if set, is where the rebalancer's plan is read: when a new one is announced or another queue is wanted,
+	// and otherwise only each Unheard.
 	Plan Documents
-	// Poll is the time between reads when nothing is heard; each pause differs
-	// from it by up to a fifth. 1s. It is what heartbeats and loads are seen with.
+	// Poll is the time between reads without announcements; each pause differs from it by up to a fifth. 1s.
+	// Heartbeats and loads are seen with this delay.
 	Poll time.Duration
 	// Timeout of one read: 2s.
 	Timeout time.Duration
 	// Validate, if given, is asked of each policy that is new to the view: a
 	// document that it refuses does not replace the one we have.
 	Validate statestore.Validate
-	// OnChange, if given, hears each change of the subscription, before the
-	// view is refreshed. It must not block.
+	// OnChange, if set, receives each change of the subscription, before the view is refreshed. It must not block.
 	OnChange func(statestore.Change)
 	// OnView, if given, is called with each new view. It must not block.
 	OnView func(*subcluster.View)
-	// Clock tells our own pauses from the store's silence. Its owner runs it.
+	// Clock tells this process's own pauses from the store's silence. Its owner runs it.
 	Clock *awake.Clock
 	Log   *slog.Logger // nil: silent
 }
@@ -71,16 +70,16 @@ type Watcher struct {
 	failed atomic.Int64
 	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
 
-	news atomic.Bool // a plan was heard of that has not been read
+	news atomic.Bool // an announced plan has not been read
 	plan PlanReader  // by cfg.Clock
 }
 
-// Unheard is how long the plan is not read again when none is heard of: for when
-// the subscription is lost. It is well below the lease of a plan at its default.
+// Unheard is how long the plan is not read again without an announcement: for when the subscription is lost. It is
+// well below the lease of a plan at its default.
 const Unheard = 10 * time.Second
 
-// Hears tells what follows from a change that the subscription told of: whether the store is
-// read at once, and whether the plan is then.
+// Hears returns the consequences of an announced change: whether the store is read at once, and whether the plan is
+// then.
 func Hears(c statestore.Change) (read, plan bool) {
 	plan = c.Kind == statestore.ChangeResync ||
 		c.Kind == statestore.ChangeDocuments && c.Class == subcluster.PlanClass
@@ -117,7 +116,7 @@ func (w *Watcher) Age() (age time.Duration, ok bool) {
 // Reads of the store so far, and how many of them failed.
 func (w *Watcher) Reads() (all, failed int64) { return w.reads.Load(), w.failed.Load() }
 
-// Kick asks for a read of everything now, say after a write of one's own.
+// Kick asks for a read of everything now, say after the caller's own write.
 func (w *Watcher) Kick() {
 	w.whole.Store(true)
 	w.wake()
@@ -148,7 +147,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		w.refresh(ctx, whole)
-		if whole { // else loads are due as before: thousands heard of a change at once
+		if whole { // else loads are due as before: thousands got the announcement at once
 			timer.Reset(jitter(w.cfg.Poll))
 		}
 	}
@@ -206,7 +205,7 @@ func (w *Watcher) refresh(ctx context.Context, whole bool) {
 		return
 	}
 	if err != nil && w.cfg.Clock.Paused() > paused {
-		w.Kick() // its time ran out while we did not run: that says nothing about the store
+		w.Kick() // it timed out while this process was paused: that proves nothing about the store
 		return
 	}
 	if err != nil {
@@ -261,7 +260,7 @@ func (w *Watcher) publish(before, next *subcluster.View) {
 	}
 }
 
-// tell logs what an operator wants to know: states, freezes, problems.
+// tell logs an operator's news: states, freezes, problems.
 func (w *Watcher) tell(before, next *subcluster.View) {
 	for i := range next.Members {
 		m := &next.Members[i]

@@ -126,8 +126,8 @@ func (l *loaded) RecordsOf(ctx context.Context, queues []string, loads bool) (su
 	return l.Memory.RecordsOf(ctx, queues, loads)
 }
 
-// Thousands of proxies hear of a change in the same moment: they read the change, and loads when
-// they would have read them anyway, or when somebody asks for them.
+// Thousands of proxies get a change's announcement in the same moment: they read the change, and loads when they
+// would have read them anyway, or on demand.
 func TestWhoHearsOfAChangeReadsLoadsWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &loaded{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
@@ -282,8 +282,8 @@ func TestWithoutAStoreThereIsNoView(t *testing.T) {
 	})
 }
 
-// Who has sessions reads of the plan the rows of their queues, and those of a queue that begins to be
-// wanted at once, though there is no other plan.
+// A process with sessions reads from the plan the rows of their queues, and those of a newly wanted queue at once,
+// though there is no other plan.
 func TestOfThePlanWhatIsWantedIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
