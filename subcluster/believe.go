@@ -9,15 +9,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Believer believes what was signed under the cluster's secret alone, from one read of the
-// store to the next: a member that it believed before stays as it was, one that it never
-// did is not there. It has one owner at a time.
+// Believer accepts only records signed with the cluster's secret, from one read of the store to the next: a member
+// that it accepted before stays unchanged, one that it never accepted is left out. It has one owner at a time.
 type Believer struct {
 	signer *Signer
 	good   map[creel.SubclusterID]*good
 }
 
-// good is what was last believed of a member.
+// good is a member's last accepted record.
 type good struct {
 	member    Member
 	load      string
@@ -26,13 +25,13 @@ type good struct {
 	sequences map[string]int64 // of those that had its rows, by leaf name
 }
 
-// NewBeliever makes a Believer that has believed nobody.
+// NewBeliever makes a Believer that has accepted no member.
 func NewBeliever(signer *Signer) *Believer {
 	return &Believer{signer: signer, good: map[creel.SubclusterID]*good{}}
 }
 
-// Believe leaves out of records what was not signed, and returns the members of which
-// something was refused. What has not changed since the last call is not checked again.
+// Believe leaves unsigned data out of records, and returns the members of which something was refused. Records
+// unchanged since the last call are not checked again.
 func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	var refused []creel.SubclusterID
 	believed := make([]Record, 0, len(records.Members))
@@ -55,8 +54,7 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	return records, refused
 }
 
-// believe replaces in a record what was not signed by what was before, and
-// reports what it found of its two parts.
+// believe replaces unsigned parts of a record by earlier ones, and reports whether each of its two parts was refused.
 func (b *Believer) believe(record *Record) (member, load bool) {
 	known := b.good[record.ID]
 	if known == nil || record.Member != known.member {
@@ -86,8 +84,7 @@ func (b *Believer) believe(record *Record) (member, load bool) {
 	return member, load
 }
 
-// signed reports whether a load, or each part of one, was signed, and not before what
-// was believed last.
+// signed reports whether a load, or each part of one, was signed, and not earlier than the last accepted one.
 func (b *Believer) signed(record *Record, known *good) bool {
 	if !inParts(record.Load) {
 		sequence, ok := b.signer.GoodLoad(record.ID, record.Epoch, record.Load)

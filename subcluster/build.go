@@ -9,15 +9,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Record is what the store holds of a member.
+// Record is the store's data about a member.
 type Record struct {
 	Member
 	Registered   time.Time // store's clock
 	Heartbeat    time.Time `json:"Beat"` // store's clock at the last heartbeat or registration
 	Load         string    // JSON of the last heartbeat, "" before the first
-	Draining     string    // who asked for the drain and why, "" if nobody
+	Draining     string    // requester and reason of the drain, "" if not draining
 	Deregistered bool
-	Parsed       *Load `json:"-"` // Load as the store has read it already, nil if it has not; nobody changes it
+	Parsed       *Load `json:"-"` // Load as already parsed by the store, nil if not; never modified
 }
 
 // Records is one consistent read of the store.
@@ -26,17 +26,16 @@ type Records struct {
 	Store    string    // identity of the store, made when it was first written to
 	Members  []Record
 	Policies []Policy // latest version of each queue, removed ones included
-	Problems []string // what the store could not read, for people
+	Problems []string // records that the store could not read, for people
 	Plan     *Plan    // the rebalancer's, as far as it is known; the watcher reads it for itself
-	// KeyChanges is another number once a ring of keys in the store has changed. A creel
-	// of before does not count what it changes.
+	// KeyChanges changes when a ring of keys in the store does. Older creel releases do not count their changes.
 	KeyChanges int64
 }
 
 // lostAfter leases of silence a suspect member is lost.
 const lostAfter = 3
 
-// stateAt computes what a record says at a moment of the store's clock.
+// stateAt computes a record's state at a moment of the store's clock.
 func stateAt(r *Record, now time.Time) (State, string) {
 	age := max(0, now.Sub(r.Heartbeat))
 	lease := r.LeaseOrDefault()
@@ -187,7 +186,7 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 			f.ThawBy = time.Time{}
 			return &f
 		}
-		if f.ThawBy.IsZero() { // nobody fell silent together with it: one lease of grace
+		if f.ThawBy.IsZero() { // no other fell silent together with it: one lease of grace
 			f.ThawBy = now.Add(lease)
 		}
 		if now.After(f.ThawBy) {
@@ -227,8 +226,8 @@ func aliveIn(v *View) int {
 	return n
 }
 
-// status turns a record into what the view shows. In a freeze each member is
-// seen as of the freeze, unless it has beaten since.
+// status turns a record into a member's status in the view. In a freeze each member is seen as of the freeze, unless
+// it has sent a heartbeat since.
 func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 	s := Status{
 		Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat)), Forgotten: k.forgotten,
@@ -279,9 +278,9 @@ func (s *Status) readLoad(k *known, before *Status, ok bool) {
 	s.Load = l
 }
 
-// Unseen is a view after gap, by the store's clock, in which nobody read the
-// store: it or the reader stood still. The Build that follows lets members that
-// were alive then be what they were, until one lease after the first is back.
+// Unseen returns a view after a gap, by the store's clock, in which the store was not read: it or the reader was
+// paused. In the Build that follows, members that were alive then retain their state, until one lease after the first
+// is back.
 func Unseen(previous *View, gap time.Duration) *View {
 	v := *previous
 	v.Freeze = &Freeze{
@@ -291,8 +290,8 @@ func Unseen(previous *View, gap time.Duration) *View {
 	return &v
 }
 
-// Unreachable is the view after a failed read of the store: what was known,
-// frozen, with the reason. Ages and states are as of the last good read.
+// Unreachable returns the view after a failed read of the store: the previous one, frozen, with the reason. Ages and
+// states are as of the last good read.
 func Unreachable(previous *View, why string) *View {
 	v := *previous
 	v.Serial++

@@ -307,8 +307,8 @@ func TestPoliciesNeverGoBack(t *testing.T) {
 	}
 }
 
-// Whatever the members do, the view has each of them once, sorted, and a member
-// that sent a heartbeat within its lease by the store's clock is never suspect or lost.
+// Whatever the members do, the view has each of them once, sorted, and a member that sent a heartbeat within its
+// lease by the store's clock is never suspect or lost.
 func TestTheViewHasEachMemberOnceSortedAndAliveWithinItsLease(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := t0

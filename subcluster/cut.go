@@ -13,11 +13,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A load can be read in part. Its member cuts it for that (Cut) and the store keeps the
-// parts beside the whole: the head, which has what a split needs of the member itself,
-// and for each leaf name of its queues the rows of these. Who reads a part of a load gets
-// the head and the rows of the queues it named (JoinParts), and ParseLoad reads that as it
-// reads a whole one. Queues go by their leaf name since an application may name them so.
+// A load can be read in part. Its member cuts it for that (Cut) and the store keeps the parts beside the whole: the
+// head, which has the member's own data for a split, and for each leaf name of its queues the rows of these. A
+// partial read returns the head and the rows of the named queues (JoinParts), and ParseLoad reads that like a whole
+// one. Queues go by their leaf name since an application may name them so.
 
 // Part is a part of a load, or of a plan: JSON.
 type Part struct {
@@ -103,11 +102,11 @@ func Cut(load []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// WithoutQueues returns a load without the rows of queues: what a member registers with.
+// WithoutQueues returns a load without the rows of queues, for registration.
 func WithoutQueues(load []byte) []byte {
 	top, err := objectOf(load)
 	if err != nil {
-		return load // who reads it says why
+		return load // its readers report why
 	}
 	own, err := objectOf(top["creel"])
 	if err != nil || own["queues"] == nil {
@@ -127,8 +126,9 @@ func WithoutQueues(load []byte) []byte {
 // cutNames are the names that are looked for in the objects of a load.
 var cutNames = append([]string{"clusterMetrics", "creel", "queues", "waits"}, headMetrics...)
 
-// objectOf reads the fields of a JSON object; none of nothing. A name of cutNames that is there twice or in other
-// letters (ParseLoad, as encoding/json, minds neither) is an error: what it says would be in no part, or in another.
+// objectOf reads the fields of a JSON object; empty data has none. A name of cutNames that occurs twice or in other
+// case is an error, since its value would be in no part, or in another. (ParseLoad, like encoding/json, accepts
+// both.)
 func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -190,7 +190,7 @@ func JoinParts(parts []string) string { return partSeparator + strings.Join(part
 // inParts reports whether JoinParts made the text.
 func inParts(text string) bool { return strings.HasPrefix(text, partSeparator) }
 
-// partsOf are what JoinParts was given.
+// partsOf returns the arguments of JoinParts.
 func partsOf(text string) []string { return strings.Split(text[len(partSeparator):], partSeparator) }
 
 // parseParts reads a load that was read in part.

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// store keeps of a heartbeat what a store does.
+// store handles a heartbeat's load as a store does.
 type store struct {
 	load  string
 	parts map[string]string
@@ -42,9 +42,8 @@ func (s *store) read(queues []string) string {
 	return subcluster.JoinParts(texts)
 }
 
-// Whatever a member reports, and whichever heartbeats are lost: who reads the queues of
-// some names knows of these, of the member's size, and of its labels and resource types
-// what one knows that reads all; and believes it under the cluster's secret.
+// For any reports and any lost heartbeats, a reader of some queues has the same data of these, of the member's size,
+// labels and resource types as one that reads all; and accepts it under the cluster's secret.
 func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
@@ -131,7 +130,7 @@ func kinds(l subcluster.Load) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	for _, label := range []string{"", "gpu"} { // a queue that has none says nothing where another has some
+	for _, label := range []string{"", "gpu"} { // a queue that has none is skipped where another has some
 		if slices.Contains(out, label+": true") {
 			out = slices.DeleteFunc(out, func(k string) bool { return k == label+": false" })
 		}
@@ -139,8 +138,8 @@ func kinds(l subcluster.Load) (out []string) {
 	return out
 }
 
-// Rows and heads that were replaced by older ones, by others', or by what nobody signed are
-// refused, and what was believed before stays.
+// Rows and heads that were replaced by older ones, by others', or by unsigned ones are refused, and the ones accepted
+// before stay.
 func TestPartsOfEarlierHeartbeatsAreNotBelievedAgain(t *testing.T) {
 	r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
 	other := &subcluster.Reporter{ID: "sc-2", Epoch: 7, Signer: r.Signer}
@@ -183,7 +182,7 @@ func TestPartsOfEarlierHeartbeatsAreNotBelievedAgain(t *testing.T) {
 	}
 }
 
-// What a member registers with has no queues, however many it has.
+// A registration's load has no queues, however many the member has.
 func TestAMemberRegistersWithoutQueues(t *testing.T) {
 	load := []byte(`{"clusterMetrics":{"totalMB":9,"lostNodes":1},"creel":{"nodes":"x","queues":[{"queue":"root.a"}]}}`)
 	l, err := subcluster.ParseLoad(subcluster.WithoutQueues(load))
@@ -197,7 +196,7 @@ func TestAMemberRegistersWithoutQueues(t *testing.T) {
 	}
 }
 
-// What is not a load is not cut, and does not panic.
+// Data that is not a load is not cut, and does not panic.
 func FuzzCut(f *testing.F) {
 	f.Add([]byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a","label":"x"}]}}`))
 	f.Add([]byte(`{"totalMB":"9"}`))

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// HadoopVersion is what the Version of a member begins with whose ResourceManager is Hadoop's: an
-// agent speaks for it. The release follows after a dash where the ResourceManager tells it
-// ("hadoop-3.3.6"). Agents of before gave no release.
+// HadoopVersion is the prefix of the Version of a member that runs Hadoop's ResourceManager: an agent acts for it.
+// The release follows after a dash if the ResourceManager reports it ("hadoop-3.3.6"). Older agents published no
+// release.
 const HadoopVersion = "hadoop"
 
-// release is what a release is written as, those of vendors too ("3.3.6-amzn-3").
+// release matches a release, also a vendor's ("3.3.6-amzn-3").
 var release = regexp.MustCompile(`^[0-9][0-9A-Za-z.+_-]{0,63}$`)
 
-// VersionOfHadoop is the Version of a member whose ResourceManager is of a release of Hadoop's.
-// What is no release is left out.
+// VersionOfHadoop returns the Version of a member whose ResourceManager is of a release of Hadoop. An invalid release
+// is left out.
 func VersionOfHadoop(of string) string {
 	if !release.MatchString(of) {
 		return HadoopVersion

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What agents publish is understood by whoever knows agents of before, who published no release.
+// A reader that knows older agents, which published no release, understands the versions of current ones.
 func TestVersionsOfHadoop(t *testing.T) {
 	for release, version := range map[string]string{
 		"3.3.6": "hadoop-3.3.6", "3.5.0-SNAPSHOT": "hadoop-3.5.0-SNAPSHOT", "3.1.1.7.1.7.0-551": "hadoop-3.1.1.7.1.7.0-551",

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// HeldName is the property of a ResourceManager's scheduler configuration in which the agent
-// keeps, in the same change, what settings of queues were before it had them follow a plan.
+// HeldName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the same
+// change, the values of queues' settings before it had them follow a plan.
 const HeldName = "creel.plan.before"
 
-// HeldSetting is a setting that follows a plan: what it was, "" for not set, and is.
+// HeldSetting is a setting that follows a plan: its earlier value, "" for not set, and its current one.
 type HeldSetting struct{ Was, Is string }
 
 // Held reads which settings of a scheduler configuration follow a plan, by their names.
@@ -25,9 +25,9 @@ func Held(conf map[string]string) map[string]HeldSetting {
 	return out
 }
 
-// ConfiguredQueues is a scheduler configuration as administrators have written it, without
-// what follows a plan. Where one of the settings of queues below the same one was changed
-// since, whoever did so saw the others as they are: all of them count as they are.
+// ConfiguredQueues returns a scheduler configuration as administrators have written it, without the values from a
+// plan. If one of the settings of queues below the same one was changed since, its author saw the others' current
+// values: all of them count as configured.
 func ConfiguredQueues(conf map[string]string) map[string]string {
 	held, changed := Held(conf), map[string]bool{}
 	for name, h := range held {
@@ -47,15 +47,15 @@ func ConfiguredQueues(conf map[string]string) map[string]string {
 	return out
 }
 
-// onLabel is before the label in a setting of what a queue has on nodes with one.
+// onLabel precedes the label in a queue's setting for nodes with one.
 const onLabel = ".accessible-node-labels."
 
-// levelOf is the queue above that of a setting, on the nodes of its label.
+// levelOf returns the parent queue of a setting's queue, on the nodes of its label.
 func levelOf(name string) string {
 	label := ""
 	if at := strings.LastIndex(name, onLabel); at >= 0 {
 		label, _, _ = strings.Cut(name[at+len(onLabel):], ".")
-		name = name[:at] + "." // its last part is that of a setting
+		name = name[:at] + "." // the last part is the setting's own name
 	}
 	for range 2 {
 		name = name[:max(0, strings.LastIndexByte(name, '.'))]

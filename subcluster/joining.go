@@ -2,15 +2,14 @@
 
 package subcluster
 
-// Joining has one process become a member of the federation under a name and stay it: it takes an
-// epoch from the store, makes it durable, registers, and reports. It is pure: who runs it
-// carries out the Step that Next returns, tells Done how that ended, and goes on so until a heartbeat
-// was sent or a step failed; then again when the next heartbeat is due. The agent and the simulator
-// run it.
+// Joining makes one process a member of the federation under a name, and keeps it one: it takes an epoch from the
+// store, makes it durable, registers, and reports. It is pure. Its caller carries out the Step that Next returns and
+// passes the result to Done, until a heartbeat was sent or a step failed; then again when the next heartbeat is due.
+// The agent and the simulator run it.
 type Joining struct {
 	Member Member // its Epoch is given by the store
-	// Previous is the epoch of the process whose successor this one is, 0 if it knows of
-	// none. TakeOver takes the name of a member that is alive. Keeps: epochs are made durable.
+	// Previous is the epoch of the process whose successor this one is, 0 if there is none. TakeOver takes the name
+	// of a member that is alive. Keeps: epochs are made durable.
 	Previous        int64
 	TakeOver, Keeps bool
 	Signer          *Signer // of the record and the heartbeats; nil: they are not signed
@@ -35,7 +34,7 @@ func (j *Joining) Epoch() int64 { return j.epoch }
 // Registered reports whether the process is a member as far as it knows.
 func (j *Joining) Registered() bool { return j.registered }
 
-// Next returns what is to be done first, where load is what there is to report.
+// Next returns the next step; load is the current report.
 func (j *Joining) Next(load []byte) Step {
 	switch {
 	case j.epoch == 0 && j.taken == 0:
@@ -54,7 +53,7 @@ func (j *Joining) Next(load []byte) Step {
 	return Step{Heartbeat: &b}
 }
 
-// Done takes the end of a step: epoch is what the store gave to one that takes it.
+// Done takes the result of a step: epoch is the store's, for one that takes it.
 func (j *Joining) Done(s Step, epoch int64, err error) {
 	switch {
 	case s.Take && err == nil && j.Keeps:
@@ -62,7 +61,7 @@ func (j *Joining) Done(s Step, epoch int64, err error) {
 	case s.Take && err == nil:
 		j.epoch = epoch
 	case s.Keep != 0:
-		// One that is not durable is not used: a successor could not prove whose it is.
+		// An epoch that is not durable is not used: a successor could not prove its origin.
 		if j.taken = 0; err == nil {
 			j.epoch = s.Keep
 		}
@@ -77,13 +76,12 @@ func (j *Joining) Done(s Step, epoch int64, err error) {
 	}
 }
 
-// Runs tells the software behind the addresses. Where that is another than was registered, the
-// member is to register again.
+// Runs sets the software behind the addresses. If it differs from the registered one, the member must register again.
 func (j *Joining) Runs(version string) {
 	if j.Member.Version != version {
 		j.Member.Version, j.registered = version, false
 	}
 }
 
-// Forgotten tells that the store does not know the member: it is to register again.
+// Forgotten records that the store does not know the member: it must register again.
 func (j *Joining) Forgotten() { j.registered = false }

@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A process becomes a member step by step, and begins anew with the one that failed; an epoch
-// that is not durable is never used.
+// A process becomes a member step by step, and repeats a failed step; an epoch that is not durable is never used.
 func TestAProcessBecomesAMember(t *testing.T) {
 	failed := errors.New("failed")
 	j := subcluster.Joining{Member: subcluster.Member{ID: "sc-1"}, Previous: 5, Keeps: true}

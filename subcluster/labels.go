@@ -10,29 +10,28 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Labels is what a member publishes of its node labels: what each of its partitions
-// has, and which of them the asks of a queue may name.
+// Labels is a member's published data about node labels: the resources of each of its partitions, and which of them
+// the asks of a queue may name.
 type Labels struct {
-	// Known is false of a member that publishes nothing of labels, as those of earlier
-	// versions: nobody can tell what it has.
+	// Known is false for a member that publishes no labels, as those of earlier versions: its labels are unknown.
 	Known      bool
 	Partitions []Partition // sorted by label; without the default one, of nodes without a label
 	// Queues that may use other labels than the queue above them, or have another
 	// default; sorted. Above the root every label may be used, and none is the default.
 	Queues []QueueLabels
-	// AMs is the label of AMs for which nobody names one, "" for that of their queue.
+	// AMs is the label of AMs whose submission names none, "" for that of their queue.
 	AMs string
 }
 
 // Partition is the nodes of a member that have a label.
 type Partition struct {
 	Label string
-	// Shared: what is idle here is lent to asks without a label.
+	// Shared: idle resources here are lent to asks without a label.
 	Shared               bool
 	Total, Used, Pending creel.Resource // of its active nodes
 }
 
-// Free is what nobody uses.
+// Free returns the unused resources.
 func (p *Partition) Free() creel.Resource { return p.Total.Sub(p.Used).Max(creel.Resource{}) }
 
 // QueueLabels are the labels of a queue.
@@ -53,7 +52,7 @@ func (l *Labels) Find(label string) *Partition {
 	return &l.Partitions[i]
 }
 
-// Put puts a partition in, or in the place of that of its label.
+// Put adds a partition, or replaces the one of its label.
 func (l *Labels) Put(p Partition) {
 	i, there := slices.BinarySearchFunc(l.Partitions, p.Label, func(p Partition, label string) int {
 		return strings.Compare(p.Label, label)
@@ -93,8 +92,7 @@ func (l *Labels) May(q creel.QueuePath, label string) bool {
 		slices.Contains(rule.Accessible, "*") || slices.Contains(rule.Accessible, label)
 }
 
-// Add adds the rule of a queue, unless it is that of the queue above it; parents come
-// before their children.
+// Add adds the rule of a queue, unless it is that of the queue above it; parents come before their children.
 func (l *Labels) Add(q creel.QueuePath, accessible []string, byDefault string) {
 	above := QueueLabels{Accessible: []string{"*"}}
 	if rule := l.queue(q.Parent()); rule != nil {
@@ -185,13 +183,13 @@ func (l *Load) in(label string) Load {
 	return out
 }
 
-// Bounds of what is believed of one member.
+// Bounds of the labels accepted from one member.
 const (
 	maxLabels     = 1000
 	maxLabelBytes = 255 // of a name, as in YARN
 )
 
-// Check refuses what is not to be published.
+// Check rejects labels that must not be published.
 func (l *Labels) Check() error {
 	if len(l.Partitions) > maxLabels {
 		return fmt.Errorf("it has more than %d node labels", maxLabels)

@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What a member publishes of its labels is read as it was written; that it has none is
-// another thing than that it says nothing.
+// Published labels survive writing and reading; no labels differs from unknown ones.
 func TestLabelsArePublishedWithTheLoad(t *testing.T) {
 	gpu := subcluster.Partition{
 		Label: "gpu", Shared: true, Total: creel.NewResource(4096, 4).With("yarn.io/gpu", 2),

@@ -40,7 +40,7 @@ func (x *leaves) isOf(queues []QueueLoad) bool {
 	return x != nil && len(queues) > 0 && len(x.queues) == len(queues) && &x.queues[0] == &queues[0]
 }
 
-// find gives the first queue with a leaf and label, nil for none.
+// find returns the first queue with a leaf and label, nil for none.
 func (x *leaves) find(leaf, label string) *QueueLoad {
 	i, ok := slices.BinarySearchFunc(x.order, leaf, func(i int32, leaf string) int {
 		q := &x.queues[i]
@@ -74,8 +74,8 @@ func (m *Status) HasQueue(q creel.QueuePath) bool {
 	return m.QueueOn(q, "") != nil || m.Load.MakesQueue(q)
 }
 
-// MakesQueue reports whether the member makes a queue where a submission names it. Of a leaf alone
-// nobody knows below which queue it would be.
+// MakesQueue reports whether the member makes a queue where a submission names it. For a leaf alone the parent queue
+// would be unknown.
 func (l *Load) MakesQueue(q creel.QueuePath) bool {
 	if !q.IsFull() {
 		return len(l.Makes) > 0

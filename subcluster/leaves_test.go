@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A queue named by its leaf is the one that a look through all of them finds, in a view that was
-// made and in a copy whose queues are others.
+// A queue found by its leaf is the one that a search of all queues finds, in a view that was built and in a copy with
+// other queues.
 func TestAQueueIsFoundByItsLeaf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "root", "ab", "default"})

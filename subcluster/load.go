@@ -23,8 +23,8 @@ type Heartbeat struct {
 	// serves at /ws/v1/cluster/metrics, {"clusterMetrics":{...}}, with creel's
 	// queue figures as an optional sibling (see Load). Empty keeps the last.
 	Load []byte
-	// Parts of the Load, the head first, for those who do not read all of it; none: it is
-	// read as a whole only. Rows may be left out that are as in the heartbeat before.
+	// Parts of the Load, the head first, for partial reads; none: it is read as a whole only. Rows equal to those of
+	// the heartbeat before may be left out.
 	Parts []Part
 	// AllParts: nothing of Parts was left out.
 	AllParts bool
@@ -34,33 +34,31 @@ type Heartbeat struct {
 //
 //	{"clusterMetrics":{"appsPending":3,...},"creel":{"queues":[...]}}
 //
-// so that Hadoop's readers find what they know.
+// so that readers of Hadoop's format find its fields.
 type Load struct {
 	Metrics ClusterMetrics
 	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
-	// UAMs are the unmanaged AMs of proxies among the applications of Metrics: parts of applications that are at
-	// home elsewhere. Hadoop's members do not tell them.
+	// UAMs are the unmanaged AMs of proxies among the applications of Metrics: parts of applications that are at home
+	// elsewhere. Members running Hadoop's ResourceManager do not report them.
 	UAMs UAMLoad
-	// Refusing says why the member takes no new applications, empty when it does.
+	// Refusing is the reason why the member accepts no new applications, empty when it does.
 	Refusing string
 	// Nodes is the digest of the list of nodes that the member has published, empty
 	// when it has not; see subcluster/resolver.
 	Nodes string
-	// BeginsAgain: the member begins a UAM again that has ended, where a submission names
-	// its last attempt (yarnpb.BeginAfter). One that does not say so takes an application
-	// id once, as Hadoop's ResourceManagers do and those of creel did.
+	// BeginsAgain: the member begins an ended UAM again, if a submission names its last attempt (yarnpb.BeginAfter).
+	// Without it a member accepts an application id once, as Hadoop's ResourceManagers and older creel ones do.
 	BeginsAgain bool
 	// Labels are its node labels.
 	Labels Labels
-	// MemoryOnly: the member says that its scheduler compares memory alone; see ComparesCores.
+	// MemoryOnly: the member reports that its scheduler compares memory alone; see ComparesCores.
 	MemoryOnly bool
 	// Makes are queues below which the member makes others as they are named.
 	Makes []creel.QueuePath
 	// Waits counts containers by how long they were asked for before they were granted, since
 	// the member's start, in the buckets of internal/waits; nil where it does not count them.
 	Waits []uint64
-	// Preempted is what was taken back in intervals of preemption budgets, from members
-	// that count it so.
+	// Preempted is the amount taken back in intervals of preemption budgets, from members that count it so.
 	Preempted []PreemptionSpent
 }
 
@@ -101,12 +99,12 @@ type ClusterMetrics struct {
 	ContainersPerSecond         int64 `json:"containerAssignedPerSecond"`
 }
 
-// Available is what the cluster has free.
+// Available returns the cluster's free resources.
 func (m ClusterMetrics) Available() creel.Resource {
 	return creel.Resource{MemoryMB: m.AvailableMB, VCores: m.AvailableVirtualCores}
 }
 
-// Pending is what its applications ask for and do not have.
+// Pending returns the resources that its applications ask for and do not have.
 func (m ClusterMetrics) Pending() creel.Resource {
 	return creel.Resource{MemoryMB: m.PendingMB, VCores: m.PendingVirtualCores}
 }
@@ -116,15 +114,14 @@ func (m ClusterMetrics) Total() creel.Resource {
 	return creel.Resource{MemoryMB: m.TotalMB, VCores: m.TotalVirtualCores}
 }
 
-// Allocated is what is in use.
+// Allocated returns the resources in use.
 func (m ClusterMetrics) Allocated() creel.Resource {
 	return creel.Resource{MemoryMB: m.AllocatedMB, VCores: m.AllocatedVirtualCores}
 }
 
-// ComparesCores reports whether cores hold back what the member grants. They do not where it says so,
-// where it tells none, and where more are in use than there are: a CapacityScheduler with the
-// DefaultResourceCalculator, Hadoop's default, grants while there is memory, and its free cores are none or
-// less long before that.
+// ComparesCores reports whether cores limit the member's grants. They do not if it says so, if it reports no cores,
+// or if more are in use than there are. A CapacityScheduler with the DefaultResourceCalculator, Hadoop's default,
+// grants while there is memory, and its free cores reach zero or less long before that.
 func (l *Load) ComparesCores() bool {
 	m := &l.Metrics
 	return !l.MemoryOnly && m.TotalVirtualCores > 0 && m.AllocatedVirtualCores <= m.TotalVirtualCores
@@ -136,8 +133,8 @@ type UAMLoad struct {
 	Running int64 `json:"running"`
 }
 
-// TakenFrom returns so many applications without these UAMs: those that are at home here. A member that says
-// that it has more UAMs than applications has none at home.
+// TakenFrom returns the numbers of applications without these UAMs: those that are at home here. A member that
+// reports more UAMs than applications has none at home.
 func (u UAMLoad) TakenFrom(pending, running int64) (int64, int64) {
 	less := func(n, by int64) int64 {
 		if n <= 0 || by <= 0 {
@@ -155,31 +152,30 @@ type QueueLoad struct {
 	Capacity    creel.Resource
 	Used        creel.Resource
 	Pending     creel.Resource
-	Free        creel.Resource // what a new ask could get here now, other queues' unused share included
+	Free        creel.Resource // available to a new ask here now, other queues' unused share included
 	AppsPending int64
 	AppsRunning int64
 	UAMs        UAMLoad // among them
-	// Planned is what by the federation's plan holds there instead of Capacity, which is
-	// what is configured; nil: nothing does.
+	// Planned is the amount that applies there by the federation's plan instead of Capacity, the configured one; nil:
+	// no plan applies.
 	Planned *creel.Resource
-	// Most is what it may use there at most, by its own maximum and those of the queues above it;
-	// nil: all there is, or it is not told.
+	// Most is the maximum that it may use there, by its own limit and those of the queues above it; nil: all there
+	// is, or unknown.
 	Most *creel.Resource
-	// EachUser is what one user of a leaf may use there at most; nil: as much as the queue, or it is
-	// not told. Users are those of whose pending asks a limit holds some back, and may be others.
+	// EachUser is the maximum that one user of a leaf may use there; nil: as much as the queue, or unknown. Users are
+	// those with pending asks that a limit holds back, and may include others.
 	EachUser *creel.Resource
 	Users    []UserLoad
 }
 
-// UserLoad is what a user uses of a queue in one member and waits for, as part of its Used and
-// Pending, and may use of it there at most by the member's limits and the member's part of a limit of
-// the federation.
+// UserLoad is a user's usage and pending asks in a queue of one member, as part of its Used and Pending. It also has
+// the user's maximum there, by the member's limits and the member's part of a limit of the federation.
 type UserLoad struct {
 	User                string
 	Used, Pending, Most creel.Resource
 }
 
-// Granted is what of Pending the limit lets be granted there.
+// Granted returns the part of Pending that the limit allows there.
 func (u *UserLoad) Granted() creel.Resource {
 	return u.Pending.Min(u.Most.Sub(u.Used)).Max(creel.Resource{})
 }
@@ -190,7 +186,7 @@ type QueueOn struct {
 	Label string
 }
 
-// Name is what it is called in the store and to people. No path of a queue has two dots in a row.
+// Name returns its name in the store and for people. No path of a queue has two dots in a row.
 func (q QueueOn) Name() string {
 	if q.Label == "" {
 		return string(q.Queue)
@@ -326,7 +322,7 @@ func (q *QueueLoad) form() queueJSON {
 	return j
 }
 
-// queue is what was written.
+// queue converts the JSON form.
 func (j *queueJSON) queue() (QueueLoad, error) {
 	path, err := creel.ParseQueuePath(j.Queue)
 	if err != nil {
@@ -400,9 +396,8 @@ func (l *Load) JSON() ([]byte, error) {
 	}{l.Metrics, c})
 }
 
-// ParseLoad reads a report, or what JoinParts made. Fields it does not know are ignored, a missing
-// clusterMetrics root is taken as the bare object, null and missing are zero.
-// The error is an *creel.Error of kind creel.ErrInvalidRequest.
+// ParseLoad reads a report, or the output of JoinParts. Unknown fields are ignored, a missing clusterMetrics root is
+// taken as the bare object, null and missing are zero. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseLoad(data []byte) (Load, error) {
 	bad := func(why string) (Load, error) {
 		return Load{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "load report cannot be read", Why: why,

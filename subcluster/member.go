@@ -23,7 +23,7 @@ type Addresses struct {
 	Proxy     string `json:"proxy,omitempty"`     // the AM-RM proxy in front of it, 8049
 }
 
-// Member is what a ResourceManager says of itself when it registers.
+// Member is a ResourceManager's registration.
 type Member struct {
 	ID        creel.SubclusterID `json:"id"`
 	Addresses Addresses          `json:"addresses"`
@@ -42,12 +42,11 @@ type Member struct {
 	// Zero means DefaultLease.
 	Lease time.Duration `json:"lease,omitempty"`
 
-	// Version is the software behind the addresses ("creel 1.0", "hadoop-3.4.2"). Of Hadoop's it
-	// says what a member has; see ByAgent and HadoopRelease.
+	// Version is the software behind the addresses ("creel 1.0", "hadoop-3.4.2"). For Hadoop it determines the
+	// member's features; see ByAgent and HadoopRelease.
 	Version string `json:"version,omitempty"`
 
-	// Signature is that of the fields above under the cluster's secret, see
-	// Signer; "" where there is none in a file.
+	// Signature is that of the fields above under the cluster's secret, see Signer; "" without a secret in a file.
 	Signature string `json:"signature,omitempty"`
 }
 
@@ -68,8 +67,7 @@ func (m Member) LeaseOrDefault() time.Duration {
 	return m.Lease
 }
 
-// Validate refuses what a store must not keep: *creel.Error of kind
-// creel.ErrInvalidRequest.
+// Validate rejects values that a store must not keep: *creel.Error of kind creel.ErrInvalidRequest.
 func (m Member) Validate() error {
 	if err := ValidID(m.ID); err != nil {
 		return err
@@ -128,7 +126,7 @@ func ValidID(id creel.SubclusterID) error {
 		Why: "it must have 1 to 128 letters, digits, dots, dashes or underscores", Try: `name it like "sc-1"`}
 }
 
-// State is what a member is at a moment of the store's clock.
+// State is a member's state at a moment of the store's clock.
 type State int32
 
 // The states, from well to gone.
@@ -138,7 +136,7 @@ const (
 	StateDraining           // alive, gets no new homes and no new unmanaged AMs: drained, or refusing them
 	StateSuspect            // its lease ran out: no new work
 	StateLost               // silent for three leases
-	StateDeregistered       // it said goodbye
+	StateDeregistered       // it left by itself
 )
 
 func (s State) String() string {

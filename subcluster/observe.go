@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Observer says what follows from each read of the store. It is a value: what is
-// known from one read to the next is the view.
+// Observer derives a view from each read of the store. It is a value: the only state from one read to the next is the
+// view.
 type Observer struct {
 	// Longest is the most that lies between two good reads in a row while both this
 	// process and the store run; 0 for no bound.
@@ -21,9 +21,8 @@ type Observer struct {
 	Validate func(queue creel.QueuePath, document []byte) error
 }
 
-// Observe returns the view that follows from one read, which gave records or an
-// error. A store that cannot be read leaves the members as they were seen, and the
-// view says so; it is nil when there was none before.
+// Observe returns the view that follows from one read, which returned records or an error. If the store cannot be
+// read the members stay as they were, and the view says so; it is nil when there was none before.
 func (o Observer) Observe(before *View, records Records, err error) *View {
 	switch {
 	case err != nil && before == nil:
@@ -36,8 +35,8 @@ func (o Observer) Observe(before *View, records Records, err error) *View {
 	}
 	previous := before
 	if before != nil && before.Freeze == nil && o.Longest > 0 {
-		// Nobody looked for that long: the store stood still and took no
-		// heartbeats, or we did. Who was well then has a lease to show that it is.
+		// There was no read for that long: the store was paused and accepted no heartbeats, or this process was.
+		// Members that were well then have a lease to show that they are.
 		if gap := records.Now.Sub(before.At); gap > o.Longest {
 			previous = Unseen(before, gap)
 		}

@@ -17,19 +17,18 @@ const (
 	PlanName  = "current"
 )
 
-// Plan is what the rebalancer published: what each leaf queue is entitled to in the
-// whole federation, and how much of that in each member. Shares are parts of the
-// federation's dominant resource type. It is immutable once it is read.
+// Plan is the rebalancer's published plan: each leaf queue's entitlement in the whole federation, and the part of
+// that in each member. Shares are parts of the federation's dominant resource type. It is immutable once it is read.
 type Plan struct {
 	Version int64     `json:"-"` // of its document in the store
 	At      time.Time `json:"-"` // store's clock when it was written
 
 	Term int64 `json:"term"` // token of the leader's lease
 	Tree int64 `json:"tree"` // version of the queue tree it follows
-	// LeaseMS is how long it is followed after At, in milliseconds of the store's
-	// clock; 0: it is for people, nobody follows it.
+	// LeaseMS is how long it is followed after At, in milliseconds of the store's clock; 0: it is for people, no
+	// process follows it.
 	LeaseMS int64          `json:"lease_ms"`
-	Total   creel.Resource `json:"total"`   // what the shares are parts of
+	Total   creel.Resource `json:"total"`   // the whole of which the shares are parts
 	Members []MemberSize   `json:"members"` // by id
 	Queues  []QueuePlan    `json:"queues"`  // by path
 	Error   PlanError      `json:"error"`
@@ -37,10 +36,10 @@ type Plan struct {
 	Starts      []MemberStart `json:"starts,omitempty"`
 	SlowStartMS int64         `json:"slow_start_ms,omitempty"` // time from nothing to all of a member's size
 	Began       time.Time     `json:"began,omitzero"`          // store's clock at the first plan of all
-	// Preemption is what may be taken back for queues that have a budget, by path.
+	// Preemption is the amount that may be taken back for queues that have a budget, by path.
 	Preemption []PreemptionBudget `json:"preemption,omitempty"`
-	// Capacities says that members have queues get what the plan says (MemberPlan.Capacity)
-	// before others there get more than theirs, in place of what is configured.
+	// Capacities means that members give queues their amount by the plan (MemberPlan.Capacity) before others there
+	// get more than theirs, in place of the configured one.
 	Capacities bool `json:"capacities,omitempty"`
 	// Labels are the plans of nodes with a label, each a pool of its own, by label. Their
 	// shares are parts of those nodes. They have no Labels of their own.
@@ -60,8 +59,8 @@ type LabelPlan struct {
 	Plan
 }
 
-// EachQueue calls yield for each queue, of nodes without a label first, with the label of its
-// nodes, until it says no.
+// EachQueue calls yield for each queue, of nodes without a label first, with the label of its nodes, until it returns
+// false.
 func (p *Plan) EachQueue(yield func(q *QueuePlan, label string) bool) {
 	for i := range p.Queues {
 		if !yield(&p.Queues[i], "") {
@@ -118,14 +117,14 @@ type MemberSize struct {
 // MemberStart is how much of a member homes and splits count with.
 type MemberStart struct {
 	Member creel.SubclusterID `json:"member"`
-	Size   creel.Resource     `json:"size"`              // what it had when it was last seen
+	Size   creel.Resource     `json:"size"`              // its size when it was last seen
 	Counts float64            `json:"counts"`            // the part of Size that counts; 1: all
 	Why    StartsWhy          `json:"why,omitempty"`     // why not all
 	LeftMS int64              `json:"left_ms,omitempty"` // until all of it counts
 	Away   bool               `json:"away,omitempty"`    // it takes no applications now
 }
 
-// StartsWhy says why a member does not count with all of its size.
+// StartsWhy is the reason why a member does not count with all of its size.
 type StartsWhy string
 
 // Why members start slowly.
@@ -138,7 +137,7 @@ const (
 // Slow reports whether the member counts with a part of its size only.
 func (s *MemberStart) Slow() bool { return !s.Away && s.Counts < 1 }
 
-// Text tells people of one on nodes of a label, "" for those without one.
+// Text describes a member's start for people, on nodes of a label, "" for those without one.
 func (s *MemberStart) Text(label string) string {
 	size := "size"
 	if label != "" {
@@ -155,26 +154,24 @@ type QueuePlan struct {
 	Uses     float64         `json:"uses"`
 	Entitled float64         `json:"entitled"`
 	Reason   string          `json:"reason"`
-	// Optout: the queue tree says that routers, proxies and escrow do not follow
-	// the plan for this queue.
+	// Optout: by the queue tree, routers, proxies and escrow do not follow the plan for this queue.
 	Optout bool `json:"optout,omitempty"`
 	// Members are those in which it has a part, by id; none for a queue that wants nothing.
 	Members []MemberPlan `json:"members,omitempty"`
 }
 
-// MemberPlan is what of a queue's entitlement is in one member. The weights of a
-// queue that wants something sum to 1.
+// MemberPlan is the part of a queue's entitlement in one member. The weights of a queue with demand sum to 1.
 type MemberPlan struct {
 	Member creel.SubclusterID `json:"member"`
 	Given  float64            `json:"given"`
 	Weight float64            `json:"weight"`
-	// Capacity is what it is to get there before others get more than theirs: what it uses,
-	// and of what it is entitled to beyond that what waits there, as far as somebody has to
-	// give way or room is idle. As Given, and only in plans with Capacities.
+	// Capacity is the queue's amount there before others get more than theirs: its usage, and its asks waiting there
+	// within its remaining entitlement, as far as others have to give way or resources are idle. The same unit as
+	// Given, and only in plans with Capacities.
 	Capacity float64 `json:"capacity,omitempty"`
 }
 
-// PlanError tells how far use was from entitlement when the plan was made.
+// PlanError is the distance of use from entitlement when the plan was made.
 type PlanError struct {
 	Mean  float64 `json:"mean"`
 	Worst float64 `json:"worst"`
@@ -199,7 +196,7 @@ func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 	return p, nil
 }
 
-// Stamp says which version of the document in the store the plan is, and when it was written.
+// Stamp sets the version of the plan's document in the store, and when it was written.
 func (p *Plan) Stamp(version int64, at time.Time) {
 	p.Version, p.At = version, at
 	for i := range p.Labels {
@@ -207,7 +204,7 @@ func (p *Plan) Stamp(version int64, at time.Time) {
 	}
 }
 
-// Under says under which term of the leader's lease the plan is made, and how long it holds.
+// Under sets the term of the leader's lease under which the plan is made, and how long it holds.
 func (p *Plan) Under(term int64, lease time.Duration) {
 	p.Term, p.LeaseMS = term, lease.Milliseconds()
 	for i := range p.Labels {
@@ -215,7 +212,7 @@ func (p *Plan) Under(term int64, lease time.Duration) {
 	}
 }
 
-// index makes what finds queues by their leaf name.
+// index builds the index of queues by their leaf name.
 func (p *Plan) index() {
 	p.leaves = make(map[string]int, len(p.Queues))
 	for i := range p.Queues {
@@ -253,8 +250,8 @@ func (p *Plan) inForce(now time.Time) *Plan {
 	return p
 }
 
-// Queue returns what the plan has for a queue, by its full path or, as clients may
-// send it, by its leaf alone; nil for nothing, or on a nil plan.
+// Queue returns the plan of a queue, by its full path or, as clients may send it, by its leaf alone; nil for nothing,
+// or on a nil plan.
 func (p *Plan) Queue(q creel.QueuePath) *QueuePlan {
 	if p == nil {
 		return nil
@@ -311,7 +308,7 @@ func (p *Plan) slowStartMS() int64 {
 	return p.SlowStartMS
 }
 
-// Given is what of the queue's entitlement is in a member, as a share of the federation.
+// Given returns the part of the queue's entitlement in a member, as a share of the federation.
 func (q *QueuePlan) Given(id creel.SubclusterID) float64 {
 	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
 		return strings.Compare(string(e.Member), string(id))
@@ -322,7 +319,7 @@ func (q *QueuePlan) Given(id creel.SubclusterID) float64 {
 	return q.Members[i].Given
 }
 
-// Capacity is what the queue is to get in a member before others get more than theirs.
+// Capacity returns the queue's amount in a member before others get more than theirs.
 func (q *QueuePlan) Capacity(id creel.SubclusterID) float64 {
 	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
 		return strings.Compare(string(e.Member), string(id))

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A plan can be read in part, as a load can: the rebalancer cuts it (Plan.Cut), and the store keeps the
-// parts beside the whole, of the same version. Who reads a part of it gets the head and the rows of the
-// queues it named (JoinParts), and ParsePlan reads that as it reads a whole one.
+// A plan can be read in part, as a load can: the rebalancer cuts it (Plan.Cut), and the store keeps the parts beside
+// the whole, of the same version. A partial read returns the head and the rows of the named queues (JoinParts), and
+// ParsePlan reads that like a whole one.
 
 // planRows are the rows of queues with one leaf name, on nodes without a label and with each.
 type planRows struct {
@@ -25,9 +25,9 @@ type labelPlanRows struct {
 	Queues []QueuePlan `json:"queues"`
 }
 
-// Cut returns the parts of a plan, the head first, then rows by leaf name. The head has what homes and
-// splits need beside the rows of their queues: no sizes of members, and no budgets, which members
-// follow that read the whole.
+// Cut returns the parts of a plan, the head first, then rows by leaf name. The head has the data that homes and
+// splits need besides the rows of their queues. It has no sizes of members and no budgets: members follow these, and
+// read the whole.
 func (p *Plan) Cut() ([]Part, error) {
 	head, rows := p.head(), map[string]*planRows{}
 	of := func(q *QueuePlan) *planRows {
@@ -67,7 +67,7 @@ func (p *Plan) Cut() ([]Part, error) {
 	return parts, nil
 }
 
-// head is the plan without what Cut leaves out, and without labels.
+// head is the plan without the fields that Cut leaves out, and without labels.
 func (p *Plan) head() Plan {
 	head := *p
 	head.Queues, head.Members, head.Preemption, head.Labels, head.leaves = nil, nil, nil, nil, nil

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A part of a plan says of the queues that were named, on nodes of each label, and of members that
-// start slowly what the whole says, under the same lease; of other queues nothing.
+// A part of a plan has the same data as the whole for the named queues, on nodes of each label, and for members that
+// start slowly, under the same lease; of other queues nothing.
 func TestAPartOfAPlanSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	paths := []creel.QueuePath{"root.a", "root.b", "root.x.a", "root.y.c"}

@@ -12,16 +12,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// PreemptionBudget is what may be taken back from others for one queue, and those
-// below it, in one interval of the store's clock. Members may do it up to their shares,
-// which sum to no more than Most; a member without one takes nothing. What members took that
-// the budget does not bind counts first, and may be more.
+// PreemptionBudget is the amount that may be taken back from others for one queue, and those below it, in one
+// interval of the store's clock. Members may do it up to their shares, which sum to no more than Most; a member
+// without one takes nothing. Amounts that members took outside the budget count first, and may be more.
 type PreemptionBudget struct {
 	Queue creel.QueuePath `json:"queue"`
 	// Most is the queue's in the document; types that it does not name have no bound.
 	Most creel.Resource `json:"most"`
-	// Lacks is what the queue was below its entitlement in the whole federation, when
-	// the plan was made.
+	// Lacks is the difference between the queue's entitlement in the whole federation and its use when the plan was
+	// made.
 	Lacks   creel.Resource     `json:"lacks"`
 	Begins  time.Time          `json:"begins"`
 	Ends    time.Time          `json:"ends"`
@@ -32,13 +31,13 @@ type PreemptionBudget struct {
 type PreemptionMember struct {
 	Member creel.SubclusterID `json:"member"`
 	Share  creel.Resource     `json:"share"`
-	// Unbound: the member takes back by its own settings, and Share is what it took.
+	// Unbound: the member takes back by its own settings, and Share is the amount it took.
 	Unbound bool `json:"unbound,omitempty"`
 }
 
-// PreemptionSpent is what a member took back in the interval of a budget, as an agent
-// counts what a ResourceManager of Hadoop's did. That one does not tell for whom: it is
-// all that was taken while the queue was short there.
+// PreemptionSpent is the amount that a member took back in the interval of a budget, as an agent counts it for
+// Hadoop's ResourceManager. That does not report for which queue: it is all that was taken while the queue was short
+// there.
 type PreemptionSpent struct {
 	Queue   creel.QueuePath
 	Label   string    // of the nodes that the budget is of
@@ -47,7 +46,7 @@ type PreemptionSpent struct {
 	Unbound bool // the budget does not bind the member
 }
 
-// Share is what a member may take back; zero without a share.
+// Share returns a member's limit for taking back; zero without a share.
 func (b *PreemptionBudget) Share(id creel.SubclusterID) creel.Resource {
 	for i := range b.Members {
 		if b.Members[i].Member == id {
@@ -71,7 +70,7 @@ func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
 	return &p.Preemption[i]
 }
 
-// Text tells people of one on nodes of a label, "" for those without one.
+// Text describes a budget for people, on nodes of a label, "" for those without one.
 func (b *PreemptionBudget) Text(label string) string {
 	var parts []string
 	for _, m := range b.Members {

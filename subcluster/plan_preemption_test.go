@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What a member counts of preemption is published with its load, also in the head of one
-// that is read in part.
+// A member's preemption counts are published with its load, also in the head of one that is read in part.
 func TestWhatWasTakenBackIsPublishedWithTheLoad(t *testing.T) {
 	want := []subcluster.PreemptionSpent{
 		{Queue: "root.a", Begins: time.Unix(60, 0).UTC(), Taken: creel.NewResource(1024, 1).With("yarn.io/gpu", 2)},

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A plan is followed for its lease by the store's clock, and never while the view
-// does not believe the store.
+// A plan is followed for its lease by the store's clock, and never while the view distrusts the store.
 func TestAPlanIsInTheViewForItsLease(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	plan, err := ParsePlan([]byte(`{"lease_ms":30000,"queues":[

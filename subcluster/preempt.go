@@ -8,11 +8,11 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Preemption is what a ResourceManager would take back for a queue in its next
-// round: creel's own document.
+// Preemption is a ResourceManager's forecast of the containers that its next round takes back for a queue: creel's
+// own document.
 type Preemption struct {
 	Queue   creel.QueuePath `json:"queue"`
-	On      bool            `json:"on"` // false: what its settings would do, if it were on
+	On      bool            `json:"on"` // false: a forecast for preemption switched on
 	Victims []Victim        `json:"victims"`
 }
 
@@ -28,7 +28,7 @@ type Victim struct {
 	ForQueue    creel.QueuePath     `json:"forQueue"`
 	Rule        string              `json:"rule"`
 	Why         string              `json:"why"`         // it and no other
-	UnderNotice bool                `json:"underNotice"` // its AM has been told already
+	UnderNotice bool                `json:"underNotice"` // its AM has been notified already
 	Kill        time.Time           `json:"kill"`        // when, unless it is needed no more by then
 	Ran         float64             `json:"ranSeconds"`
 	// MemorySeconds and VCoreSeconds are the work that is lost, as of now.

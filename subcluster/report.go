@@ -8,29 +8,29 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// LooksBetween is how often a member looks from one heartbeat to the next whether what it said
-// last is so far from what is now that the next is not to wait for its time. It sends at most
-// ReportsBetween in that time, so that a change after a quiet while is told at the next look.
+// LooksBetween is how often a member checks between two heartbeats whether its load has changed so much that the next
+// must not wait for its time. It sends at most ReportsBetween in that time, so that a change after a quiet period is
+// sent at the next check.
 const (
 	LooksBetween   = 20
 	ReportsBetween = 4
 )
 
-// Reporter makes the heartbeats of one epoch of a member: what the store has already
-// is not sent again. It has one owner at a time.
+// Reporter makes the heartbeats of one epoch of a member: data that the store already has is not sent again. It has
+// one owner at a time.
 type Reporter struct {
 	ID     creel.SubclusterID
 	Epoch  int64
 	Signer *Signer // of loads and their parts; nil: they are not signed
 
 	sequence int64             // of loads sent
-	load     []byte            // what the store was last told, nil when that is not known
+	load     []byte            // last sent to the store, nil when unknown
 	rows     map[string]string // its parts
 	unsent   int               // heartbeats since
 }
 
-// repeatLoad: each so many heartbeats the load is sent though it is what it was, since a
-// store that failed over may have lost it.
+// repeatLoad: each so many heartbeats the load is sent though unchanged, since a store that failed over may have lost
+// it.
 const repeatLoad = 10
 
 // Next returns the heartbeat that reports a load. Lost takes back that it was.
@@ -41,7 +41,7 @@ func (r *Reporter) Next(load []byte) Heartbeat {
 	}
 	cut, err := Cut(load)
 	if err != nil {
-		cut = nil // it is read as a whole, by who may say why it cannot be
+		cut = nil // it is read as a whole, by readers that can report the error
 	}
 	rows := make(map[string]string, len(cut))
 	for _, p := range cut {
@@ -65,7 +65,7 @@ func (r *Reporter) Next(load []byte) Heartbeat {
 	return b
 }
 
-// Lost: the store may have the last heartbeat or not, and what came before.
+// Lost records that the store may or may not have the last heartbeat, and the state before.
 func (r *Reporter) Lost() { r.load = nil }
 
 func sameKeys(a, b map[string]string) bool {

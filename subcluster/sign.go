@@ -16,9 +16,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Signer signs and checks what members write into the store, under the cluster's
-// secret: HMAC-SHA256 with a key derived for this purpose alone (HKDF-SHA256, RFC
-// 5869). It is safe for concurrent use.
+// Signer signs and checks the data that members write into the store, under the cluster's secret: HMAC-SHA256 with a
+// key derived for this purpose alone (HKDF-SHA256, RFC 5869). It is safe for concurrent use.
 type Signer struct{ key []byte }
 
 // NewSigner makes the Signer of a cluster's secret.
@@ -60,7 +59,7 @@ func (s *Signer) GoodMember(m *Member) bool {
 // "sequence:signature".
 const loadMark = `{"creelSigned":"`
 
-// What is signed of a load: all of it, or a part.
+// The signed parts of a load: all of it, or a part.
 const (
 	wholeLoad  = "heartbeat"
 	partOfLoad = "part of a load"

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// View is what is known of the federation at a moment. It is built from the store's
-// records by Build, shared by an atomic pointer and never changed.
+// View is the known state of the federation at a moment. It is built from the store's records by Build, shared by an
+// atomic pointer and never changed.
 type View struct {
 	Serial   int64     // rises by one with each Build
 	At       time.Time // store's clock when the records were read
@@ -21,7 +21,7 @@ type View struct {
 	Policies Policies
 	Plan     *Plan    // the rebalancer's while its lease lasts, else nil: decide without one
 	Freeze   *Freeze  // nil unless all members fell silent together
-	Problems []string // what the store could not read, for people
+	Problems []string // records that the store could not read, for people
 
 	KeyChanges int64 // see Records
 
@@ -29,20 +29,20 @@ type View struct {
 	derived *derived
 }
 
-// derived is what decisions have made of a view for queues. A copy of the view, which may
-// be changed, has none.
+// derived is the data that decisions have derived from a view for queues. A copy of the view, which may be changed,
+// has none.
 type derived struct {
 	view *View
 	mu   sync.RWMutex
 	of   map[QueueOn]any
 }
 
-// mostDerived bounds what is kept beside a view, in members: a queue takes some 400 bytes of each.
+// mostDerived bounds the data derived from a view, in members: a queue takes some 400 bytes of each.
 const mostDerived = 50_000
 
-// Derived returns what was made of the view for a queue, made when it is first asked for. It
-// follows from the view and the key alone, so it is kept as long as the view is the one in
-// force, if there are not too many. Goroutines may share it; nobody changes it.
+// Derived returns the data derived from the view for a queue, made when it is first asked for. It follows from the
+// view and the key alone, so it is stored as long as the view is the one in force, if there are not too many.
+// Goroutines may share it; it is never modified.
 func (v *View) Derived(key QueueOn, made func() any) any {
 	if v.derived == nil || v.derived.view != v {
 		return made()
@@ -68,20 +68,19 @@ type Status struct {
 	State    State
 	Reason   string        // why it has that state, for people: "heartbeat 0.4s ago"
 	Age      time.Duration // since its last heartbeat (or registration), store's clock
-	Draining string        // who asked for a drain and why, "" if nobody
+	Draining string        // requester and reason of a drain, "" if not draining
 	Since    time.Time     // store's clock when the view first saw this state
 	// Forgotten: the store had a record of it and has none any more.
 	Forgotten bool
 	Load      Load
-	// LoadError says why the last report could not be read; Load is then the
-	// last one that could.
+	// LoadError is why the last report could not be read; Load is then the last readable one.
 	LoadError string
 
-	loadText string  // what Load was parsed from, so that equal reports are parsed once
+	loadText string  // the source text of Load, so that equal reports are parsed once
 	leaves   *leaves // of Load's queues; one of others is not used
 }
 
-// Freeze says why the view does not believe the store.
+// Freeze is the reason why the view distrusts the store.
 type Freeze struct {
 	Reason string
 	At     time.Time // store's clock of the last moment the members were well; states are as of then

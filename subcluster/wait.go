@@ -6,26 +6,25 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Wait is what an application waits for in one member, as the ResourceManager
-// there knows it at this moment. Numbers are fields; Text and UnlocksWhen say the
-// same to people.
+// Wait is the reason why an application waits in one member, as the ResourceManager there knows it at this moment.
+// Numbers are fields; Text and UnlocksWhen express the same for people.
 type Wait struct {
 	Code  string          `json:"code"`            // queue_limit, user_limit, am_limit, no_node_has_room, ...
-	Queue creel.QueuePath `json:"queue,omitempty"` // whose limit it is
-	User  string          `json:"user,omitempty"`  // whose limit it is within the queue
+	Queue creel.QueuePath `json:"queue,omitempty"` // the queue with the limit
+	User  string          `json:"user,omitempty"`  // the user with the limit, within the queue
 
 	Limit Amounts `json:"limit,omitempty"` // the limit, in each unit it is in
 	Used  Amounts `json:"used,omitempty"`  // of it
-	Needs Amounts `json:"needs,omitempty"` // what one more needs
+	Needs Amounts `json:"needs,omitempty"` // the need of one more
 
 	Nodes  *NodeCounts         `json:"nodes,omitempty"` // where no node fits
-	Before creel.ApplicationID `json:"before,omitzero"` // who is before it in the order
+	Before creel.ApplicationID `json:"before,omitzero"` // the application before it in the order
 	Asked  int32               `json:"asked,omitempty"` // containers asked for and not given
 	Text   string              `json:"text"`            // one sentence
-	Unlock string              `json:"unlocks_when"`    // what would have to change
+	Unlock string              `json:"unlocks_when"`    // the required change
 }
 
-// NodeCounts are the nodes of a member by what first keeps an ask off them.
+// NodeCounts are the nodes of a member by the first reason that keeps an ask off them.
 type NodeCounts struct {
 	Open        int `json:"open"`        // that take containers at all
 	TooSmall    int `json:"too_small"`   // even when empty
@@ -55,7 +54,7 @@ func AmountsOf(r creel.Resource) Amounts {
 	return a
 }
 
-// Sentence is the wait in words: what holds it, and what would have to change.
+// Sentence is the wait in words: its cause, and the required change.
 func (w Wait) Sentence() string {
 	if w.Unlock == "" {
 		return w.Text
@@ -63,8 +62,7 @@ func (w Wait) Sentence() string {
 	return w.Text + " To change that: " + w.Unlock + "."
 }
 
-// AppWait is how an application stands in one member: /api/v1/apps/ID/why of a
-// ResourceManager of ours.
+// AppWait is an application's state in one member: /api/v1/apps/ID/why of creel's ResourceManager.
 type AppWait struct {
 	Application creel.ApplicationID `json:"application"`
 	State       string              `json:"state"` // by YARN's names
@@ -76,9 +74,9 @@ type AppWait struct {
 	Wait        *Wait               `json:"wait,omitempty"` // nil: nothing holds it
 }
 
-// AppLine is an application in a list of one member: an item of /api/v1/apps of a
-// ResourceManager of ours, and what a router shows of it. Times are ms of the member's
-// clock. Of who may not view an application, only what YARN shows of it is told.
+// AppLine is an application in a list of one member: an item of /api/v1/apps of creel's ResourceManager, and the
+// router's line for it. Times are ms of the member's clock. A user who may not view an application gets only the
+// fields that YARN shows.
 type AppLine struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -95,22 +93,22 @@ type AppLine struct {
 	Priority   int64    `json:"priority"`
 	Tags       []string `json:"tags,omitempty"`
 	Unmanaged  bool     `json:"unmanaged,omitempty"`
-	// Waits is the code of what it waits for (Wait.Code), "" for nothing; WaitsIn is the
-	// queue whose limit that is. Ask for AppWait for the numbers.
+	// Waits is the code of its wait (Wait.Code), "" for none; WaitsIn is the queue with the limit. Ask for AppWait
+	// for the numbers.
 	Waits   string `json:"waits_for,omitempty"`
 	WaitsIn string `json:"waits_in,omitempty"`
-	// Viewers says who may view it besides its user, as Hadoop writes access lists: users,
-	// a space, groups; "*" is everybody. It is told to routers only.
+	// Viewers are the users that may view it besides its owner, as Hadoop writes access lists: users, a space,
+	// groups; "*" is everybody. It is sent to routers only.
 	Viewers string `json:"viewers,omitempty"`
-	// Hidden says that it is in nobody else's list; told to routers, too.
+	// Hidden means that it is in no other user's list; sent to routers only, too.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// AppChanges are the applications of a ResourceManager of ours that changed since a
-// router asked last: /api/v1/apps/changes.
+// AppChanges are the applications of creel's ResourceManager that changed since a router's last request:
+// /api/v1/apps/changes.
 type AppChanges struct {
 	At    string     `json:"at"`             // to be given as ?since= the next time
-	Whole bool       `json:"whole"`          // these are all: it does not know what was told before
+	Whole bool       `json:"whole"`          // these are all: the last answer is unknown
 	Apps  []*AppLine `json:"apps"`           // in no order
 	Gone  []string   `json:"gone,omitempty"` // ids that are forgotten
 }
@@ -121,7 +119,7 @@ type NodeLine struct {
 	Rack       string `json:"rack"`
 	State      string `json:"state"`
 	Web        string `json:"web,omitempty"`
-	Health     string `json:"health,omitempty"` // what it says of its health, if it says anything
+	Health     string `json:"health,omitempty"` // its health report, if there is one
 	Label      string `json:"label,omitempty"`
 	Containers int64  `json:"containers"`
 	UsedMB     int64  `json:"used_mb"`
@@ -130,6 +128,5 @@ type NodeLine struct {
 	FreeVCores int64  `json:"free_vcores"`
 }
 
-// CodeDiagnostics is the code of a wait that a member tells in a sentence only, as
-// Hadoop's do.
+// CodeDiagnostics is the code of a wait that a member reports as a sentence only, as Hadoop's does.
 const CodeDiagnostics = "diagnostics"

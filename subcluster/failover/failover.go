@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failover turns from one ResourceManager of a member to another: of Hadoop's HA
-// pairs one is active and the others are standby.
+// Package failover switches between the ResourceManagers of a member: in Hadoop's HA pairs one is active and the
+// others are standby.
 //
-// A member's record names the hosts of each port in one order, that of
-// yarn.resourcemanager.ha.rm-ids. A Pair knows which of them answered last, for all ports
-// together: where clients found the active one, AMs and web pages find it too.
+// A member's record names the hosts of each port in one order, that of yarn.resourcemanager.ha.rm-ids. A Pair knows
+// which of them answered last, for all ports together: where clients found the active one, AMs and web pages find it
+// too.
 package failover
 
 import (
@@ -51,14 +51,13 @@ func (p *Pair) Leave(hosts []string, silent string) {
 	}
 }
 
-// Each makes a call to the host that answered last, and while that one surely did not serve
-// it, since it is standby (creel.ErrStandby) or was not reached, to the next, each host once.
-// With repeat, for calls that change nothing, it goes on also after a connection that died
-// under the call. It returns the first answer, which may be an error, or, where nobody
-// answered, the most telling failure: a standby's refusal, or that a host was reached.
+// Each makes a call to the host that answered last. While a host surely did not serve it, since it is standby
+// (creel.ErrStandby) or was not reached, the call goes to the next, each host once. With repeat, for calls that
+// change nothing, it goes on also after a connection that died under the call. It returns the first answer, which may
+// be an error. If no host answered, it returns the most specific failure: a standby's refusal, or that a host was
+// reached.
 //
-// A host that is silent until ctx ends costs this call its time; the next one begins with
-// another host.
+// A host that is silent until ctx ends costs this call its time; the next one begins with another host.
 func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func(host H) error) error {
 	if len(hosts) == 1 { // and the other ports' choice stays as it is
 		return call(hosts[0])
@@ -73,7 +72,7 @@ func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func
 			p.turn(start, at)
 			return err
 		case ctx.Err() != nil, arrived(err) && !repeat:
-			if !errors.Is(ctx.Err(), context.Canceled) { // a caller who goes away proves nothing
+			if !errors.Is(ctx.Err(), context.Canceled) { // a caller that goes away proves nothing
 				p.turn(start, (at+1)%len(hosts))
 			}
 			return err
@@ -84,7 +83,7 @@ func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func
 	return refused
 }
 
-// none is what a call to a port without hosts comes to.
+// none is the error of a call to a port without hosts.
 type none struct{}
 
 func (none) Error() string { return "it has published no address of this port" }

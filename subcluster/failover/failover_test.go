@@ -21,7 +21,7 @@ func (s silence) MayBeServed() bool { return s.sent }
 
 var errRefused = errors.New("the queue does not exist") // an answer
 
-// outcomes are what hosts do, by a word.
+// outcomes are the hosts' actions, by a word.
 var outcomes = map[string]error{
 	"ok":      nil,
 	"refuses": errRefused,
@@ -31,8 +31,8 @@ var outcomes = map[string]error{
 	"hangs":   nil, // until the call's time is over
 }
 
-// Each case is a few calls one after the other: what each host does, then which were asked
-// and what came of it. A read is repeated where it may have been served, a write is not.
+// Each case is a few calls one after the other: each host's action, then the hosts asked and the result. A read is
+// repeated where it may have been served, a write is not.
 func TestWhichHostIsAsked(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
 		{"the one that answers is kept to", `
@@ -97,7 +97,7 @@ func TestWhichHostIsAsked(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it is told to.
+// ending is a context that ends on demand.
 type ending struct {
 	context.Context
 	err error
@@ -105,7 +105,7 @@ type ending struct {
 
 func (e *ending) Err() error { return e.err }
 
-// ask makes one call and writes down which hosts were asked and what came of it.
+// ask makes one call and records the hosts asked and the result.
 func ask(p *Pair, kind string, does []string) string {
 	ctx := &ending{Context: context.Background()}
 	hosts := make([]int, len(does))
@@ -133,8 +133,8 @@ func ask(p *Pair, kind string, does []string) string {
 	return strings.Join(asked, " ") + ": " + came
 }
 
-// What becomes of a call that began with the host of before, late, does not turn the choice
-// back that another has made meanwhile.
+// The late result of a call that began with the earlier host does not revert the choice that another call has made
+// meanwhile.
 func TestALateAnswerOfTheOldHostTurnsNothing(t *testing.T) {
 	for _, late := range []string{"ok", "refuses", "dies"} {
 		var p Pair

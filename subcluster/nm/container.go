@@ -28,7 +28,7 @@ var stateNames = [...]string{"LOCALIZING", "SCHEDULED", "RUNNING", "RELAUNCHING"
 
 func (s State) String() string { return stateNames[s] }
 
-// Exit codes with which YARN says who ended a container (ContainerExitStatus).
+// Exit codes for the ways a container was ended, as in YARN's ContainerExitStatus.
 const (
 	ExitInvalid           = -1000 // not finished
 	ExitAborted           = -100  // released, or lost with its node
@@ -39,8 +39,7 @@ const (
 	ExitTerminated        = 143 // SIGTERM
 )
 
-// Container is what a node knows of one container. Fields are read only for
-// others than the machine.
+// Container is a node's state of one container. Outside the machine its fields are read-only.
 type Container struct {
 	ID         creel.ContainerID
 	User       string
@@ -56,7 +55,7 @@ type Container struct {
 	Diagnostic string
 
 	launch   *pb.ContainerLaunchContextProto // until it runs, longer when it may be retried
-	killCode int32                           // the code its killer wants reported, 0 when nobody killed it
+	killCode int32                           // the code its killer wants reported, 0 when it was not killed
 	deadline time.Time                       // of SIGKILL or of a relaunch
 	retries  int32
 	failures []time.Time // inside the retry policy's window
@@ -64,7 +63,7 @@ type Container struct {
 	status   *pb.ContainerStatusProto
 }
 
-// retryPolicy is what the launch context asks for, nil when no relaunch.
+// retryPolicy returns the launch context's retry policy, nil without a relaunch.
 func retryPolicy(l *pb.ContainerLaunchContextProto) *pb.ContainerRetryContextProto {
 	r := l.GetContainerRetryContext()
 	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_NEVER_RETRY {
@@ -121,8 +120,8 @@ func (c *Container) subState() pb.ContainerSubStateProto {
 // changed drops the message made of the former state.
 func (c *Container) changed() { c.status = nil }
 
-// statusProto is the container in a heartbeat or in an answer to its AM.
-// Nobody changes the message; it is made again when the container changes.
+// statusProto returns the container as in a heartbeat or in an answer to its AM. The message is never modified; it is
+// made again when the container changes.
 func (c *Container) statusProto() *pb.ContainerStatusProto {
 	if c.status == nil {
 		code, state, sub := int32(ExitInvalid), c.wire(), c.subState()

@@ -11,7 +11,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Config is what a node is. The zero durations take YARN's defaults.
+// Config describes a node. The zero durations take YARN's defaults.
 type Config struct {
 	ID        creel.NodeID
 	HTTPPort  int32
@@ -21,7 +21,7 @@ type Config struct {
 	Forget    time.Duration // a finished container is remembered for so long, 10 minutes
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns the first error in a Config.
 func (c Config) Validate() error {
 	if c.ID.Host == "" || c.ID.Port <= 0 {
 		return fmt.Errorf("node id %q needs a host and a port", c.ID)
@@ -47,7 +47,7 @@ type Start struct {
 // Stop asks for a container's end, on behalf of its AM.
 type Stop struct{ ID creel.ContainerID }
 
-// Resize gives a running container a new size by a new token.
+// Resize changes the size of a running container by a new token.
 type Resize struct {
 	ID        creel.ContainerID
 	Version   int32
@@ -61,10 +61,10 @@ type Localized struct {
 	Failure string
 }
 
-// Launched says that the container's process runs.
+// Launched reports that the container's process runs.
 type Launched struct{ ID creel.ContainerID }
 
-// Exited says that the container's process has ended.
+// Exited reports that the container's process has ended.
 type Exited struct {
 	ID         creel.ContainerID
 	Code       int32
@@ -81,8 +81,7 @@ type Answered struct {
 	Answer *pb.NodeHeartbeatResponseProto
 }
 
-// Disconnected says that the ResourceManager does not know the node any more,
-// or has restarted: register again.
+// Disconnected reports that the ResourceManager does not know the node any more, or has restarted: register again.
 type Disconnected struct{}
 
 // Tick lets deadlines that have passed take effect.
@@ -108,7 +107,7 @@ type Register struct{}
 // Halt ends the node: the ResourceManager does not want it.
 type Halt struct{ Reason string }
 
-// Localize fetches what the container's launch context names.
+// Localize fetches the resources named in the container's launch context.
 type Localize struct {
 	Container *Container
 	Launch    *pb.ContainerLaunchContextProto
@@ -132,10 +131,10 @@ type SignalContainer struct {
 	Command pb.SignalContainerCommandProto
 }
 
-// Cleanup removes what a finished container left on the node.
+// Cleanup removes a finished container's files from the node.
 type Cleanup struct{ ID creel.ContainerID }
 
-// AppEnded says that an application will start nothing more here.
+// AppEnded reports that an application will start no more containers here.
 type AppEnded struct{ ID creel.ApplicationID }
 
 func (Register) action()        {}
@@ -153,12 +152,12 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container              // live and unacknowledged containers by arrival: what a heartbeat reports
+	order      []*Container              // live and unacknowledged containers by arrival: the content of a heartbeat
 	live       int                       // of them, those that have not finished
 	deadlines  int                       // of them, those with a deadline
 	orphans    bool                      // of them, some may be of an application that has ended
 	recent     map[creel.ContainerID]end // finished and forgotten by the protocol, for late askers
-	fading     []fading                  // what is in recent, by when it was put there
+	fading     []fading                  // the entries of recent, by time of insertion
 	apps       map[creel.ApplicationID]struct{}
 
 	active     bool
@@ -200,8 +199,8 @@ type end struct {
 	until  time.Time
 }
 
-// fading is a memory and its end. All last equally long, so that the oldest is
-// always the first to go and a heartbeat looks at no more than what goes.
+// fading is a remembered container and the time when it is forgotten. All last equally long, so that the oldest is
+// always the first to go and a heartbeat checks no more than the expired ones.
 type fading struct {
 	id    creel.ContainerID
 	until time.Time
@@ -230,7 +229,7 @@ func New(cfg Config) *Node {
 // ID is the node's name.
 func (n *Node) ID() creel.NodeID { return n.cfg.ID }
 
-// Active tells whether the ResourceManager has accepted the node.
+// Active reports whether the ResourceManager has accepted the node.
 func (n *Node) Active() bool { return n.active }
 
 // Interval is the time between heartbeats that the last answer asked for.
@@ -245,7 +244,7 @@ func (n *Node) Used() creel.Resource { return n.used }
 // Len is the number of containers that have not finished.
 func (n *Node) Len() int { return n.live }
 
-// SetHealth tells the next heartbeats how the node feels.
+// SetHealth sets the node's health for the next heartbeats.
 func (n *Node) SetHealth(now time.Time, healthy bool, report string) {
 	n.healthy, n.health, n.healthTime = healthy, report, now
 }
@@ -421,7 +420,7 @@ func (n *Node) finish(now time.Time, c *Container, code int32, diagnostic string
 	n.do(Cleanup{ID: c.ID})
 }
 
-// kill ends a container on somebody's behalf; code is what they want reported.
+// kill ends a container on request; code is the exit code to report.
 func (n *Node) kill(now time.Time, c *Container, code int32) {
 	switch c.State {
 	case Done, Killing:
@@ -497,7 +496,7 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	return nil, refuse(creel.ErrContainerNotFound, "Container %s is not handled by this NodeManager", id)
 }
 
-// forgetOld drops memories of finished containers whose time is over.
+// forgetOld drops expired memories of finished containers.
 func (n *Node) forgetOld(now time.Time) {
 	gone := 0
 	for gone < len(n.fading) && now.After(n.fading[gone].until) {
@@ -512,7 +511,7 @@ func (n *Node) forgetOld(now time.Time) {
 	}
 }
 
-// forget removes containers whose end the ResourceManager has acknowledged.
+// forget removes containers whose completion the ResourceManager has acknowledged.
 func (n *Node) forget(now time.Time, gone func(*Container) bool) {
 	n.order = slices.DeleteFunc(n.order, func(c *Container) bool {
 		if c.State != Done || !gone(c) {

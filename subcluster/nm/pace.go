@@ -4,7 +4,7 @@ package nm
 
 import "time"
 
-// Between two tries of a call that nobody answers, at first and at last.
+// The first and the longest pause between two tries of an unanswered call.
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 2 * time.Second
@@ -59,13 +59,12 @@ func (p *Pace) Hurry(now time.Time, active bool) (at time.Time, set bool) {
 	return at, p.Wake(at)
 }
 
-// Ended records that the call has ended, before what it answered is taken in.
+// Ended records that the call has ended, before its answer is processed.
 func (p *Pace) Ended() { p.calling = false }
 
-// Next returns the time of the next call after one that began at a time and has
-// ended, and was answered or not; false when a timer is set for an earlier one.
-// It is never before now: an answer may take longer than the interval. The same
-// heartbeat is sent again, less and less often while nobody answers.
+// Next returns the time of the next call after one that began at a time and has ended, and was answered or not; false
+// when a timer is set for an earlier one. It is never before now: an answer may take longer than the interval. The
+// same heartbeat is sent again, with growing pauses while it is unanswered.
 func (p *Pace) Next(began, now time.Time, interval time.Duration, answered bool) (at time.Time, set bool) {
 	switch {
 	case !answered:

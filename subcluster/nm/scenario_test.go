@@ -19,8 +19,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the machine does into the scenarios")
 
-// A scenario is a list of events, one a line, each followed by what the machine
-// did, indented. Lines that begin with # are comments.
+// A scenario is a list of events, one a line, each followed by the machine's actions, indented. Lines that begin with
+// # are comments.
 //
 //	register [rm=N] [key=N] [shutdown]     answer to a registration
 //	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N]

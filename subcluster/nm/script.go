@@ -16,8 +16,7 @@ const (
 	EnvExit   = "CREEL_SIM_EXIT" // the code it ends with, 0 when absent
 )
 
-// Script is what a simulated container does: it runs for a time and ends with a
-// code.
+// Script is a simulated container's behaviour: it runs for a time and ends with a code.
 type Script struct {
 	Run  time.Duration
 	Code int32

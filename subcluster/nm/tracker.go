@@ -66,8 +66,8 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	b := &statusBlock{response: n.response, healthy: n.healthy, report: n.health, reported: at.UnixMilli(),
 		mem: int32(min(n.used.MemoryMB, 1<<31-1)), cpu: float32(n.used.VCores)}
 	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
-	// Use stands in for what would be measured: an executor of real processes
-	// would measure, and a ResourceManager's REST API wants a value from every node.
+	// Use stands in for measured usage: an executor of real processes would measure, and a ResourceManager's REST API
+	// wants a value from every node.
 	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
@@ -107,8 +107,8 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	if r := a.GetResource(); r != nil {
 		n.cfg.Total = pb.ToResource(r)
 	}
-	// Ends told in the registration are the ResourceManager's now, once it has
-	// answered a heartbeat that does not contradict it.
+	// The ResourceManager has the completions of the registration once it has answered a heartbeat without
+	// contradicting it.
 	for _, c := range n.order {
 		if c.State == Done {
 			c.reported = false
@@ -116,8 +116,8 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	}
 }
 
-// longestInterval bounds what a ResourceManager may tell: one of more ms than a time.Duration
-// holds would be negative, and the node would send one heartbeat after the other.
+// longestInterval bounds an interval from a ResourceManager: one of more ms than a time.Duration holds would be
+// negative, and the node would send one heartbeat after the other.
 const longestInterval = 24 * time.Hour
 
 func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
@@ -148,8 +148,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 		}
 		n.forget(now, func(c *Container) bool { return acked[c.ID] })
 	}
-	// Of ended applications nobody acknowledges the last containers: told once
-	// and answered is enough.
+	// The last containers of ended applications are not acknowledged: reporting them once, with an answer, is enough.
 	if n.orphans {
 		n.orphans = false
 		n.forget(now, func(c *Container) bool {
@@ -187,8 +186,8 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 }
 
-// appEnded kills what an ended application still runs. Its finished containers
-// are forgotten: nobody is left to acknowledge them to.
+// appEnded kills an ended application's running containers. Its finished containers are forgotten: their completions
+// will not be acknowledged.
 func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
 	if _, known := n.apps[app]; !known {
 		return

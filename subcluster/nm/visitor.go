@@ -10,9 +10,8 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Who may do what on a node: decisions of ContainerManagementProtocol that need
-// the node's keys and nothing else of it. An AM shows an NMToken when it
-// connects, and a container token for each container that it starts or resizes.
+// Authorization on a node: decisions of ContainerManagementProtocol that need the node's keys and nothing else of it.
+// An AM shows an NMToken when it connects, and a container token for each container that it starts or resizes.
 
 // ErrAuxService is the kind of the error for a container that wants an auxiliary
 // service the node does not have; it has an exception of its own in YARN.
@@ -45,8 +44,8 @@ func WrongNode(id token.NM) error {
 	)
 }
 
-// CheckContainer returns what a container token says, or why this node does not
-// take it: its signature or its node is wrong.
+// CheckContainer returns the content of a container token, or why this node does not accept it: its signature or its
+// node is wrong.
 func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	id, err := token.ParseContainer(t.Identifier)
 	if err != nil {
@@ -72,8 +71,7 @@ func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	return id, nil
 }
 
-// StartOf returns the event that starts a container whose token is good, or why
-// who asks may not start it so.
+// StartOf returns the event that starts a container whose token is good, or why the caller may not start it so.
 func StartOf(who token.NM, id token.Container, launch *pb.ContainerLaunchContextProto) (Start, error) {
 	switch {
 	case id.ID.Attempt.Application != who.Attempt.Application:
@@ -125,8 +123,8 @@ func knownServices(launch *pb.ContainerLaunchContextProto) bool {
 	return true
 }
 
-// MayTouch refuses who asks about a container of another application. verb says
-// what is asked, in YARN's words.
+// MayTouch rejects a caller that names a container of another application. verb is the requested action, in YARN's
+// words.
 func MayTouch(who token.NM, id creel.ContainerID, verb string) error {
 	if id.Attempt.Application == who.Attempt.Application {
 		return nil

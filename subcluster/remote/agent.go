@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Membership is what an agent needs of the state store.
+// Membership is the part of the state store that an agent needs.
 type Membership interface {
 	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	Register(ctx context.Context, m subcluster.Member) error
@@ -34,16 +34,15 @@ type Agent struct {
 	Store  Membership
 	Probe  Probe
 	Every  time.Duration // between heartbeats; 0 is a third of the lease
-	// Changed, if given, is asked between heartbeats whether what the last one said is so far
-	// from what is now that the next is not to wait for its time.
+	// Changed, if set, is called between heartbeats; it reports whether the load has changed so much since the last
+	// one that the next must not wait for its time.
 	Changed func(ctx context.Context) bool
 	// Version, if given, is the software of the ResourceManager as the last Probe found it; the
 	// member registers again where that is another. It replaces the Member's.
 	Version func() string
 	Logger  *slog.Logger // nil: silent
-	// Previous is the epoch of the process whose successor this one is, 0 if it
-	// knows of none; Keep makes the new one durable before it is used (nil: it is
-	// not kept). TakeOver takes the name of a member that is alive.
+	// Previous is the epoch of the process whose successor this one is, 0 if there is none; Keep makes the new one
+	// durable before it is used (nil: it is not stored). TakeOver takes the name of a member that is alive.
 	Previous int64
 	Keep     func(ctx context.Context, epoch int64) error
 	TakeOver bool
@@ -54,10 +53,9 @@ type Agent struct {
 	Signer *subcluster.Signer
 }
 
-// Run takes an epoch, registers and sends heartbeats until ctx ends. It returns
-// an error, of kind creel.ErrStale, only when the store says that a process with
-// a later epoch speaks for the member: then this one must not any more. While
-// another process speaks for it that is alive, Run waits and says so.
+// Run takes an epoch, registers and sends heartbeats until ctx ends. It returns an error, of kind creel.ErrStale,
+// only when the store reports that a process with a later epoch acts for the member: then this one must stop. While
+// another live process acts for it, Run waits and logs so.
 func (a *Agent) Run(ctx context.Context) error {
 	every := a.Every
 	if every <= 0 {

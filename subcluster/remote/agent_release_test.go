@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An agent publishes the release that its ResourceManager tells: from the first registration
-// on, and again when a restart brought another.
+// An agent publishes its ResourceManager's release: from the first registration on, and again when a restart brought
+// another.
 func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
 	var info atomic.Value
 	var away atomic.Bool
@@ -69,7 +69,7 @@ func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
 	if store.heartbeats != 7 {
 		t.Errorf("%d heartbeats", store.heartbeats)
 	}
-	// One that does not say it is Hadoop's all the same, as agents of before had it.
+	// One that does not report it still counts as Hadoop, as with older agents.
 	silent := &WebMember{Web: NewWebPort(s.Listener.Addr().String())}
 	info.Store("")
 	if _, err := silent.Probe(t.Context()); err != nil || silent.Version() != subcluster.HadoopVersion {
@@ -77,8 +77,8 @@ func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
 	}
 }
 
-// A ResourceManager that tells its metrics, and whose scheduler's document hangs, serves: it is
-// registered, and its lease does not run out.
+// A ResourceManager that returns its metrics, and whose scheduler's document hangs, serves: it is registered, and its
+// lease does not run out.
 func TestADocumentThatHangsCostsNoHeartbeat(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -100,7 +100,7 @@ func TestADocumentThatHangsCostsNoHeartbeat(t *testing.T) {
 	}
 }
 
-// versions is a store that keeps as what a member registered.
+// versions is a store that records the versions a member registered.
 type versions struct {
 	registered []string
 	heartbeats int

@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// recorder is a store that writes down what an agent says, with the time since the
-// start, and answers as it is told.
+// recorder is a store that records an agent's calls, with the time since the start, and returns preset answers.
 type recorder struct {
 	began time.Time
 
@@ -80,7 +79,7 @@ func (b *recorder) Deregister(_ context.Context, id creel.SubclusterID, epoch in
 	return b.record("deregister", id, epoch, "")
 }
 
-// take gives the lines since the last call.
+// take returns the lines since the last call.
 func (b *recorder) take() []string {
 	synctest.Wait()
 	b.mu.Lock()
@@ -151,8 +150,8 @@ func TestAgentSendsALoadThatChanged(t *testing.T) {
 	})
 }
 
-// What has changed by much after a quiet while is told at the next look, and what changes
-// again and again at most four times from one heartbeat to the next.
+// A large change after a quiet period is sent at the next check, and repeated changes at most four times from one
+// heartbeat to the next.
 func TestAgentTellsAtOnceWhatChangedByMuch(t *testing.T) {
 	began := time.Now()
 	var told time.Duration // since the start, when the load was read last
@@ -208,8 +207,7 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 	}
 }
 
-// The store away: it goes on trying, and registers again when the store says
-// that it does not know it.
+// While the store is away the agent goes on trying. It registers again when the store does not know it.
 func TestAgentAndTheStore(t *testing.T) {
 	play(t, nil, func(b *recorder, _ <-chan error) {
 		time.Sleep(500 * time.Millisecond)
@@ -250,7 +248,7 @@ func TestAgentStopsForALaterEpoch(t *testing.T) {
 	})
 }
 
-// A planned stop may say goodbye; a crash leaves the member to its lease.
+// A planned stop may deregister; a crash leaves the member to its lease.
 func TestAgentLeaves(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		var b2 *recorder
@@ -267,8 +265,7 @@ func TestAgentLeaves(t *testing.T) {
 	}
 }
 
-// The successor of a process proves it by the epoch that it kept; what it gets
-// is durable before it is used.
+// The successor of a process proves it by the stored epoch; its new one is durable before it is used.
 func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
 	var kept []int64
 	change := func(a *Agent) {

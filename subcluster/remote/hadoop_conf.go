@@ -15,10 +15,10 @@ import (
 // HadoopConf reads and changes the configuration of a CapacityScheduler's queues.
 type HadoopConf struct {
 	Web  *WebPort
-	User string // as whom, "" for its static user
+	User string // user of the calls, "" for its static user
 }
 
-// Read gives all its properties; nil where calls do not change them.
+// Read returns all its properties; nil where calls do not change them.
 func (h *HadoopConf) Read(ctx context.Context) (map[string]string, error) {
 	return readConf(ctx, h.Web, h.User)
 }

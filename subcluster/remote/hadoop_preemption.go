@@ -15,11 +15,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// HadoopPreemption reads what Hadoop's CapacityScheduler has taken back, and bounds what
-// it may take in one round. Its methods are not to be called at the same time.
+// HadoopPreemption reads the amount that Hadoop's CapacityScheduler has taken back, and limits one round. Its methods
+// must not be called concurrently.
 type HadoopPreemption struct {
 	Web  *WebPort
-	User string // as whom, "" for its static user
+	User string // user of the calls, "" for its static user
 
 	conf  map[string]string // nil: not changed by calls
 	total creel.Resource    // of the cluster, nodes of labels included
@@ -29,7 +29,7 @@ type HadoopPreemption struct {
 type PreemptionNow struct {
 	Queues []subcluster.QueueLoad
 	Taken  creel.Resource // since it was started
-	Change bool           // calls may change what one round takes
+	Change bool           // calls may change the limit of one round
 	Bound  bool           // it is as Bound has set it
 }
 
@@ -72,7 +72,7 @@ func (h *HadoopPreemption) Read(ctx context.Context) (now PreemptionNow, err err
 	return now, nil
 }
 
-// parseTaken reads what the root queue's bean says was taken back.
+// parseTaken reads the amount taken back from the root queue's bean.
 func parseTaken(data []byte) (creel.Resource, error) {
 	var doc struct {
 		Beans []struct{ AggregateMemoryMBPreempted, AggregateVcoresPreempted *int64 }
@@ -92,7 +92,7 @@ func parseTaken(data []byte) (creel.Resource, error) {
 func (h *HadoopPreemption) Bind(ctx context.Context, most creel.Resource) error {
 	part := 0.0
 	if m := h.total; m.MemoryMB > 0 && m.VCores > 0 && most.MemoryMB > 0 && most.VCores > 0 {
-		// Half a unit more: Hadoop cuts what comes out of the part to whole ones.
+		// Half a unit more: Hadoop truncates the product of the part to whole units.
 		part = min(1, (float64(most.MemoryMB)+0.5)/float64(m.MemoryMB), (float64(most.VCores)+0.5)/float64(m.VCores))
 	}
 	text := strconv.FormatFloat(part, 'f', 9, 64)
@@ -109,7 +109,7 @@ func (h *HadoopPreemption) Bind(ctx context.Context, most creel.Resource) error 
 	return h.change(ctx, QueueParam{perRound, text}, QueueParam{perRoundBefore, before})
 }
 
-// Restore sets what was set before Bind. Read comes first.
+// Restore sets the value from before Bind. Read comes first.
 func (h *HadoopPreemption) Restore(ctx context.Context) error {
 	before := h.conf[perRoundBefore]
 	if before == notSet {

@@ -14,9 +14,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// hadoopConf answers as Hadoop's ResourceManager does with a scheduler of 16 GB and 64 cores, a
-// quarter of them on nodes of a label,
-// and this configuration, nil for that of a file.
+// hadoopConf answers as Hadoop's ResourceManager does with a scheduler of 16 GB and 64 cores, a quarter of them on
+// nodes of a label, and this configuration, nil for that of a file.
 func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -60,8 +59,8 @@ func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 	return &HadoopPreemption{Web: NewWebPort(strings.TrimPrefix(s.URL, "http://")), User: "root"}
 }
 
-// What one round may take is a part of the cluster that is enough for whole containers; what
-// an administrator had set, if anything, comes back also by an agent that was started since.
+// The limit of one round is a part of the cluster that is enough for whole containers. An administrator's value, if
+// any, is restored also by an agent that was started since.
 func TestWhatOneRoundMayTakeIsSetAndRestored(t *testing.T) {
 	for _, own := range []string{"", "0.3"} {
 		conf := map[string]string{"yarn.scheduler.capacity.root.a.capacity": "100"}

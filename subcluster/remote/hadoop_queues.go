@@ -19,20 +19,19 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// HadoopQueues reads what queues of Hadoop's CapacityScheduler use and may use, and
-// changes what they may, by maximum-capacity. Its methods are not to be called at the
-// same time.
+// HadoopQueues reads the usage and limits of queues of Hadoop's CapacityScheduler, and changes the limits, by
+// maximum-capacity. Its methods must not be called concurrently.
 type HadoopQueues struct {
 	Web  *WebPort
-	User string // as whom, "" for its static user
-	// Linger is for how long a cluster that has shrunk counts with the size that it had: a
-	// percentage gives more again when its nodes are back.
+	User string // user of the calls, "" for its static user
+	// Linger is for how long a cluster that has shrunk counts with its earlier size: a percentage yields more again
+	// when its nodes are back.
 	Linger time.Duration
 
 	conf   map[string]string   // nil: not changed by calls
 	asked  time.Time           // for it
-	told   string              // it: which host of an HA pair, whose configurations may differ
-	sizes  map[string][]sizeAt // of its nodes by label, what they were lately
+	told   string              // host of an HA pair that answered; the hosts' configurations may differ
+	sizes  map[string][]sizeAt // recent sizes of its nodes, by label
 	maxima map[subcluster.QueueOn]creel.Resource
 }
 
@@ -44,19 +43,18 @@ type sizeAt struct {
 // QueueNow is a queue as it is.
 type QueueNow struct {
 	Uses, Needs creel.Resource
-	// Most is what it may use by its maximum, of the largest cluster there was lately.
+	// Most is its limit by its maximum, of the largest recent size of the cluster.
 	Most creel.Resource
 }
 
-// forAM is what an application that waits for its AM is taken to need where Hadoop tells of
-// nothing that is waited for: a queue whose maximum lets no AM begin would never be given
-// more. What it tells has AMs that wait in it.
+// forAM is the assumed need of an application that waits for its AM, where Hadoop reports no pending asks: a queue
+// whose maximum lets no AM begin would otherwise never get more. Reported pending asks include AMs that wait.
 var forAM = creel.NewResource(2048, 1)
 
 // confEvery is how often it is asked for the configuration that calls change.
 const confEvery = 30 * time.Second
 
-// Read gives its queues, and whether their maxima can be changed.
+// Read returns its queues, and whether their maxima can be changed.
 func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNow, bool, error) {
 	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
@@ -98,8 +96,8 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNo
 	return out, h.conf != nil, nil
 }
 
-// grow keeps the sizes of its nodes with a label within Linger, and gives the largest of
-// them as a multiple of that of now.
+// grow stores the sizes of its nodes with a label within Linger, and returns the largest of them as a multiple of the
+// current one.
 func (h *HadoopQueues) grow(now time.Time, label string, size creel.Resource) (factor float64) {
 	sizes := slices.DeleteFunc(h.sizes[label], func(s sizeAt) bool {
 		return now.Sub(s.at) > h.Linger || s.size.MemoryMB <= size.MemoryMB
@@ -143,9 +141,9 @@ func callConf(ctx context.Context, web *WebPort, method, user string, body any) 
 	return web.call(ctx, method, path, http.Header{"Content-Type": {"application/json"}}, data)
 }
 
-// Limit has queues use at most so much, or what they are guaranteed where that is more. It
-// reports whether the ResourceManager answered that it did so: unclear, without an answer,
-// it may have, or do so yet. Read comes first.
+// Limit restricts queues to these amounts, or to their guarantee if that is more. It returns an error if the
+// ResourceManager did not confirm; with unclear, without an answer, it may have applied the change, or may yet. Read
+// comes first.
 func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error) {
 	paths := make([]creel.QueuePath, 0, len(to))
 	for path := range to {
@@ -181,8 +179,8 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	return false, nil
 }
 
-// text writes what a queue may use in the unit of its capacity, rounded down, and gives what that
-// is: its guarantee where that is more.
+// text returns a queue's limit in the unit of its capacity, rounded down, and the amount that it stands for: its
+// guarantee if that is more.
 func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (text string, is creel.Resource) {
 	key := "yarn.scheduler.capacity." + string(path) + ".capacity"
 	capacity := strings.TrimSpace(h.conf[key])
@@ -211,7 +209,7 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (tex
 	return strconv.FormatFloat(percent, 'f', -1, 64), times(above, percent/100)
 }
 
-// parseMaxima reads what each queue may use at most.
+// parseMaxima reads each queue's maximum.
 func parseMaxima(data []byte) (map[subcluster.QueueOn]creel.Resource, error) {
 	var doc struct {
 		Scheduler struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What a queue may use is written in the unit of its capacity, never more than was given,
-// and never below its guarantee, which Hadoop refuses.
+// A queue's limit is written in the unit of its capacity, never more than requested, and never below its guarantee,
+// which Hadoop refuses.
 func TestMaximaAreWrittenInTheUnitOfTheQueue(t *testing.T) {
 	above := creel.NewResource(16384, 64)
 	for _, c := range []struct {
@@ -67,8 +67,7 @@ func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
 	}
 }
 
-// A part of a queue is counted from what the queue above it may really use: its guarantee, where its
-// part is less.
+// A part of a queue is counted from the effective limit of the queue above it: its guarantee, where its part is less.
 func TestAPartIsOfWhatTheQueueAboveMayReallyUse(t *testing.T) {
 	var order SchedulerConfChange
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -103,8 +102,8 @@ func TestAPartIsOfWhatTheQueueAboveMayReallyUse(t *testing.T) {
 	}
 }
 
-// The configuration is that of the ResourceManager that is active: after a failover it is read at once, and a
-// maximum that only the former one had is set anew.
+// The configuration is that of the active ResourceManager: after a failover it is read at once, and a maximum that
+// only the former one had is set again.
 func TestAFailoverHasTheConfigurationReadAgain(t *testing.T) {
 	var hosts [2]*httptest.Server
 	var active, orders atomic.Int32

@@ -35,7 +35,7 @@ func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
 
 // Config of a Pool. Zero values take the defaults.
 type Config struct {
-	// who this process is towards members; callers' users are named beside it
+	// the user of this process towards members; callers' users are named beside it
 	User      string
 	Deadlines [kinds]time.Duration // of one call: write 15 s, read 5 s, list 10 s
 	// how long a breaker stays open before it lets one call through, 5 s
@@ -47,7 +47,7 @@ type Config struct {
 	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
 	// Transport goes around the one of calls by REST: traces; nil: nothing does.
 	Transport func(http.RoundTripper) http.RoundTripper
-	Clock     *awake.Clock // tells our own pauses from a member's silence; its owner runs it
+	Clock     *awake.Clock // tells this process's pauses from a member's silence; its owner runs it
 }
 
 func (c Config) withDefaults() Config {
@@ -109,8 +109,8 @@ func (p *Pool) Close() error {
 	return p.rpc.Close()
 }
 
-// Member is the client of one subcluster at the addresses given. It is made
-// anew when those change, or the software behind them; its breakers then start closed.
+// Member is the client of one subcluster at the addresses given. It is made again when those change, or the software
+// behind them; its breakers then start closed.
 func (p *Pool) Member(m *subcluster.Status) *Member {
 	p.mu.RLock()
 	known := p.members[m.ID]
@@ -190,16 +190,16 @@ type Member struct {
 	version   string
 	byAgent   bool
 	release   string  // of its Hadoop, "" if not known
-	lacks     []Since // what that release does not have
+	lacks     []Since // calls that this release lacks
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
 
-	// the last call waited for its whole deadline: the member takes calls and stands still
+	// the last call waited for its whole deadline: the member accepts calls and hangs
 	stalled [kinds]atomic.Bool
 
 	client, admin, web port
 	pair               failover.Pair // which of its hosts is the active one
 
-	peers     sync.Map // peerKey to *hrpc.Peer: of those who called lately
+	peers     sync.Map // peerKey to *hrpc.Peer: of recent callers
 	peersKept atomic.Int32
 }
 
@@ -218,11 +218,11 @@ type port struct {
 	hosts []string
 }
 
-// peerKey is a port of a host and for whom it is called.
+// peerKey is a port of a host and the user of the call.
 type peerKey struct{ address, protocol, user string }
 
-// peersMost bounds the peers that are kept; beyond, all are made anew. A peer
-// holds no connection, only knows where the last one was.
+// peersMost bounds the stored peers; beyond, all are made again. A peer holds no connection, only knows where the
+// last one was.
 const peersMost = 4096
 
 // peer names a port once for each user: a call then finds its connection
@@ -241,8 +241,7 @@ func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
 	return p
 }
 
-// Unavailable is a call that got no answer. Sent tells whether it may have
-// reached the member.
+// Unavailable is a call that got no answer. Sent means that it may have reached the member.
 type Unavailable struct {
 	Member creel.SubclusterID
 	Sent   bool
@@ -259,7 +258,7 @@ func (u *Unavailable) Error() string {
 // MayBeServed is Sent.
 func (u *Unavailable) MayBeServed() bool { return u.Sent }
 
-// Unwrap gives both the cause and the kind to errors.Is.
+// Unwrap returns both the cause and the kind, for errors.Is.
 func (u *Unavailable) Unwrap() []error { return []error{creel.ErrUnavailable, u.Err} }
 
 // Open reports which kinds of call are cut off now, for people.
@@ -272,9 +271,8 @@ func (m *Member) Open() (open []Kind) {
 	return open
 }
 
-// guard runs a call under its kind's breaker and deadline. One list that waited for
-// its whole deadline opens the breaker: a member that stands still costs the lists of
-// everybody their deadline once, not each time.
+// guard runs a call under its kind's breaker and deadline. One list that waited for its whole deadline opens the
+// breaker: a hanging member costs all lists their deadline once, not each time.
 func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Context) error) error {
 	most := m.pool.conf.Deadlines[kind]
 	sooner, ok := ctx.Deadline()
@@ -323,9 +321,8 @@ func (p *Pool) Login(user string) hrpc.Login {
 	return hrpc.Login{User: user, RealUser: p.conf.User}
 }
 
-// Client calls the client port by RPC with encoded messages, so that fields
-// unknown here survive. user is whom the call is for. What the member's release does not have
-// is not called: the error is of kind ErrNotInRelease.
+// Client calls the client port by RPC with encoded messages, so that fields unknown here survive. user is the user of
+// the call. Calls that the member's release lacks are not made: the error is of kind ErrNotInRelease.
 func (m *Member) Client(
 	ctx context.Context,
 	kind Kind,
@@ -362,7 +359,7 @@ func (m *Member) call(
 		if len(at.hosts) == 0 {
 			return m.without(at.name)
 		}
-		// What changes something is not repeated where it may have been served.
+		// A call that changes something is not repeated where it may have been served.
 		return failover.Each(ctx, &m.pair, at.hosts, kind != Write, func(address string) error {
 			response, err = m.peer(address, protocol, user).CallRaw(ctx, method, request)
 			return err

@@ -61,7 +61,7 @@ func rpcServer(t *testing.T, address, protocol, method string, serve hrpc.RawHan
 	return l.Addr().String(), stop
 }
 
-// closedAddress is a port that nobody listens on.
+// closedAddress is a port without a listener.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func member(p *Pool, a subcluster.Addresses) *Member {
 	return p.Member(s)
 }
 
-// eventually asks until cond holds; the bound is far above what is needed.
+// eventually asks until cond holds; the bound is far above the time needed.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(time.Millisecond) {
@@ -118,10 +118,9 @@ func (c *changes) seen() []string {
 	return slices.Clone(c.all)
 }
 
-// A member that is not there is left alone after some silences, one kind of
-// call by itself, and comes back by itself when it is there again.
-// Calls whose time ran out while this process was stopped open no breaker; the
-// same calls without a pause do.
+// A member that is not there is left alone after some silences, one kind of call by itself, and comes back by itself
+// when it is there again. Calls that timed out while this process was stopped open no breaker; the same calls without
+// a pause do.
 func TestACallThatWasSleptThroughIsNotTheMembersFault(t *testing.T) {
 	silence := make(chan struct{})
 	var ahead atomic.Int64
@@ -223,8 +222,8 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	}
 }
 
-// A refusal is an answer: it opens nothing, however often it comes. A caller
-// that goes away says nothing about the member either.
+// A refusal is an answer: it opens no breaker, however often it comes. A caller that goes away proves nothing about
+// the member either.
 func TestRefusalsAndCallersGoneOpenNothing(t *testing.T) {
 	p := pool(t, Config{Trips: 2})
 	hold := make(chan struct{})
@@ -306,8 +305,8 @@ func TestDeadlineOfEachKind(t *testing.T) {
 	}
 }
 
-// A member that takes calls and stands still costs lists their deadline once: the next ones are told at
-// once, while calls of other kinds, and lists whose caller had less time, open nothing so soon.
+// A member that accepts calls and hangs costs lists their deadline once: the next ones fail at once, while calls of
+// other kinds, and lists whose caller had less time, open no breaker so soon.
 func TestAListThatWaitedInVainOpensItsBreakerAtOnce(t *testing.T) {
 	hold := make(chan struct{})
 	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getApplications",
@@ -431,7 +430,7 @@ func TestWhoCalls(t *testing.T) {
 	}
 }
 
-// A member is kept as long as its addresses stay, and begins anew with others.
+// A member is kept as long as its addresses stay, and is made again with others.
 func TestMemberOfThePool(t *testing.T) {
 	p := pool(t, Config{Trips: 1, OpenFor: time.Hour})
 	a := subcluster.Addresses{Client: closedAddress(t)}

@@ -123,8 +123,7 @@ func every(m *Member) error {
 	return errors.Join(err, adminErr, webErr, activeErr)
 }
 
-// All ports of a pair follow the one that is active, by way of what one of them found; the
-// other is not asked while that one answers.
+// All ports of a pair follow the active host that one of them found; the other is not asked while that one answers.
 func TestAllPortsOfAPairFollowTheActiveOne(t *testing.T) {
 	first, second, addresses := newPair(t)
 	m := member(pool(t, Config{Trips: 1000}), addresses)
@@ -157,8 +156,8 @@ func TestAllPortsOfAPairFollowTheActiveOne(t *testing.T) {
 	}
 }
 
-// What a standby is sent goes to the one that it names, also where the record names the
-// standby alone; and each port finds the active one by itself.
+// Calls to a standby go to the active host that it names, also where the record names the standby alone; and each
+// port finds the active one by itself.
 func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 	first, second, addresses := newPair(t)
 	first.become(false)
@@ -210,8 +209,7 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 	}
 }
 
-// An active one that stands still costs one call its time at each port; those after it find
-// its successor.
+// A hanging active host costs one call its time at each port; later calls find its successor.
 func TestASilentActiveOneCostsOneCallItsTime(t *testing.T) {
 	for name, call := range map[string]func(m *Member) error{
 		"client": func(m *Member) error {
@@ -230,7 +228,7 @@ func TestASilentActiveOneCostsOneCallItsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first, second, addresses := newPair(t)
 			first.hangs(t)
-			second.become(true) // elected, since the first one says nothing
+			second.become(true) // elected, since the first one is silent
 			m := member(pool(t, Config{Deadlines: [kinds]time.Duration{Write: 200 * time.Millisecond}}), addresses)
 			var u *Unavailable
 			if err := call(m); !errors.As(err, &u) || !u.Sent {

@@ -16,14 +16,13 @@ import (
 // ResourceManager does not have.
 var ErrNotInRelease = fmt.Errorf("not in the member's release: %w", creel.ErrNotEnabled)
 
-// Since is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are
-// those of router.Documents: a REST path is below /ws/v1/cluster.
+// Since is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are those of
+// router.Documents: a REST path is below /ws/v1/cluster.
 type Since struct{ Protocol, Name, Release string }
 
-// Releases are the calls that a ResourceManager of Hadoop's may lack, as the classes of its
-// releases 3.1.4, 3.2.0, 3.2.4, 3.3.0, 3.3.6, 3.4.0 and 3.4.2 show. What is not here is asked of
-// every member: all of these have it, or it was given to older ones later (the version, format and
-// validation of scheduler-conf).
+// Releases are the calls that Hadoop's ResourceManager may lack, according to the classes of its releases 3.1.4,
+// 3.2.0, 3.2.4, 3.3.0, 3.3.6, 3.4.0 and 3.4.2. Calls that are not here go to every member: all of these have them, or
+// they were backported later (the version, format and validation of scheduler-conf).
 var Releases = []Since{
 	{"REST", "GET /get-rm-node-labels", "3.4.0"},
 	{"REST", "GET /scheduler-overview", "3.4.0"},
@@ -37,11 +36,11 @@ var Releases = []Since{
 	{"RPC admin", "mapAttributesToNodes", "3.2.0"},
 }
 
-// apaches are releases of Apache's. Vendors give theirs, whose numbers are longer, what Apache
-// has later: of those nobody knows what they lack.
+// apaches matches releases of Apache. Vendors, whose numbers are longer, add Apache's later features to theirs: their
+// gaps are unknown.
 var apaches = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$`)
 
-// lackedBy is what a release lacks; nothing of one that is not Apache's.
+// lackedBy returns the calls that a release lacks; none if it is not Apache's.
 func lackedBy(release string) (lacks []Since) {
 	if !apaches.MatchString(release) {
 		return nil
@@ -72,7 +71,7 @@ func (m *Member) lacking(protocol, method string) error {
 	return nil
 }
 
-// webBase is what the paths of REST calls are below.
+// webBase is the base of the paths of REST calls.
 const webBase = "/ws/v1/cluster"
 
 // lackingPath is an error where the member's release does not have a call by REST.

@@ -28,8 +28,8 @@ func TestWhatReleasesLack(t *testing.T) {
 	}
 }
 
-// A call that a member's release does not have is not made: not by REST, whatever the path is
-// about, nor by either protocol of RPC. One that the table has by another method is.
+// A call that a member's release lacks is not made: not by REST, whatever the path is about, nor by either protocol
+// of RPC. A call that the table lists with another method is made.
 func TestWhatAReleaseLacksIsNotCalled(t *testing.T) {
 	var web, rpc atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { web.Add(1) }))

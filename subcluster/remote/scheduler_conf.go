@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 )
 
-// SchedulerConfPath is where a ResourceManager tells and changes the configuration of its
-// CapacityScheduler's queues, if its yarn.scheduler.configuration.store.class allows it.
+// SchedulerConfPath is where a ResourceManager returns and changes the configuration of its CapacityScheduler's
+// queues, if its yarn.scheduler.configuration.store.class allows it.
 const SchedulerConfPath = "/ws/v1/cluster/scheduler-conf"
 
-// ParseSchedulerConf reads what it tells: properties by name. The error is an
-// *creel.Error of kind creel.ErrInvalidRequest.
+// ParseSchedulerConf reads its answer: properties by name. The error is an *creel.Error of kind
+// creel.ErrInvalidRequest.
 func ParseSchedulerConf(data []byte) (map[string]string, error) {
 	type properties struct {
 		Property list[struct{ Name, Value string }]
@@ -34,8 +34,8 @@ func ParseSchedulerConf(data []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// SchedulerConfChange is what it is asked to change: queues by path, with settings by the
-// last parts of their keys. An empty value takes a setting away.
+// SchedulerConfChange is a requested change: queues by path, with settings by the last parts of their keys. An empty
+// value removes a setting.
 type SchedulerConfChange struct {
 	Remove []string      `json:"remove-queue,omitempty"`
 	Add    []QueueParams `json:"add-queue,omitempty"`

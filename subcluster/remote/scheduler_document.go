@@ -12,17 +12,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Bounds of a scheduler's document that is believed.
+// Bounds of an accepted scheduler document.
 const (
 	maxSchedulerQueues = 20_000
 	maxSchedulerDepth  = 64
 )
 
-// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON: of the
-// CapacityScheduler (a queue's guarantee is its effective minimum), also on nodes with a label
-// where it may use or uses some, and of the FairScheduler (its steady fair share). A queue's Free
-// is what its maximum leaves of it, not what the cluster has. The FIFO scheduler has
-// no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
+// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON. It covers the CapacityScheduler (a
+// queue's guarantee is its effective minimum), also on nodes with a label where it may use or uses some, and the
+// FairScheduler (its steady fair share). A queue's Free is the rest of its maximum, not of the cluster. The FIFO
+// scheduler has no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	var doc struct {
 		Scheduler struct{ SchedulerInfo json.RawMessage }
@@ -173,7 +172,7 @@ func (q *capacityQueue) makes(out *[]creel.QueuePath, parent string) {
 	}
 }
 
-// queueName is the last part of what older ones write the path in.
+// queueName returns the last part of a queue's name, for older releases that write the path there.
 func queueName(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
 
 func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth int) error {
@@ -213,7 +212,7 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 		if err := q.Queues.Queue[i].add(out, name, depth+1); err != nil {
 			return err
 		}
-		// Parents tell no pending amount and no applications; they have their children's.
+		// Parents report no pending amount and no applications; they have their children's.
 		if p, c := &(*out)[at], &(*out)[child]; true {
 			if q.Resources.ResourceUsagesByPartition == nil {
 				p.Pending = p.Pending.Add(c.Pending)

@@ -25,8 +25,7 @@ func (q *capacityQueue) labelRules(l *subcluster.Labels, parent string) {
 	}
 }
 
-// partition is what the root has of a label: the whole of it, and what the queues
-// below use and ask for.
+// partition returns the root's numbers for a label: the whole of it, and the usage and asks of the queues below.
 func (q *capacityQueue) partition(label string) subcluster.Partition {
 	p := subcluster.Partition{Label: label}
 	for _, c := range q.Capacities.QueueCapacitiesByPartition {
@@ -44,8 +43,7 @@ func (q *capacityQueue) partition(label string) subcluster.Partition {
 	return p
 }
 
-// inPartition is what a queue uses and asks for of a label. Parents may tell nothing of
-// it; they have their children's.
+// inPartition returns a queue's usage and asks for a label. Parents may report none; they have their children's.
 func (q *capacityQueue) inPartition(label string) (used, pending creel.Resource) {
 	for _, u := range q.Resources.ResourceUsagesByPartition {
 		if u.PartitionName == label {

@@ -21,8 +21,8 @@ const labelledDocument = `{"scheduler":{"schedulerInfo":{"type":"capacitySchedul
     "resources":{"resourceUsagesByPartition":{"partitionName":"gpu","used":{"memory":256,"vCores":1}}}},
    {"queueName":"b"}]}}]}}}}`
 
-// The labels of a ResourceManager of Hadoop are read of its scheduler and its list of
-// labels: what each has, who may name it, and for whom it is the default.
+// The labels of Hadoop's ResourceManager are read from its scheduler and its list of labels: the resources of each,
+// the queues that may name it, and those with it as the default.
 func TestLabelsOfHadoopsSchedulerAreRead(t *testing.T) {
 	r := creel.NewResource
 	rule := func(q creel.QueuePath, byDefault string, accessible ...string) subcluster.QueueLabels {

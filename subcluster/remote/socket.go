@@ -10,11 +10,10 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// SocketLife is how long bytes for a member live that its machine does not
-// acknowledge: after that the kernel drops them with the connection, also when we
-// closed it before. A submission that we gave up cannot arrive later from here,
-// where TCP by itself would send it again for a quarter of an hour. It bounds
-// what router.UnclearWait has to outlast. Only Linux keeps it.
+// SocketLife is how long the kernel retains bytes for a member that its machine does not acknowledge: after that it
+// drops them with the connection, also when this process closed it before. An abandoned submission cannot arrive
+// later from here, where TCP by itself would send it again for a quarter of an hour. router.UnclearWait has to
+// outlast it. Only Linux supports it.
 const SocketLife = 30 * time.Second
 
 // dial connects to a member.

@@ -38,7 +38,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.Words())
 }
 
-// Words are the message of a RemoteException, or the beginning of what else the member wrote.
+// Words are the message of a RemoteException, or the beginning of the member's answer otherwise.
 func (e *StatusError) Words() string {
 	var doc struct {
 		Exception struct{ Message string } `json:"RemoteException"`
@@ -49,7 +49,7 @@ func (e *StatusError) Words() string {
 	return string(bytes.TrimSpace(e.Body[:min(len(e.Body), 300)]))
 }
 
-// Sentence is the first line of what a member says, without the classes that Java puts before it.
+// Sentence is the first line of a member's message, without the classes that Java puts before it.
 func Sentence(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	for {
@@ -61,9 +61,8 @@ func Sentence(message string) string {
 	}
 }
 
-// ActiveWeb is the host:port of the member's web pages, of an HA pair the active one's,
-// for whoever sends a browser's call there. It costs a call where there are two: what is
-// below /proxy a standby answers by itself, and wrongly.
+// ActiveWeb is the host:port of the member's web pages, of an HA pair the active one's, for redirecting a browser
+// there. It costs a call where there are two: a standby answers paths below /proxy by itself, and wrongly.
 func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 	if len(m.web.hosts) > 1 {
 		_, _, err := m.Web(ctx, Read, http.MethodGet, "/ws/v1/cluster/userinfo", "", nil, nil)
@@ -74,10 +73,9 @@ func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 	return m.pair.First(m.web.hosts), nil
 }
 
-// Web calls the member's REST server. path starts with a slash and holds the
-// query. The answer is read whole. Codes of 300 and above come as *StatusError, but for 304
-// (Not Modified), which answers an If-None-Match. What the member's release does not have is
-// not called: the error is of kind ErrNotInRelease.
+// Web calls the member's REST server. path starts with a slash and holds the query. The answer is read whole. Codes
+// of 300 and above come as *StatusError, but for 304 (Not Modified), which answers an If-None-Match. Calls that the
+// member's release lacks are not made: the error is of kind ErrNotInRelease.
 func (m *Member) Web(
 	ctx context.Context,
 	kind Kind,
@@ -116,14 +114,13 @@ type noAnswer struct {
 	sent bool // it may have been served
 }
 
-// MayBeServed is what package failover asks.
+// MayBeServed is called by package failover.
 func (n *noAnswer) MayBeServed() bool { return n.sent }
 
 func (n *noAnswer) Unwrap() error { return n.error }
 
-// callWeb calls the REST server of a ResourceManager at one address and reads its answer
-// whole, whatever its code, with the code in its head. A standby's comes as an error of
-// kind creel.ErrStandby, silence as *noAnswer.
+// callWeb calls the REST server of a ResourceManager at one address and reads its answer whole, whatever its code,
+// with the code in its head. A standby's comes as an error of kind creel.ErrStandby, silence as *noAnswer.
 func callWeb(
 	ctx context.Context,
 	client *http.Client,
@@ -158,9 +155,8 @@ func callWeb(
 	return resp.StatusCode, resp.Header, answer, nil
 }
 
-// standby reports whether an answer is that of a ResourceManager that is not active: it
-// sends all calls to the same path of the active one, or, where it knows of none, asks to
-// come again.
+// standby reports whether an answer is that of a ResourceManager that is not active: it sends all calls to the same
+// path of the active one, or, where it knows of none, asks to come again.
 func standby(resp *http.Response) (active string, ok bool) {
 	if resp.StatusCode != http.StatusTemporaryRedirect {
 		return "", false
@@ -183,8 +179,8 @@ func (s *standbyError) Error() string { return "the ResourceManager at " + s.at 
 
 func (s *standbyError) Unwrap() error { return creel.ErrStandby }
 
-// eachWeb makes a call by HTTP to the active one of a member's hosts. Where the record names
-// standby ones alone, the active one is asked whom they point at.
+// eachWeb makes a call by HTTP to the active one of a member's hosts. If the record names only standby hosts, the
+// active one they point at is called.
 func eachWeb(
 	ctx context.Context,
 	pair *failover.Pair,
@@ -203,9 +199,8 @@ func eachWeb(
 // firstRead is how much memory an answer's announced length alone gets.
 const firstRead = 1 << 20
 
-// readAll reads an answer up to one byte more than maxBody. What its length
-// announces is made room for at once, so that a large list is not copied as it
-// grows, but no more than firstRead before bytes have come.
+// readAll reads an answer up to one byte more than maxBody. The buffer has the announced length at once, so that a
+// large list is not copied as it grows, but no more than firstRead before bytes have come.
 func readAll(resp *http.Response) ([]byte, error) {
 	limited := io.LimitReader(resp.Body, maxBody+1)
 	var b bytes.Buffer

@@ -22,13 +22,13 @@ import (
 // scheduler's document, which costs it more than its metrics.
 const queuesEvery = 5 * time.Second
 
-// WebMember reads any ResourceManager by its REST server: what a ResourceManager of
-// ours would report by itself. Its methods are not to be called at the same time.
+// WebMember reads any ResourceManager by its REST server: the data that creel's ResourceManager would report by
+// itself. Its methods must not be called concurrently.
 type WebMember struct {
 	Web *WebPort
 	// Nodes, if given, is the digest of its nodes as they are published.
 	Nodes func() string
-	// Preempted, if given, is what it took back in intervals of preemption budgets.
+	// Preempted, if set, returns the amounts it took back in intervals of preemption budgets.
 	Preempted func() []subcluster.PreemptionSpent
 	// Configured, if given, is the parts of its nodes, of each label, that are configured for
 	// its queues while others, by the federation's plan, are in force; nil while they are.
@@ -63,8 +63,8 @@ var webClient = &http.Client{
 	},
 }
 
-// call makes one call as a client that reads JSON; what changes something is not repeated
-// where it may have been served.
+// call makes one call as a client that reads JSON; a call that changes something is not repeated where it may have
+// been served.
 func (w *WebPort) call(
 	ctx context.Context,
 	method, path string,
@@ -99,13 +99,12 @@ func (w *WebPort) get(ctx context.Context, path string, most int) ([]byte, error
 // Version is the Version of its member, as the last Probe found it.
 func (w *WebMember) Version() string { return subcluster.VersionOfHadoop(w.release) }
 
-// Probe is a Probe: its cluster metrics, and its release and queues as they were a few
-// seconds ago at most; as they are where it was away. A scheduler whose document is not
-// understood has no queues; that is said once.
+// Probe is a Probe: its cluster metrics, and its release and queues, at most a few seconds old; current ones after an
+// outage. A scheduler whose document is not understood has no queues; that is logged once.
 func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	metrics, err := w.Web.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
 	if err != nil {
-		w.asked = time.Time{} // who answers next may be another
+		w.asked = time.Time{} // another host may answer next
 		return nil, err
 	}
 	load, err := subcluster.ParseLoad(metrics)
@@ -137,8 +136,8 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	return load.JSON()
 }
 
-// asConfigured has loads tell as capacity what is configured, and what is in force as planned, so
-// that no plan is made of what a plan said.
+// asConfigured makes loads report the configured capacity as capacity, and the one in force as planned, so that no
+// plan is derived from a plan.
 func asConfigured(queues []subcluster.QueueLoad, shares map[subcluster.QueueOn]float64) {
 	all := map[string]creel.Resource{} // by label
 	for i := range queues {
@@ -166,8 +165,8 @@ func (w *WebMember) tell(err error) {
 	w.trouble = now
 }
 
-// readRelease reads which release of Hadoop it is. A standby answers for itself here, and is
-// not heard: of a pair that is being upgraded it may be of another.
+// readRelease reads which release of Hadoop it is. A standby's own answer is ignored: in a pair that is being
+// upgraded it may run another release.
 func (w *WebMember) readRelease(ctx context.Context) error {
 	body, err := w.Web.get(ctx, "/ws/v1/cluster/info", 1<<20)
 	if err != nil {
@@ -185,7 +184,7 @@ func (w *WebMember) readRelease(ctx context.Context) error {
 	return nil
 }
 
-// readScheduler reads its queues and labels. What cannot be read stays as it was.
+// readScheduler reads its queues and labels. Unreadable ones stay unchanged.
 func (w *WebMember) readScheduler(ctx context.Context) error {
 	scheduler, err := w.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
@@ -247,8 +246,7 @@ func unreadableDocument(which string, err error) error {
 	}
 }
 
-// list reads what Hadoop writes as an array, or, where there is one element, as that
-// element alone.
+// list reads values that Hadoop writes as an array, or, where there is one element, as that element alone.
 type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// What Hadoop 3.4.2 writes, shortened to what is read and a little beside it.
+// Output of Hadoop 3.4.2, shortened to the fields read here and a few others.
 const capacityDocument = `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","capacity":100.0,"queueName":"root","queuePath":"root",
 "capacities":{"queueCapacitiesByPartition":[{"partitionName":"",
   "effectiveMinResource":{"memory":8192,"vCores":8},"effectiveMaxResource":{"memory":8192,"vCores":8}}]},

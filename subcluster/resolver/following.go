@@ -28,7 +28,7 @@ type followed struct {
 // Read fetches the documents of a class (statestore.Documents).
 type Read func(ctx context.Context, class string) (statestore.DocumentSet, error)
 
-// Table is what is known now; nil before the first round that had a view or a list.
+// Table returns the current table; nil before the first round that had a view or a list.
 func (f *Following) Table() *Table { return f.table }
 
 // Behind reports whether a round with this view would have something to do.
@@ -47,8 +47,8 @@ func (f *Following) Behind(view *subcluster.View) bool {
 	return false
 }
 
-// behind: a heartbeat names what we have not read. Without a digest it has not
-// published yet in its present epoch: what we have holds.
+// behind: a heartbeat names a document that was not read. A member without a digest has not published yet in its
+// present epoch: its earlier nodes hold.
 func (f *Following) behind(m *subcluster.Status) bool {
 	return m.Load.Nodes != "" && m.Load.Nodes != f.has[m.ID].digest
 }
@@ -62,10 +62,9 @@ func (f *Following) gone(view *subcluster.View) bool {
 	return false
 }
 
-// Round reads what the view says is new, and makes the table anew where that changes
-// it, or where the machine list has changed. pause is called once before a member is
-// read that was read before, and may say that there is no time left. The error tells
-// what of the table is as it was.
+// Round reads newly named documents, and makes the table again if that changes it, or if the machine list has
+// changed. pause is called once before a member is read again, and may report that there is no time left. The error
+// names the parts of the table that are unchanged.
 func (f *Following) Round(
 	ctx context.Context,
 	read Read,
@@ -105,7 +104,7 @@ func (f *Following) Round(
 		nodes, err := f.read(ctx, read, m)
 		if errors.Is(err, creel.ErrInvalidRequest) {
 			problem = err
-			f.has[m.ID] = followed{m.Load.Nodes, f.has[m.ID].nodes} // what cannot be read is not read again
+			f.has[m.ID] = followed{m.Load.Nodes, f.has[m.ID].nodes} // an unreadable document is not read again
 			continue
 		}
 		if err != nil {
@@ -127,8 +126,8 @@ func (f *Following) Round(
 	return problem
 }
 
-// read fetches what a heartbeat named; nil if the store has another version of it:
-// then the next heartbeat names that one.
+// read fetches the document named in a heartbeat; nil if the store has another version of it: then the next heartbeat
+// names that one.
 func (f *Following) read(ctx context.Context, read Read, m *subcluster.Status) (Nodes, error) {
 	set, err := read(ctx, Class(m.ID))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Bounds of what one member may publish.
+// Bounds of one member's published nodes.
 const (
 	MaxHosts = 200_000
 	MaxBytes = 16 << 20 // of the unpacked text

@@ -10,10 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Override is a line of a machine list: the host belongs to the member, whatever is
-// published.
+// Override is a line of a machine list: the host belongs to the member, whatever is published.
 type Override struct {
-	Host, Rack string // Rack may be empty: then the host says nothing of racks
+	Host, Rack string // Rack may be empty: then the host has no rack
 	Member     creel.SubclusterID
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// DocumentStore is what publishing and following need of the state store.
+// DocumentStore is the part of the state store that publishing and following need.
 type DocumentStore interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
@@ -33,11 +33,10 @@ type Publishing struct {
 	rounds    int // since the store was looked at
 }
 
-// Digest names what is published, for the heartbeat; "" before there is anything.
+// Digest returns the digest of the published document, for the heartbeat; "" before there is one.
 func (p *Publishing) Digest() string { return p.digest }
 
-// Round brings what is published up to date with the hosts that are there now. The
-// error is the store's.
+// Round brings the published document up to date with the current hosts. The error is the store's.
 func (p *Publishing) Round(ctx context.Context, store DocumentStore, there Nodes) error {
 	if p.nodes == nil {
 		if err := p.recall(ctx, store); err != nil {
@@ -69,8 +68,7 @@ func (p *Publishing) Round(ctx context.Context, store DocumentStore, there Nodes
 	return nil
 }
 
-// recall begins with what the process before this one published: its nodes are still
-// to register with us.
+// recall begins with the document that the process before this one published: its nodes are still to register here.
 func (p *Publishing) recall(ctx context.Context, store DocumentStore) error {
 	set, err := store.Documents(ctx, Class(p.Member))
 	if err != nil {
@@ -78,15 +76,14 @@ func (p *Publishing) recall(ctx context.Context, store DocumentStore) error {
 	}
 	p.nodes, p.absent = Nodes{}, map[string]int{}
 	if d, ok := set.Find(Document); ok {
-		if nodes, err := Decode(d.Data); err == nil { // else it is written anew
+		if nodes, err := Decode(d.Data); err == nil { // else it is written again
 			p.nodes = nodes
 		}
 	}
 	return nil
 }
 
-// see takes over which hosts are there now, and reports whether that changes what is
-// to be published.
+// see takes over the current hosts, and reports whether the published document changes.
 func (p *Publishing) see(there Nodes) (changed bool) {
 	for host := range p.nodes {
 		if _, ok := there[host]; ok {

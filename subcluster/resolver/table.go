@@ -17,8 +17,7 @@ type Table struct {
 	hosts int
 }
 
-// NewTable makes the table of what members published, overruled by a machine list,
-// which may be nil.
+// NewTable makes the table of members' published nodes, overruled by a machine list, which may be nil.
 func NewTable(members map[creel.SubclusterID]Nodes, overrides []Override) *Table {
 	b := builder{at: map[string]int32{}, of: map[string]int32{}}
 	listed := make(map[string]bool, len(overrides))
@@ -52,8 +51,8 @@ func NewTable(members map[creel.SubclusterID]Nodes, overrides []Override) *Table
 	return &Table{at: b.at, sets: b.sets, hosts: b.hosts}
 }
 
-// Where returns the subclusters that have the host or rack, sorted; nil when nobody
-// knows the name. The result must not be changed. A nil Table knows nothing.
+// Where returns the subclusters that have the host or rack, sorted; nil when the name is unknown. The result must not
+// be changed. A nil Table has no entries.
 func (t *Table) Where(name string) []creel.SubclusterID {
 	if t == nil {
 		return nil

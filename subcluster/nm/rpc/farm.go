@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/nm/server"
 )
 
-// Config says where a Farm is and whom it calls; how its nodes are, the server's
-// part says. Zero values take the defaults in brackets.
+// Config is a Farm's place and the ResourceManager it calls; the server's part describes its nodes. Zero values take
+// the defaults in brackets.
 type Config struct {
 	server.Config
 
@@ -26,8 +26,8 @@ type Config struct {
 	First   int    // number of the first node, so that farms beside each other differ [0]
 	User    string // as which the nodes speak to the ResourceManager [yarn]
 	Port    int    // of ContainerManagementProtocol; 0 = any
-	// PortEach gives each node a port on 127.0.0.1 instead of an address of
-	// its own. It is what other systems than Linux always do.
+	// PortEach assigns each node a port on 127.0.0.1 instead of an address of its own. Systems other than Linux
+	// always do.
 	PortEach    bool
 	Connections int // to the tracker [4]
 }
@@ -68,7 +68,7 @@ func New(cfg Config) (*Farm, error) {
 	return f, nil
 }
 
-// Close releases what New took, for a Farm on which Run was not called.
+// Close releases the sockets of New, for a Farm on which Run was not called.
 func (f *Farm) Close() error {
 	var errs []error
 	for _, l := range f.listeners {

@@ -30,8 +30,7 @@ var (
 	attempt = creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: identifier, ID: 1}, Attempt: 1}
 )
 
-// tracker is a ResourceManager's, played by the test: what it heard, and
-// what it says next.
+// tracker is a ResourceManager's, played by the test: its received calls, and its next answer.
 type tracker struct {
 	mu            sync.Mutex
 	registrations []*pb.RegisterNodeManagerRequestProto

@@ -21,7 +21,7 @@ type handler struct {
 	farm *server.Farm
 }
 
-// visitor is who is at the other end, by its NMToken.
+// visitor is the caller at the other end, by its NMToken.
 type visitor struct {
 	node *server.Node
 	id   token.NM
@@ -127,7 +127,7 @@ func (d *handler) GetContainerStatuses(
 	return out, nil
 }
 
-// update gives containers the sizes of new tokens.
+// update sets containers to the sizes of new tokens.
 func (d *handler) update(
 	ctx context.Context,
 	tokens []*pb.TokenProto,
@@ -181,7 +181,7 @@ func (d *handler) SignalToContainer(
 	return &pb.SignalContainerResponseProto{}, nil
 }
 
-// told gives the machine's refusals the exceptions that YARN has for them.
+// told maps the machine's refusals to YARN's exceptions.
 func told(err error) error {
 	e, ok := err.(*creel.Error)
 	if !ok {

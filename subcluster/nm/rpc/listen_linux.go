@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// listenLoopback opens one socket for every address 127.x.y.z, tied to the
-// loopback interface so that nobody outside can reach it. Nil without an error
-// means that each node needs a socket of its own.
+// listenLoopback opens one socket for every address 127.x.y.z, tied to the loopback interface so that it cannot be
+// reached from outside. Nil without an error means that each node needs a socket of its own.
 func listenLoopback(cfg Config) (net.Listener, error) {
 	if cfg.PortEach {
 		return nil, nil

@@ -16,13 +16,12 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// Config says how the nodes of a Farm are. Zero values take the defaults in
-// brackets.
+// Config describes the nodes of a Farm. Zero values take the defaults in brackets.
 type Config struct {
 	Total    creel.Resource // of each node [8192 MB, 8 cores]
 	HTTPPort int32          // reported as the node's web port [8042]
 
-	RunTime      time.Duration // of containers that do not say [1 s]
+	RunTime      time.Duration // of containers that do not set one [1 s]
 	LocalizeTime time.Duration // before a container runs [0]
 	OnStart      Hook
 	// Eager sends a heartbeat this soon after a container has ended instead of waiting for
@@ -109,9 +108,8 @@ func (f *Farm) Ready() <-chan struct{} { return f.ready }
 // Metrics are counts since the start.
 func (f *Farm) Metrics() *Metrics { return &f.metrics }
 
-// Run registers the nodes and plays them until the context ends; they share the
-// trackers. The nodes then vanish, as machines do whose power fails: nothing is
-// unregistered.
+// Run registers the nodes and plays them until the context ends; they share the trackers. The nodes then vanish, as
+// machines do whose power fails: none unregisters.
 func (f *Farm) Run(ctx context.Context, trackers []Tracker) {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -131,7 +129,7 @@ func (f *Farm) Run(ctx context.Context, trackers []Tracker) {
 	<-ctx.Done()
 }
 
-// sender makes the calls of nodes whose time has come, one at a time.
+// sender makes the due calls of nodes, one at a time.
 func (f *Farm) sender(ctx context.Context, t Tracker) {
 	for {
 		select {
@@ -143,8 +141,7 @@ func (f *Farm) sender(ctx context.Context, t Tracker) {
 	}
 }
 
-// wake has the node call at a time, if that is earlier than what is set. The
-// caller holds the lock.
+// wake has the node call at a time, if that is earlier than the one set. The caller holds the lock.
 func (n *Node) wake(at time.Time) {
 	if n.pace.Wake(at) {
 		n.set(at)

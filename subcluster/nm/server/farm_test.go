@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tracker is a ResourceManager that takes every node and notes what containers
-// became; a heartbeat each second.
+// tracker is a ResourceManager that accepts every node and records the containers' results; a heartbeat each second.
 type tracker struct {
 	mu         sync.Mutex
 	heartbeats int
@@ -56,8 +55,8 @@ func (k *tracker) NodeHeartbeat(
 	}, nil
 }
 
-// Nodes without any protocol, in virtual time: they register, their containers run
-// as long as they say, and the completion of one comes with the next heartbeat.
+// Nodes without any protocol, in virtual time: they register, their containers run for their set time, and the
+// completion of one comes with the next heartbeat.
 func TestContainersEndWhenTheyHaveRunTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := []creel.NodeID{{Host: "h1", Port: 1}, {Host: "h2", Port: 1}}

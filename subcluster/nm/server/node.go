@@ -48,8 +48,7 @@ type job struct {
 	stop  func() // of the hook that took it
 }
 
-// Do gives an event to the machine and performs what it orders. The error is the
-// machine's refusal.
+// Do passes an event to the machine and performs its actions. The error is the machine's refusal.
 func (n *Node) Do(now time.Time, e nm.Event) error {
 	n.mu.Lock()
 	calls, err := n.locked(now, e, nil)
@@ -84,7 +83,7 @@ func (n *Node) CheckNM(id token.NM, identifier []byte) ([]byte, error) {
 	return n.m.CheckNM(id, identifier)
 }
 
-// CheckContainer returns what a container token says, see nm.Node.
+// CheckContainer returns the content of a container token, see nm.Node.
 func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -207,7 +206,7 @@ func exitText(code int32) string {
 	return "Exception from container-launch.\nExit code: " + strconv.Itoa(int(code)) + "\n"
 }
 
-// exited ends a job once, whoever is first: its time, its hook or its killer.
+// exited ends a job once, whichever comes first: its time, its hook or its killer.
 func (n *Node) exited(
 	now time.Time,
 	id creel.ContainerID,

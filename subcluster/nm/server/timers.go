@@ -61,7 +61,7 @@ func (t *timers) run(ctx context.Context) {
 		if len(batch) > 0 {
 			batch = batch[:0]
 			if ctx.Err() == nil {
-				continue // what ran may have set earlier deadlines
+				continue // the functions that ran may have set earlier deadlines
 			}
 		}
 		timer.Reset(wait)

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/subcluster/resolver"
 )
 
-// Reader is what a Follower needs of the store.
+// Reader is the part of the store that a Follower needs.
 type Reader interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
@@ -25,10 +25,10 @@ type Reader interface {
 type Follower struct {
 	Store Reader
 	View  func() *subcluster.View
-	List  *MachineList  // overrules what members publish; nil: nothing does
+	List  *MachineList  // overrules published nodes; nil: no list
 	Every time.Duration // between looks at the view: 1s
-	// Jitter is the longest wait before a change is read, drawn anew each time, so
-	// that thousands of proxies do not read it at the same moment: 2s.
+	// Jitter is the longest wait before a change is read, random each time, so that thousands of proxies do not read
+	// it at the same moment: 2s.
 	Jitter time.Duration
 	Log    *slog.Logger
 
@@ -39,7 +39,7 @@ type Follower struct {
 // Where returns the subclusters that have the host or rack; see resolver.Table.
 func (f *Follower) Where(name string) []creel.SubclusterID { return f.table.Load().Where(name) }
 
-// Table is what is known now; nil knows nothing.
+// Table returns the current table; a nil one has no entries.
 func (f *Follower) Table() *resolver.Table { return f.table.Load() }
 
 // Hosts is how many hosts are known, and Reads how many documents were read.
@@ -80,7 +80,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// round reads what the view says is new.
+// round reads newly named documents.
 func (f *Follower) round(ctx context.Context, is *resolver.Following) error {
 	list, changed, problem := f.List.Read()
 	err := is.Round(ctx, f.read, f.View(), list, changed, func(ctx context.Context) bool {
@@ -90,7 +90,7 @@ func (f *Follower) round(ctx context.Context, is *resolver.Following) error {
 	return cmp.Or(err, problem)
 }
 
-// read fetches a member's document; what the store does not tell in 2 s is read later.
+// read fetches a member's document; if the store does not answer in 2 s it is read later.
 func (f *Follower) read(ctx context.Context, class string) (statestore.DocumentSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

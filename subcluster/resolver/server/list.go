@@ -22,7 +22,7 @@ type MachineList struct {
 	fresh     bool // the caller has not seen them
 }
 
-// OpenMachineList reads a machine list; a path of "" is none, and gives nil.
+// OpenMachineList reads a machine list; a path of "" is none, and returns nil.
 func OpenMachineList(path string) (*MachineList, error) {
 	if path == "" {
 		return nil, nil

@@ -32,7 +32,7 @@ type Publisher struct {
 	digest atomic.Pointer[string]
 }
 
-// Digest names what is published, for the heartbeat; "" before there is anything.
+// Digest returns the digest of the published document, for the heartbeat; "" before there is one.
 func (p *Publisher) Digest() string {
 	if d := p.digest.Load(); d != nil {
 		return *d
@@ -76,7 +76,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// round brings what is published up to date.
+// round brings the published document up to date.
 func (p *Publisher) round(ctx context.Context, is *resolver.Publishing) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.Every, time.Second))
 	defer cancel()

@@ -23,8 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// federation is a store, members that publish, and one that follows; what heartbeats
-// would carry goes from digest to view at once.
+// federation is a store, members that publish, and one that follows; heartbeat data goes from digest to view at once.
 type federation struct {
 	mu         sync.Mutex
 	nodes      map[creel.SubclusterID]resolver.Nodes
@@ -119,8 +118,8 @@ func TestHostsAreKnownSoonAfterTheyRegister(t *testing.T) {
 	})
 }
 
-// A node that restarts, and a ResourceManager that restarts and whose nodes are still
-// to register, change nothing that others read.
+// A node that restarts, and a ResourceManager that restarts and whose nodes are still to register, change nothing
+// that others read.
 func TestWhatRestartsStaysPublished(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *federation) {
 		f.set("sc-1", resolver.Nodes{"n1": "/r1", "n2": "/r1"})
@@ -160,7 +159,7 @@ func TestAStoreThatWasEmptiedGetsTheNodesBack(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		f.want(t, "n1", "sc-1") // what was read holds
+		f.want(t, "n1", "sc-1") // the nodes read before hold
 		time.Sleep(70 * time.Second)
 		set, err = f.store.Documents(t.Context(), resolver.Class("sc-1"))
 		if err != nil || len(set.Documents) != 1 {
@@ -169,7 +168,7 @@ func TestAStoreThatWasEmptiedGetsTheNodesBack(t *testing.T) {
 	})
 }
 
-// Another wrote what no heartbeat vouches for.
+// Another writer's document, for which no heartbeat vouches.
 func TestNodesThatNoHeartbeatNamesAreNotBelieved(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *federation) {
 		f.set("sc-1", resolver.Nodes{"n1": "/r1"})
@@ -191,8 +190,7 @@ func TestNodesThatNoHeartbeatNamesAreNotBelieved(t *testing.T) {
 	})
 }
 
-// A member that publishes what cannot be read keeps nobody from knowing the others'
-// hosts, and costs one read.
+// A member that publishes an unreadable document does not hide the others' hosts, and costs one read.
 func TestAMemberWhoseNodesCannotBeReadHidesNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
