@@ -20,7 +20,7 @@ func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// writeSocket writes what the socket takes without blocking.
+// writeSocket writes as much as the socket accepts without blocking.
 func writeSocket(fd uintptr, b []byte) (n int, err error) {
 	for n < len(b) {
 		m, err := syscall.Write(int(fd), b[n:])

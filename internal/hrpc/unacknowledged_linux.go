@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropUnacknowledged is a net.Dialer's Control, by which the kernel ends a connection whose
-// peer's machine has acknowledged no byte for so long, where TCP by itself tries for a
-// quarter of an hour. Only Linux does.
+// DropUnacknowledged returns a net.Dialer's Control. With it the kernel closes a connection whose peer has
+// acknowledged no byte for the given time; TCP by default tries for a quarter of an hour. Only Linux supports it.
 func DropUnacknowledged(life time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error

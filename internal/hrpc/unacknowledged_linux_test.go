@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A machine that is gone acknowledges nothing, and says nothing: its connection ends with the
-// time for which a client bears that no byte is taken.
+// A machine that is gone acknowledges nothing. A connection to it ends after the time that a client tolerates without
+// progress.
 func TestAConnectionToAMachineThatIsGoneEnds(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -37,7 +37,7 @@ func frames(t testing.TB, b []byte) (out [][]byte) {
 	return out
 }
 
-// conversation is what a recording says.
+// conversation is the content of a recording.
 type conversation struct {
 	protocol  string
 	nonce     string
@@ -173,8 +173,8 @@ func passwordIn(t *testing.T, recording []byte, identifier []byte) []byte {
 	}
 }
 
-// What Hadoop's clients sent is sent to our server, which answers the calls
-// with the messages Hadoop's server answered: the bytes must be the same.
+// The recorded requests of Hadoop's clients are sent to creel's server, which answers the calls with the messages of
+// Hadoop's server: the bytes must be the same.
 func TestRecordedClientsAreAnsweredByteForByte(t *testing.T) {
 	tokens := append(recorded(t, "client.s2c"), recorded(t, "am.s2c")...)
 	for _, name := range recordings {

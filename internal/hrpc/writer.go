@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// writer sends frames on a socket for many goroutines, none of which it blocks.
-// Whoever finds nobody writing becomes the writer: it gives the socket what the
-// socket takes at once, then what others queued meanwhile, so that frames that
-// come together leave together. What the socket does not take is left to a
-// goroutine that lives as long as the socket is full.
+// writer sends frames on a socket for many goroutines without blocking any of them. A goroutine that finds no active
+// writer becomes the writer. It writes its own frame as far as the socket accepts it at once, then frames that others
+// queued meanwhile, so that simultaneous frames are sent together. Bytes that the socket does not accept are left to
+// a goroutine that runs as long as the socket is full.
 //
 // The lock guards the queue and is never held across a system call.
 type writer struct {
@@ -26,16 +25,16 @@ type writer struct {
 	stall   time.Duration
 	wg      *sync.WaitGroup // counts the goroutine
 	shared  *budget         // bytes queued on connections that do not read; nil: unbounded
-	failed  func(error)     // told once that the socket is of no use any more
+	failed  func(error)     // called once when the socket becomes unusable
 
-	// wrap, when set, seals what is about to be written (auth-int). Only the
-	// one that writes calls it, in the order of writing.
+	// wrap, when set, seals bytes before they are written (auth-int). Only the active writer calls it, in the order
+	// of writing.
 	wrap func(dst, plain []byte) []byte
 
 	mu       sync.Mutex
 	pending  []byte        // queued behind the one that writes
 	queued   int           // bytes pending or left by a full socket
-	writing  bool          // somebody writes
+	writing  bool          // a goroutine is writing
 	draining bool          // it is the goroutine, because the socket is full
 	charged  int64         // taken from shared while draining
 	err      error         // the first failure; the writer is dead
@@ -73,8 +72,8 @@ func (w *writer) hold(b []byte) {
 // block. It returns the bytes now queued.
 func (w *writer) send(b []byte) (queued int, err error) { return w.post(b, false) }
 
-// post is send. With company, others are about to send too: whoever becomes the
-// writer lets them run first, so that one system call takes all.
+// post is send. With company, others are about to send too: the writer lets them run first, so that one system call
+// sends everything.
 func (w *writer) post(b []byte, company bool) (queued int, err error) {
 	w.mu.Lock()
 	if company && !w.writing && w.err == nil {
@@ -82,7 +81,7 @@ func (w *writer) post(b []byte, company bool) (queued int, err error) {
 		w.mu.Unlock()
 		runtime.Gosched()
 		w.mu.Lock()
-		w.writing = false // and what others queued meanwhile leaves before b
+		w.writing = false // and frames queued meanwhile are sent before b
 	}
 	if w.err != nil {
 		w.mu.Unlock()
@@ -122,8 +121,8 @@ func (w *writer) queue(b []byte) bool {
 	return true
 }
 
-// later queues b and leaves the writing to a goroutine. It is for answers given
-// by the owner of some state, whose time is too good for system calls.
+// later queues b and leaves the writing to a goroutine. It is for answers by the owner of some state, which should
+// not spend time on system calls.
 func (w *writer) later(b []byte) {
 	w.mu.Lock()
 	if w.err != nil {
@@ -152,10 +151,10 @@ func (w *writer) flushQueued() {
 	putBuffer(b)
 }
 
-// maxRounds bounds how long a goroutine writes what others queue.
+// maxRounds bounds how long a goroutine writes frames queued by others.
 const maxRounds = 8
 
-// flush writes b and what is queued meanwhile. The caller is the one that writes.
+// flush writes b and frames queued meanwhile. The caller is the active writer.
 func (w *writer) flush(b []byte) (int, error) {
 	mine := false // whether b is ours to put back
 	for {
@@ -221,8 +220,7 @@ func (w *writer) putBack(b, plain []byte, mine bool) {
 	}
 }
 
-// drain writes what is queued, blocking, until nothing is. rest is sealed
-// already when there is a wrap.
+// drain writes the queue, blocking, until it is empty. rest is already sealed if there is a wrap.
 func (w *writer) drain(rest []byte) {
 	defer w.wg.Done()
 	const chunk = 256 << 10 // one deadline each; one that passes with a part written is no stall
@@ -276,7 +274,7 @@ func (w *writer) charge(n int) bool {
 	return true
 }
 
-// taken notes that the socket took n bytes and wakes who waits for room.
+// taken records that the socket accepted n bytes and wakes goroutines that wait for free space.
 func (w *writer) taken(n int) {
 	w.mu.Lock()
 	w.queued = max(w.queued-n, 0)
@@ -287,7 +285,7 @@ func (w *writer) taken(n int) {
 	w.mu.Unlock()
 }
 
-// wake tells who waits for room. The lock is held.
+// wake wakes goroutines that wait for free space. The caller holds the lock.
 func (w *writer) wake() {
 	if w.room != nil && (w.err != nil || w.queued <= w.roomAt && (w.roomAt > 0 || !w.writing)) {
 		close(w.room)
@@ -310,7 +308,7 @@ func (w *writer) waitRoom(n int) <-chan struct{} {
 	return w.room
 }
 
-// idle tells whether nothing is queued or being written.
+// idle reports whether nothing is queued or being written.
 func (w *writer) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

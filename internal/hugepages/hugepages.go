@@ -30,9 +30,8 @@ const size = 2 << 20
 // span is one mapping of the heap, in whole huge pages.
 type span struct{ from, to uintptr }
 
-// Keep asks for huge pages now, and each second for what the heap has grown by,
-// until stop is called. The kernel brings them about by and by. It fails where
-// there are none.
+// Keep requests huge pages for the heap now, and each second for its growth, until stop is called. The kernel
+// provides them gradually. It fails if the kernel has none.
 func Keep() (stop func(), err error) {
 	if err := Advise(); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func Keep() (stop func(), err error) {
 		for {
 			select {
 			case <-tick.C:
-				_ = Advise() // it worked a moment ago; what fails now is tried again
+				_ = Advise() // it worked before; a failure is retried
 			case <-done:
 				return
 			}
@@ -57,8 +56,8 @@ func Keep() (stop func(), err error) {
 // Advise asks for huge pages for the heap as it is mapped now.
 func Advise() error { return each(adviseHuge) }
 
-// Collapse is Advise, and waits until what is in use lies in huge pages: for
-// measurements, which have no minutes to wait for the kernel.
+// Collapse is Advise, and waits until the used heap is in huge pages: for measurements, which cannot wait minutes for
+// the kernel.
 func Collapse() error {
 	if err := Advise(); err != nil {
 		return err
@@ -97,9 +96,8 @@ func each(do func(span) error) error {
 	return nil
 }
 
-// heap gives the heap's mappings among those in maps (proc_pid_maps(5)): the
-// writable anonymous ones within the same 64 GiB as an object of the heap, where
-// nothing else of the process is.
+// heap returns the heap's mappings among those in maps (proc_pid_maps(5)): the writable anonymous ones within the
+// same 64 GiB as an object of the heap. The process has nothing else there.
 func heap(maps io.Reader, object uintptr) (spans []span, err error) {
 	const window = 36
 	lines := bufio.NewScanner(maps)

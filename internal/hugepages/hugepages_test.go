@@ -32,8 +32,7 @@ func TestHeapIsFoundAmongMappings(t *testing.T) {
 	}
 }
 
-// What the heap has in use lies in huge pages when asked for, where the kernel
-// gives them; where it does not, that is said.
+// The used heap is in huge pages after a request, if the kernel provides them; otherwise an error is returned.
 func TestHeapLiesInHugePages(t *testing.T) {
 	used := make([]byte, 64<<20) // mapped, and without pages until it is touched
 	stop, err := Keep()

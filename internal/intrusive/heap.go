@@ -2,8 +2,8 @@
 
 package intrusive
 
-// Heap is a binary heap whose elements know their place in it, so that one
-// whose rank changed is moved in O(log n), and one that leaves is found at once.
+// Heap is a binary heap whose elements store their position in it. An element whose rank changed is moved in O(log
+// n), and one to be removed is found at once.
 type Heap[T any] struct {
 	Items []T // in heap order; to be read only
 	Less  func(a, b T) bool
@@ -56,7 +56,7 @@ func (h *Heap[T]) Fix(x T) {
 	}
 }
 
-// Rebuild orders everything anew, after the ranks of many changed.
+// Rebuild restores the order after the ranks of many elements changed.
 func (h *Heap[T]) Rebuild() {
 	for i := len(h.Items)/2 - 1; i >= 0; i-- {
 		h.down(i)
@@ -98,8 +98,8 @@ func (h *Heap[T]) swap(i, j int) {
 	*h.Slot(h.Items[j]) = int32(j + 1)
 }
 
-// Check reports the first element that does not stand where its rank says or
-// does not know its place, -1 for none. It is for audits and tests.
+// Check returns the first element that violates the order or stores a wrong position, -1 for none. It is for audits
+// and tests.
 func (h *Heap[T]) Check() int {
 	for i, x := range h.Items {
 		if int(*h.Slot(x)) != i+1 || i > 0 && h.Less(x, h.Items[(i-1)/2]) {

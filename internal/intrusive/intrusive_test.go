@@ -15,7 +15,7 @@ type element struct {
 	link Link[*element]
 }
 
-// A heap gives its elements in order whatever was pushed, moved and removed.
+// A heap returns its elements in order after any pushes, moves and removals.
 func TestHeapKeepsTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := Heap[*element]{

@@ -50,7 +50,7 @@ func (l *List[T]) Remove(x T) {
 	*k = Link[T]{}
 }
 
-// All gives the elements, oldest first. The one given may be taken out.
+// All yields the elements, oldest first. The yielded element may be removed.
 func (l *List[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var none T

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network says in words what became of a connection.
+// Package network explains connection errors in plain words.
 package network
 
 import (
@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// told is an error of a connection in words; what it was is still found in it.
+// told is a connection error in plain words; it unwraps to the original error.
 type told struct {
 	text string
 	error
@@ -24,8 +24,7 @@ type told struct {
 func (e *told) Error() string { return e.text }
 func (e *told) Unwrap() error { return e.error }
 
-// InWords says what became of a connection as one would tell an operator. An error that is no connection's stays
-// as it is.
+// InWords returns a connection error in words for operators. Other errors are returned unchanged.
 func InWords(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) { // its text repeats the address, with all of the query
@@ -49,7 +48,7 @@ func InWords(err error) error {
 	return err
 }
 
-// certificate says why a server's certificate is not taken.
+// certificate explains why a server's certificate is rejected.
 func certificate(err error) string {
 	var of x509.HostnameError
 	var invalid x509.CertificateInvalidError

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/network"
 )
 
-// What became of a connection is told without Go's words, and is still found in the error.
+// A connection error is reported without Go's terms, and unwraps to the original.
 func TestAConnectionIsToldInWords(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pagemap is a map from consecutive numbers to pointers, as dense as an
-// array and as small as what is in it. Looking up a container at its release is
-// two reads of memory here and a hash with its chain of buckets in a Go map;
-// BenchmarkChurn of subcluster/rm pays for it.
+// Package pagemap is a map from consecutive numbers to pointers, as dense as an array and as small as its contents.
+// Looking up a container at its release takes two memory reads here, and a hash with a chain of buckets in a Go map.
+// BenchmarkChurn of subcluster/rm shows the benefit.
 package pagemap
 
 import (
@@ -12,11 +11,10 @@ import (
 	"slices"
 )
 
-// Map finds values by numbers that are given out one after the other, such as
-// the live containers of an attempt by ContainerID.ID. They lie in pages by
-// number; a page whose values are all gone is dropped. The bits of a number from
-// EpochBits up are its epoch: numbers of another epoch than the pages', which
-// start anew, are in a Go map. The zero Map is ready.
+// Map finds values by consecutively assigned numbers, such as the live containers of an attempt by ContainerID.ID.
+// Values are in pages by number; an empty page is dropped. The bits of a number from EpochBits up are its epoch.
+// Numbers of another epoch than the pages', which start again from the beginning, are in a Go map. The zero Map is
+// ready.
 type Map[T any] struct {
 	epoch int64 // of the numbers in pages
 	first int64 // number of pages[0], in pages
@@ -42,7 +40,7 @@ type page[T any] struct {
 // Len is how many values there are.
 func (l *Map[T]) Len() int { return l.n }
 
-// Get gives the value of a number, nil if there is none.
+// Get returns the value of a number, nil if there is none.
 func (l *Map[T]) Get(id int64) *T {
 	if id>>EpochBits == l.epoch {
 		seq := id & (1<<EpochBits - 1)
@@ -108,8 +106,8 @@ func (l *Map[T]) Drop(id int64) {
 	}
 }
 
-// All gives them: those in the Go map first, then those in pages, each by number.
-// They may be dropped on the way.
+// All yields the values: those in the Go map first, then those in pages, each by number. Values may be dropped during
+// the iteration.
 func (l *Map[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		if len(l.older) > 0 {
@@ -132,7 +130,7 @@ func (l *Map[T]) All() iter.Seq[*T] {
 	}
 }
 
-// Oldest gives the one with the least number in the pages, nil for none.
+// Oldest returns the value with the smallest number in the pages, nil for none.
 func (l *Map[T]) Oldest() *T {
 	for _, p := range l.pages {
 		if p.list == nil {

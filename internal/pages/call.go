@@ -14,7 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// call is one look at a page: who looks, and what is asked of the API for it.
+// Call is one request for a page: its viewer, and its requests to the API.
 type Call struct {
 	d *Site
 	r *http.Request
@@ -34,16 +34,16 @@ func (c *Call) Query(name string) string { return c.r.URL.Query().Get(name) }
 // Bad is an error for a request that cannot be understood.
 func Bad(title, detail string) error { return &Problem{http.StatusBadRequest, title, detail} }
 
-// Missing is an error for what is not there.
+// Missing is an error for an object that does not exist.
 func Missing(title, detail string) error { return &Problem{http.StatusNotFound, title, detail} }
 
 // Host is where the page was asked for, with its port.
 func (c *Call) Host() string { return c.r.Host }
 
-// user is who looks, "" where nobody said.
+// user is the viewer's name, "" if the request has none.
 func (c *Call) user() string { return c.Query("user.name") }
 
-// identity are the pairs of a query that say who asks.
+// identity is the part of a query that identifies the viewer.
 func identity(q url.Values) url.Values {
 	who := url.Values{}
 	for name, values := range q {
@@ -54,7 +54,7 @@ func identity(q url.Values) url.Values {
 	return who
 }
 
-// problem is an error as the API tells it.
+// Problem is an error as returned by the API.
 type Problem struct {
 	Status int    `json:"-"`
 	Title  string `json:"title"`
@@ -63,10 +63,10 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// Get asks the API in the name of who looks, and reads its answer.
+// Get sends a GET request to the API in the viewer's name, and decodes its answer.
 func (c *Call) Get(path string, into any) error { return c.ask(http.MethodGet, path, nil, into) }
 
-// Post asks what needs a body and changes nothing.
+// Post sends a request that needs a body and changes nothing.
 func (c *Call) Post(path string, order, into any) error {
 	body, err := json.Marshal(order)
 	if err != nil {
@@ -112,7 +112,7 @@ func withoutRoute(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil))
 }
 
-// answer takes in what the API writes.
+// answer records the API's response.
 type answer struct {
 	head   http.Header
 	status int

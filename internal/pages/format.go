@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// functions are those of the templates.
+// functions are the functions available to the templates.
 var functions = template.FuncMap{
 	"live":    func(name string) template.HTML { return template.HTML(beginMark + name + closeMark) },
 	"over":    func(name string) template.HTML { return template.HTML(endMark + name + closeMark) },
@@ -88,7 +88,7 @@ func Share(part, whole int64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// Age writes seconds as people say them.
+// Age formats seconds for readers.
 func Age(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
 	case d < 10*time.Second:
@@ -124,8 +124,8 @@ func mark(state string) string {
 	return "plain"
 }
 
-// Bar is a bullet bar in percent: what is used, behind it what waits, and marks for
-// the guarantee and the maximum.
+// Bar is a bullet bar in percent: the used part, behind it the pending part, and marks for the guarantee and the
+// maximum.
 type Bar struct {
 	Used, Pending      float64 // widths
 	Guarantee, Maximum float64 // places; -1: none
@@ -155,7 +155,7 @@ func NewBar(used, pending, guarantee, maximum float64) Bar {
 // Chart is a line over time, drawn as SVG where the page is rendered.
 type Chart struct {
 	Title, Unit string
-	Lines       []string // of points "x,y", one for each run of what is known
+	Lines       []string // of points "x,y", one for each run of known values
 	Top         string   // the value at its upper edge
 	Last        string   // the newest value, "not known" if it is not
 	Label       string
@@ -167,7 +167,7 @@ const (
 	chartSpan               = 120 // points
 )
 
-// NewChart draws values of equal steps, oldest first; what is below zero is not known.
+// NewChart draws values at equal intervals, oldest first; negative values are unknown.
 func NewChart(title, unit string, values []float64) Chart {
 	c := Chart{Title: title, Unit: unit, Last: "not known", Minutes: 10}
 	top := 1.0

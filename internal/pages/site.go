@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pages is what the web pages of a router and of a ResourceManager share: how they
-// look, how they are kept live, and how their data is asked for. A site renders its pages
-// from the documents of the API beside it, which it asks without a socket in the name of
-// whoever looks. So a page shows what the API answers, no more and nothing else: the rights,
-// the sums and the rules are the API's.
+// Package pages has the common parts of the web pages of a router and of a ResourceManager: layout, live updates, and
+// requests for data. A site renders its pages from the documents of its own API, which it calls without a socket in
+// the viewer's name. So a page shows exactly the API's answers, and the API enforces access rights, sums and rules.
 //
-// A page is a type with its data and a template. Everything is embedded; nothing is
-// loaded from elsewhere, and no script or style stands in a page. One script makes
-// pages live: it swaps the parts of a page that the site says have changed (see
-// stream.go), and it sends changes to the API as any client does. Without it pages
-// can be read and followed, not more.
+// A page is a type with its data and a template. Everything is embedded: nothing is loaded from elsewhere, and no
+// page contains inline scripts or styles. One script makes pages live: it replaces the changed parts of a page (see
+// stream.go), and it sends changes to the API as any client does. Without the script pages can only be read and
+// navigated.
 package pages
 
 import (
@@ -31,14 +28,14 @@ import (
 //go:embed page
 var files embed.FS
 
-// Config is a site: its pages and what stands around them.
+// Config describes a site: its pages and their frame.
 type Config struct {
 	API   http.Handler // of the same port
-	Pages []Page       // the first also shows what went wrong with a page
-	// Templates has page/NAME.html for each page, which defines "page", and may have
-	// page/parts.html with what several of them share.
+	Pages []Page       // the first also shows errors of pages
+	// Templates has page/NAME.html for each page, which defines "page", and may have page/parts.html with shared
+	// parts.
 	Templates fs.FS
-	Functions template.FuncMap // of the templates, beside those of all sites
+	Functions template.FuncMap // of the templates, in addition to those of all sites
 	Nav       []Link
 	Home      string // where the name of the software leads to
 	Search    string // path of the list that ?q= searches
@@ -51,7 +48,7 @@ type Config struct {
 // Link is a page in the navigation.
 type Link struct{ Path, Title, Section string }
 
-// Page is one: its address, what its templates are called, and what is in it.
+// Page describes one page: its address, its template's name, and its content.
 type Page struct {
 	Path, Name, Title, Section string
 	Load                       func(c *Call) (any, error)
@@ -115,7 +112,7 @@ func (d *Site) Run(ctx context.Context) error {
 	return nil
 }
 
-// policy lets a page load what this router serves, and nothing else.
+// policy restricts a page to content from this router.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 
@@ -130,7 +127,7 @@ func guard(next http.Handler) http.Handler {
 	})
 }
 
-// shell is what stands around every page.
+// shell is the frame of every page.
 type shell struct {
 	Title, Section, Name string
 	Command              string // of creel, that shows the same
@@ -162,7 +159,7 @@ func (d *Site) serve(w http.ResponseWriter, r *http.Request, p Page) {
 	d.write(w, http.StatusOK, p.Name, s)
 }
 
-// here is the page's address without who looks, which its cookie says.
+// here is the page's address without the viewer's identity, which its cookie has.
 func here(r *http.Request) string {
 	q := r.URL.Query()
 	q.Del("user.name")

@@ -19,12 +19,11 @@ const (
 	closeMark = "-->"
 )
 
-// every is how often a page that somebody looks at is rendered anew.
+// every is how often an open page is rendered again.
 const every = time.Second
 
-// stream keeps one page fresh: it renders the page that ?at= names each second, in
-// the name of who asked for the stream, and sends the parts that have changed. What
-// members are asked for is shared by all streams (see router/rest).
+// stream updates one page: each second it renders the page named by ?at=, in the name of the stream's viewer, and
+// sends the changed parts. All streams share the requests to members (see router/rest).
 func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	at, err := url.Parse(r.URL.Query().Get("at"))
 	if err != nil || at.Scheme != "" || at.Host != "" || len(at.Path) == 0 || at.Path[0] != '/' {
@@ -74,7 +73,7 @@ func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parts renders a page and cuts out of it what changes.
+// parts renders a page and extracts its live parts.
 func (d *Site) parts(r *http.Request, at *url.URL) (map[string]string, int, error) {
 	look, err := http.NewRequestWithContext(r.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// Application is what YARN's documents tell of an application: its report, its attempts
-// and the containers that it has.
+// Application is YARN's data about an application: its report, its attempts and its containers.
 type Application struct {
 	Report     Report
 	Attempts   []Attempt
 	Containers []Container // the first shownContainers, oldest first
 	MoreRuns   int         // containers that are not in the list
-	// Problem says why its report is not there.
+	// Problem is the reason why its report is missing.
 	Problem string
 	Ended   bool
 }
 
-// Report is what a page shows of YARN's document of an application.
+// Report is the part of YARN's document of an application that a page shows.
 type Report struct {
 	Name, User, Queue, State, FinalStatus, Diagnostics, TrackingURL, AMContainerLogs string
 
@@ -83,11 +82,11 @@ func (f *Real) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// shownContainers bounds what one page lists.
+// shownContainers bounds how many containers one page lists.
 const shownContainers = 50
 
-// Application reads an application of the API. Of what the viewer may not see, nothing
-// is there. An error of the report is its Problem, and returned too.
+// Application reads an application from the API. Parts that the viewer may not see are missing. An error of the
+// report is its Problem, and returned too.
 func (c *Call) Application(id string) (a Application, err error) {
 	at := "/ws/v1/cluster/apps/" + url.PathEscape(id)
 	var doc struct {
@@ -104,7 +103,7 @@ func (c *Call) Application(id string) (a Application, err error) {
 			Attempt []Attempt `json:"appAttempt"`
 		} `json:"appAttempts"`
 	}
-	if c.Get(at+"/appattempts", &attempts) != nil { // who may not see them gets none
+	if c.Get(at+"/appattempts", &attempts) != nil { // missing if the viewer may not see them
 		return a, nil
 	}
 	a.Attempts = attempts.Attempts.Attempt
@@ -114,7 +113,7 @@ func (c *Call) Application(id string) (a Application, err error) {
 	return a, nil
 }
 
-// containers reads those of the current attempt.
+// containers reads the containers of the current attempt.
 func (a *Application) containers(c *Call, path string) {
 	var direct struct {
 		Container  list[Container] `json:"container"`

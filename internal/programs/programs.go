@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt names
-// each with Debian's packages of it; ./test tools installs from the same table, so a test cannot need what a fresh
-// machine does not get: a program that is not in the table is not found, wherever it is installed.
+// Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt
+// names each with Debian's packages of it. ./test tools installs from the same table, so that a test cannot depend on
+// a program missing on a fresh machine: a program that is not in the table is not found, even if it is installed.
 package programs
 
 import (
@@ -20,8 +20,8 @@ var table string
 // Packages has Debian's packages by the program they bring.
 var Packages = parse(table)
 
-// Path returns the path of a program of the table, from JAVA_HOME for Java's and else from PATH. The error says how to
-// install what is missing.
+// Path returns the path of a program of the table, for Java's from JAVA_HOME, for others from PATH. The error
+// explains how to install a missing program.
 func Path(name string) (string, error) {
 	packages, ok := Packages[name]
 	if !ok {

@@ -22,7 +22,7 @@ func TestEveryProgramHasAPackageAndIsFound(t *testing.T) {
 	}
 }
 
-// What is found also starts: a wrapper without its library would not.
+// The program found also starts: a wrapper without its library would not.
 func TestRedisStarts(t *testing.T) {
 	for _, name := range []string{"redis-server", "redis-sentinel"} {
 		path, err := Path(name)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// deSelects are what a list of applications leaves out of each, if it is asked to.
+// deSelects are the parts that a list of applications can leave out on request.
 var deSelects = []string{
 	"resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo",
 }
 
-// DeSelected reads which of them a query names. Why is what YARN says to one that names another, "" else.
+// DeSelected returns the parts that a query names. why is YARN's error for an unknown part, "" otherwise.
 func DeSelected(query url.Values) (named map[string]bool, why string) {
 	named = map[string]bool{}
 	for _, list := range query["deSelects"] {

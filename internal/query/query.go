@@ -13,8 +13,8 @@ import (
 // most is how many parameters net/url reads; of a query with more it reads none.
 const most = 10_000
 
-// Pairs are the names and values of a raw query in their order, decoded: those
-// that url.ParseQuery gives. What it refuses is left out.
+// Pairs returns the decoded names and values of a raw query in order: the same as url.ParseQuery, without the pairs
+// that it rejects.
 func Pairs(raw string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		if strings.Count(raw, "&") >= most {
@@ -37,7 +37,7 @@ func Pairs(raw string) iter.Seq2[string, string] {
 	}
 }
 
-// First is the first value of a name, "" for none, as url.Values.Get gives it.
+// First is the first value of a name, "" for none, as in url.Values.Get.
 func First(raw, name string) string {
 	for n, value := range Pairs(raw) {
 		if n == name {

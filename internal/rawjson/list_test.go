@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A list is the document that encoding/json makes of the same items, as long as it says, also
-// when it is written in pieces.
+// A list equals the document that encoding/json makes of the same items and has the stated length, also when it is
+// written in pieces.
 func TestAListIsItsDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type item struct {
@@ -55,7 +55,7 @@ func TestAListIsItsDocument(t *testing.T) {
 	})
 }
 
-// Who goes away ends the writing.
+// Writing ends when the client disconnects.
 func TestAListIsNotWrittenToWhoIsGone(t *testing.T) {
 	gone := errors.New("gone")
 	l := List{Root: "apps", Name: "app"}

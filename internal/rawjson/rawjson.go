@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rawjson cuts JSON apart and joins it as the bytes that somebody sent: what
-// nobody looks at is neither decoded nor encoded, and fields that we do not know survive.
-// encoding/json went over the same bytes about five times, which was nearly all that a
-// list of applications cost (BenchmarkMergeApps, BenchmarkMergeNodes of router/rest).
+// Package rawjson splits and joins JSON as the original bytes: unused parts are neither decoded nor encoded, and
+// unknown fields survive. encoding/json processed the same bytes about five times, which was nearly the whole cost of
+// a list of applications (BenchmarkMergeApps, BenchmarkMergeNodes of router/rest).
 //
-// The scanner finds where values begin and end; it is not a validator. What it cuts out
-// is balanced, and of that who sent it is believed.
+// The scanner finds where values begin and end; it is not a validator. The values it returns are balanced, and
+// otherwise trusted.
 package rawjson
 
 import (
@@ -84,9 +83,8 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// EachField calls f with the fields of the object in b, in their order, until f
-// returns false. The name is what stands between its quotes, escapes and all.
-// It reports whether b began as an object, up to where f ended it.
+// EachField calls f with the fields of the object in b, in order, until f returns false. The name is the raw text
+// between its quotes, escapes included. It reports whether b is an object, as far as it was read.
 func EachField(b []byte, f func(name, value []byte) bool) bool {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -170,7 +168,7 @@ func Get(b []byte, name string) (value []byte) {
 	return value
 }
 
-// Text is a text's content; of other values, what stands there.
+// Text is a string's content; for other values, their raw text.
 func Text(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return string(v)
@@ -206,8 +204,7 @@ func Empty(v []byte) bool {
 	return false
 }
 
-// enter is the index of a field's value in the object that begins at i, -1
-// without one. What follows it is not looked at.
+// enter is the index of a field's value in the object that begins at i, -1 without one. The rest is not scanned.
 func enter(b []byte, i int, name string) int {
 	if i = skipSpace(b, i); i >= len(b) || b[i] != '{' {
 		return -1
@@ -262,9 +259,8 @@ func ListAt(doc []byte, root, name string) ([][]byte, error) {
 	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, doc[i:])
 }
 
-// List is a document {"Root":{"Name":[...]}} of items that somebody sent; with none it is
-// {"Root":{}}. After, if given, returns fields that item i gets at its end, each with the comma
-// before it.
+// List is a document {"Root":{"Name":[...]}} of raw items; with no items it is {"Root":{}}. After, if set, returns
+// fields to append to item i, each with a leading comma.
 type List struct {
 	Root, Name string
 	Items      [][]byte
@@ -314,7 +310,7 @@ func (l List) WriteTo(w io.Writer) (n int64, err error) {
 	return n + int64(k), err
 }
 
-// each appends the document, and has then take what there is after each item.
+// each appends the document, and calls then with the bytes so far after each item.
 func (l List) each(b []byte, then func([]byte) ([]byte, error)) ([]byte, error) {
 	b = append(append(append(b, `{"`...), l.Root...), `":{`...)
 	if len(l.Items) == 0 {

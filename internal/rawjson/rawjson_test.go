@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever encoding/json takes for an object or a list, the scanner cuts into the
-// same fields and items; on other bytes it ends, without reading past them.
+// For every object or list that encoding/json accepts, the scanner finds the same fields and items. On other bytes it
+// ends, without reading past them.
 func FuzzScanner(f *testing.F) {
 	for _, s := range []string{
 		`{"apps":{"app":[{"id":"a","b":[1,2,{"c":"}]\\\""}]},{}]}}`, `{}`, `[]`, `[1,"\\",null,true,-1.5e3]`, `{"a\u0041":"\"","b" : [ ] }`,
@@ -31,7 +31,7 @@ func FuzzScanner(f *testing.F) {
 			Get(b, "apps")
 		}
 		if !json.Valid(b) || !utf8.Valid(b) {
-			return // JSON is UTF-8; encoding/json mends what is not, and here it passes as it came
+			return // JSON is UTF-8; encoding/json repairs invalid bytes, which here pass unchanged
 		}
 		switch trimmed := bytes.TrimSpace(b); trimmed[0] {
 		case '[':
@@ -64,7 +64,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// A list is found however a member writes it, and what is none is told.
+// A list is found in every form that members write, and a missing one is reported.
 func TestListsAreFoundInEveryShape(t *testing.T) {
 	for doc, want := range map[string][]string{
 		`{"apps":{"app":[{"id":"1"},{"id":"2"}]}}`:                      {`{"id":"1"}`, `{"id":"2"}`},

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readable waits for the first byte of a connection, on as little stack as
-// a goroutine can have: whoever connects and says nothing costs little more.
+// Package readable waits for the first byte of a connection, on the smallest stack that a goroutine can have: a
+// silent client costs little more than its connection.
 package readable
 
 import "syscall"
 
-// Wait returns when the socket has something to read, or its end or an error to
-// tell; nothing is taken from it. The error is that of a deadline or of a socket
-// that was closed meanwhile.
+// Wait returns when the socket has data, its end or an error to read; it reads nothing. Its error is a deadline's, or
+// a socket's that was closed meanwhile.
 func Wait(raw syscall.RawConn) error { return raw.Read(peek) }
 
 // peek reports whether a read would not block.

@@ -13,12 +13,11 @@ const longHeaders = 8 << 10
 
 var headers = sync.Pool{New: func() any { return new([longHeaders]byte) }}
 
-// WaitForRequest is Wait for a server of HTTP/1: it returns when all headers of a
-// request are here, or what is here cannot be one, so that whoever sends a part of
-// them costs no more than who sends nothing. begun reports whether anything came: clients keep
-// connections in reserve on which they say nothing.
+// WaitForRequest is Wait for a server of HTTP/1: it returns when all headers of a request have arrived, or the bytes
+// cannot become a request. So a client that sends a part of the headers costs no more than a silent one. begun
+// reports whether any byte arrived: clients keep spare connections on which they send nothing.
 func WaitForRequest(raw syscall.RawConn) (begun bool, err error) {
-	if err := Wait(raw); err != nil { // the stack of those that say nothing stays small
+	if err := Wait(raw); err != nil { // the stack of silent connections stays small
 		return false, err
 	}
 	return true, raw.Read(peekHeaders)
@@ -45,7 +44,7 @@ func peekHeaders(fd uintptr) bool {
 // complete reports whether b has the end of a request's headers, or never will.
 func complete(b []byte) bool {
 	if b[0] < 'A' || b[0] > 'Z' {
-		return true // no method: a TLS client, for one, is to be told at once
+		return true // no method: a TLS client, for example, is answered at once
 	}
 	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }

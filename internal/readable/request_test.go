@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The headers of a request are waited for to their end, however they come; the end
-// of the connection, and what is no request or a long one, are not.
+// It waits for the end of a request's headers, however they arrive. It does not wait after the end of the connection,
+// or for bytes that are no request or a long one.
 func TestHeadersAreWaitedForToTheirEnd(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -66,7 +66,7 @@ func TestHeadersAreWaitedForToTheirEnd(t *testing.T) {
 				if len(c.before) > 0 {
 					client.(*net.TCPConn).CloseWrite()
 				}
-				// What was sent before is here for ever: the end shows in no peek.
+				// Bytes sent before stay available: a peek does not show the end.
 				server.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 			} else {
 				client.Write([]byte(c.then))

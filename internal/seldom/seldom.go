@@ -20,8 +20,8 @@ type Line struct {
 	count   int
 }
 
-// Happened counts what the line tells of, and reports whether it is to be written
-// now, with how often that happened since it was written last.
+// Happened counts an event, and reports whether to write the line now, with the number of events since it was last
+// written.
 func (l *Line) Happened(now time.Time) (count int, write bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

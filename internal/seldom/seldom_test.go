@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/internal/seldom"
 )
 
-// The first event is told at once, those of the next minute together after it.
+// The first event is logged at once, those of the next minute together after it.
 func TestALineIsWrittenOnceAMinuteAndLosesNoCount(t *testing.T) {
 	var l seldom.Line
 	now := time.Unix(1000, 0)

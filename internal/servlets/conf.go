@@ -16,11 +16,11 @@ type Property struct {
 	Name   string `json:"key"`
 	Value  string `json:"value"`
 	Final  bool   `json:"isFinal"`
-	Source string `json:"resource"` // the file it was written in, or what stands for one
+	Source string `json:"resource"` // the file it comes from, or a substitute for one
 }
 
-// conf writes every key in force, or the one that is named, as Hadoop's servlet
-// does; JSON for who accepts that or asks format=json.
+// conf writes all keys in force, or the named one, as Hadoop's servlet does; as JSON for clients that accept it or
+// ask for format=json.
 func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
 	list := []Property{}
 	if c.Properties != nil {
@@ -72,8 +72,7 @@ func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
 	w.Write(b.Bytes()) // an error here is the client's going away
 }
 
-// writeJSON writes a value without a line's end and without escaping what only
-// HTML minds.
+// writeJSON writes a value without a trailing newline and without escaping for HTML.
 func writeJSON(b *bytes.Buffer, v any) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)

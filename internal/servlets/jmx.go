@@ -23,7 +23,7 @@ type Bean struct {
 
 type attribute struct {
 	name  string
-	value any // what encoding/json writes, a float64 with its point
+	value any // a value for encoding/json; a float64 is written with its decimal point
 }
 
 // Set adds an attribute.
@@ -34,7 +34,7 @@ func (b *Bean) Set(name string, value any) {
 // BeanName is the name of a bean of one of Hadoop's daemons.
 func BeanName(service, name string) string { return "Hadoop:service=" + service + ",name=" + name }
 
-// Metrics begins a bean of Hadoop's metrics of a daemon.
+// Metrics begins a bean of a daemon's Hadoop metrics.
 func Metrics(service, name, context string) Bean {
 	b := Bean{Name: BeanName(service, name), Class: name}
 	b.Set("tag.Context", context)
@@ -46,9 +46,8 @@ func Metrics(service, name, context string) Bean {
 	return b
 }
 
-// jmx answers ?qry=PATTERN with the beans whose names match, ?get=NAME::ATTRIBUTE
-// with one attribute, and everything without either. A question that makes no
-// sense is answered with 200, as Hadoop's servlet does.
+// jmx answers ?qry=PATTERN with the beans whose names match, ?get=NAME::ATTRIBUTE with one attribute, and a request
+// without either with all beans. An invalid request is answered with 200, as by Hadoop's servlet.
 func (c *Config) jmx(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf8")
 	w.Header().Set("Access-Control-Allow-Methods", "GET")

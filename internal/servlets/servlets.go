@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servlets serves the pages that each of Hadoop's daemons has on its web
-// port: /conf, /jmx, /stacks, /logLevel and /isActive. Routers and
-// ResourceManagers have them from here.
+// Package servlets serves the standard pages of Hadoop's daemons on a web port: /conf, /jmx, /stacks, /logLevel and
+// /isActive. Routers and ResourceManagers use it.
 //
-// Who may read them is Hadoop's rule: everybody, unless
-// hadoop.security.instrumentation.requires.admin says that only administrators
-// may. The level of the log is changed by administrators alone.
+// Hadoop's rule decides access: every user may read them, unless hadoop.security.instrumentation.requires.admin
+// restricts them to administrators. Only administrators may change the log level.
 package servlets
 
 import (
@@ -26,14 +24,14 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Config is what the pages tell, and to whom.
+// Config describes the content of the pages, and their readers.
 type Config struct {
 	Service string    // the daemon in the names of its beans: ResourceManager, Router
-	Started time.Time // told as the age of the process
+	Started time.Time // reported as the age of the process
 	// Properties are the settings in force, secrets masked; nil: /conf is empty.
 	Properties func() []Property
-	// Beans are the daemon's own, beside those of its process; nil: none. An
-	// error is answered with 503.
+	// Beans returns the daemon's own beans, in addition to those of its process; nil: none. An error is answered with
+	// 503.
 	Beans func(r *http.Request) ([]Bean, error)
 	// Administers reports whether a user is an administrator; nil: everybody is.
 	Administers func(user string) bool
@@ -83,15 +81,15 @@ func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFu
 	}
 }
 
-// stacks tells what every goroutine does, as Hadoop's servlet does of threads. Those
-// that do the same are told once with their number, so that the page stays short.
+// stacks lists the stacks of all goroutines, as Hadoop's servlet does for threads. Equal stacks are listed once with
+// their number, so that the page stays short.
 func stacks(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	fmt.Fprintf(w, "Process Thread Dump: \n%d active threads\n", runtime.NumGoroutine())
 	pprof.Lookup("goroutine").WriteTo(w, 1) // an error here is the client's going away
 }
 
-// marker is what `yarn daemonlog` finds the lines of the answer by.
+// marker precedes the lines of the answer that `yarn daemonlog` prints.
 const marker = "<!-- OUTPUT -->"
 
 // levels are Hadoop's names of levels, and ours.
@@ -100,8 +98,7 @@ var levels = map[string]string{
 	"INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error",
 }
 
-// logLevel tells and changes the level of the log. There is one for the whole
-// process: whichever log is named, it is the one.
+// logLevel reports and changes the log level. There is one for the whole process, for every logger name.
 func (c *Config) logLevel(w http.ResponseWriter, r *http.Request) {
 	name, asked := query.First(r.URL.RawQuery, "log"), query.First(r.URL.RawQuery, "level")
 	var b strings.Builder

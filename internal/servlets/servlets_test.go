@@ -109,7 +109,7 @@ func TestPagesAreForWhomTheyAre(t *testing.T) {
 	}
 }
 
-// `yarn daemonlog` prints the lines with the marker, without what is between < and >.
+// `yarn daemonlog` prints the lines with the marker, without the text between < and >.
 func TestTheLevelOfTheLogIsToldAndSet(t *testing.T) {
 	s := newSite(t, servlets.Config{})
 	printed := func(query url.Values) string {

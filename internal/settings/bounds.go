@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Bound is what a number, a time or a size must at least be, and a share at most. One that is out of it means nothing:
-// a daemon would take its default instead, unseen, or do what nobody meant.
+// Bound is the least value of a number, a duration or a size, or the largest of a share. A value outside is
+// meaningless: a daemon would silently use its default instead, or behave unexpectedly.
 type Bound uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 // String follows the name of a type: "int, more than 0".
 func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more than 0", ", 0 to 1"}[b] }
 
-// mayBeZero are the numbers, times and sizes of ours for which 0 means something. All others are more than 0.
+// mayBeZero are creel's numbers, durations and sizes for which 0 has a meaning. All others are more than 0.
 var mayBeZero = []string{
 	"creel.store.wait-replicas",
 	"creel.rm.recovery-wait",
@@ -40,10 +40,10 @@ var mayBeZero = []string{
 	"creel.http.max-connections-per-address",
 }
 
-// shares are those of ours that are a part of a whole.
+// shares are creel's settings that are a part of a whole.
 var shares = []string{"creel.trace.sample"}
 
-// yarnBounds are those of YARN's. Most of them stop the start of Hadoop's daemons, too.
+// yarnBounds are the bounds of YARN's settings. Most of them prevent the start of Hadoop's daemons, too.
 var yarnBounds = map[Bound][]string{
 	Positive: {
 		"ipc.maximum.data.length",

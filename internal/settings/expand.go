@@ -16,8 +16,7 @@ const (
 	maxExpanded       = 64 << 10 // bytes of one expanded value
 )
 
-// expand replaces ${name} by the value of the key, system property or
-// environment variable of that name:
+// expand replaces ${name} by the value of the key, system property or environment variable of that name:
 //
 //	${a.key}         value of that key, itself expanded
 //	${user.name}     system property, which wins over a key of the same name
@@ -25,8 +24,8 @@ const (
 //	${env.X-text}    text when X is not set
 //	${env.X:-text}   text when X is not set or empty
 //
-// What has no value stays as it is written. A value that leads back to itself
-// is an error, as is one that grows beyond reason.
+// A name without a value stays as it is written. A value that refers to itself is an error, as is one that grows too
+// large.
 func (s *Settings) expand(raw string) (string, error) { return s.expandWith(raw, nil) }
 
 // expandWith looks into local before the settings: the keys of a queue file.
@@ -89,7 +88,7 @@ func (x *expander) expand(raw string, chain []string) (string, error) {
 	return b.String(), nil
 }
 
-// variable returns the text of a variable, nil when nothing gives it one.
+// variable returns the text of a variable, nil if it has none.
 func (x *expander) variable(name string, chain []string) (*string, error) {
 	if rest, ok := strings.CutPrefix(name, "env."); ok {
 		return x.environment(rest), nil

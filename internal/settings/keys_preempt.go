@@ -4,8 +4,8 @@ package settings
 
 const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 
-// preemptionKeys take containers back. CapacityScheduler's may stand in
-// capacity-scheduler.xml too, which wins; of the first two the first, to say no.
+// preemptionKeys configure preemption. CapacityScheduler's may also be in capacity-scheduler.xml, which wins. Of the
+// two monitor keys only scheduler.monitor.enable may be there, and only to disable preemption.
 var preemptionKeys = []Setting{
 	{
 		Key: "yarn.resourcemanager.scheduler.monitor.enable", Type: Bool, Default: "false",

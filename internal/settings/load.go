@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Sources says where to look; its zero value gives the built-in defaults.
+// Sources names the places to read from; its zero value means the built-in defaults.
 type Sources struct {
 	ConfDir string // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none when that is empty
 	// Defaults are values, by key, in place of the registry's defaults: files are over them.
@@ -26,8 +26,8 @@ type Sources struct {
 	Env    func(name string) (string, bool)
 	System func(name string) (string, bool)
 
-	// Read hears the registry's name of each setting that is read; nil: nobody
-	// does. It is how a test knows which settings are in force.
+	// Read is called with the registry's name of each setting that is read; may be nil. Tests use it to find the
+	// settings in force.
 	Read func(row string)
 }
 
@@ -38,7 +38,7 @@ type Flag struct {
 	Value string
 }
 
-// Origin says where a value came from.
+// Origin is the source of a value.
 type Origin struct {
 	Source string // "default", "file", "define" or "flag"
 	File   string
@@ -87,11 +87,9 @@ type Settings struct {
 	sources  Sources
 }
 
-// Load reads the sources and checks every value that the registry knows. All
-// that is wrong is reported at once, joined: files that cannot be read, values
-// that do not parse, unknown creel.* keys, each with its file and line.
-// With an error the returned Settings holds what could be read, for `creel
-// config check`; a daemon must not start with it.
+// Load reads the sources and checks the value of every registered key. All errors are reported at once, joined:
+// unreadable files, values that do not parse, unknown creel.* keys, each with its file and line. With an error the
+// returned Settings has the readable part, for `creel config check`; a daemon must not start with it.
 func Load(src Sources) (*Settings, error) {
 	s := &Settings{
 		values:  map[string]*Value{},
@@ -168,7 +166,7 @@ func isFileError(err error) bool {
 	return errors.As(err, &fe)
 }
 
-// readSite puts the properties of a file in force whose names begin with a prefix.
+// readSite applies the properties of a file whose names begin with a prefix.
 func (s *Settings) readSite(path, prefix string) error {
 	props, err := readOptional(path)
 	if err != nil {
@@ -183,8 +181,7 @@ func (s *Settings) readSite(path, prefix string) error {
 	return nil
 }
 
-// set puts a value in force over what was there. A final value withstands
-// later files but not -D and flags, as in Hadoop.
+// set applies a value over the earlier one. A final value overrides later files but not -D and flags, as in Hadoop.
 func (s *Settings) set(key, raw string, origin Origin, final bool) {
 	if newer, ok := deprecated[key]; ok {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: %s is deprecated, write %s", origin, key, newer))
@@ -215,7 +212,7 @@ func (s *Settings) check() error {
 		v := s.values[key]
 		row, known := Find(key)
 		if !known {
-			v.Text, _ = s.expand(v.Raw) // a free name or an ignored key: nobody parses it
+			v.Text, _ = s.expand(v.Raw) // a free name or an ignored key: it is not parsed
 			if strings.HasPrefix(key, "creel.") {
 				errs = append(errs, s.unknown(v))
 			}
@@ -246,7 +243,7 @@ func (s *Settings) check() error {
 					row.Default,
 				),
 			)
-			// What Load hands back with an error must still be readable.
+			// Settings that Load returns with an error must still be readable.
 			if fallback, expandErr := s.expand(row.Default); expandErr == nil {
 				v.Text = strings.TrimSpace(fallback)
 			} else {
@@ -269,8 +266,7 @@ func (s *Settings) keys() []string { return slices.Sorted(maps.Keys(s.values)) }
 // Dir is the configuration directory in use, "" for none.
 func (s *Settings) Dir() string { return s.dir }
 
-// heard tells whoever listens that a key was read, and with it those that its
-// value refers to.
+// heard reports to Sources.Read that a key was read, and with it the keys that its value refers to.
 func (s *Settings) heard(key string) {
 	row, ok := Find(key)
 	if s.read == nil || !ok {
@@ -300,8 +296,8 @@ func (s *Settings) Lookup(key string) (*Value, bool) {
 	return v, ok
 }
 
-// Matching returns the values whose key matches a pattern of the registry,
-// sorted by key: Matching("hadoop.proxyuser.*.hosts").
+// Matching returns the values whose key matches a pattern of the registry, sorted by key:
+// Matching("hadoop.proxyuser.*.hosts").
 func (s *Settings) Matching(pattern string) []*Value {
 	s.heard(pattern)
 	var out []*Value
@@ -322,8 +318,8 @@ func (s *Settings) CapacityScheduler() ([]Property, error) {
 	return s.schedulerProperties(s.capacity)
 }
 
-// ReloadCapacityScheduler reads capacity-scheduler.xml anew and returns what
-// CapacityScheduler would return for it, leaving s as it is.
+// ReloadCapacityScheduler rereads capacity-scheduler.xml and returns the result that CapacityScheduler would have for
+// it. It does not change s.
 func (s *Settings) ReloadCapacityScheduler() ([]Property, error) {
 	if s.dir == "" {
 		return s.schedulerProperties(nil)
@@ -463,8 +459,8 @@ func (s *Settings) typed(key string, types ...Type) (string, *Setting) {
 	return row.Default, row
 }
 
-// String returns the text of a setting whose value is a text: a string, class,
-// path, URL, address, or one of a set of choices (as the registry spells it).
+// String returns the text of a setting whose value is a text: a string, class, path, URL, address, or one of a set of
+// choices (as the registry spells it).
 func (s *Settings) String(key string) string {
 	text, row := s.typed(key, String, Class, Path, URL, Enum, Address)
 	for _, c := range row.Choices {

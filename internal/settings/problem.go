@@ -27,7 +27,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// Problem tells that the value of a key cannot be used, why, and what to try.
+// Problem returns an error for an unusable value of a key, with the reason and a remedy.
 func (s *Settings) Problem(key, why, try string) error {
 	p := &Problem{Key: key, Why: why, Try: try, Origin: "default"}
 	if v, ok := s.values[key]; ok {
@@ -36,8 +36,7 @@ func (s *Settings) Problem(key, why, try string) error {
 	return p
 }
 
-// Invalid marks an error of another package as one about what somebody
-// configured, such as a queue file.
+// Invalid marks another package's error as a configuration error, such as one about a queue file.
 func Invalid(err error) error {
 	if err == nil || IsProblem(err) {
 		return err
@@ -49,8 +48,7 @@ type invalid struct{ error }
 
 func (i *invalid) Unwrap() error { return i.error }
 
-// IsProblem reports whether an error is about what somebody configured, and not
-// about the world.
+// IsProblem reports whether an error is about the configuration, and not about the environment.
 func IsProblem(err error) bool {
 	var p *Problem
 	var i *invalid

@@ -15,15 +15,15 @@ type Setting struct {
 	Key     string // "*" stands for one part of the name, "**" for several, as in hadoop.proxyuser.*.hosts
 	Type    Type
 	Default string        // as a file would write it; may hold ${other.key}
-	Unit    time.Duration // what a plain number of a Duration counts
+	Unit    time.Duration // the unit of a plain number of a Duration
 	Port    int           // of an Address written without one; -1 when it must be written
 	Choices []string      // of an Enum
 	Least   Bound         // of a number; see bounds.go
 	Doc     string        // one sentence, without the name
 	Section string        // heading on the reference page
 	Secret  bool          // printed as ****
-	Status  Status        // what a daemon does with it; see status.go
-	Note    string        // why it is without effect, or what happens instead of it
+	Status  Status        // how daemons use it; see status.go
+	Note    string        // why it has no effect, or the behavior instead
 }
 
 // registry is built once from the tables in keys*.go.
@@ -72,9 +72,8 @@ type section struct {
 	rows  []Setting
 }
 
-// hadoopNames lists the names of Hadoop 3.4's core-default.xml and
-// yarn-default.xml, so that a key Hadoop knows and creel ignores is told apart
-// from a misspelt one.
+// hadoopNames lists the names of Hadoop 3.4's core-default.xml and yarn-default.xml, to distinguish a key that creel
+// ignores from a misspelt one.
 //
 //go:embed hadoop-names.txt
 var hadoopNames string
@@ -97,7 +96,7 @@ func Find(key string) (*Setting, bool) {
 	return nil, false
 }
 
-// Kind says what creel does with a key.
+// Kind is how creel treats a key.
 type Kind uint8
 
 const (
@@ -108,9 +107,8 @@ const (
 
 func (k Kind) String() string { return [...]string{"understood", "ignored", "unknown"}[k] }
 
-// Classify tells keys that creel understands from those it ignores and those
-// nobody knows. Keys outside yarn.*, creel.*, hadoop.*, ipc.* and net.* are
-// free names, such as variables and those of other programs: ignored.
+// Classify distinguishes keys that creel supports, ignored ones, and unknown ones. Keys outside yarn.*, creel.*,
+// hadoop.*, ipc.* and net.* are free names, such as variables and other programs' keys: ignored.
 func Classify(key string) Kind {
 	if _, ok := Find(key); ok {
 		return Understood

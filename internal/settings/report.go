@@ -20,7 +20,7 @@ type Entry struct {
 	Type   string `json:"type"`
 	Origin string `json:"origin"`
 	Kind   string `json:"kind"`             // understood, ignored, unknown
-	Status string `json:"status,omitempty"` // of what is understood: in force, without effect, not yet
+	Status string `json:"status,omitempty"` // of a supported key: in force, without effect, not yet
 	Note   string `json:"note,omitempty"`   // why it is not in force
 }
 
@@ -49,8 +49,7 @@ func (s *Settings) Effective(all bool) []Entry {
 	return out
 }
 
-// shown is a value fit for eyes: passwords of URLs and whatever is named a
-// secret are masked.
+// shown is a value for display: passwords in URLs and values of secrets are masked.
 func (s *Settings) shown(v *Value) string {
 	row, known := Find(v.Key)
 	if v.Text == "" {
@@ -133,11 +132,10 @@ func (s *Settings) Print(w io.Writer, all, origin bool) error {
 	return nil
 }
 
-// ErrUnknownSetting is returned by Explain for a key nobody knows.
+// ErrUnknownSetting is returned by Explain for an unknown key.
 var ErrUnknownSetting = errors.New("unknown setting")
 
-// Explain writes what a setting means, its type, default and the value in
-// force with everything that it covers.
+// Explain writes a setting's description, type, default and the value in force with all values that it overrides.
 func (s *Settings) Explain(w io.Writer, key string) error {
 	asked := key
 	if newer, ok := deprecated[key]; ok {
@@ -203,8 +201,7 @@ func (s *Setting) typeText() string {
 	return s.Type.String() + s.Least.String()
 }
 
-// statusText says what creel does with the setting, with the reason where that
-// is nothing.
+// statusText describes how creel uses the setting, with the reason if it does not.
 func (s *Setting) statusText() string {
 	if s.Note == "" {
 		return s.Status.String()
@@ -226,8 +223,8 @@ func orNone(v string) string {
 	return v
 }
 
-// Report is what `creel config check` found beyond Load's errors: every key
-// that a source sets, told apart by what creel does with it.
+// Report is the result of `creel config check` beyond Load's errors: every key that a source sets, by how creel
+// treats it.
 type Report struct {
 	Understood []Entry       `json:"understood"` // each with its status
 	Ignored    []Entry       `json:"ignored"`
@@ -235,14 +232,13 @@ type Report struct {
 	Warnings   []string
 }
 
-// Misspelling is a key that nobody knows, with the nearest right name when there
-// is one.
+// Misspelling is an unknown key, with the nearest right name if there is one.
 type Misspelling struct {
 	Entry
 	Nearest string `json:"nearest,omitempty"`
 }
 
-// Check sorts the keys that were set by what creel does with them.
+// Check sorts the set keys by how creel treats them.
 func (s *Settings) Check() Report {
 	r := Report{Warnings: slices.Clone(s.warnings)}
 	for _, e := range s.Effective(false) {

@@ -231,7 +231,7 @@ func TestEverythingWrongIsReportedAtOnceWithLineAndRightName(t *testing.T) {
 	}
 }
 
-// A number that means nothing would be replaced by a default that nobody sees.
+// A meaningless number would otherwise be silently replaced by a default.
 func TestNumbersThatMeanNothingAreRefused(t *testing.T) {
 	load := func(key, value string) error {
 		_, err := settings.Load(settings.Sources{Defines: []string{key + "=" + value}})
@@ -674,7 +674,7 @@ func FuzzExpand(f *testing.F) {
 		src.Defines = []string{"first=" + first, "a=" + a, "b=" + b}
 		s, err := settings.Load(src)
 		if err != nil {
-			t.Fatal(err) // free names are nobody's business
+			t.Fatal(err) // free names are accepted
 		}
 		if v, _ := s.Lookup("first"); len(v.Text) > 1<<20 {
 			t.Fatalf("%d bytes", len(v.Text))

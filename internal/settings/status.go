@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Status says what a daemon does with a setting.
+// Status is how daemons use a setting.
 type Status uint8
 
 const (
-	InForce       Status = iota // read, and done: a test starts every daemon and sees who reads it
-	WithoutEffect               // meaningless to creel; the note says why
-	NotYet                      // meant to be read; the note says what happens instead
+	InForce       Status = iota // read and applied: a test starts every daemon and checks which settings it reads
+	WithoutEffect               // meaningless to creel; the note states why
+	NotYet                      // planned; the note states the current behavior
 )
 
 func (s Status) String() string { return [...]string{"in force", "without effect", "not yet"}[s] }
@@ -33,9 +33,8 @@ const (
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
 
-// notInForce tells of every row that no daemon reads. A row that is read stands
-// here only by mistake, and one that is not read is missing only by mistake:
-// both fail the test of package role.
+// notInForce lists every row that no daemon reads. A row that is listed but read, or not listed and not read, is a
+// mistake: both fail the test of package role.
 var notInForce = []inactive{
 	{WithoutEffect, client, []string{
 		"fs.defaultFS",
@@ -219,8 +218,7 @@ const (
 // Roles are all roles.
 var Roles = []Role{RM, NM, Router, Proxy, Rebalancer, Agent}
 
-// families tells which roles a family of keys is about. A key of no family is
-// about all.
+// families lists the roles that a family of keys concerns. A key of no family concerns all.
 var families = []struct {
 	prefix string
 	roles  []Role
@@ -258,9 +256,8 @@ func concerns(key string, role Role) bool {
 	return true
 }
 
-// WarningsFor lists what deserves a line in the log when a daemon of this role
-// starts: Warnings, and settings of another value than their default that are
-// not in force yet, with what happens instead.
+// WarningsFor lists the warnings to log when a daemon of this role starts: Warnings, and settings that are not in
+// force yet but differ from their default, with the current behavior.
 func (s *Settings) WarningsFor(role Role) []string {
 	out := slices.Clone(s.warnings)
 	for _, e := range s.notYet() {
@@ -271,8 +268,7 @@ func (s *Settings) WarningsFor(role Role) []string {
 	return out
 }
 
-// notYet are the settings that somebody set to another value than their default
-// and that no daemon reads yet.
+// notYet are the settings with a value other than their default that no daemon reads yet.
 func (s *Settings) notYet() []Entry {
 	var out []Entry
 	for _, e := range s.Effective(false) {

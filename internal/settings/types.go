@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Type says how the text of a setting is read.
+// Type is how the text of a setting is parsed.
 type Type uint8
 
 const (
@@ -202,7 +202,7 @@ func (s *Setting) check(text string) error {
 		}
 	}
 	var err error
-	var n float64 // of what is a number
+	var n float64 // of numeric types
 	var whole int64
 	var long time.Duration
 	switch s.Type {

@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// Bounds on what one configuration may hold. Real files have a few thousand
-// lines; a file beyond these is a mistake or an attack.
+// Bounds on one configuration. Real files have a few thousand lines; a file beyond these is a mistake or an attack.
 const (
 	maxFileBytes    = 8 << 20  // one file
 	maxTotalBytes   = 32 << 20 // a file with all that it includes
@@ -141,7 +140,7 @@ func (d *document) fail(format string, a ...any) error {
 	return &FileError{File: d.path, Line: d.line(), Err: fmt.Errorf(format, a...)}
 }
 
-// next returns the next token, refusing what no configuration needs.
+// next returns the next token, and rejects constructs that no configuration needs.
 func (d *document) next() (xml.Token, error) {
 	tok, err := d.dec.Token()
 	if err != nil {
@@ -315,8 +314,7 @@ func (d *document) text(element string) (string, error) {
 	}
 }
 
-// include reads an XInclude of a local file. A file that is missing is an
-// error unless an <xi:fallback> says what to use instead.
+// include reads an XInclude of a local file. A missing file is an error unless there is an <xi:fallback>.
 func (d *document) include(start xml.StartElement) error {
 	href := ""
 	for _, a := range start.Attr {

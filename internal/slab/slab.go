@@ -10,14 +10,13 @@ package slab
 
 import "reflect"
 
-// Pool gives out values from slabs. The zero Pool is ready.
+// Pool allocates values from slabs. The zero Pool is ready.
 type Pool[T any] struct{ rest []T }
 
-// least is how large a slab is at least, in bytes: above what Go makes in size
-// classes with a word before it.
+// least is the minimum size of a slab in bytes: above the size classes of Go's allocator that add a header word.
 const least = 64 << 10
 
-// New gives the next zero value.
+// New returns the next zero value.
 func (p *Pool[T]) New() *T {
 	if len(p.rest) == 0 {
 		p.rest = make([]T, max(1, least/max(1, reflect.TypeFor[T]().Size())))

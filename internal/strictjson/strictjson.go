@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson reads JSON documents that people write. A field that is not known, and
-// text behind the document, are mistakes of theirs, and what is wrong is said in words of the
-// document, where encoding/json has Go's types.
+// Package strictjson reads JSON documents written by people. It rejects unknown fields and text after the document.
+// Its errors use the document's terms, unlike those of encoding/json, which use Go's types.
 package strictjson
 
 import (
@@ -17,7 +16,7 @@ import (
 	"strings"
 )
 
-// Unmarshal reads a document into what v points to. Its errors are those of Worded.
+// Unmarshal reads a document into the value that v points to. Its errors come from Worded.
 func Unmarshal(document []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.DisallowUnknownFields()
@@ -30,8 +29,8 @@ func Unmarshal(document []byte, v any) error {
 	return nil
 }
 
-// Worded returns an error of reading a document, of encoding/json or of a number in it, in words for who wrote the
-// document. Other errors are returned as they are.
+// Worded rewrites an error of reading a document, from encoding/json or about a number in it, for the document's
+// author. Other errors are returned unchanged.
 func Worded(err error) error {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -44,7 +43,7 @@ func Worded(err error) error {
 		if n, ok := strings.CutPrefix(kind.Value, "number "); ok && !strings.ContainsAny(n, ".eE") {
 			return fmt.Errorf("%s has the number %s, which is out of range", kind.Field, n)
 		}
-		// The field may be a list or an object, and what is wrong one of its elements.
+		// The field may be a list or an object with one wrong element.
 		return fmt.Errorf("%s has %s where %s is expected", kind.Field, given(kind.Value), wanted(kind.Type))
 	case err == io.EOF:
 		return errors.New("it is empty")
@@ -64,7 +63,7 @@ var wantedBy = map[string]string{
 	"ParseFloat": "a number", "ParseBool": "true or false",
 }
 
-// given says what a document has, by the words of json.UnmarshalTypeError.
+// given describes a document's value, from the terms of json.UnmarshalTypeError.
 func given(value string) string {
 	kind, rest, _ := strings.Cut(value, " ")
 	switch {
@@ -84,7 +83,7 @@ func given(value string) string {
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// wanted says what a document should have where it is read as a type.
+// wanted describes the value that a document should have for a type.
 func wanted(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(textType) {
 		return "a text"

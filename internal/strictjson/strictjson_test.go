@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What is wrong with a document is said by its own names.
+// Errors of a document use its own names.
 func TestWhatIsWrongIsSaidInWordsOfTheDocument(t *testing.T) {
 	type ask struct {
 		Count int       `json:"count"`

@@ -29,7 +29,7 @@ type Token struct {
 	Service    string // ip:port, a comma-joined list of them for HA, or "" until the holder fills it
 }
 
-// FromProto is the token in a message; it shares memory with it. Nil gives the zero Token.
+// FromProto is the token in a message; it shares memory with it. Nil becomes the zero Token.
 func FromProto(p *yarnpb.TokenProto) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
@@ -67,7 +67,7 @@ func Read(r *Reader) Token {
 // lines.
 func (t Token) URLString() string { return base64.RawURLEncoding.EncodeToString(t.Append(nil)) }
 
-// ParseURLString reads what URLString writes; padding is accepted.
+// ParseURLString is the inverse of URLString; padding is accepted.
 func ParseURLString(s string) (Token, error) {
 	for len(s) > 0 && s[len(s)-1] == '=' {
 		s = s[:len(s)-1]
@@ -84,8 +84,8 @@ func ParseURLString(s string) (Token, error) {
 	return t, r.Err()
 }
 
-// Credentials are the tokens and secrets of a user: the file a container finds, the tokens of a launch context.
-// Order is kept, so that what was read is written back the same. Of equal aliases the last counts, as in Java.
+// Credentials are the tokens and secrets of a user: the file in a container, the tokens of a launch context. The
+// order is preserved, so that reading and writing changes nothing. Of equal aliases the last counts, as in Java.
 type Credentials struct {
 	Tokens  []Named
 	Secrets []Secret
@@ -113,7 +113,7 @@ func (c Credentials) Get(alias string) (Token, bool) {
 	return Token{}, false
 }
 
-// OfKind finds the last token of a kind: the AMRM token, whatever alias it lies under.
+// OfKind finds the last token of a kind: the AMRM token, under any alias.
 func (c Credentials) OfKind(kind string) (Token, bool) {
 	for i := len(c.Tokens) - 1; i >= 0; i-- {
 		if c.Tokens[i].Token.Kind == kind {
@@ -136,7 +136,7 @@ func (c Credentials) With(alias string, t Token) Credentials {
 
 const (
 	magic         = "HDTS"
-	formatWrite   = 0 // Writables, what Java writes
+	formatWrite   = 0 // Writables, as written by Java
 	formatMessage = 1 // one delimited CredentialsProto
 )
 
@@ -175,7 +175,7 @@ func (c Credentials) AppendMessage(b []byte) ([]byte, error) {
 	return append(b, body...), err
 }
 
-// ParseCredentials reads either format. What follows the credentials is ignored, as in Java. The result shares memory
+// ParseCredentials reads either format. Bytes after the credentials are ignored, as in Java. The result shares memory
 // with b.
 func ParseCredentials(b []byte) (Credentials, error) {
 	if len(b) < len(magic)+1 || string(b[:len(magic)]) != magic {

@@ -140,7 +140,8 @@ func TestTokenAsMessage(t *testing.T) {
 	}
 }
 
-// FuzzCredentials: any bytes are refused or read, and what was read is the same when written and read again.
+// FuzzCredentials checks that any bytes are rejected or read, and that a result is the same when written and read
+// again.
 func FuzzCredentials(f *testing.F) {
 	message, err := sample().AppendMessage(nil)
 	if err != nil {

@@ -20,7 +20,7 @@ type Lifetimes struct {
 	Max       time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d: life with renewals
 }
 
-// WithDefaults fills what is not set.
+// WithDefaults fills unset values.
 func (l Lifetimes) WithDefaults() Lifetimes {
 	if l.KeyUpdate <= 0 {
 		l.KeyUpdate = 24 * time.Hour
@@ -47,7 +47,7 @@ func (k DelegationKey) Append(b []byte) []byte {
 	return AppendBytes(b, k.Secret)
 }
 
-// ParseDelegationKey reads what Append writes.
+// ParseDelegationKey is the inverse of Append.
 func ParseDelegationKey(b []byte) (DelegationKey, error) {
 	r := NewReader(b)
 	k := DelegationKey{Key: Key{ID: r.VInt()}, Expires: time.UnixMilli(r.VLong())}
@@ -69,9 +69,9 @@ type DelegationState struct {
 	Roll     time.Time          // when the next key is made
 }
 
-// Delegations is the list of living delegation tokens of one ResourceManager or Router: a machine with one owner. It
-// keeps to Hadoop's rules (AbstractDelegationTokenSecretManager). What an owner has to keep over a restart is returned
-// by each change.
+// Delegations is the list of live delegation tokens of one ResourceManager or Router: a state machine with one owner.
+// It follows Hadoop's rules (AbstractDelegationTokenSecretManager). Each change returns the data that an owner must
+// store for a restart.
 type Delegations struct {
 	lifetimes Lifetimes
 	keys      map[int32]DelegationKey
@@ -111,7 +111,7 @@ func RestoreDelegations(lifetimes Lifetimes, s DelegationState) *Delegations {
 	return d
 }
 
-// State is what RestoreDelegations takes.
+// State is the input of RestoreDelegations.
 func (d *Delegations) State() DelegationState {
 	return DelegationState{
 		Keys: d.sortedKeys(),
@@ -187,7 +187,7 @@ func (d *Delegations) find(t Token) (DelegationRecord, error) {
 	return r, k.Proves(id, t)
 }
 
-// DelegationName names a delegation token in logs, without what proves it; "" if it is none.
+// DelegationName names a delegation token in logs, without its secret; "" if it is none.
 func (t Token) DelegationName() string {
 	id, err := ParseDelegation(t.Identifier)
 	if err != nil {
@@ -196,12 +196,12 @@ func (t Token) DelegationName() string {
 	return fmt.Sprintf("delegation token %d of %s", id.Sequence, id.Owner)
 }
 
-// Unknown says that a token is not one of those that live.
+// Unknown is the error for a token that is not live.
 func Unknown(id Delegation) error {
 	return invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
 }
 
-// KeyGone says that the key which signed a token is not kept any more.
+// KeyGone is the error for a token whose signing key is not stored any more.
 func KeyGone(id Delegation) error { return invalid("its master key %d is gone", id.KeyID) }
 
 // Proves returns nil if the key signed the token, which id is of, else an error of kind
@@ -217,14 +217,14 @@ func (k Key) Proves(id Delegation, t Token) error {
 	)
 }
 
-// Is reports whether a token says what is on record of the one with its number.
+// Is reports whether a token's content matches the record with its number.
 func (r DelegationRecord) Is(id Delegation) bool {
 	return r.Owner == id.Owner && r.Renewer == id.Renewer && r.RealUser == id.RealUser && r.KeyID == id.KeyID &&
 		r.Issued.Equal(id.Issued) && r.Max.Equal(id.Max)
 }
 
-// Renew prolongs a token at the wish of its renewer and gives the record to keep; Expires in it is the answer.
-// Errors: ErrInvalidToken for an unknown or expired token, ErrNotPermitted for another user or a wrong password.
+// Renew extends a token on request of its renewer and returns the record to store; its Expires is the answer. Errors:
+// ErrInvalidToken for an unknown or expired token, ErrNotPermitted for another user or a wrong password.
 func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecord, error) {
 	r, err := d.find(t)
 	switch {
@@ -247,8 +247,7 @@ func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecor
 	return r, nil
 }
 
-// MayRenew returns nil if somebody may renew a token: its renewer; else an error of kind
-// creel.ErrNotPermitted.
+// MayRenew returns nil if a user may renew a token: its renewer; otherwise an error of kind creel.ErrNotPermitted.
 func (d Delegation) MayRenew(who string) error {
 	switch d.Renewer {
 	case "":
@@ -260,8 +259,8 @@ func (d Delegation) MayRenew(who string) error {
 		creel.ErrNotPermitted, "%s may not renew delegation token %d, only %s may", who, d.Sequence, d.Renewer)
 }
 
-// MayCancel returns nil if somebody may cancel a token: its owner or its renewer; else an
-// error of kind creel.ErrNotPermitted.
+// MayCancel returns nil if a user may cancel a token: its owner or its renewer; otherwise an error of kind
+// creel.ErrNotPermitted.
 func (d Delegation) MayCancel(who string) error {
 	if who != "" && (who == d.Owner || who == d.Renewer) {
 		return nil
@@ -276,7 +275,7 @@ func (d Delegation) MayCancel(who string) error {
 	)
 }
 
-// Cancel ends a token at the wish of its owner or renewer and gives the record to drop. Errors as Renew.
+// Cancel ends a token on request of its owner or renewer and returns the record to delete. Errors as for Renew.
 func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
 	r, err := d.find(t)
 	if err != nil {
@@ -289,8 +288,8 @@ func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
 	return r, nil
 }
 
-// Password is what SASL needs for the identifier of a delegation token, and who it is. The error is of kind
-// ErrInvalidToken.
+// Password returns the password that SASL needs for a delegation token's identifier, and the decoded identifier. The
+// error is of kind ErrInvalidToken.
 func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delegation, error) {
 	id, err := ParseDelegation(identifier)
 	if err != nil {
@@ -310,7 +309,7 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 	return k.Password(identifier), id, nil
 }
 
-// Passed is what a step of time changed; an owner that keeps a journal writes it.
+// Passed is the changes of a time step; an owner with a journal writes them.
 type Passed struct {
 	NewKey      *DelegationKey     // made just now
 	OldKey      *DelegationKey     // the one before it, now with the time at which it goes

@@ -152,8 +152,8 @@ func TestCancelDelegationToken(t *testing.T) {
 	}
 }
 
-// Keys roll each day; a key goes only when no token it signed can live any more; what a journal keeps is enough to go
-// on after a restart at any moment; a token of another list with the same number is not accepted.
+// Keys roll each day. A key is removed only when no token it signed can be live. A journal's content is enough to
+// continue after a restart at any moment. A token of another list with the same number is rejected.
 func TestDelegationTokensOutliveRestartsAndNoKeyGoesEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
@@ -231,7 +231,7 @@ func TestDelegationTokensOutliveRestartsAndNoKeyGoesEarly(t *testing.T) {
 	})
 }
 
-// The record of what passed is all a journal has to write.
+// A journal needs to write only the record of the changes.
 func TestDelegationKeysRoll(t *testing.T) {
 	rnd := seeded()
 	d := token.NewDelegations(token.Lifetimes{}, start, rnd)

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package token mints and verifies Hadoop's tokens: what an identifier says, which key signs it, when the key rolls,
-// who may renew. It is pure: time and chance are arguments, nothing is stored, no lock is held. Owners keep the
-// machines, journal what they return and answer SASL with what they accept.
+// Package token creates and verifies Hadoop's tokens: the identifier's content, its signing key, rolling of keys, and
+// the right to renew. It performs no I/O: time and randomness are arguments, nothing is stored, no lock is held.
+// Owners hold the state machines, write their results to a journal, and answer SASL with the tokens that they accept.
 //
-// # What a token is
+// # Tokens
 //
-// A token is an identifier (a bare protobuf), a password, a kind and a service. The password is
-// HMAC-SHA1(master key, identifier), 20 bytes; whoever has the key recomputes it and needs no list of tokens. Only
-// delegation tokens are listed, because they are renewed and cancelled. Keys are 8 random bytes, as Hadoop makes
-// them; any length is accepted.
+// A token is an identifier (a bare protobuf), a password, a kind and a service. The password is HMAC-SHA1(master key,
+// identifier), 20 bytes; any holder of the key recomputes it and needs no list of tokens. Only delegation tokens are
+// listed, because they are renewed and cancelled. Keys are 8 random bytes, as in Hadoop; any length is accepted.
 //
-// | token | minted and verified by | machine |
+// | token | created and verified by | state machine |
 // |---|---|---|
 // | AMRM | the ResourceManager | [Keys] |
-// | NM, container | minted by the ResourceManager, verified by nodes | [Keys] |
+// | NM, container | created by the ResourceManager, verified by nodes | [Keys] |
 // | delegation | ResourceManager or Router | [Delegations] |
 // | client to AM | ResourceManager and one AM | a [Key] per attempt |
 //
 // Java verifiers hash the identifier after parsing and writing it again, so identifiers are written in ascending
-// field order with minimal varints; we verify the bytes as they came.
+// field order with minimal varints. creel verifies the received bytes.
 //
-// # Chance
+// # Randomness
 //
-// Keys come from the *rand.Rand a caller passes, so it has to be one nobody can predict:
-// rand.New(rand.NewChaCha8(seed))
-// with a seed of crypto/rand. Simulations pass a seeded one.
+// Keys come from a caller's *rand.Rand, which must be unpredictable: rand.New(rand.NewChaCha8(seed)) with a seed of
+// crypto/rand. Simulations pass a seeded one.
 //
 // # Files
 //

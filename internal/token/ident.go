@@ -191,17 +191,16 @@ func ParseClientToAM(b []byte) (ClientToAM, error) {
 
 // Delegation is the identifier of a delegation token.
 type Delegation struct {
-	Owner    string // who the bearer acts as
-	Renewer  string // who may renew and cancel it, a short user name
-	RealUser string // the user who got it for Owner, or ""
+	Owner    string // the user that the bearer acts as
+	Renewer  string // the user that may renew and cancel it, a short user name
+	RealUser string // the user that requested it for Owner, or ""
 	Issued   time.Time
 	Max      time.Time // no renewal goes beyond it
 	Sequence int32
 	KeyID    int32
 }
 
-// Append appends the identifier's bytes. Of this kind of token Java leaves out what is empty or zero, of the others it
-// does not.
+// Append appends the identifier's bytes. As in Java, empty and zero fields are left out of this kind of token only.
 func (id Delegation) Append(b []byte) []byte {
 	for i, s := range []string{id.Owner, id.Renewer, id.RealUser} {
 		if s != "" {
@@ -237,8 +236,8 @@ func unreadable(kind string, err error) error {
 	return invalid("the identifier of a %s cannot be read: %v", kind, err)
 }
 
-// What follows writes protobuf forwards into one buffer: a container's identifier is made for every container granted,
-// and neither messages nor sizes are needed for it.
+// The following functions write protobuf forwards into one buffer: an identifier is made for every granted container,
+// and this needs neither messages nor their sizes.
 
 // open begins a nested message of a field; closeAt ends it.
 func open(b []byte, field protowire.Number) ([]byte, int) {
@@ -246,7 +245,7 @@ func open(b []byte, field protowire.Number) ([]byte, int) {
 	return append(b, 0), len(b) + 1
 }
 
-// closeAt writes the length of what was appended since at into the byte before at, and makes room when one byte is
+// closeAt writes the length of the bytes appended since at into the byte before at, and inserts more bytes if one is
 // not enough.
 func closeAt(b []byte, at int) []byte {
 	n := len(b) - at

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// What Hadoop 3.4.2 minted in a recorded run: the keys it told a node, and the tokens it made with them.
+// Data that Hadoop 3.4.2 created in a recorded run: the keys it sent to a node, and the tokens it made with them.
 const (
 	containerKey = "a2c2bea6e72d6ca5" // id 694067528
 	nmKey        = "eaa66a3c3eb8ca8d" // id -1431259851
@@ -56,7 +56,7 @@ func recordedContainer() token.Container {
 	}
 }
 
-// We mint what Hadoop minted, to the byte.
+// creel's tokens equal Hadoop's, byte for byte.
 func TestRecordedTokens(t *testing.T) {
 	containers := token.NewMac(token.Key{ID: 694067528, Secret: unhex(t, containerKey)})
 	want := recordedContainer()
@@ -94,8 +94,8 @@ func TestRecordedTokens(t *testing.T) {
 	}
 }
 
-// Identifiers are canonical: what is appended by hand is what both codecs write for the parsed message, with lengths of
-// one byte and of more.
+// Identifiers are canonical: the appended bytes equal those that both codecs write for the parsed message, with
+// lengths of one byte and of more.
 func TestIdentifiersAreCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := creel.AttemptID{
@@ -253,7 +253,7 @@ func BenchmarkContainerToken(b *testing.B) {
 	b.Logf("a token costs %.0f ns beside its HMAC", perOp["mint"]-perOp["hmac"])
 }
 
-// FuzzAMRMKeys: whatever stands in the file, it is keys or an error.
+// FuzzAMRMKeys checks that any file content yields keys or an error.
 func FuzzAMRMKeys(f *testing.F) {
 	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh"))
 	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh\x12\x0c\x08\x08\x12\x08ABCDEFGH"))

@@ -30,12 +30,12 @@ type Key struct {
 	Secret []byte
 }
 
-// NewSecret makes a secret from rnd, which nobody may be able to predict.
+// NewSecret makes a secret from rnd, which must be unpredictable.
 func NewSecret(rnd *rand.Rand) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, secretSize), rnd.Uint64())
 }
 
-// IsZero tells a key that was never made.
+// IsZero reports whether a key was never made.
 func (k Key) IsZero() bool { return k.Secret == nil }
 
 // Password is HMAC-SHA1 of an identifier's bytes. It may be called from any goroutine; for many passwords under one
@@ -44,7 +44,7 @@ func (k Key) Password(identifier []byte) []byte {
 	return NewMac(k).Append(nil, identifier)
 }
 
-// Verify tells in constant time whether a password belongs to an identifier.
+// Verify reports in constant time whether a password belongs to an identifier.
 func (k Key) Verify(identifier, password []byte) bool {
 	return hmac.Equal(k.Password(identifier), password)
 }
@@ -118,7 +118,7 @@ type Mac struct {
 // NewMac prepares a key.
 func NewMac(k Key) *Mac { return &Mac{key: k, hash: hmac.New(sha1.New, k.Secret)} }
 
-// Key is what the Mac signs with.
+// Key is the key of the Mac.
 func (m *Mac) Key() Key { return m.key }
 
 // Append appends the password of an identifier.
@@ -143,20 +143,20 @@ func (m *Mac) AMRM(attempt creel.AttemptID) Token {
 	return m.sealed(AMRM{Attempt: attempt, KeyID: m.key.ID}.Append(make([]byte, 0, 64)), KindAMRM, "")
 }
 
-// NM mints an attempt's token for a node whose service is ip:port. The key id is the Mac's.
+// NM creates an attempt's token for a node whose service is ip:port. The key id is the Mac's.
 func (m *Mac) NM(id NM, service string) Token {
 	id.KeyID = m.key.ID
 	return m.sealed(id.Append(make([]byte, 0, 96+len(id.Node.Host)+len(id.User))), KindNM, service)
 }
 
-// Container mints a container's token for a node whose service is ip:port. The key id is the Mac's.
+// Container creates a container's token for a node whose service is ip:port. The key id is the Mac's.
 func (m *Mac) Container(id Container, service string) Token {
 	id.KeyID = m.key.ID
 	size := 224 + len(id.Node.Host) + len(id.User) + len(id.Label)
 	return m.sealed(id.Append(make([]byte, 0, size)), KindContainer, service)
 }
 
-// ClientToAM mints a client's token for the AM whose attempt the key belongs to.
+// ClientToAM creates a client's token for the AM of the key's attempt.
 func (m *Mac) ClientToAM(id ClientToAM) Token {
 	return m.sealed(id.Append(make([]byte, 0, 96)), KindClientToAM, "")
 }

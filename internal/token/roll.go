@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Rolling says how often a key is replaced and how long the replacement waits before it is used, so that everybody
-// who has to know it does. Hadoop: 24 h and 15 min (1.5 times the expiry of AMs or of nodes).
+// Rolling is how often a key is replaced and how long the replacement waits before use, so that all its verifiers
+// have it. Hadoop: 24 h and 15 min (1.5 times the expiry of AMs or of nodes).
 type Rolling struct {
 	Every time.Duration // yarn.resourcemanager.*-tokens.master-key-rolling-interval-secs, 24 h
 	Delay time.Duration // 15 min; has to be below Every
@@ -25,18 +25,18 @@ func (r Rolling) withDefaults() Rolling {
 	return r
 }
 
-// KeyState is all there is to know about Keys: what a ResourceManager keeps over a restart.
+// KeyState is the complete state of Keys: a ResourceManager stores it for a restart.
 type KeyState struct {
 	Current Key
 	Next    Key       // zero: none pending
 	Change  time.Time // when Next becomes Current, or, when there is none, when one is made
 }
 
-// Keys is the pair of master keys of one kind of token on the ResourceManager: a machine with one owner. The id of the
-// first key is random, each later one is one more.
+// Keys is the pair of master keys of one kind of token on the ResourceManager: a state machine with one owner. The id
+// of the first key is random, each later one is one more.
 //
-// Who mints AMRM tokens uses Newest and accepts both keys, so that an AM holds a token under the next key before
-// the current one goes. Who mints NM and container tokens uses Current and hands Next to the nodes meanwhile.
+// Creators of AMRM tokens use Newest and accept both keys, so that an AM has a token of the next key before the
+// current one is removed. Creators of NM and container tokens use Current and send Next to the nodes meanwhile.
 type Keys struct {
 	rolling Rolling
 	state   KeyState
@@ -62,14 +62,14 @@ func RestoreKeys(rolling Rolling, s KeyState) *Keys {
 	return k
 }
 
-// State is what RestoreKeys takes.
+// State is the input of RestoreKeys.
 func (k *Keys) State() KeyState { return k.state }
 
 // Deadline is when Step has something to do next.
 func (k *Keys) Deadline() time.Time { return k.state.Change }
 
-// Step lets time pass: it makes the next key or puts it into use, whichever is due, and tells whether anything
-// changed. A step that comes late does one change, not several; both keys get their full time.
+// Step advances time: it makes the next key or puts it into use, if due, and reports whether anything changed. A late
+// step makes one change, not several; both keys get their full time.
 func (k *Keys) Step(now time.Time, rnd *rand.Rand) bool {
 	if now.Before(k.state.Change) {
 		return false
@@ -111,8 +111,8 @@ func (k *Keys) Newest() *Mac {
 	return k.current
 }
 
-// ForNode is the key a node has to be told when the last it knows is known: the pending one, or the current one; zero
-// when it knows it.
+// ForNode is the key to send to a node whose last key is known: the pending one, or the current one; zero if it has
+// that key.
 func (k *Keys) ForNode(known int32) Key {
 	if newest := k.Newest().Key(); newest.ID != known {
 		return newest

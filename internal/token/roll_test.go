@@ -81,7 +81,7 @@ func TestAMRMKeysRoll(t *testing.T) {
 	}
 }
 
-// What is kept over a restart is all there is: a restored machine goes on as the old one would have.
+// The stored state is complete: a restored machine continues as the old one would have.
 func TestKeysSurviveARestart(t *testing.T) {
 	rnd := seeded()
 	k := token.NewKeys(token.Rolling{Every: time.Hour, Delay: time.Minute}, start, rnd)

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// AppendVLong appends v as Hadoop's VLong (VInt is the same for values of 32 bits): one byte for -112..127, else a
-// byte that tells sign and length, and the magnitude big-endian (org.apache.hadoop.io.WritableUtils).
+// AppendVLong appends v as Hadoop's VLong (VInt is the same for values of 32 bits): one byte for -112..127, otherwise
+// a byte with sign and length, and the magnitude big-endian (org.apache.hadoop.io.WritableUtils).
 func AppendVLong(b []byte, v int64) []byte {
 	if v >= -112 && v <= 127 {
 		return append(b, byte(v))
@@ -39,8 +39,8 @@ func AppendBytes(b, p []byte) []byte {
 	return append(AppendVLong(b, int64(len(p))), p...)
 }
 
-// Reader reads Writables from bytes. The first failure sticks: every later read gives zero, and Err tells it. What it
-// returns never takes more memory than the input has bytes.
+// Reader reads Writables from bytes. The first failure is permanent: every later read returns zero, and Err returns
+// the error. A result never takes more memory than the input has bytes.
 type Reader struct {
 	b   []byte
 	err error
@@ -52,7 +52,7 @@ func NewReader(b []byte) *Reader { return &Reader{b: b} }
 // Err is the first failure, of kind ErrInvalidRequest.
 func (r *Reader) Err() error { return r.err }
 
-// Rest is what was not read yet.
+// Rest returns the unread bytes.
 func (r *Reader) Rest() []byte { return r.b }
 
 // Fail makes the reader fail with a reason, unless it has failed before.

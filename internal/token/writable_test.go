@@ -58,8 +58,8 @@ func TestWritablesRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzReader: any bytes are read within their length, and what was read without failure is the same when written and
-// read again.
+// FuzzReader checks that any bytes are read within their length, and that a value read without failure is the same
+// when written and read again.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"", "00", "7f", "8f80", "8e0100", "8770", "8a018bcfe56800", "8fff", "80ffffffffffffffff", "0568656c6c6f"} {
 		f.Add(unhex(f, s))

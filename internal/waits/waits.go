@@ -34,7 +34,7 @@ func (h *Histogram) Add(d time.Duration) {
 	h.Sum += d
 }
 
-// Merge adds what another counted.
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.Counts {
 		h.Counts[i] += n
@@ -42,9 +42,9 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Sum += o.Sum
 }
 
-// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, as Prometheus'
-// histogram_quantile reckons it: within a bucket evenly from its lower bound to its upper
-// one. What is above all bounds is told as the last bound; ok is false where nothing was counted.
+// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, computed as Prometheus'
+// histogram_quantile: within a bucket evenly from its lower bound to its upper one. A wait above all bounds is
+// reported as the last bound; ok is false if nothing was counted.
 func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
 	var all uint64
 	for _, n := range h.Counts {

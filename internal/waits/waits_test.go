@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However asks are raised and served, the sum of the waits is that of containers each of
-// which had its own time, the oldest served first.
+// However asks are raised and served, the sum of the waits equals that of individual containers, each with its own
+// time, served oldest first.
 func TestTheSumOfWaitsIsThatOfEachContainer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var each []int64 // when each waiting container was asked for
@@ -53,7 +53,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// Quantiles are within the bucket of the wait that they stand for, whatever was counted.
+// A quantile is within the bucket of its wait, for any counts.
 func TestAQuantileIsInTheBucketOfItsWait(t *testing.T) {
 	if d, ok := new(Histogram).Quantile(0.5); ok {
 		t.Errorf("half of nothing waited %v", d)

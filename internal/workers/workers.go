@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Pool does pieces of work, each at once and on a goroutine that does no other
-// meanwhile. How many work at a time is not limited; who gives the work is.
+// Pool executes pieces of work, each at once on a goroutine of its own for that time. It does not limit how many run
+// at a time; its callers do.
 type Pool[T any] struct {
 	do    func(T)
 	queue chan T         // to workers that wait; has no room
@@ -49,7 +49,7 @@ func (p *Pool[T]) work(piece T) {
 	}
 }
 
-// Close waits for what was given and ends the workers. Nobody may give any more.
+// Close waits for submitted work and ends the workers. No more work may be submitted.
 func (p *Pool[T]) Close() {
 	close(p.queue)
 	p.wg.Wait()

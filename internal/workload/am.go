@@ -37,10 +37,10 @@ type Grant struct {
 type Ended struct {
 	Container   creel.ContainerID
 	Exit        int32
-	Diagnostics string // what its node or its ResourceManager says of it
+	Diagnostics string // as reported by its node or ResourceManager
 }
 
-// Start tells the caller to run a task in a granted container for a time.
+// Start orders the caller to run a task in a granted container for a time.
 type Start struct {
 	Grant    Grant
 	Kind     TaskKind
@@ -50,14 +50,14 @@ type Start struct {
 	Exit     int32 // the exit status it shall end with
 }
 
-// Steps is what the AM wants after an event. Asks are those that changed.
+// Steps is the AM's orders after an event. Asks are the changed ones.
 type Steps struct {
 	Asks     []Ask
 	Starts   []Start
 	Releases []creel.ContainerID
 	Finish   bool // all tasks are done, or one failed too often
 	Failed   bool // with Finish: the job failed
-	// Diagnostics is what the AM says at its end; "" for a line of its driver's.
+	// Diagnostics is the AM's final message; "" for its driver's own.
 	Diagnostics string
 }
 
@@ -80,8 +80,8 @@ func DefaultAMConfig() AMConfig {
 	}
 }
 
-// AM plays the application master of one job. It is a pure machine with
-// one owner: deliver each event once, do what Steps says.
+// AM simulates the application master of one job. It performs no I/O and has one owner: deliver each event once, and
+// carry out the Steps.
 type AM struct {
 	job  Job
 	conf AMConfig
@@ -143,8 +143,8 @@ func (m *AM) Outstanding() (wanted, running int) {
 	return w, len(m.running)
 }
 
-// Successor is the AM of the job's next attempt, where that knows what this one knew and keeps its
-// containers. Its first event is Registered.
+// Successor is the AM of the job's next attempt, if that one knows this one's state and keeps its containers. Its
+// first event is Registered.
 func (m *AM) Successor() *AM {
 	next := *m
 	next.started, next.finished = false, false
@@ -161,8 +161,8 @@ func (m *AM) Runs(c creel.ContainerID) bool {
 	return ok
 }
 
-// Registered is the first event, and the event after the ResourceManager lost
-// its memory of this AM: everything still wanted is asked for anew.
+// Registered is the first event, and the event after the ResourceManager lost its state of this AM: all asks are sent
+// again.
 func (m *AM) Registered() Steps {
 	m.started = true
 	clear(m.sent)
@@ -181,7 +181,7 @@ func (m *AM) Allocated(grants []Grant, ended []Ended) Steps {
 	return m.settle(s)
 }
 
-// grant gives a container to a waiting task, or back.
+// grant assigns a container to a waiting task, or releases it.
 func (m *AM) grant(g Grant, s *Steps) {
 	if m.finished {
 		s.Releases = append(s.Releases, g.Container)
@@ -229,8 +229,8 @@ func (m *AM) end(e Ended, s *Steps) {
 		m.pool(t.kind).done++
 		return
 	}
-	// A container that the cluster took away does not count against its task;
-	// one whose process failed does, as in MapReduce.
+	// A container that the cluster ended does not count against its task; one whose process failed does, as in
+	// MapReduce.
 	if e.Exit > 0 {
 		m.attempts[t]++
 		if m.attempts[t] >= m.conf.MaxAttempts {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Contended says how queues want more than there is, all the time.
+// Contended describes a workload in which queues always want more than there is.
 type Contended struct {
 	Slots       int           // containers that run at once, if all room is used
 	Lasts       time.Duration // the time over which jobs are submitted
-	Wants       []Share       // what each queue asks for, of all slots: 0.5 is half of them, all the time
+	Wants       []Share       // each queue's share of all slots: 0.5 is half of them, all the time
 	Floor, Vary time.Duration // a task runs for Floor and up to Vary more
 	Users       int
 	Seed        uint64
@@ -30,7 +30,7 @@ func (c *Contended) Jobs() []Job {
 	mean := max(1, c.Slots/32)
 	p := Plan{Users: c.Users, Seed: c.Seed}
 	for _, q := range c.Wants {
-		// Work is counted in slots times time. It is submitted as soon as that of the jobs before would be done.
+		// Work is counted in slots times time. It is submitted as soon as the previous jobs would be done.
 		work, each := 0.0, q.Weight*float64(c.Slots)
 		for each > 0 {
 			i := len(out)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Durations holds how long recorded tasks ran, sorted, per kind; a task's
-// duration is drawn from it by a hash of what the task is.
+// Durations holds the durations of recorded tasks, sorted, per kind. A task's duration is drawn from it by a hash of
+// the task's identity.
 type Durations struct {
 	Maps, Reduces []time.Duration
 }
@@ -75,8 +75,7 @@ func ReadAttempts(r io.Reader) (*Durations, error) {
 	return &d, nil
 }
 
-// Draw gives the duration of one task: the same for the same seed, job, kind
-// and index, whatever was drawn before.
+// Draw returns the duration of one task: the same for the same seed, job, kind and index, whatever was drawn before.
 func (d *Durations) Draw(seed uint64, job int, kind TaskKind, index int) time.Duration {
 	from := d.Maps
 	if kind == Reduce {

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// TaskKind tells maps from reduces.
+// TaskKind distinguishes maps and reduces.
 type TaskKind uint8
 
 // The kinds of a MapReduce job's tasks.
@@ -36,9 +36,9 @@ type Job struct {
 	Maps    int
 	Reduces int
 	Seed    uint64
-	Speed   float64       // what recorded durations are divided by
+	Speed   float64       // divisor of recorded durations
 	Floor   time.Duration // the least a task runs
-	Vary    time.Duration // not 0: a task runs for Floor and up to so much more, whatever was recorded
+	Vary    time.Duration // not 0: a task runs for Floor and up to this much more, whatever was recorded
 }
 
 // Tasks is the number of containers the job needs besides its AM's.
@@ -59,7 +59,7 @@ type Share struct {
 	Weight float64
 }
 
-// Plan says how a recorded day becomes jobs.
+// Plan describes how a recorded day becomes jobs.
 type Plan struct {
 	From, To  time.Duration // the part of the day to take; To 0 is the end
 	Speed     float64       // compression of time: 60 makes an hour a minute
@@ -75,7 +75,7 @@ type Plan struct {
 // recordedMachines is the size of the cluster the Facebook days come from.
 const recordedMachines = 600
 
-// Validate reports what is wrong with the plan.
+// Validate returns an error for an invalid plan.
 func (p Plan) Validate() error {
 	switch {
 	case p.Speed <= 0 || math.IsInf(p.Speed, 0) || math.IsNaN(p.Speed):

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Shapes are days that nobody recorded, each bent one way, so that what runs well
-// on the recorded ones is not all that was ever tried.
+// Shapes are artificial days, each extreme in one way, so that tests cover more than the recorded ones.
 func Shapes() []string { return []string{"bursts", "tiny", "giant", "tail", "services"} }
 
 // Made makes the jobs of a shape, by name, over the planned time, in order of

@@ -115,7 +115,7 @@ func TestOneSeedGivesTheSameDay(t *testing.T) {
 	if reflect.DeepEqual(a, c) {
 		t.Fatal("another seed gave the same jobs")
 	}
-	// A task's duration does not depend on what was drawn before it.
+	// A task's duration does not depend on earlier draws.
 	first := a[5].Duration(d, workload.Map, 3)
 	a[9].Duration(d, workload.Reduce, 7)
 	if a[5].Duration(d, workload.Map, 3) != first {
@@ -153,9 +153,8 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 	}
 }
 
-// A slow obvious ResourceManager grants at random what is asked, loses and
-// fails containers now and then; whatever it does, the AM finishes with
-// each task done exactly once, and never holds more than it asked for.
+// A slow, simple ResourceManager grants asks at random, and sometimes loses and fails containers. Whatever it does,
+// the AM finishes with each task done exactly once, and never holds more than it asked for.
 func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 	d := durations(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -282,8 +281,8 @@ func FuzzReadSWIM(f *testing.F) {
 	})
 }
 
-// A made day has jobs from its beginning to its end, in order, and the same again for
-// the same seed; the shapes differ in what they are bent to.
+// An artificial day has jobs from its beginning to its end, in order, and the same jobs for the same seed; the shapes
+// differ in their extreme property.
 func TestMadeDaysHaveTheirShape(t *testing.T) {
 	p := workload.Plan{
 		To: 15 * time.Minute, Speed: 1, Machines: 30, BlockSize: 64 << 20, MaxTasks: 4000, Users: 12, Seed: 7,

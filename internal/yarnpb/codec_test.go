@@ -31,8 +31,8 @@ func everyMessage(f func(protoreflect.MessageType)) (n int) {
 	return n
 }
 
-// fill sets every field of m, and of the messages below it to a depth, and gives each of them two fields we do not
-// know: one with a small number (inside the known ones, from a later Hadoop) and one with a large one.
+// fill sets every field of m, and of the messages below it to a depth, and adds two unknown fields to each: one with
+// a small number (inside the known ones, from a later Hadoop) and one with a large one.
 func fill(m protoreflect.Message, rnd *rand.Rand, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -285,7 +285,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// granted is an allocate answer of ten containers with what a ResourceManager says of each.
+// granted is an allocate answer of ten containers with a ResourceManager's typical content.
 func granted(t testing.TB) *yarnpb.AllocateResponseProto {
 	var answer *yarnpb.AllocateResponseProto
 	for _, r := range recordings(t, "am") {
@@ -310,11 +310,10 @@ func granted(t testing.TB) *yarnpb.AllocateResponseProto {
 	return answer
 }
 
-// BenchmarkAllocateAnswer encodes and decodes an allocate answer with ten containers: by the stock runtime; by vt, which
-// is what package hrpc does at both ends of every call, into a buffer that is used again and by UnmarshalVT; and by vt
-// with an arena that is used again too. It prints how many times the stock runtime's time each takes in
-// total, from the fastest of many short turns taken one after the other, so that a busy machine bothers all alike. The
-// budget is half the time.
+// BenchmarkAllocateAnswer encodes and decodes an allocate answer with ten containers: with the stock runtime; with
+// vt, as package hrpc does at both ends of every call, into a reused buffer and by UnmarshalVT; and with vt and a
+// reused arena. It prints each total as a multiple of the stock runtime's time, from the fastest of many short
+// alternating turns, so that a busy machine affects all alike. The budget is half the time.
 func BenchmarkAllocateAnswer(b *testing.B) {
 	m := granted(b)
 	wire, err := m.MarshalVT()

@@ -102,8 +102,8 @@ func FromPriority(n int32) *PriorityProto {
 // ToPriority reads a priority, 0 when absent.
 func ToPriority(p *PriorityProto) int32 { return p.GetPriority() }
 
-// Texts every resource repeats. Messages point at them, so nobody may write through such a pointer; protobuf code
-// never does, it replaces pointers.
+// Texts that every resource repeats. Messages point at them, so code must not write through such a pointer; protobuf
+// code never does, it replaces pointers.
 var (
 	memoryKey, coresKey  = creel.MemoryName, creel.VCoresName
 	memoryUnits, noUnits = "Mi", ""
@@ -147,7 +147,7 @@ func amount(e *ResourceInformationProto) int64 {
 }
 
 // FromResource writes a resource the way Java does: fields 1 and 2, and a map with memory-mb (in Mi), vcores and then
-// every other type in the order of names. Cores above what an int32 holds are written as its limit in field 2.
+// every other type in the order of names. Cores above an int32 are written as its limit in field 2.
 func FromResource(r creel.Resource) *ResourceProto {
 	m := &struct {
 		p          ResourceProto

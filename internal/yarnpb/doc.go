@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yarnpb holds the messages of Hadoop YARN 3.4 as Go structs: what travels inside a Hadoop RPC v9 call, inside
-// a token and inside a container's launch context. The .proto files are ours, written from the field tables of the
-// protocols; numbers, labels and defaults are the wire contract, package and file names never travel.
+// Package yarnpb contains the messages of Hadoop YARN 3.4 as Go structs: the content of Hadoop RPC v9 calls, of
+// tokens and of launch contexts. The .proto files are creel's, written from the field tables of the protocols.
+// Numbers, labels and defaults are the wire contract; package and file names are never sent.
 //
 // # Two codecs, the same bytes
 //
 // Every message has the stock runtime (google.golang.org/protobuf/proto) and reflection-free methods made by
-// vtprotobuf: SizeVT, MarshalVT, MarshalToSizedBufferVT (writes backwards from the end of a buffer the caller owns),
-// UnmarshalVT and CloneVT. slabgen.go has these decoders allocate several values at once and refuse messages nested
-// more than 100 deep. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
-// decode and encode unchanged.
+// vtprotobuf: SizeVT, MarshalVT, MarshalToSizedBufferVT (writes backwards from the end of a caller's buffer),
+// UnmarshalVT and CloneVT. slabgen.go makes these decoders allocate several values at once and reject messages nested
+// more than 100 deep. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive decode and
+// encode unchanged.
 //
-// An [Arena] decodes into memory that is used again for the next message: for handlers that are done with a request when
-// they have answered it. Nothing of such a message may be kept. An AllocateResponseProto is decoded whole by UnmarshalVT:
-// whoever keeps a part of it keeps all of it. [Passed] decodes of it what a proxy looks at, and leaves the rest
-// encoded.
+// An [Arena] decodes into memory that is reused for the next message: for handlers that are done with a request when
+// they have answered it. No part of such a message may be retained. UnmarshalVT decodes an AllocateResponseProto into
+// common memory: retaining a part of it retains all of it. [Passed] decodes only the parts that a proxy needs, and
+// leaves the rest encoded.
 //
-// MarshalVT refuses a message whose required field is absent, like the stock runtime; UnmarshalVT does too.
+// MarshalVT and UnmarshalVT reject a message whose required field is absent, like the stock runtime.
 //
-// # What we do not know survives
+// # Unknown fields survive
 //
-// Fields unknown to these files are kept by both codecs and written after the known ones. Whoever forwards a message
-// clones and changes it; whoever rebuilds it from its parts loses them.
+// Both codecs retain fields unknown to these files and write them after the known ones. Code that forwards a message
+// clones and changes it; rebuilding it from its parts loses unknown fields.
 //
 // # Numbers as Java writes them
 //
-// A negative int32 travels as a ten byte varint. An enum value unknown to us stays in its field as a number; the Java
+// A negative int32 is sent as a ten byte varint. An unknown enum value stays in its field as a number; the Java
 // runtime would move it to the unknown fields.
 //
 //go:generate ./gen.sh

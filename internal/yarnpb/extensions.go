@@ -7,10 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fields that are not Hadoop's, by which parts of creel tell each other what YARN's
-// messages have no place for. Hadoop keeps fields that it does not know and acts on
-// none, so each is made so that who ignores it does what is right without it. A number
-// is never given out again; Extensions says which message has which.
+// Fields that Hadoop does not define, in which parts of creel exchange data that YARN's messages have no field for.
+// Hadoop retains unknown fields and ignores them, so each is designed so that a receiver without knowledge of it
+// behaves correctly. A number is never reused; Extensions lists the message of each.
 const (
 	FieldBlock       protowire.Number = 15001
 	FieldClaim       protowire.Number = 15002
@@ -31,7 +30,7 @@ const (
 	FieldTraceparent protowire.Number = 15020
 )
 
-// Extension is a field of ours in one of YARN's messages.
+// Extension is a creel field in one of YARN's messages.
 type Extension struct {
 	Number  protowire.Number
 	Message string // without its package
@@ -72,20 +71,19 @@ var Extensions = []Extension{
 	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},
 }
 
-// AppendNumber appends a field of ours with a number.
+// AppendNumber appends a creel field with a number.
 func AppendNumber(b []byte, field protowire.Number, n int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(n))
 }
 
-// AppendText appends a field of ours with a text, or bytes.
+// AppendText appends a creel field with a text, or bytes.
 func AppendText[T string | []byte](b []byte, field protowire.Number, text T) []byte {
 	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(text)))
 	return append(b, text...)
 }
 
-// NumberIn returns the positive number in a field of ours among encoded fields, 0 if there
-// is none. Of several the last counts, as everywhere in protobuf: our word is behind
-// what a client may have put there.
+// NumberIn returns the positive number of a creel field among encoded fields, 0 if there is none. Of several the last
+// counts, as usual in protobuf: creel's value is behind one that a client may have set.
 func NumberIn(fields []byte, field protowire.Number) (number int64) {
 	for len(fields) > 0 {
 		num, kind, value, n := Cut(fields)

@@ -21,8 +21,8 @@ import (
 
 var updateExtensions = flag.Bool("update", false, "write docs/reference/wire.md")
 
-// Each field of ours is in a message that there is, under a number that is neither
-// Hadoop's there nor another of ours, and the page names all of them.
+// Each creel field is in an existing message, under a number that neither Hadoop nor another creel field uses there,
+// and the reference page names all of them.
 func TestEveryFieldOfOursHasItsPlace(t *testing.T) {
 	messages := map[string]protoreflect.MessageDescriptor{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {

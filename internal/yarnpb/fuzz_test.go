@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// FuzzDecode: any bytes are read alike by the stock runtime, by vt and into an arena, or refused by all; and what was
-// read is written back alike.
+// FuzzDecode checks that any bytes are read alike by the stock runtime, by vt and into an arena, or rejected by all,
+// and that results are written alike.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"am", "tracker", "nm-start"} {
 		for _, r := range recordings(f, name) {
@@ -44,7 +44,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("vt says %v, the arena %v", e1, e2)
 		}
 		if e1 != nil || e3 != nil {
-			return // the two runtimes differ in what malformed bytes they let pass
+			return // the two runtimes differ in which malformed bytes they accept
 		}
 		w1, err1 := fast.MarshalVT()
 		w2, err2 := kept.MarshalVT()

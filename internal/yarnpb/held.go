@@ -2,8 +2,8 @@
 
 package yarnpb
 
-// SetHeld says in a report that the application is held for a move to another
-// subcluster, under the claim of this number; 0 says nothing.
+// SetHeld marks the application of a report as held for a move to another subcluster, under the claim with this
+// number; 0 marks nothing.
 func SetHeld(r *ApplicationReportProto, claim int64) {
 	if claim > 0 {
 		m := r.ProtoReflect()
@@ -11,7 +11,7 @@ func SetHeld(r *ApplicationReportProto, claim int64) {
 	}
 }
 
-// HeldUnder returns what SetHeld gave; 0 if there is nothing.
+// HeldUnder returns the claim set by SetHeld; 0 if there is none.
 func HeldUnder(r *ApplicationReportProto) (claim int64) {
 	return NumberIn(r.ProtoReflect().GetUnknown(), FieldHeld)
 }

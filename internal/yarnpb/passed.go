@@ -8,14 +8,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Passed is an allocate answer that is passed on to an AM by somebody who looks at little of
-// it. What only the AM reads of a container, its resources and its token above all, stays
-// encoded: it lies among the unknown fields, and is written as it came. To decode it and to
-// encode it again was most of what an answer cost.
+// Passed is an allocate answer for a forwarder that needs little of it. Fields of a container that only the AM reads,
+// mainly its resources and its token, stay encoded: they are among the unknown fields, and are written unchanged.
+// Decoding and encoding them was most of an answer's cost.
 //
-// So these fields seem absent after UnmarshalVT: of AllocatedContainers all but Id, NodeId,
-// Priority, ExecutionType, AllocationRequestId and Version; of CompletedContainerStatuses
-// all but ContainerId, State, ExitStatus and ExecutionType.
+// So these fields seem absent after UnmarshalVT: of AllocatedContainers all but Id, NodeId, Priority, ExecutionType,
+// AllocationRequestId and Version; of CompletedContainerStatuses all but ContainerId, State, ExitStatus and
+// ExecutionType.
 type Passed struct{ AllocateResponseProto }
 
 // Fields of ContainerProto and ContainerStatusProto that are decoded.
@@ -24,16 +23,15 @@ var (
 	decodedOfStatus    = []protowire.Number{1, 2, 4, 6}
 )
 
-// UnmarshalVT decodes b, of which it copies what it keeps. Values of one type lie in one array,
-// so that who keeps a part of the message keeps all of it; a large message is decoded as others
-// are.
+// UnmarshalVT decodes b, of which it copies the retained parts. Values of one type are in one array, so that
+// retaining a part of the message retains all of it. A large message is decoded like others.
 func (m *Passed) UnmarshalVT(b []byte) error {
 	if len(b) > maxWhole {
 		return m.AllocateResponseProto.UnmarshalVT(b)
 	}
 	var a slab
 	m.room(b, &a)
-	encoded := make([]byte, 0, len(b)) // what stays so, of all containers
+	encoded := make([]byte, 0, len(b)) // the fields that stay encoded, of all containers
 	for len(b) > 0 {
 		number, kind, value, n := Cut(b)
 		if n < 0 {
@@ -60,8 +58,8 @@ func (m *Passed) UnmarshalVT(b []byte) error {
 	return nil
 }
 
-// passed decodes some fields of the message in a field's value into m, and returns the
-// others, which it puts behind what is encoded already.
+// passed decodes some fields of the message in a field's value into m, and returns the others, appended to the
+// already encoded ones.
 func (a *slab) passed(
 	value []byte, decoded []protowire.Number, m ArenaMessage, encoded *[]byte,
 ) (others []byte, err error) {
@@ -82,7 +80,7 @@ func (a *slab) passed(
 	return slices.Clip((*encoded)[begin:]), nil
 }
 
-// room makes room for what is decoded of b.
+// room allocates memory for the decoded parts of b.
 func (m *Passed) room(b []byte, a *slab) {
 	granted := min(countField(b, allocatedContainers), len(b)/64) // neither is ever so small
 	ended := min(countField(b, completedContainers), len(b)/16)

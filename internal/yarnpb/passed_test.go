@@ -52,8 +52,8 @@ func passesOn(t interface{ Fatalf(string, ...any) }, wire []byte) {
 	}
 }
 
-// encodedFields draws fields of a container, of its status or of the answer in any order,
-// with some twice, some that nobody knows, and none at all.
+// encodedFields draws fields of a container, of its status or of the answer in any order, with some duplicates, some
+// unknown fields, or none at all.
 func encodedFields(t *rapid.T, label string, of [][]byte) (b []byte) {
 	for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(of)), 0, 2*len(of)).Draw(t, label) {
 		if i < len(of) {
@@ -82,8 +82,7 @@ func fieldsOf(t testing.TB, m vt) (fields [][]byte) {
 	return fields
 }
 
-// Whatever a ResourceManager answers, in whatever order and with fields of a later Hadoop,
-// the AM is told all of it.
+// An AM receives a ResourceManager's complete answer, in any field order and with fields of a later Hadoop.
 func TestAPassedAnswerIsTheAnswer(t *testing.T) {
 	container := fieldsOf(t, new(yarnpb.ContainerProto))
 	status := fieldsOf(t, new(yarnpb.ContainerStatusProto))
@@ -128,8 +127,8 @@ func TestAPassedAnswerOfTenContainersTakesFewAllocations(t *testing.T) {
 	passesOn(t, wire)
 }
 
-// FuzzPassed: an answer that both codecs can read is passed on as it came; what is broken is refused or passed on,
-// never with a panic.
+// FuzzPassed checks that an answer that both codecs can read is forwarded unchanged, and that a broken one is
+// rejected or forwarded, never with a panic.
 func FuzzPassed(f *testing.F) {
 	for _, r := range recordings(f, "am") {
 		if r.name == "AllocateResponseProto" {

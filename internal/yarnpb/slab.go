@@ -17,10 +17,10 @@ const maxDepth = 100
 
 var errTooDeep = errors.New("proto: messages are nested more than 100 deep")
 
-// slab gives memory to one decoding. An allocate answer of ten containers is five hundred values behind pointers; one
-// allocation each costs more than all the rest of decoding. So values of the types that come by the dozen are cut from
-// arrays that double up to maxChunk. The price: who keeps one of them keeps its neighbours, half a KiB at most; of an
-// allocate answer, which comes with every heartbeat and is let go with it, all (newWhole).
+// slab allocates memory for one decoding. An allocate answer of ten containers is five hundred values behind
+// pointers; one allocation each costs more than all the rest of decoding. So values of frequent types are cut from
+// arrays that double up to maxChunk. The price: retaining one of them retains its neighbors, half a KiB at most. In
+// an allocate answer, which comes and goes with every heartbeat, it retains all (newWhole).
 //
 // slabgen.go makes the generated decoders use it.
 type slab struct {
@@ -123,9 +123,9 @@ func (a *slab) text(b []byte) string {
 // maxWhole is the largest message, in bytes, that is kept whole.
 const maxWhole = 64 << 10
 
-// newWhole is the slab of an allocate answer, which comes often and lives shortly. Its bytes are copied once, its
-// strings point into the copy and its values lie in one array of each type, sized by the number of its containers: who
-// keeps any part of such a message keeps all of it. A large message is decoded as others are.
+// newWhole is the slab of an allocate answer, which is frequent and short-lived. Its bytes are copied once, its
+// strings point into the copy and its values are in one array of each type, sized by the number of its containers:
+// retaining any part of such a message retains all of it. A large message is decoded like others.
 func newWhole(b []byte) (slab, []byte) {
 	if len(b) > maxWhole {
 		return slab{}, b
@@ -160,7 +160,7 @@ func countField(b []byte, number protowire.Number) (n int) {
 	for len(b) > 0 {
 		num, kind, size := protowire.ConsumeField(b)
 		if size < 0 {
-			return n // the decoder will say what is wrong
+			return n // the decoder will report the error
 		}
 		if num == number && kind == protowire.BytesType {
 			n++
@@ -181,7 +181,7 @@ func (a *slab) bytes(field, b []byte) []byte {
 	return field
 }
 
-// varint reads a number of up to ten bytes and tells how many; 0 when b ends within it, -1 when it is longer.
+// varint reads a number of up to ten bytes and returns its length; 0 when b ends within it, -1 when it is longer.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 10 {
@@ -203,17 +203,17 @@ func badVarint(n int) error {
 	return io.ErrUnexpectedEOF
 }
 
-// Arena is memory to decode messages into again and again: a handler of heartbeats that is done with a request when it has
+// Arena is reusable memory for decoding messages: a handler of heartbeats that is done with a request when it has
 // answered it decodes the next one without allocating. It holds one message at a time, and is for one goroutine.
 //
-// Everything decoded into an arena, each string and slice included, is gone with the next message decoded into it.
-// Whoever keeps a part of the message beyond that has to copy it (CloneVT, strings.Clone).
+// Everything decoded into an arena, each string and slice included, is invalid after the next message is decoded into
+// it. Code that retains a part of the message longer has to copy it (CloneVT, strings.Clone).
 type Arena struct {
 	slab  slab
 	input []byte
 }
 
-// maxArena is the largest message, in bytes, whose memory an Arena keeps for the next.
+// maxArena is the largest message, in bytes, whose memory an Arena retains for the next.
 const maxArena = 64 << 10
 
 // ArenaMessage is a message that decodes into an Arena: all of this package.
@@ -222,7 +222,7 @@ type ArenaMessage interface {
 	Reset()
 }
 
-// Unmarshal decodes b, which it copies, into m. What the arena held before is gone.
+// Unmarshal decodes b, which it copies, into m. The arena's previous content becomes invalid.
 func (a *Arena) Unmarshal(b []byte, m ArenaMessage) error {
 	if len(a.input) > maxArena {
 		*a = Arena{}

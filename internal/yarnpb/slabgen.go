@@ -50,7 +50,7 @@ var (
 	accumulate = regexp.MustCompile(`^\t+(\w+) \|= (\w+)\(b&0x7F\) << shift$`)
 )
 
-// rewrite gives the lines of a file with its decoders rewritten, and how many there were.
+// rewrite returns the lines of a file with its decoders rewritten, and their number.
 func rewrite(lines []string) (out []string, decoders int) {
 	in, fields, last := false, false, ""
 	for i := 0; i < len(lines); i++ {
@@ -100,7 +100,8 @@ func rewrite(lines []string) (out []string, decoders int) {
 	return out, decoders
 }
 
-// hasFields tells whether the decoder at the beginning of lines knows any field. One that does not has nothing to gain.
+// hasFields reports whether the decoder at the beginning of lines knows any field. One without fields has nothing to
+// gain.
 func hasFields(lines []string) bool {
 	for _, line := range lines {
 		if strings.HasPrefix(line, "\t\tcase ") {

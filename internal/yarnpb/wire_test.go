@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// vt is what vtprotobuf adds to every message.
+// vt is the set of methods that vtprotobuf adds to every message.
 type vt interface {
 	proto.Message
 	SizeVT() int
@@ -43,8 +43,8 @@ var (
 	messageLine = regexp.MustCompile(`^      (\w+Proto) \((\d+) bytes\)$`)
 )
 
-// recordings reads the messages of a conversation, both directions: where they are and what they mean from the text,
-// what they are from the bytes.
+// recordings reads the messages of a conversation, both directions: their positions and meanings from the text, their
+// contents from the bytes.
 func recordings(t testing.TB, name string) []recorded {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "wire", name+".txt"))
@@ -86,7 +86,7 @@ func recordings(t testing.TB, name string) []recorded {
 	return out
 }
 
-// lastPart is the last varint-delimited message of a frame: what follows the headers.
+// lastPart is the last varint-delimited message of a frame, after the headers.
 func lastPart(t testing.TB, frame []byte) (last []byte) {
 	t.Helper()
 	for len(frame) > 0 {
@@ -126,7 +126,7 @@ func newMessage(t testing.TB, name string) vt {
 	return mt.New().Interface().(vt)
 }
 
-// What Hadoop sent decodes to what Hadoop says it means, and encodes to the bytes Hadoop sent, with both codecs.
+// Hadoop's messages decode to the recorded meaning, and encode to the recorded bytes, with both codecs.
 func TestRecordedMessages(t *testing.T) {
 	messages := map[string]int{"tracker": 20, "client": 14, "am": 10, "nm-start": 2, "nm-status": 2, "nm-stop": 2}
 	for name, want := range messages {

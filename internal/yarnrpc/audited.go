@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// changing are the methods that change something a person answers for.
-// Heartbeats (allocate, nodeHeartbeat) change too, by the thousand, and are what
-// was registered going on: they are not among them.
+// changing are the methods that make an auditable change. Heartbeats (allocate, nodeHeartbeat) also change state, by
+// the thousand, but only continue something registered: they are not among them.
 var changing = map[string]map[string]bool{
 	ApplicationClientProtocolName: set(
 		"submitApplication",
@@ -78,10 +77,9 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// Audited tells whether a call changes something a person answers for, and what
-// it is about: the id of an application, attempt, container, reservation or node,
-// queues, nodes or hosts, the subcluster that an administrator's order names, or "".
-// AMs' calls are about the attempt that their connection's user is.
+// Audited reports whether a call makes an auditable change, and its object: the id of an application, attempt,
+// container, reservation or node, queues, nodes or hosts, the subcluster that an administrator's order names, or "".
+// The object of an AM's call is the attempt of the connection's user.
 func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool) {
 	if !changing[call.Protocol][call.Method] {
 		return "", false
@@ -137,7 +135,7 @@ func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool)
 	return what, true
 }
 
-// targets names what the parts of a request are about.
+// targets joins the names of a request's parts.
 func targets[T any](parts []T, name func(T) string) string {
 	names := make([]string, len(parts))
 	for i, p := range parts {

@@ -4,10 +4,9 @@ package yarnrpc
 
 import pb "github.com/creelrm/creel/internal/yarnpb"
 
-// MaxBlock is how many ids one getNewApplication gives at most: a router that takes
-// thousands of submissions a second asks a ResourceManager of ours for a block of them.
-// A ResourceManager that does not know the field gives one id, as a client that does not
-// know it gets.
+// MaxBlock is how many ids one getNewApplication returns at most: a router that handles thousands of submissions a
+// second asks creel's ResourceManager for a block of them. A ResourceManager that does not know the field returns one
+// id, and a client that does not know it gets one.
 const MaxBlock = 32
 
 // BlockRequest is an encoded GetNewApplicationRequestProto for n ids.
@@ -23,14 +22,14 @@ func BlockWanted(r *pb.GetNewApplicationRequestProto) int {
 	return blockIn(r.ProtoReflect().GetUnknown())
 }
 
-// SetBlock notes in an answer that it gives n ids in a row.
+// SetBlock marks an answer as a block of n consecutive ids.
 func SetBlock(r *pb.GetNewApplicationResponseProto, n int) {
 	if n > 1 {
 		r.ProtoReflect().SetUnknown(BlockRequest(n))
 	}
 }
 
-// TakeBlock tells how many ids in a row an answer gives, and removes the note.
+// TakeBlock returns how many consecutive ids an answer contains, and removes the mark.
 func TakeBlock(r *pb.GetNewApplicationResponseProto) int {
 	unknown := r.ProtoReflect().GetUnknown()
 	n := blockIn(unknown)

@@ -4,9 +4,8 @@ package yarnrpc
 
 import pb "github.com/creelrm/creel/internal/yarnpb"
 
-// By claims and by disowning, a router and a ResourceManager of ours keep an application
-// at one home (package router). A ResourceManager that does not know the fields
-// ignores them, and a router sees that in its answer.
+// With claims and disowning, routers and creel's ResourceManagers keep an application at one home (package router). A
+// ResourceManager that does not know the fields ignores them, and its answer shows that to the router.
 
 // WithClaim returns an encoded SubmitApplicationRequestProto with the number of
 // a claim. The request itself is not changed.
@@ -32,13 +31,12 @@ func DisownWanted(r *pb.GetApplicationReportRequestProto) int64 {
 	return pb.NumberIn(r.ProtoReflect().GetUnknown(), pb.FieldDisown)
 }
 
-// DisownedAnswer returns the answer that tells that an application is disowned.
+// DisownedAnswer returns the answer for a disowned application.
 func DisownedAnswer(claim int64) *pb.GetApplicationReportResponseProto {
 	r := &pb.GetApplicationReportResponseProto{}
 	r.ProtoReflect().SetUnknown(pb.AppendNumber(nil, pb.FieldDisown, claim))
 	return r
 }
 
-// IsDisowned reports whether an encoded answer to getApplicationReport tells
-// that the application is disowned under claim.
+// IsDisowned reports whether an encoded answer to getApplicationReport marks the application as disowned under claim.
 func IsDisowned(answer []byte, claim int64) bool { return pb.NumberIn(answer, pb.FieldDisown) >= claim }

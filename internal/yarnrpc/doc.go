@@ -2,23 +2,22 @@
 
 // Package yarnrpc is YARN's protocols as Go interfaces: one per protocol, one method per call. XService puts an
 // implementation on an hrpc server, XClient calls one, UnimplementedX fills the methods a server does not serve. They
-// are made from protocols.txt by gen.go; what is written by hand is the meaning of errors (errors.go).
+// are generated from protocols.txt by gen.go; only the meaning of errors (errors.go) is written by hand.
 //
 // # Serving
 //
 //	type handler struct{ yarnrpc.UnimplementedApplicationClientProtocol; ... }
-//	func (h *handler) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto)
-//
-// (*yarnpb.GetNewApplicationResponseProto, error)
+//	func (h *handler) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto) (
+//		*yarnpb.GetNewApplicationResponseProto, error)
 //
 //	hrpc.Config{
 //		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(handler)},
 //		ErrorOf:  yarnrpc.ErrorOf,
 //	}
 //
-// Who calls is in hrpc.CallFrom(ctx). A method that answers when something else happens takes hrpc.Later(ctx) and
-// returns nil, hrpc.ErrLater. A method that never blocks may be served without a goroutine of its own: [Inline]. To
-// answer an exception that no kind of error stands for, return [Throw].
+// hrpc.CallFrom(ctx) has the caller. A method that answers upon a later event takes hrpc.Later(ctx) and returns nil,
+// hrpc.ErrLater. A method that never blocks may be served without a goroutine of its own: [Inline]. To answer an
+// exception without a kind of error, return [Throw].
 //
 // # Calling
 //
@@ -27,8 +26,8 @@
 //	answer, err := rm.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
 //	if errors.Is(err, creel.ErrStandby) ...
 //
-// Nothing is retried here. [RetryOf] tells what may be repeated after a failure that leaves open whether the call
-// was served.
+// Nothing is retried here. [RetryOf] reports which calls may be repeated after a failure that leaves open whether the
+// call was served.
 //
 //go:generate go run gen.go
 package yarnrpc

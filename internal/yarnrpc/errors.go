@@ -40,8 +40,8 @@ const (
 	ClassReadOnly = "java.lang.IllegalStateException"
 )
 
-// answers says which class a kind is answered with; the first kind found in an error wins. Kinds that are not here
-// (no such queue, no such node, a conflict, something stale) are plain YarnExceptions: told to the user, never
+// answers maps kinds to the class in the answer; the first kind found in an error wins. Kinds that are not here (no
+// such queue, no such node, a conflict, something stale) are plain YarnExceptions: reported to the user, never
 // repeated.
 var answers = []struct {
 	kind  error
@@ -65,7 +65,7 @@ var answers = []struct {
 	{context.Canceled, hrpc.ClassRetriable},
 }
 
-// kinds says what a class another server answered means to us. A class that is not here has no kind.
+// kinds maps the class in another server's answer to a kind. A class that is not here has no kind.
 var kinds = map[string]error{
 	ClassYarn:                     creel.ErrInvalidRequest, // understood and refused; repeating it is useless
 	ClassApplicationNotFound:      creel.ErrApplicationNotFound,
@@ -95,7 +95,7 @@ var kinds = map[string]error{
 	hrpc.ClassStandby:       creel.ErrStandby,
 	hrpc.ClassAccessControl: creel.ErrNotPermitted,
 	hrpc.ClassAuthorization: creel.ErrNotPermitted,
-	// What a ResourceManager wraps in a YarnException when an ACL says no.
+	// A ResourceManager wraps this in a YarnException when an ACL denies access.
 	"java.security.AccessControlException": creel.ErrNotPermitted,
 	hrpc.ClassInvalidToken:                 creel.ErrInvalidToken,
 	hrpc.ClassSasl:                         creel.ErrInvalidToken,
@@ -133,8 +133,8 @@ func (e *Exception) Error() string { return e.Err.Error() }
 
 func (e *Exception) Unwrap() error { return e.Err }
 
-// ErrorOf is what a server answers for an error of ours. It is the ErrorOf of hrpc.Config. An exception another
-// server answered passes through under its own class. Never java.io.IOException: Hadoop's clients would repeat the
+// ErrorOf converts a creel error into a server's answer. It is the ErrorOf of hrpc.Config. An exception answered by
+// another server passes through under its own class. Never java.io.IOException: Hadoop's clients would repeat the
 // call for fifteen minutes.
 func ErrorOf(err error) *hrpc.Error {
 	var already *hrpc.Error
@@ -183,8 +183,8 @@ func ToSerialized(err error) *yarnpb.SerializedExceptionProto {
 	}
 }
 
-// FromSerialized is the error inside a message, nil for nil. Where its class is a plain YarnException or says nothing
-// to us, the kind is that of the nearest cause that says more.
+// FromSerialized is the error inside a message, nil for nil. If its class is a plain YarnException or unknown here,
+// the kind is that of the nearest cause with a known class.
 func FromSerialized(p *yarnpb.SerializedExceptionProto) error {
 	if p == nil {
 		return nil

@@ -10,12 +10,11 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// By these a router moves an application that waits from one ResourceManager of ours to
-// another (docs/adr/0021-moving-waiting-applications.md). A ResourceManager that does not
-// know the fields answers with a report, or that it does not know the application, and a
-// router sees that.
+// With these a router moves a waiting application from one creel ResourceManager to another
+// (docs/adr/0021-moving-waiting-applications.md). A ResourceManager that does not know the fields answers with a
+// report, or that it does not know the application, and the router detects that.
 
-// HoldVerb is what is to be done with an application that moves.
+// HoldVerb is an operation on an application that moves.
 type HoldVerb int
 
 // The verbs.
@@ -50,7 +49,7 @@ func HoldWanted(r *pb.GetApplicationReportRequestProto) (verb HoldVerb, claim in
 	return NoHoldVerb, 0, ""
 }
 
-// Carried is what goes with an application from one home to the next.
+// Carried is the data that moves with an application from one home to the next.
 type Carried struct {
 	Message []byte // an encoded ApplicationSubmissionContextProto
 	User    string
@@ -58,7 +57,7 @@ type Carried struct {
 	Left    time.Duration // of its lifetime, to the ms; 0: it has no limit
 }
 
-// HoldAnswer returns the answer that tells that a verb is done; c is nil but for Hold.
+// HoldAnswer returns the answer that confirms a verb; c is nil except for Hold.
 func HoldAnswer(verb HoldVerb, claim int64, c *Carried) *pb.GetApplicationReportResponseProto {
 	b := pb.AppendNumber(nil, holdFields[verb], claim)
 	if c != nil {
@@ -79,8 +78,8 @@ func appendTimes(b []byte, c *Carried) []byte {
 	return b
 }
 
-// HoldDone reports whether an encoded answer to getApplicationReport tells that a verb is
-// done, and what goes with the application if it is held.
+// HoldDone reports whether an encoded answer to getApplicationReport confirms a verb, and returns the data that moves
+// with the application if it is held.
 func HoldDone(answer []byte, verb HoldVerb, claim int64) (c Carried, done bool) {
 	if pb.NumberIn(answer, holdFields[verb]) < claim {
 		return Carried{}, false
@@ -90,8 +89,8 @@ func HoldDone(answer []byte, verb HoldVerb, claim int64) (c Carried, done bool) 
 	return c, true
 }
 
-// SubmissionOf returns the encoded SubmitApplicationRequestProto for what comes from
-// another home, under the number of a claim.
+// SubmissionOf returns the encoded SubmitApplicationRequestProto of an application from another home, with the number
+// of a claim.
 func SubmissionOf(c *Carried, claim int64) []byte {
 	const fieldContext = 1
 	b := protowire.AppendTag(nil, fieldContext, protowire.BytesType)
@@ -99,8 +98,8 @@ func SubmissionOf(c *Carried, claim int64) []byte {
 	return WithClaim(appendTimes(b, c), claim)
 }
 
-// CarriedOf returns when an application that came from another home was submitted, and
-// what is left of its lifetime; zero for others.
+// CarriedOf returns when an application from another home was submitted, and the rest of its lifetime; zero for
+// others.
 func CarriedOf(r *pb.SubmitApplicationRequestProto) (since time.Time, left time.Duration) {
 	return timesIn(r.ProtoReflect().GetUnknown())
 }
@@ -112,5 +111,5 @@ func timesIn(b []byte) (since time.Time, left time.Duration) {
 	return since, time.Duration(min(pb.NumberIn(b, pb.FieldLifetime), mostLeft)) * time.Millisecond
 }
 
-// mostLeft bounds a lifetime, in ms: what a Duration can hold.
+// mostLeft bounds a lifetime, in ms, to the range of a Duration.
 const mostLeft = int64(1<<63-1) / int64(time.Millisecond)

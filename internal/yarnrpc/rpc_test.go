@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs a server on loopback until the test ends and gives its address and a client.
+// serve runs a server on loopback until the test ends and returns its address and a client.
 func serve(t testing.TB, cfg hrpc.Config) (string, *hrpc.Client) {
 	t.Helper()
 	cfg.ErrorOf = yarnrpc.ErrorOf
@@ -71,7 +71,7 @@ func (scheduler) Allocate(
 			errors.New("expect responseId to be 1 but get "+fmt.Sprint(id)),
 		)
 	}
-	// What the answer takes from the request must be whole until it is on the wire.
+	// Parts of the request used in the answer must stay valid until it is sent.
 	answer := &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(req.GetResponseId() + 1)}
 	for _, ask := range req.Ask {
 		answer.AllocatedContainers = append(

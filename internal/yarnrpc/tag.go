@@ -8,9 +8,9 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// A router asks members for long lists over and over. A ResourceManager of ours names each
-// one by a tag, and sends a router that has the list of that tag the tag alone. One that
-// does not know the field sends all, without a tag.
+// A router requests long lists from members over and over. creel's ResourceManager identifies each by a tag, and
+// sends only the tag to a router that has the list with that tag. A ResourceManager that does not know the field
+// sends the whole list, without a tag.
 
 // WithListKnown returns an encoded GetApplicationsRequestProto with the tag of the list
 // that a router has, which may be empty. The request itself is not changed.
@@ -30,15 +30,15 @@ func ListKnown(r *pb.GetApplicationsRequestProto) (tag string, routed bool) {
 	return string(known), true
 }
 
-// WithParts returns an encoded GetApplicationsRequestProto of a router that joins unmanaged AMs of
-// proxies with their applications: it is to be given those that run, or whose logs are not gathered,
-// whatever the filter. A router of an earlier version would list them. Of an encoded GetQueueInfoRequestProto
-// it asks for figures without those unmanaged AMs. The request itself is not changed.
+// WithParts returns an encoded GetApplicationsRequestProto of a router that joins UAMs of proxies with their
+// applications: the answer includes UAMs that run, or whose logs are not aggregated, whatever the filter. A router of
+// an earlier version would list them. For an encoded GetQueueInfoRequestProto it excludes those UAMs from the
+// numbers. The request itself is not changed.
 func WithParts(request []byte) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldParts, 1)
 }
 
-// Parts takes what WithParts appended off a request, and reports whether it was there.
+// Parts removes the mark of WithParts from a request, and reports whether it was there.
 func Parts(r proto.Message) bool {
 	m := r.ProtoReflect()
 	fields := m.GetUnknown()

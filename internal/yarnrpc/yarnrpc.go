@@ -15,19 +15,20 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Caller sends one call and decodes its answer into response. *hrpc.Peer is one; so is whatever chooses among peers.
+// Caller sends one call and decodes its answer into response. *hrpc.Peer is one; so is any type that chooses among
+// peers.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message) error
 }
 
 var _ Caller = (*hrpc.Peer)(nil)
 
-// Retry tells whether a call may be repeated when the network failed after it was sent: Hadoop's annotation of the
+// Retry is whether a call may be repeated when the network failed after it was sent: Hadoop's annotation of the
 // method, by which Java clients decide whether to fail over.
 type Retry int8
 
-// RetryNever: repeat only what certainly did not arrive. RetryAtMostOnce: the server recognises a repetition (by its
-// response id), so the same server or its successor may be asked again. RetryAlways: repeating does no harm.
+// RetryNever: repeat only a call that certainly did not arrive. RetryAtMostOnce: the server recognizes a repetition
+// (by its response id), so the same server or its successor may be called again. RetryAlways: repeating does no harm.
 const (
 	RetryNever Retry = iota
 	RetryAtMostOnce
@@ -57,7 +58,7 @@ type message[T any] interface {
 	proto.Message
 }
 
-// answer turns a typed answer into what hrpc takes: a nil pointer must not hide in an interface.
+// answer converts a typed answer into hrpc's type: a nil pointer must not hide in an interface.
 func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
 	if m == nil {
 		return nil, err
@@ -65,7 +66,7 @@ func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
 	return m, err
 }
 
-// call makes a call and tells the kind of failures that only their text tells.
+// call makes a call and finds the kind of failures that only their text identifies.
 func call[T any, M message[T]](
 	ctx context.Context,
 	c Caller,
@@ -79,7 +80,7 @@ func call[T any, M message[T]](
 	return response, nil
 }
 
-// AllocatePassed is Allocate for who passes the answer on: see yarnpb.Passed for what of it stays encoded.
+// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.Passed for the parts that stay encoded.
 func (c ApplicationMasterProtocolClient) AllocatePassed(
 	ctx context.Context,
 	req *yarnpb.AllocateRequestProto,
@@ -91,8 +92,8 @@ func (c ApplicationMasterProtocolClient) AllocatePassed(
 	return &answer.AllocateResponseProto, nil
 }
 
-// refine finds the kind of an error that hrpc cannot know. A connection that failed is ErrUnavailable. A
-// ResourceManager wraps access denials and the like in a YarnException whose text begins with the class of the cause.
+// refine finds the kind of an error that hrpc cannot know. A failed connection is ErrUnavailable. A ResourceManager
+// wraps access denials and similar errors in a YarnException whose text begins with the class of the cause.
 func refine(err error) error {
 	var transport *hrpc.TransportError
 	if errors.As(err, &transport) {

@@ -112,8 +112,8 @@ func TestCallAndAnswer(t *testing.T) {
 	}
 }
 
-// Each kind of error reaches a client of ours as the same kind, or as a refusal where YARN has no class of its own;
-// and as a class by which Hadoop's clients do the right thing.
+// Each kind of error reaches a creel client as the same kind, or as a rejection if YARN has no class for it; and
+// Hadoop's clients receive a class that makes them react correctly.
 func TestKindsOverTheWire(t *testing.T) {
 	const y = "org.apache.hadoop.yarn.exceptions."
 	for _, c := range []struct {

@@ -16,14 +16,13 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// Subject tells whether a call changes something, and what: an application's
-// id, a queue, or "". request is nil for a raw method.
+// Subject reports whether a call changes something, and the changed object: an application's id, a queue, or "".
+// request is nil for a raw method.
 type Subject func(call *hrpc.Call, request proto.Message) (what string, changes bool)
 
-// Audit writes one line for each call that changes something, when it is
-// answered: who, from where, what, the result, and the call's id by which a
-// client's log can be found. What the handler notes (audit.NoteOf) holds before
-// what subject tells and what the answer is.
+// Audit writes one line for each call that changes something, when it is answered: user, address, object, result, and
+// the call's id, which a client's log contains too. The handler's notes (audit.NoteOf) override the results of
+// subject and the answer.
 func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 	return func(
 		ctx context.Context,

@@ -117,7 +117,7 @@ func newMethod(n name) *method {
 	return &method{name: n, counts: make([]atomic.Uint64, len(buckets)+1)}
 }
 
-// Server has the figures of a server collected beside those of its methods.
+// Server adds the metrics of a server to those of its methods.
 func (m *Metrics) Server(stats func() hrpc.Stats) { m.server = stats }
 
 // Interceptor counts calls.
@@ -155,7 +155,7 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is a prometheus.Collector's. Methods that nobody called are left out.
+// Collect implements prometheus.Collector. Methods without calls are left out.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, of := range m.methods {
 		m.collect(of, out)

@@ -11,9 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Kept is the span in a context as it is kept with an application, so that what becomes
-// of it later, in other processes and after restarts, is drawn below that span. It is nil
-// where the span is not sampled, or there is none.
+// Kept is the span in a context, encoded to be stored with an application, so that later events, in other processes
+// and after restarts, become its child spans. It is nil if the span is not sampled, or there is none.
 func Kept(ctx context.Context) []byte {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() || !sc.IsSampled() {
@@ -22,9 +21,8 @@ func Kept(ctx context.Context) []byte {
 	return TraceInfo(sc).SpanContext
 }
 
-// Stages draws what an application goes through below the span that was kept with it:
-// a span for each stage, from the end of the one before, so that the tree shows where
-// the time went. All methods do nothing on nil, and may be called by anybody.
+// Stages creates the spans of an application's stages below its stored span: each begins at the end of the previous
+// one, so that the trace shows where time was spent. All methods do nothing on nil, and are safe for concurrent use.
 type Stages struct {
 	tracer trace.Tracer
 	parent trace.SpanContext

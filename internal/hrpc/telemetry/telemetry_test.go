@@ -75,7 +75,7 @@ func call(ctx context.Context, p *hrpc.Peer, method string) error {
 	return p.Call(ctx, method, wrapperspb.String("x"), new(wrapperspb.StringValue))
 }
 
-// recorder is a provider whose ended spans can be looked at.
+// recorder is a provider that exposes its ended spans.
 func recorder(t *testing.T) (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
@@ -84,8 +84,8 @@ func recorder(t *testing.T) (*sdktrace.TracerProvider, *tracetest.InMemoryExport
 	return provider, exporter
 }
 
-// A client calls a server that calls another: one trace, each span the child
-// of the one before it, whoever exports them.
+// A client calls a server that calls another: one trace, each span the child of the previous one, whichever process
+// exports them.
 func TestATraceFollowsACallThroughTwoServers(t *testing.T) {
 	provider, exporter := recorder(t)
 	back, _ := serve(t, hrpc.Config{Interceptors: []hrpc.Interceptor{Trace(provider)}}, map[string]handler{
@@ -157,8 +157,7 @@ func TestATraceFollowsACallThroughTwoServers(t *testing.T) {
 	}
 }
 
-// What an unsampled caller says is kept to, and a caller that says nothing
-// begins a trace.
+// A caller's decision not to sample is followed, and a caller without a span begins a trace.
 func TestTheCallerDecidesWhetherItIsTraced(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(
@@ -205,8 +204,7 @@ func TestTheCallerDecidesWhetherItIsTraced(t *testing.T) {
 	}
 }
 
-// FuzzSpanContext: whatever a peer sends is read or ignored; what is read goes
-// out again as the same span.
+// FuzzSpanContext checks that a peer's bytes are read or ignored, and that a span that was read is sent unchanged.
 func FuzzSpanContext(f *testing.F) {
 	f.Add([]byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), int64(0), int64(0))
 	f.Add([]byte("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more"), int64(1), int64(2))
@@ -240,7 +238,7 @@ func TestOneLineOfAuditForEachCallThatChanges(t *testing.T) {
 	p := dial(t, address)
 	ctx := hrpc.WithOptions(context.Background(), hrpc.CallOptions{CallerContext: hrpc.CallerContext{Context: "job 7"}})
 	for _, method := range []string{"inline", "submit", "refused", "busy"} {
-		call(ctx, p, method) // the errors are looked at as the server tells them
+		call(ctx, p, method) // the server's errors are checked
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {
@@ -315,8 +313,7 @@ func TestFiguresOfEachMethod(t *testing.T) {
 	}
 }
 
-// figures are what a scrape shows, by name and method; of a histogram, how many
-// there are.
+// figures are the values of a scrape, by name and method; of a histogram, its count.
 func figures(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

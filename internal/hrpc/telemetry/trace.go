@@ -17,8 +17,7 @@ import (
 
 const scope = "github.com/creelrm/creel/internal/hrpc/telemetry"
 
-// heartbeats are calls that come again and again, whatever there is to say: they have no
-// spans, whoever traces them.
+// heartbeats are periodic calls: they have no spans, even if the caller is traced.
 var heartbeats = map[string]bool{"allocate": true, "nodeHeartbeat": true}
 
 // Trace opens a span for each call a server serves, the child of the caller's
@@ -123,8 +122,7 @@ func SpanContext(info hrpc.TraceInfo) trace.SpanContext {
 	return trace.NewSpanContext(c)
 }
 
-// traceparent reads W3C's header value: version 00, and of later versions what
-// that one has.
+// traceparent reads W3C's header value: version 00, and the same part of later versions.
 func traceparent(b []byte) (c trace.SpanContextConfig, ok bool) {
 	c.Remote = true
 	if len(b) < traceparentSize || b[2] != '-' || b[35] != '-' || b[52] != '-' {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traces carries recorded days inside the binary, so that the demo and
-// the simulator run on a machine that has nothing but Go. README.md beside it
-// tells where each comes from and under which licence.
+// Package traces embeds recorded days in the binary, so that the demo and the simulator run on a machine that has
+// only Go. README.md in this directory lists the origin and licence of each.
 package traces
 
 import (
@@ -31,8 +30,7 @@ const (
 	Yahoo    = "yahoo-attempts"
 )
 
-// Open gives the text of a built-in trace by name, or of a file by path, which
-// may be gzipped (by its .gz ending).
+// Open returns the text of a built-in trace by name, or of a file by path, which may be gzipped (by its .gz ending).
 func Open(name string) (io.ReadCloser, error) {
 	switch name {
 	case FB2009:
