@@ -110,8 +110,8 @@ func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
 	})
 }
 
-// The balanced home takes a member with room in which the queue is still entitled
-// to something, if there is one.
+// The balanced home takes a member with free capacity in which the queue still has unused entitlement, if there is
+// one.
 func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
@@ -201,7 +201,7 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 		}
 		for i := range view.Members {
 			m := reach[i]
-			asked := !q.Contended() && (i == 0 || m.UAM) // since the plan was made: the rest waits as without one
+			asked := !q.Contended() && (i == 0 || m.UAM) // new since the plan was made: the rest waits as without one
 			if n := shares[m.Member]; left && !asked && q.Given(m.Member) == 0 && n > 0 {
 				t.Fatalf("%d wait at %s, where the queue is entitled to nothing:\n%v", n, m.Member, plan.Reason)
 			}
@@ -321,7 +321,7 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 // Waiting asks are not placed again, after another plan or because their member is full, in a member in slow start:
 // all applications of the queue decide at that moment, and together would fill it.
 func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
-	view := starting(t, 15) // there is room for five
+	view := starting(t, 15) // five containers fit
 	reach := []Reach{{Member: "sc-1", Home: true, Known: true}, {Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)}}
 	for _, c := range []struct {
 		full, soon bool
@@ -345,8 +345,8 @@ func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
 	}
 }
 
-// starting is two members alike with room for 40 containers each, of which the second
-// starts slowly with a fifth of its hundred, and has so many in use.
+// starting returns two equal members that can run 40 more containers each. The second is in slow start with a fifth
+// of its hundred, and has as many in use.
 func starting(t *testing.T, used int64) *subcluster.View {
 	var members []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
@@ -373,7 +373,7 @@ func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
 	other.Starts = []subcluster.MemberStart{{Member: "sc-1", Counts: 1}, {Member: "sc-2", Counts: 1}}
 	other.Labels = []subcluster.LabelPlan{{Label: "gpu", Plan: *view.Plan}}
 	view.Plan = &other
-	for _, used := range []int64{15, 25} { // by the second member, of twenty that count; the first has room for 30
+	for _, used := range []int64{15, 25} { // by the second member, of twenty that count; the first can run 30
 		for i := range view.Members {
 			view.Members[i].Load.Labels = subcluster.Labels{Known: true, Partitions: []subcluster.Partition{{
 				Label: "gpu", Total: creel.NewResource(100<<10, 100),

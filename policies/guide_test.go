@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Every document that the guide shows is one, and every policy that there is stands
-// in it.
+// Every document in the guide is valid, and the guide shows every policy.
 func TestTheGuideShowsDocumentsThatHold(t *testing.T) {
 	text, err := os.ReadFile("../docs/guide/policies.md")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // homeRule is one way to choose among the members that can take a submission.
 type homeRule interface {
-	name() string // as documents write it; nowhere else does a list of names stand
+	name() string // as in documents; the only place for the name
 	// given returns the document's weights; nil when there are none.
 	given() Weights
 	// with returns the rule with other weights; nil when it takes none.
@@ -290,8 +290,8 @@ func (d *homeDecision) fitsSomewhere() bool {
 	return d.view == nil
 }
 
-// mayNameSomewhere keeps a label that the queue may name nowhere from excluding
-// everybody: placement rules may give the application another queue.
+// mayNameSomewhere stops a label that the queue may not name anywhere from excluding every member: placement rules
+// may put the application into another queue.
 func (d *homeDecision) mayNameSomewhere() bool {
 	for i := range d.facts {
 		if !d.facts[i].barred && d.holds(i) == "" {
@@ -318,9 +318,8 @@ func room(
 	return free, pending, total, of
 }
 
-// allRoom is room without a plan: of the partition of a label where the member publishes it, else
-// from the queue's own figures where the member reports them (load), else from the
-// cluster's.
+// allRoom is room without a plan: from the partition of a label if the member publishes it, else from the queue's own
+// metrics if the member reports them (load), else from the cluster's.
 func allRoom(
 	m *subcluster.Status, load *subcluster.QueueLoad, label string,
 ) (free, pending, total creel.Resource, of string) {
@@ -388,7 +387,7 @@ func (d *homeDecision) sentTo(i int) Sent {
 // Weights are the weights of members, as in a document. Nil means the same weight for every member.
 type Weights map[creel.SubclusterID]float64
 
-// of is the weight of a member: 1 without weights, 0 for one not named.
+// of returns the weight of a member: 1 without weights, 0 for one not named.
 func (w Weights) of(id creel.SubclusterID) float64 {
 	if w == nil {
 		return 1

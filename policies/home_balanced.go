@@ -89,7 +89,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		" of " + string(d.id(other))
 }
 
-// stands is how a member that is in stands.
+// stands computes the standing of a member that is not excluded.
 func (d *homeDecision) stands(i int) standing {
 	r, size := &d.known.rooms[i], &d.sub.Size
 	if r.typed || len(size.Others) > 0 || d.sent != nil && len(d.sent[i].Size.Others) > 0 {
@@ -171,7 +171,7 @@ func share(x, of int64) float64 {
 	return float64(x) / float64(of)
 }
 
-// scale keeps a larger weight better on both sides of zero.
+// scale applies a weight so that a larger one is better on both sides of zero.
 func (s *standing) scale(weight float64) float64 {
 	if s.memory < 0 || s.cores < 0 {
 		return 1 / weight

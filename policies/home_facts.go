@@ -16,7 +16,7 @@ type facts struct {
 	net    creel.Resource // free less pending
 	most   amount         // that a container can have there
 	label  string         // of the AM there
-	lacks  Exclusion      // it has not that label: it can hold nothing
+	lacks  Exclusion      // it lacks that label: no container fits
 	misses bool           // it reports queues, and not this one
 	barred bool           // asks in the queue may not name the label there (mayName)
 	nodes  bool           // it has some (hasNodes)
@@ -46,7 +46,7 @@ type federationFacts struct {
 	// Of the active ones:
 	size  amount // of all together
 	least amount // that a container can have in each of them
-	equal bool   // nothing but its size excludes a submission without further types from some
+	equal bool   // only its size can exclude a submission without further types from some
 }
 
 // factsOf are the facts for a queue and the label that a submission names, made once for a view.
@@ -169,7 +169,7 @@ func holdsAtMost(m *subcluster.Status, label string) (lacks Exclusion, most amou
 	return "", amount{total.MemoryMB, total.VCores}
 }
 
-// holds is cannotHold of the submission at a member, without the words.
+// holds is cannotHold of the submission at a member, without the text.
 func (d *homeDecision) holds(i int) Exclusion {
 	f := &d.facts[i]
 	switch size := &d.sub.Size; {

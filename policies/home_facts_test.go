@@ -157,8 +157,8 @@ func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
 	})
 }
 
-// A view that is a copy of another with something changed is decided over as it is: of the
-// nodes with a label alone, without a plan, when the store does not answer.
+// A changed copy of a view has facts of its own: of the nodes with a label alone, without a plan, when the store does
+// not answer.
 func TestACopyOfAViewIsNotTakenForIt(t *testing.T) {
 	v := published(3, 2)
 	s := small

@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// hashHome sends a queue always to the same member, by weighted rendezvous
-// hashing: when a member goes, only its own queues move. It stands for
-// Hadoop's HashBasedRouterPolicy, which remaps nearly all of them.
+// hashHome sends a queue always to the same member, by weighted rendezvous hashing: when a member leaves, only its
+// own queues move. It replaces Hadoop's HashBasedRouterPolicy, which remaps nearly all of them.
 type hashHome struct{ weights Weights }
 
 func (hashHome) name() string { return "hash" }

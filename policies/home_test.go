@@ -469,7 +469,7 @@ func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
 	})
 }
 
-// Numbers are put into words when they are read, and read the same from JSON.
+// Numbers become text when they are read, and read the same from JSON.
 func TestNumbersAreSaidWhenRead(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := subcluster.Status{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}

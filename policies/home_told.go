@@ -41,7 +41,7 @@ func (d *homeDecision) tell(r *Reason, chosen int) {
 		c := &r.Candidates[k]
 		c.Member, c.Code, c.Score = d.id(i), d.code[i], d.score[i]
 		switch c.Code {
-		case "", ExcludedFull, ExcludedStarting, ExcludedEntitlement: // the rule looked at it
+		case "", ExcludedFull, ExcludedStarting, ExcludedEntitlement: // the rule considered it
 			if d.numbers != nil {
 				d.numbers(i, &c.Numbers)
 			}
@@ -63,7 +63,7 @@ func (d *homeDecision) mostOf(chosen int, to []int) []int {
 		n     int
 		index [toldIn]int
 		score [toldIn]float64
-		last  float64 // a further one has to have more, once there are so many
+		last  float64 // a further one has to score more, once there are this many
 	}
 	for _, i := range d.in {
 		score := d.score[i]

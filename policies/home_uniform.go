@@ -24,7 +24,7 @@ func (uniformHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	return d.in[rnd.IntN(len(d.in))], fmt.Sprintf("drawn from %d members", len(d.in))
 }
 
-// rejectHome refuses every submission: Hadoop's RejectRouterPolicy.
+// rejectHome rejects every submission: Hadoop's RejectRouterPolicy.
 type rejectHome struct{}
 
 func (rejectHome) name() string { return "reject" }

@@ -26,8 +26,7 @@ func askLabel(m *subcluster.Status, q creel.QueuePath, label string, given bool)
 	return m.Load.Labels.Default(pathIn(m, q))
 }
 
-// pathIn is the full path of a queue at a member, where clients may name its leaf
-// alone; "" if there is none.
+// pathIn returns the full path of a queue at a member, where clients may name its leaf alone; "" if there is none.
 func pathIn(m *subcluster.Status, q creel.QueuePath) creel.QueuePath {
 	if q == "" || q.IsFull() {
 		return q
@@ -145,13 +144,13 @@ func (d *homeDecision) refused() error {
 			return nil
 		}
 		if !hasNodes(m) {
-			return nil // its nodes are still to come
+			return nil // its nodes have not joined yet
 		}
 	}
 	return lacking
 }
 
-// noSuchLabel refuses a label, in the words of ResourceManagers where there are some.
+// noSuchLabel rejects a label, in the words of ResourceManagers if the view has the labels.
 func noSuchLabel(view *subcluster.View, label string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidLabel,
@@ -180,7 +179,7 @@ func noSuchType(view *subcluster.View, size creel.Resource) error {
 	}
 }
 
-// typesOf are the named resource types of a member.
+// typesOf returns the named resource types of a member.
 func typesOf(m *subcluster.Status) (types []string) {
 	add := func(r creel.Resource) {
 		for _, a := range r.Others {

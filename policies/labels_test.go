@@ -16,7 +16,7 @@ import (
 
 const gpuType = "yarn.io/gpu"
 
-// labelled is a member that publishes labels, each with so many GB and cores free of 100.
+// labelled returns a member that publishes labels, each with the given GB and cores free of 100.
 func labelled(id creel.SubclusterID, availableMB int64, free map[string]int64) subcluster.Status {
 	m := member(id, availableMB)
 	m.Load.Labels.Known = true

@@ -66,11 +66,9 @@ func (p Policy) splitRule() splitRule {
 	return p.split
 }
 
-// weightsInForce returns the weights to decide with. Weights that could give
-// nothing to any member of the view, since those they favour do not exist,
-// would stop their queue for good; then every member counts alike but those
-// that the document itself excludes with a 0. fallback is the sentence that
-// opens the decision's reason, empty when the document's weights hold.
+// weightsInForce returns the weights to decide with. Weights that favour only missing members would stop their queue
+// for good. In that case every member counts equally, except those that the document itself excludes with a 0.
+// fallback is the sentence that opens the decision's reason, empty if the document's weights apply.
 func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback string) {
 	if given == nil || view == nil || len(view.Members) == 0 {
 		return given, ""

@@ -41,8 +41,7 @@ func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
 	}
 }
 
-// While a member that has weight exists, also one that is lost, the weights
-// hold: its queue waits for it.
+// While a member that has weight exists, even if it is lost, the weights apply: its queue waits for it.
 func TestWeightsHoldWhileTheirMemberExists(t *testing.T) {
 	lost := member("sc-a", 1)
 	lost.State = subcluster.StateLost
@@ -82,7 +81,7 @@ func TestADocumentThatNamesUnknownMembersIsRefused(t *testing.T) {
 	}
 }
 
-// A member that a policy excludes is one where Home never leads: with weight 0, or without one where others have.
+// A member that a policy excludes never becomes home: with weight 0, or without one where others have.
 func TestAPolicyExcludesWhereItGivesNoHomes(t *testing.T) {
 	view := view(member("sc-1", 50_000), member("sc-2", 50_000), member("sc-3", 50_000))
 	for document, want := range map[string]string{

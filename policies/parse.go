@@ -244,7 +244,7 @@ func parseHadoop(doc []byte) (Policy, error) {
 	)
 }
 
-// readParams reads parameters in the forms that stores and tools keep them in.
+// readParams reads parameters in the forms that stores and tools use.
 func readParams(raw json.RawMessage, into *hadoopParams) error {
 	if raw[0] == '"' {
 		var text string
@@ -269,8 +269,8 @@ func readParams(raw json.RawMessage, into *hadoopParams) error {
 	return nil
 }
 
-// hadoopWeights reads {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]}, where a
-// single entry may stand without the brackets, and the plain {"sc-1":1.0}.
+// hadoopWeights reads {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]}, where a single entry may come without the
+// brackets, and the plain {"sc-1":1.0}.
 func hadoopWeights(raw json.RawMessage) (Weights, error) {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == `""` {
 		return nil, nil

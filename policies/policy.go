@@ -28,10 +28,9 @@ type Submission struct {
 	Places []string
 	Strict bool
 
-	// Reservation is the one that the application is to run in, zero for none.
+	// Reservation is the reservation of the application, zero for none.
 	Reservation creel.ReservationID
-	// Reserved is the member that holds the reservation, if that is known: no other
-	// can be its home.
+	// Reserved is the member that has the reservation, if that is known: no other can be its home.
 	Reserved creel.SubclusterID
 
 	// Where resolves Places; nil if nothing can resolve them.

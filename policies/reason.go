@@ -26,7 +26,7 @@ type Reason struct {
 type Candidate struct {
 	Member   creel.SubclusterID `json:"member"`
 	Code     Exclusion          `json:"code,omitempty"`     // why a home was out of the question; "" if it was in
-	Excluded string             `json:"excluded,omitempty"` // the same in words
+	Excluded string             `json:"excluded,omitempty"` // the same as text
 	Score    float64            `json:"score"`              // larger is better, in the rule's own measure
 	Numbers  Numbers            `json:"numbers,omitzero"`   // the numbers the score was made from
 }
@@ -38,19 +38,19 @@ type Exclusion string
 // The other exclusions.
 const (
 	ExcludedTried       Exclusion = "tried"       // it was offered the submission, and did not take it
-	ExcludedReservation Exclusion = "reservation" // another member holds the reservation
+	ExcludedReservation Exclusion = "reservation" // another member has the reservation
 	ExcludedTooLarge    Exclusion = "too_large"   // the AM is larger than all the member has
 	ExcludedLabel       Exclusion = "no_label"    // it has no such node label
-	ExcludedResource    Exclusion = "no_resource" // it has nothing of a resource type that the AM needs
+	ExcludedResource    Exclusion = "no_resource" // it lacks a resource type that the AM needs
 	ExcludedPlace       Exclusion = "not_there"   // the AM may run on places alone that are elsewhere
 	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
 	ExcludedWeight      Exclusion = "no_weight"   // the policy assigns it no weight
-	ExcludedFull        Exclusion = "full"        // it has no room while others have
+	ExcludedFull        Exclusion = "full"        // it has no free capacity while others have
 	ExcludedStarting    Exclusion = "starting"    // it starts slowly, and has used its part
 	ExcludedEntitlement Exclusion = "entitlement" // the queue has used its entitlement there by the plan
 )
 
-// Text is the exclusion in words, where the particulars are not known.
+// Text returns the exclusion as text, without details.
 func (e Exclusion) Text() string {
 	switch e {
 	case "":
@@ -101,8 +101,7 @@ type Numbers struct {
 	// Assumed was sent there since its last heartbeat, for Apps applications.
 	Assumed creel.Resource `json:"assumed,omitzero"`
 	Apps    int64          `json:"assumed_apps,omitempty"`
-	// Entitled and Used are shares of the federation, or of its nodes of Label, by the plan; 0
-	// without one.
+	// Entitled and Used are shares of the federation, or of its nodes of Label, by the plan; 0 without a plan.
 	Entitled float64 `json:"entitled,omitempty"`
 	Used     float64 `json:"used,omitempty"`
 	// Starting is the part of its size, or of its nodes of Label, that it counts with by the plan;
@@ -118,7 +117,7 @@ func words(format string, args ...any) Numbers { return Numbers{Text: fmt.Sprint
 // IsZero reports whether there are no numbers.
 func (n Numbers) IsZero() bool { return n.Text == "" && n.Of == "" }
 
-// String is empty without numbers.
+// String returns "" if there are no numbers.
 func (n Numbers) String() string {
 	switch n.Of {
 	case "":
@@ -150,7 +149,7 @@ func (n Numbers) String() string {
 	return text
 }
 
-// UnmarshalJSON reads an object, or the words alone that earlier versions wrote.
+// UnmarshalJSON reads an object, or the plain text that earlier versions wrote.
 func (n *Numbers) UnmarshalJSON(b []byte) error {
 	*n = Numbers{}
 	if len(b) > 0 && b[0] == '"' {

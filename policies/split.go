@@ -14,11 +14,11 @@ import (
 // and label. Count containers are still wanted in all; Places are the hosts
 // and racks some of them are wanted on.
 type Group struct {
-	Count int64          // still wanted and not yet granted by anybody
+	Count int64          // still wanted and not yet granted by any member
 	Size  creel.Resource // of one container
 	Label string         // node label expression, "" for the default partition
-	// LabelGiven: the ask or its application names that label, also none. Else, without a
-	// label, the default of the queue holds.
+	// LabelGiven: the ask or its application names that label, or names none explicitly. Otherwise, without a label,
+	// the queue's default applies.
 	LabelGiven bool
 	Strict     bool // nothing but Places will do
 	// Late: it has waited for so long that a UAM is worth its cost for however few.
@@ -39,13 +39,12 @@ type Place struct {
 	Name    string
 	Count   int64
 	Members []creel.SubclusterID
-	// Strict is of a rack that stands beside its hosts (its line does not relax
-	// locality): by itself it will not do.
+	// Strict means that the rack accompanies its hosts (its line does not relax locality): by itself it is not
+	// accepted.
 	Strict bool
 }
 
-// Share is how many containers of a group one member is to be asked for, an
-// absolute number.
+// Share is the number of a group's containers to ask of one member, an absolute number.
 type Share struct {
 	Member creel.SubclusterID
 	Count  int64
@@ -56,9 +55,9 @@ type Reach struct {
 	Member creel.SubclusterID
 	Home   bool
 	UAM    bool // a UAM is already registered there
-	// Unproven: a UAM that is there, or was lately, has granted nothing since it was wanted.
+	// Unproven: a UAM that is there, or was recently, has had no grant since it was wanted.
 	Unproven bool
-	Delivers bool // it has granted the application something lately
+	Delivers bool // it has granted the application containers recently
 	Closed   bool // slow, lost, or it refused the UAM: gets no new asks, and the asks it holds move away
 	Stuck    bool // the group has waited there too long: it is no longer worth its places
 	// Headroom is the limit of the member's last answer to this application;

@@ -32,7 +32,7 @@ import (
 // answered, or by the resources that the view shows free for the queue.
 type balancedSplit struct {
 	weights Weights
-	uamAt   int64 // a new member is worth its cost from so many containers on; 0 means 1
+	uamAt   int64 // a new member is worth its cost from this many containers on; 0 means 1
 }
 
 func (balancedSplit) name() string { return "balanced" }
@@ -136,7 +136,7 @@ func (d *splitDecision) mayJoin() bool {
 	return unproven < d.bound()
 }
 
-// mayHave reports whether a member may get so many containers: a new one only if they are worth a UAM.
+// mayHave reports whether a member may get n containers: a new one only if they are worth a UAM.
 func (d *splitDecision) mayHave(i int, n int64) bool {
 	return !d.fresh(i) || n >= d.worth && d.mayJoin()
 }
@@ -374,9 +374,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// inside are the open members other than home that cost nothing new, since the
-// application has a UAM there or has just been given to them: those first that have granted
-// it something lately, and of these those with most room.
+// inside returns the open members other than home that cost nothing new, since the application has a UAM there or
+// this split has just added it: first those with recent grants, of these first those with the most free capacity.
 func (d *splitDecision) inside() []int {
 	var in []int
 	for _, i := range d.open {
@@ -404,7 +403,7 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 			stopped = true
 			break
 		}
-		// One that had a UAM in vain lately has its turn after the others.
+		// One that recently had a UAM without a grant comes after the others.
 		pool := slices.DeleteFunc(slices.Clone(left), func(i int) bool { return d.reach[i].Unproven })
 		if len(pool) == 0 {
 			pool = left
@@ -453,7 +452,7 @@ func (d *splitDecision) newHere(i int) int64 {
 	return max(0, d.shares[i]-held)
 }
 
-// size of a member in containers of the group, at least 1.
+// size returns the size of a member in containers of the group, at least 1.
 func (d *splitDecision) size(i int) float64 {
 	m, ok := d.view.Member(d.reach[i].Member)
 	if !ok {

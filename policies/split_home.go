@@ -22,7 +22,7 @@ func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	return "everything is asked of home"
 }
 
-// rejectSplit refuses every ask: Hadoop's RejectAMRMProxyPolicy.
+// rejectSplit rejects every ask: Hadoop's RejectAMRMProxyPolicy.
 type rejectSplit struct{}
 
 func (rejectSplit) name() string { return "reject" }

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Three members with room for 10 each, home is sc-1; hosts h1, h2, h3 are theirs, and
-// all of them have /default-rack, but only sc-2 has /r2.
+// Three members that can run 10 each, home is sc-1; each has one of the hosts h1, h2, h3, and all of them have
+// /default-rack, but only sc-2 has /r2.
 func TestAsksGoWhereTheirPlacesAre(t *testing.T) {
 	all := []creel.SubclusterID{"sc-1", "sc-2", "sc-3"}
 	place := func(name string, n int64) Place {
@@ -161,8 +161,8 @@ func TestHeldAsksFollowTheirPlaces(t *testing.T) {
 	}
 }
 
-// A host that may be in two members, as one is that moved, is asked for in both, one after the other; where
-// neither has room the asks stay where they are.
+// A host that may be in two members, such as one that moved, is asked for in both, one after the other; if neither
+// has free capacity the asks stay where they are.
 func TestAHostOfTwoMembersIsAskedForInBoth(t *testing.T) {
 	both := []creel.SubclusterID{"sc-a", "sc-b"}
 	for _, c := range []struct {

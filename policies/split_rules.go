@@ -39,7 +39,7 @@ type splitDecision struct {
 	hosts   []int64 // containers wanted on a host that member has
 	racks   []int64 // containers wanted on a rack that it has and not all others have too
 	rooms   []int64 // free capacity left at the members that may get containers, of balancedSplit
-	worth   int64   // a UAM in a new member is worth its cost from so many containers on
+	worth   int64   // a UAM in a new member is worth its cost from this many containers on
 	waiting int64   // see Plan
 	reasons []Candidate
 }
@@ -250,7 +250,7 @@ func (d *splitDecision) hasPlace(i int) bool {
 	return true
 }
 
-// localAt is how many of the group's containers are wanted on places of a member.
+// localAt returns how many of the group's containers are requested on places of a member.
 func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]) }
 
 // sticky leaves asks where they are. It places only new ones, those of a member now closed, and those requested on
@@ -298,7 +298,7 @@ func (d *splitDecision) nearest() []int64 {
 	return d.hosts
 }
 
-// astray is how many of a member's containers are wanted on none of its places.
+// astray returns how many of a member's containers are requested on none of its places.
 func (d *splitDecision) astray() (each []int64) {
 	wanted := d.nearest()
 	each = make([]int64, len(d.shares))
@@ -379,8 +379,7 @@ func (d *splitDecision) rest() int {
 	})
 }
 
-// room is how many containers of the group the member could start now beside
-// those it has been asked for.
+// room returns how many containers of the group the member could start now besides those it has been asked for.
 func (d *splitDecision) room(i int) int64 {
 	r := d.reach[i]
 	free := r.Headroom
@@ -461,9 +460,8 @@ func sum(of []int64, only []int) (n int64) {
 	return n
 }
 
-// apportion shares n by weights with rounding by largest remainder (Hamilton),
-// of equal remainders the first; none gets more than its cap when caps is not
-// nil. It hands out all of n unless the caps, or weights of zero, forbid it.
+// apportion shares n by weights with rounding by largest remainder (Hamilton), of equal remainders the first; none
+// gets more than its cap if caps is not nil. It hands out all of n unless the caps, or weights of zero, forbid it.
 func apportion(n int64, weights []float64, caps []int64) []int64 {
 	out := make([]int64, len(weights))
 	for n > 0 {
@@ -499,8 +497,8 @@ func apportion(n int64, weights []float64, caps []int64) []int64 {
 			}
 		}
 		n -= given
-		// Fewer are left than there are members when no cap was hit: one each
-		// by remainder. Else go round again with those that have room.
+		// Fewer are left than there are members if no cap was hit: one each by remainder. Otherwise another round
+		// shares them among members below their caps.
 		slices.SortStableFunc(parts, func(a, b part) int {
 			switch {
 			case a.frac > b.frac:

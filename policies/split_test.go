@@ -159,7 +159,7 @@ func TestAUAMIsWorthItsCostByItsPart(t *testing.T) {
 	}
 }
 
-// Crumbs of room in many members are not worth a UAM each.
+// Small free capacities in many members are not worth a UAM each.
 func TestMembersWithLittleRoomAreNotWorthAUAM(t *testing.T) {
 	v, reach := many(20), []Reach{}
 	for i := range v.Members {
@@ -191,7 +191,7 @@ func TestWeightsOfMembersThatAreGoneAreToldOfASplit(t *testing.T) {
 	}
 }
 
-// Where there is memory and no core there is room for nothing, but where the scheduler compares memory alone.
+// With free memory and no free cores nothing fits, unless the scheduler compares memory alone.
 func TestWithoutCoresThereIsNoRoom(t *testing.T) {
 	noCores := creel.Resource{MemoryMB: 50 << 10}
 	b := func(change func(*subcluster.Load)) subcluster.Status {
@@ -235,7 +235,8 @@ func TestWithoutCoresThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// The queue is in sc-a, home, and in sc-c; a UAM that names it would be refused in others, but where it would be made.
+// The queue is in sc-a, home, and in sc-c; a UAM in it would be rejected by others, except where the queue would be
+// created.
 func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
 	has := func(id creel.SubclusterID, queues ...creel.QueuePath) subcluster.Status {
 		m := member(id, 50_000)
@@ -552,7 +553,7 @@ func TestApportionHandsOutAll(t *testing.T) {
 	})
 }
 
-// many are so many members with more and more room.
+// many returns n members with increasing free capacity.
 func many(n int) *subcluster.View {
 	var members []subcluster.Status
 	for i := range n {
@@ -561,7 +562,7 @@ func many(n int) *subcluster.View {
 	return view(members...)
 }
 
-// published are members as our ResourceManagers report: with labels, and so many queues.
+// published returns members as creel's ResourceManagers report them: with labels, and the given number of queues.
 func published(members, queues int) *subcluster.View {
 	v := many(members)
 	for i := range v.Members {
@@ -628,7 +629,7 @@ func BenchmarkFacts(b *testing.B) {
 	}
 }
 
-// An ask for 1,000 containers over 20 members, of a goal of 200 us.
+// BenchmarkSplit measures an ask for 1,000 containers over 20 members; the goal is 200 us.
 func BenchmarkSplit(b *testing.B) {
 	v := many(20)
 	var reach []Reach

@@ -14,7 +14,7 @@ type Table struct {
 	set    subcluster.Policies
 	parsed map[creel.QueuePath]entry
 	bad    []string
-	last   Policy // of queues that no document holds for
+	last   Policy // for queues that no document covers
 }
 
 type entry struct {
@@ -22,8 +22,8 @@ type entry struct {
 	policy  Policy
 }
 
-// EmptyTable has no document: its policy holds for every queue, and in the
-// tables that NewTable makes from it for every queue that no document holds for.
+// EmptyTable has no document: its policy applies to every queue, and in the tables that NewTable makes from it to
+// every queue that no document covers.
 func EmptyTable(last Policy) *Table { return &Table{last: last} }
 
 // NewTable reads the documents of a view. Documents that previous has already read are taken from it. For a document

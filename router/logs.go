@@ -81,7 +81,7 @@ func (m *work[V]) logs(rule *Field, values []Weighed[V], from []*object[V]) V {
 	return m.Form.MakeText(values[0].Value, prefix+said.String())
 }
 
-// beside is the number in a field of an object, or of an object in it: "outer.inner".
+// beside returns the number in a field of an object, or of an object in it: "outer.inner".
 func (m *work[V]) beside(o *object[V], path string) (n float64, ok bool) {
 	outer, inner, nested := strings.Cut(path, ".")
 	v, ok := o.get(outer)

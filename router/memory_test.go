@@ -51,7 +51,7 @@ func TestARouterRemembersHomesAndDecisions(t *testing.T) {
 	}
 }
 
-// The memory never holds more than its bound, and holds the last ones put.
+// The memory never exceeds its bound, and has the last ones put.
 func TestAMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 5).Draw(t, "most")

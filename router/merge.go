@@ -60,13 +60,11 @@ type AppFields[T any] struct {
 	// Part reports whether a report is of a UAM (creel.IsUAM) and so not of an application. One whose home reported
 	// nothing is left out; nil keeps those, too.
 	Part func(T) bool
-	// Join makes one report of the home's, which comes first, and its UAMs', of
-	// at least two.
+	// Join makes one report of the home's, which comes first, and its UAMs', of at least two.
 	Join func([]Part[T]) T
 }
 
-// UAMOf is the application that a report belongs to which is of a UAM with an id of its
-// own; false for any other report.
+// UAMOf returns the application of a report that is of a UAM with an id of its own; false for any other report.
 func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
 	if unmanaged {
 		for _, t := range tags {
@@ -78,15 +76,14 @@ func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
 	return creel.ApplicationID{}, false
 }
 
-// MergeApps makes one list of the members' lists. An application that several
-// members report has its home and its UAMs: they become one entry. The home is
-// the one that home names; where it does not know, the managed report; and of
-// several unmanaged ones the one that started first. UAMs alone are no application: their
-// home is away, or its report is none of those that were asked for. The list is ordered by id,
-// newest first, as a ResourceManager's web page shows it; limit 0 keeps all.
+// MergeApps makes one list of the members' lists. An application that several members report has its home and its
+// UAMs: they become one entry. The home is the one that home returns; if that does not know, the managed report; and
+// of several unmanaged ones the one that started first. UAMs alone are no application: their home is away, or the
+// filter excludes its report. The list is ordered by id, newest first, as on a ResourceManager's web page; limit 0
+// returns all.
 //
-// home may be nil. It is asked once for each application that more than one
-// member reports, so the common list costs no lookup.
+// home may be nil. It is called once for each application that more than one member reports, so the common list costs
+// no lookup.
 func MergeApps[T any](
 	parts []Part[[]T],
 	f AppFields[T],

@@ -25,7 +25,7 @@ type Form[V any] interface {
 	// Text identifies a value: the same text, the same value.
 	Text(V) string
 
-	// MakeObject returns first with these fields in place of its own. It does not keep fields.
+	// MakeObject returns first with these fields in place of its own. It does not retain fields.
 	MakeObject(first V, fields []Named[V]) V
 	// MakeList returns the items in the shape of the lists they came from.
 	MakeList(from []V, items []V) V
@@ -55,8 +55,7 @@ type Weighed[V any] struct {
 	Value  V
 }
 
-// Merger makes one value of several members', by the rules in Types. It keeps
-// no state; its fields are set before use.
+// Merger makes one value of several members', by the rules in Types. It is stateless; its fields are set before use.
 type Merger[V any] struct {
 	Form Form[V]
 	// Unlisted is called with a field that has no rule, for which First applies; may be nil.
@@ -155,8 +154,7 @@ type object[V any] struct {
 	fields []Named[V]
 }
 
-// find is the index of a field, looked for at a place first; of all if there
-// is none.
+// find returns the index of a field, starting at a place; the length if there is none.
 func (o *object[V]) find(name string, at int) int {
 	if at < len(o.fields) && o.fields[at].Name == name {
 		return at
@@ -195,10 +193,9 @@ func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 	return objects
 }
 
-// field merges one field of the objects that have it, and appends it to m.out;
-// where a name repeats in the first member, and First holds, as often as there.
-// Members of one kind write their fields in one order, so it is looked for
-// where the first object with it has it.
+// field merges one field of the objects that have it, and appends it to m.out; if a name repeats in the first member,
+// and First applies, as often as there. Members of one kind write their fields in one order, so it is searched at the
+// position where the first object has it.
 func (m *work[V]) field(rule *Field, objects []object[V], at int) {
 	before := len(m.values)
 	for i := range objects {
@@ -306,7 +303,7 @@ func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V 
 	return m.Form.MakeNumber(first, combine(rule.Rule, numbers, weights))
 }
 
-// list joins lists, or the single items that stand for lists of one.
+// list joins lists, or single items that represent lists of one.
 func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	type item struct {
 		same []Weighed[V]
@@ -432,7 +429,7 @@ func combine(rule Rule, numbers []Number, weights []float64) Number {
 	return sum
 }
 
-// unbounded reports whether a number stands for "no limit", as Java writes it.
+// unbounded reports whether a number means "no limit", as Java writes it.
 func (n Number) unbounded() bool {
 	return !n.IsFloat && (n.Int == math.MaxInt32 || n.Int == math.MaxInt64)
 }

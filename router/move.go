@@ -12,9 +12,8 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// Moving is an application that is to be taken from its home to another, before anything
-// of it runs. It is on record in the state store until it is over (package
-// statestore/moves), so that any router can go on with it.
+// Moving is an application on its way from its home to another, before any of its containers run. It is recorded in
+// the state store until it is over (package statestore/moves), so that any router can continue it.
 type Moving struct {
 	Application creel.ApplicationID
 	From, To    creel.SubclusterID
@@ -22,7 +21,7 @@ type Moving struct {
 	// Arrived is the number of the claim under which To has taken it, 0 before. From then on only the old home
 	// remains to be told.
 	Arrived int64
-	// GiveUp is why it is to stay at From unless it has left already; empty: it is to move.
+	// GiveUp is why it should stay at From unless it has left already; empty: it should move.
 	GiveUp string
 }
 
@@ -52,7 +51,7 @@ type Mover[T any] struct {
 	// Hold makes a member stop scheduling an application and returns the data that its next home needs. It is durable
 	// before it is answered, and rejected once a container was granted.
 	Hold func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64, why string) (T, error)
-	// Release undoes Hold, Drop forgets the application at the home that it has left.
+	// Release undoes Hold, Drop deletes the application at the home that it has left.
 	Release func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	Drop    func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	// Submit passes the held data to the next home, under the number of a claim.
@@ -104,7 +103,7 @@ func (r *Mover[T]) Carry(ctx context.Context, m Moving) (MoveEnd, string) {
 	return r.settle(ctx, m, home, number)
 }
 
-// leave takes the application from its home, and goes on at the next.
+// leave takes the application from its home, and continues at the next.
 func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
 	standing, err := r.Disown(ctx, m.To, m.Application, number)
 	switch {
@@ -124,7 +123,7 @@ func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, 
 	}
 	placement := r.placement(m)
 	if _, err = r.Homes.Move(ctx, m.Application, m.From, m.To, number, placement); err != nil {
-		return MoveLater, err.Error() // the next round looks where its home is
+		return MoveLater, err.Error() // the next round looks up its home
 	}
 	if standing == Running { // the store lost that it had moved
 		return r.arrived(ctx, m, number+1)
@@ -151,8 +150,8 @@ func (r *Mover[T]) deliver(ctx context.Context, m Moving, number int64) (MoveEnd
 	case errors.Is(err, creel.ErrApplicationNotFound):
 		return MoveDone, "" // dropped already, so it arrived
 	case over && end == MoveStays:
-		// From does not hold it, and has it: it ended there, or a store that lost its
-		// numbers let it go. It is at home there, unless To has it.
+		// From does not hold it, and has it: it ended there, or a store that lost its numbers released it. It is at
+		// home there, unless To has it.
 		return r.back(ctx, m, number, why)
 	case over:
 		return end, why
@@ -177,8 +176,8 @@ func (r *Mover[T]) submit(ctx context.Context, m Moving, held T, number int64) (
 	return r.back(ctx, m, number, why)
 }
 
-// back makes From the home again, once To surely does not have the application and never
-// will under the claims so far.
+// back makes From the home again, once To certainly does not have the application and never will under the claims so
+// far.
 func (r *Mover[T]) back(ctx context.Context, m Moving, number int64, why string) (MoveEnd, string) {
 	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {
 	case err != nil:
@@ -211,8 +210,8 @@ func (r *Mover[T]) drop(ctx context.Context, m Moving, number int64) (MoveEnd, s
 	return MoveDone, ""
 }
 
-// release ends a move that does not happen. The number is of a claim, or a move, under
-// which From was the home: no change of home under an older one can succeed any more.
+// release ends a move that does not happen. The number is of a claim, or a move, under which From was the home: no
+// change of home under an older one can succeed any more.
 func (r *Mover[T]) release(ctx context.Context, m Moving, number int64, why string) (MoveEnd, string) {
 	err := r.Release(ctx, m.From, m.Application, number)
 	if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// A move that is given up after its home has changed goes back only once the next home
-// has promised that it will not run the application: it may have taken it, unheard.
+// A move that is abandoned after its home has changed goes back only once the next home has promised that it will not
+// run the application: it may have taken it, with a lost answer.
 func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
 	silent := &creel.Error{Kind: creel.ErrUnavailable, What: "sc-2 does not answer"}
 	for _, c := range []struct {

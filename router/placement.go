@@ -64,7 +64,7 @@ func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 // best candidates, and the excluded members with the causes.
 const (
 	maxPlacement       = 2000 // bytes; the store takes 2048
-	placementNumbered  = 8    // candidates that are kept with their numbers
+	placementNumbered  = 8    // candidates stored with their numbers
 	placementTries     = 4    // the last
 	placementText      = 160  // bytes of a sentence or an error
 	placementForm      = 1    // first byte
@@ -95,7 +95,7 @@ func (p *Placement) Encode() []byte {
 		}
 		b = packReason(b, &t.Reason, t.Claimed, most)
 	}
-	if len(b) > maxPlacement { // names and texts near their bounds: the decision that holds matters
+	if len(b) > maxPlacement { // names and texts near their bounds: only the final decision matters
 		last := Placement{p.User, p.Queue, p.Received, p.Claimed, tries[len(tries)-1:]}
 		if len(tries) == 1 {
 			last.Tries = []PlacementTry{{
@@ -133,7 +133,7 @@ func packResource(b []byte, r creel.Resource) []byte {
 	return b
 }
 
-// The parts of a try that are there.
+// The parts present in a try.
 const (
 	packedClaimed = 1 << iota
 	packedReason

@@ -64,8 +64,8 @@ func decoded(t testing.TB, b []byte) router.Placement {
 	return p
 }
 
-// Of a few members everything is kept, in a few hundred bytes: each candidate with its
-// numbers, the excluded with their codes.
+// With a few members everything is stored, in a few hundred bytes: each candidate with its numbers, the excluded with
+// their codes.
 func TestAPlacementOfAFewMembersKeepsAllOfThem(t *testing.T) {
 	reason := decision(6)
 	b := placed(reason).Encode()
@@ -89,7 +89,7 @@ func TestAPlacementOfAFewMembersKeepsAllOfThem(t *testing.T) {
 	}
 }
 
-// Numbers keep the label of the nodes that they are of.
+// Numbers keep the label of their nodes.
 func TestAPlacementKeepsTheLabelOfItsNodes(t *testing.T) {
 	reason := decision(3)
 	n := &reason.Candidates[0].Numbers
@@ -100,8 +100,8 @@ func TestAPlacementKeepsTheLabelOfItsNodes(t *testing.T) {
 	}
 }
 
-// Of sixty members the chosen one and the best of the others are kept with their numbers,
-// those that were excluded by code, and how many more there were.
+// With sixty members the chosen one and the best of the others are stored with their numbers, the excluded ones by
+// code, and the number of further ones.
 func TestAPlacementOfManyMembersKeepsTheBestAndTheExcluded(t *testing.T) {
 	reason := decision(60)
 	b := placed(reason).Encode()

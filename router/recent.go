@@ -15,8 +15,8 @@ type Submitted struct {
 	Home creel.SubclusterID
 }
 
-// Recent remembers the last submissions that got a home, for another policy to
-// decide them again. It is pure, without locks, as Memory is.
+// Recent stores the last submissions that got a home, for another policy to decide them again. It is pure, without
+// locks, as Memory is.
 type Recent struct {
 	most int
 	ring []Submitted

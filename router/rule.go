@@ -82,7 +82,7 @@ type Field struct {
 	Note      string // why, if the rule does not show it
 }
 
-// String is the rule in words.
+// String returns the rule as text.
 func (f *Field) String() string {
 	text := f.Rule.String()
 	switch {

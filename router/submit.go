@@ -60,9 +60,9 @@ func (v Verdict) String() string {
 	return [...]string{"accepted", "refused", "not sent", "unclear"}[v]
 }
 
-// Forward hands the submission to a member, as the client sent it, under the
-// number of a claim. It must count a repeat that the member already knows as
-// Accepted. A member that disowned the application under this claim refuses it.
+// Forward passes the submission to a member, as the client sent it, under the number of a claim. It must count a
+// repeat that the member already knows as Accepted. A member that disowned the application under this claim rejects
+// it.
 type Forward func(ctx context.Context, member creel.SubclusterID, claim int64) (Verdict, error)
 
 // Standing is a member's answer to Disown.
@@ -71,13 +71,12 @@ type Standing int
 // The standings.
 const (
 	Running  Standing = iota // the member has the application
-	Disowned                 // it has not, and refuses it for ever under the claim and those before
+	Disowned                 // it does not have it, and rejects it for ever under the claim and those before
 	Absent                   // it does not have it, and cannot promise to reject late requests (Hadoop's)
 )
 
-// Disown asks a member to refuse an application for ever under claims up to a
-// number, unless it has it. The member makes that durable before it answers. An
-// error means that it could not be asked.
+// Disown asks a member to reject an application for ever under claims up to a number, unless it has it. The member
+// makes that durable before it answers. An error means that it could not be asked.
 type Disown func(
 	ctx context.Context,
 	member creel.SubclusterID,
@@ -122,8 +121,7 @@ type Submitter struct {
 	// Paused reports whether this process was paused within the last SocketLife, so that data it sent before may
 	// still leave its machine; nil: it never was.
 	Paused func() bool
-	// Now is time.Now, without mercy for our own pauses; nil: claims do not grow
-	// old, and no Try has an Until.
+	// Now is time.Now, including this process's own pauses; nil: claims do not grow old, and no Try has an Until.
 	Now func() time.Time
 	// Rand returns the random source of one submission.
 	Rand func() *rand.Rand
@@ -131,8 +129,7 @@ type Submitter struct {
 	MaxTries int
 }
 
-// maxRounds bounds how often one submission finds that another router moved
-// the home while it looked.
+// maxRounds bounds how often one submission finds that another router moved the home meanwhile.
 const maxRounds = 8
 
 // claim is a home under one claim's number. alone: no other router can have forwarded to this home, since this router
@@ -141,18 +138,17 @@ type claim struct {
 	home   creel.SubclusterID
 	number int64
 	alone  bool
-	asked  time.Time // when we began to ask the store for it
+	asked  time.Time // when the request to the store for it began
 }
 
 // Submit finds the application a home and forwards the submission to it.
 //
 //  1. Choose by policy over the view, leaving out members already tried.
-//  2. Claim, or move the home that may be left to the choice by compare-and-set
-//     on the claim's number; an earlier claim's home replaces the choice.
+//  2. Claim, or move the home that may be left to the choice by compare-and-set on the claim's number; an earlier
+//     claim's home replaces the choice.
 //  3. Forward under the claim's number.
-//  4. On failure find out whether the home may be left: it may if the call was
-//     the only one there can be and it surely failed, or if the member disowned
-//     the application under our claim, or has not known it for UnclearWait.
+//  4. On failure find out whether the home may be left. It may if the call was the only possible one and it certainly
+//     failed, or if the member disowned the application under this claim, or has not known it for UnclearWait.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
 	out := Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue}
 	if s.Now != nil {
@@ -224,9 +220,8 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 	return out.fail(out.worst(nil))
 }
 
-// claim makes chosen the home: by a claim if there is none to leave, else by a
-// move of the one that is left. Where another router was faster its home counts.
-// Why it was chosen goes with it.
+// claim makes chosen the home: by a claim if there is none to leave, else by a move of the one that is left. If
+// another router was faster, its home counts. The reason is stored with it.
 func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason policies.Reason) (claim, error) {
 	app, chosen := out.Application, reason.Chosen
 	var asked time.Time
@@ -247,9 +242,8 @@ func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason 
 	return claim{home, number, number == 1, asked}, err
 }
 
-// fence turns the failure of a call that may still arrive, or that is not the
-// only one, into a sure word: the member has the application, or never will
-// under the claims so far. mayLeave reports whether the home may be left.
+// fence resolves the failure of a call that may still arrive, or that is not the only one: the member has the
+// application, or never will under the claims so far. mayLeave reports whether the home may be left.
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
 	standing, err := s.Disown(ctx, at.home, app, at.number)
 	switch {
@@ -272,8 +266,8 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 	return try, true
 }
 
-// repeat is for a submission for which no member can be chosen now: an earlier
-// claim may stand, and the repeat of a submission that ran must stay success.
+// repeat handles a submission for which no member can be chosen now: there may be an earlier claim, and the repeat of
+// a submission that ran must still succeed.
 func (s *Submitter) repeat(
 	ctx context.Context,
 	app creel.ApplicationID,

@@ -129,9 +129,8 @@ func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.Subclust
 	return "", &creel.Error{Kind: creel.ErrApplicationNotFound}
 }
 
-// member is a ResourceManager that may be dead, deaf (it takes calls, its
-// answers are lost), stalled (calls lie in its sockets until it wakes), refusing,
-// or Hadoop's, which cannot disown.
+// member is a ResourceManager that may be dead, deaf (it takes calls, its answers are lost), stalled (calls wait in
+// its socket buffers until it wakes), rejecting, or Hadoop's, which cannot disown.
 type member struct {
 	dead, deaf, stalled, loses, refuses, malformed, hadoop bool
 
@@ -147,7 +146,7 @@ func newMember() *member {
 // serve acts like a ResourceManager that reads a submission.
 func (m *member) serve(claim int64) (router.Verdict, error) {
 	switch {
-	case m.runs[app] > 0: // it knows a repeat before it looks at it
+	case m.runs[app] > 0: // it recognizes a repeat before any other check
 		return router.Accepted, nil
 	case claim <= m.disowned[app] && !m.hadoop:
 		return router.Refused, &creel.Error{Kind: creel.ErrConflict, What: "disowned"}

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Summary is the federation in one sentence and a few sums. Figures of members that
-// are lost are in no sum: Without names those members.
+// Summary is the federation in one sentence and a few sums. Metrics of lost members are in no sum: Without names
+// those members.
 type Summary struct {
 	State    Health
 	Sentence string
@@ -39,8 +39,7 @@ type Left struct {
 	Age    time.Duration // of its last heartbeat
 }
 
-// Counted reports whether a member's figures are in sums: it is alive, or was a
-// moment ago.
+// Counted reports whether a member's metrics are in sums: it is alive, or was a moment ago.
 func Counted(m *subcluster.Status) bool {
 	return m.State.Alive() || m.State == subcluster.StateSuspect
 }
@@ -158,13 +157,13 @@ type Event struct {
 	Text   string
 }
 
-// HistoryStep is how much time a point of a History stands for.
+// HistoryStep is the time that a point of a History covers.
 const HistoryStep = 5 * time.Second
 
 // historyPoints is ten minutes of them.
 const historyPoints = int(10 * time.Minute / HistoryStep)
 
-// historyEvents bounds the events that are kept.
+// historyEvents bounds the stored events.
 const historyEvents = 200
 
 // unknown is a point of time in which a figure was not known.
@@ -189,13 +188,13 @@ type History struct {
 	seen        bool
 }
 
-// Point is the mean of a step; -1 where it was not known.
+// Point is the mean of a step; -1 if it was not known.
 type Point struct {
 	At          time.Time // the end of the step
 	Containers  float64   // granted a second, as members reported
 	Submissions float64   // received a second, by this router
-	// GrantP50 and GrantP99 are seconds from an ask to the grant of a container, of those that were granted
-	// within the step, as members counted them; -1 where none was.
+	// GrantP50 and GrantP99 are seconds from an ask to the grant of a container, for the grants within the step, as
+	// members counted them; -1 if there was none.
 	GrantP50, GrantP99 float64
 }
 
@@ -207,7 +206,7 @@ type Observation struct {
 	Open        map[creel.SubclusterID][]string // kinds of call that a breaker cuts off
 }
 
-// Observe takes note of a moment, about once a second.
+// Observe records a moment, about once a second.
 func (h *History) Observe(o Observation) {
 	if h.began.IsZero() {
 		h.began, h.submissions = o.Now, o.Submissions

@@ -31,7 +31,7 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	if s.Sum.AppsRunning != 20 || len(s.Without) != 1 || s.Without[0].Member != "b" || s.Without[0].Age != time.Minute {
 		t.Errorf("summed %d, without %v", s.Sum.AppsRunning, s.Without)
 	}
-	twice := viewOf(active, active) // four of b's ten are parts of applications of a's
+	twice := viewOf(active, active) // four of b's ten are parts of applications whose home is a
 	twice.Members[1].Load.UAMs = subcluster.UAMLoad{Running: 4}
 	if s := router.Summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
 		t.Errorf("an application counts where it is at home: %d, %q", s.Sum.AppsRunning, s.Sentence)
@@ -64,7 +64,7 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	}
 }
 
-// Members' figures may be more in sum than an int64 holds, or less.
+// Members' metrics may sum to more than an int64, or less.
 func TestSumsOfMembersDoNotWrap(t *testing.T) {
 	view := viewOf(subcluster.StateActive, subcluster.StateActive, subcluster.StateActive)
 	for i := range view.Members {

@@ -26,9 +26,9 @@ const claimLife = 10 * time.Second
 // SocketLife is how long the kernel may still send data that this process wrote (remote.SocketLife).
 const SocketLife = 30 * time.Second
 
-// absent is the fence of a member that cannot disown. The home may be left once
-// the member has answered for long enough that it does not know the application.
-// The store counts, for all routers together, so that repeats may go through any of them.
+// absent is the fence for a member that cannot disown. The home may be left once the member has answered for long
+// enough that it does not know the application. The store counts, for all routers together, so that repeats may go
+// through any of them.
 func (s *Submitter) absent(
 	ctx context.Context,
 	app creel.ApplicationID,

@@ -11,7 +11,7 @@ const KeptBreaches = 20
 // store has it for people.
 type Audited struct {
 	Leader     string             `json:"leader"`
-	At         time.Time          `json:"at"`        // of the last look, store's clock
+	At         time.Time          `json:"at"`        // of the last check, by the store's clock
 	WithinMS   int64              `json:"within_ms"` // how long a temporary breach may last
 	Looks      int64              `json:"looks"`     // since this leader began
 	Invariants []AuditedInvariant `json:"invariants"`

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MemberQueue is a queue of a member as its configuration has it: parts of the member.
+// MemberQueue is a queue of a member by its configuration: parts of the member.
 type MemberQueue struct {
 	Queue          creel.QueuePath
 	Share, Maximum float64
@@ -170,7 +170,7 @@ func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQue
 	return out
 }
 
-// shrink takes from a queue and all below it, and so from those above it.
+// shrink reduces a queue and all queues below it, and so those above it.
 func shrink(own []MemberQueue, shares []float64, at map[creel.QueuePath]int, i int, by float64) {
 	lost := shares[i] * (1 - by)
 	for q := own[i].Queue.Parent(); q != creel.RootQueue && q != ""; q = q.Parent() {

@@ -36,8 +36,8 @@ func (t *Tree) CheckIn(view *subcluster.View) error {
 	return nil
 }
 
-// Resolve puts in the amounts of percentages, of a federation with total. It reports
-// whether an amount changed by more than tolerance, a part of itself; then all did.
+// Resolve computes the amounts of percentages, for a federation with total. It reports whether an amount changed by
+// more than tolerance, a part of itself; then all were recomputed.
 func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 	of := func(percent float64) creel.Resource {
 		return total.Scale(int64(math.Round(percent*1000)), 100_000)
@@ -225,14 +225,14 @@ func Total(view *subcluster.View) (total creel.Resource) {
 // files, and where the two differ.
 type QueueState struct {
 	Queue creel.QueuePath `json:"queue"`
-	// Label is of the nodes that all of it is about, "" for those without one.
+	// Label is the label of the nodes that all numbers refer to, "" for nodes without one.
 	Label string `json:"label,omitempty"`
 	// From is the source of guarantee and maximum: "document" or "members".
 	From      string  `json:"from"`
 	Guarantee Amounts `json:"guarantee"`
 	Percent   float64 `json:"percent"` // the guarantee, of the federation's dominant type
 	Weight    float64 `json:"weight,omitempty"`
-	Maximum   Amounts `json:"maximum,omitempty"` // none without one
+	Maximum   Amounts `json:"maximum,omitempty"` // omitted if there is none
 	UserLimit Amounts `json:"user_limit,omitempty"`
 	Optout    bool    `json:"optout,omitempty"`
 	// Preemption is the most that is taken back for it in each PreemptionSeconds.
@@ -244,7 +244,7 @@ type QueueState struct {
 	// Planned is the guarantee by the plan in members that follow it, in place of Members.
 	Planned        map[creel.SubclusterID]Amounts  `json:"planned,omitempty"`
 	Drift          []string                        `json:"drift,omitempty"`
-	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not at all
+	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not enforced
 	QueueUse                                       // in all members that are alive, or were a moment ago
 	MaximumPercent float64                         `json:"maximum_percent,omitempty"`
 	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it
@@ -268,8 +268,8 @@ func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	}
 }
 
-// Amounts are a resource as documents have it: memory in MB, vCores, and further
-// types by their name. Types without a bound are left out.
+// Amounts are a resource as documents have it: memory in MB, vCores, and further types by their name. Types without a
+// bound are left out.
 type Amounts map[string]int64
 
 func amountsOf(r creel.Resource) Amounts {
@@ -357,7 +357,7 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 					s.plan(m.ID, *load.Planned)
 				}
 				if m.State == subcluster.StateLost {
-					continue // its last figures are no news
+					continue // its last metrics are out of date
 				}
 				s.Use[m.ID] = useOf(load, m.Load.Metrics.Total())
 				all.Used, all.Pending = all.Used.Add(load.Used), all.Pending.Add(load.Pending)

@@ -124,8 +124,8 @@ func TestNodesOfALabelHaveATreeOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Members without a queue of the document are named, those that left the federation are
-// not, and guarantees are compared as parts of it.
+// Members without a queue of the document are named, members that left the federation are not, and guarantees are
+// compared as parts of it.
 func TestDriftNamesTheMembersThatLackAQueue(t *testing.T) {
 	var members []subcluster.Status
 	for i := range 8 {

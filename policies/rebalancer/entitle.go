@@ -79,7 +79,7 @@ func (p *Planner) divide(nodes []node, children []int32, share float64) {
 		p.level = append(p.level, levelEntry{floor: n.floor, ceiling: n.want, weight: n.weight})
 		floors += n.floor
 	}
-	if floors > share { // more is guaranteed than there is: everybody gets less in proportion
+	if floors > share { // the guarantees exceed the total: every queue gets less in proportion
 		for i := range p.level {
 			p.level[i].floor *= share / floors
 		}

@@ -19,14 +19,14 @@ type QueueConf map[string]string
 
 const capacityPrefix = "yarn.scheduler.capacity."
 
-// QueueChange is one setting of a queue in a member's configuration that is to change.
+// QueueChange is a planned change of one setting of a queue in a member's configuration.
 type QueueChange struct {
 	Queue creel.QueuePath `json:"queue"`
 	Key   string          `json:"key"`           // as in update-queue: "capacity"
 	Was   string          `json:"was,omitempty"` // "" for none
 	Is    string          `json:"is"`
 	Add   bool            `json:"add,omitempty"` // the queue is not there yet
-	// Remove: the queue goes; Key is "". Only an undone addition has it.
+	// Remove: the queue is removed; Key is "". Only an undone addition has it.
 	Remove bool   `json:"remove,omitempty"`
 	Why    string `json:"why"`
 }
@@ -114,7 +114,7 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 // wanted is the members' target values of a queue together.
 type wanted struct {
 	goal    map[creel.QueuePath]float64 // of the federation, and so of each member
-	drifted map[creel.QueuePath]bool    // queues below which some do not have it
+	drifted map[creel.QueuePath]bool    // queues with descendants that differ from the tree
 	members map[creel.SubclusterID]bool // members that report queues
 }
 
@@ -165,7 +165,7 @@ type mender struct {
 	want   wanted
 	size   creel.Resource
 	mend   MemberMend
-	added  map[creel.QueuePath]bool // queues that are to come, with nodes without a label
+	added  map[creel.QueuePath]bool // queues to be added, with nodes without a label
 	// granted are queues that come to have the label; changed those whose capacity changes.
 	granted, changed map[creel.QueuePath]bool
 }
@@ -230,7 +230,7 @@ type child struct {
 	value float64 // percent or weight, as configured
 	named bool    // the tree sets its guarantee
 	share float64 // of its parent that it shall have, if named
-	is    float64 // of its parent, as it comes to be
+	is    float64 // of its parent, after the mend
 }
 
 // level brings the children of a queue to the tree, and then their children. has and most are the queue's guarantee
@@ -294,7 +294,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 			}
 			x.change(c.path, x.key("capacity"), now, written, why)
 		}
-		least := 0.0 // a maximum below the capacity is refused, as both are written
+		least := 0.0 // a maximum below the capacity is rejected, as both are written
 		if kind == percentUnit {
 			_, v := unit(written)
 			least = v / 100
@@ -353,8 +353,7 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 	return out
 }
 
-// heldBelow reports whether the maximum of a queue keeps it from a capacity and is not for
-// a mend to raise.
+// heldBelow reports whether the maximum of a queue limits a capacity and a mend must not raise it.
 func (x *mender) heldBelow(path creel.QueuePath, capacity string, kind unitOf) bool {
 	q := x.tree.Find(path)
 	if kind != percentUnit || !x.member.ByAgent() || q == nil || !q.Bounded() {
@@ -489,7 +488,7 @@ func (x *mender) amountOfMaximum(path creel.QueuePath, is, most creel.Resource) 
 		under, low = written.Min(most), !is.Fits(written)
 	case text != "" && u == percentUnit && v >= 0:
 		under = partOf(most, min(1, v/100))
-		low = v < 100 // a percentage cannot stand beside an amount
+		low = v < 100 // a percentage cannot be mixed with an amount
 	}
 	want, why := under, "it is not below what the queue is guaranteed"
 	if low {

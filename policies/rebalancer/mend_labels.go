@@ -29,7 +29,7 @@ func (x *mender) unitOf(path creel.QueuePath) (unitOf, float64) {
 	text := x.own(path, "capacity")
 	u, v := unit(text)
 	if most, _ := unit(x.own(path, "maximum-capacity")); x.label != "" && text == "" && most == amountUnit {
-		u = amountUnit // a percentage could not stand beside it
+		u = amountUnit // a percentage could not be mixed with it
 	}
 	return u, v
 }
@@ -97,8 +97,7 @@ func (x *mender) unitWithoutLabel(above creel.QueuePath, otherwise unitOf) unitO
 	return otherwise
 }
 
-// sharesWithoutLabel shares out as on nodes without a label, and reports whether anybody
-// can have something.
+// sharesWithoutLabel shares out as on nodes without a label, and reports whether any queue can get some.
 func (x *mender) sharesWithoutLabel(list []child) bool {
 	parts, sum, usable := make([]float64, len(list)), 0.0, 0.0
 	for i := range list {
@@ -119,8 +118,7 @@ func (x *mender) sharesWithoutLabel(list []child) bool {
 	return usable > 0
 }
 
-// nothing is level below a queue that has none of these nodes: Hadoop wants its children to
-// have none of it.
+// nothing is level below a queue that has none of these nodes: Hadoop requires its children to have none of it.
 func (x *mender) nothing(list []child, above creel.QueuePath, kind unitOf) {
 	for i := range list {
 		c := &list[i]

@@ -46,10 +46,10 @@ func unit(text string) (unitOf, float64) {
 	return percentUnit, v
 }
 
-// leastWeight is the weight of a queue that has nothing: a weight is above 0.
+// leastWeight is the weight of a queue with a zero share: a weight is above 0.
 const leastWeight = 0.001
 
-// partOf is so much of memory and cores.
+// partOf returns a part of memory and cores.
 func partOf(r creel.Resource, by float64) creel.Resource {
 	return creel.NewResource(int64(math.Round(by*float64(r.MemoryMB))), int64(math.Round(by*float64(r.VCores))))
 }

@@ -28,7 +28,7 @@ type WaitingApplication struct {
 	Home        creel.SubclusterID
 	Queue       creel.QueuePath
 	Submitted   time.Time
-	Label       string // of the nodes on which its AM's container is to be
+	Label       string // of the nodes on which its AM's container must run
 }
 
 // PastMove is a move that was begun, and where it is or how it went.
@@ -37,14 +37,14 @@ type PastMove struct {
 	From, To    creel.SubclusterID
 	Queue       creel.QueuePath
 	At          time.Time // store's clock
-	Under       bool      // it goes on
+	Under       bool      // it is under way
 }
 
 // MoveInput is the data that moves are chosen from.
 type MoveInput struct {
 	View *subcluster.View
 	Now  time.Time // store's clock
-	// Drained are the members that are to be empty, and why: "sc-1 is drained by alice (new disks)".
+	// Drained are the members to be emptied, and why: "sc-1 is drained by alice (new disks)".
 	Drained map[creel.SubclusterID]string
 	Waiting []WaitingApplication
 	Past    []PastMove
@@ -212,7 +212,7 @@ type from struct {
 	queue  creel.QueuePath
 }
 
-// inUse is the part of a member that is in use, of the type of which most is.
+// inUse returns the part of a member that is in use, for the type with the highest use.
 func inUse(m *subcluster.Status) float64 {
 	t, a := m.Load.Metrics.Total(), m.Load.Metrics.Available()
 	return 1 - min(part(a.MemoryMB, t.MemoryMB), part(a.VCores, t.VCores))
@@ -225,7 +225,7 @@ func part(of, all int64) float64 {
 	return max(0, float64(of)/float64(all))
 }
 
-// placesOf are the members that take applications now and have nodes of a label.
+// placesOf returns the members that take applications now and have nodes of a label.
 func placesOf(in *MoveInput, label string) (out []place) {
 	if in.View == nil {
 		return nil
@@ -259,7 +259,8 @@ func taken(places []place, to creel.SubclusterID) {
 	}
 }
 
-// best is the place with most room among those that have the queue, may be chosen for it and are not the home.
+// best returns the place with the most free capacity among those that have the queue, may be chosen for it and are
+// not the home.
 func (in *MoveInput) best(places []place, a WaitingApplication, may func(*place) bool) (to *place) {
 	for i := range places {
 		p := &places[i]

@@ -13,8 +13,8 @@ import (
 
 func mb(n int64) creel.Resource { return creel.NewResource(n, n/1024) }
 
-// waiting is a member of two queues on nodes of a label, of which root.b waits with less than
-// its guarantee or not.
+// waiting returns a member's two queues on nodes of a label, of which root.b waits with less than its guarantee or
+// not.
 func waiting(short bool, label string) []subcluster.QueueLoad {
 	b := subcluster.QueueLoad{Queue: "root.b.c", Capacity: mb(8192), Used: mb(8192), Pending: mb(1024)}
 	if short {

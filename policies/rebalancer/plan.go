@@ -12,7 +12,7 @@ import (
 // shape compare (see Share).
 type Input struct {
 	Members []float64 // capacity of each
-	Parents []Parent  // queues with queues below them but root; one stands after its own parent
+	Parents []Parent  // queues with children except root; each comes after its own parent
 	Leaves  []Leaf
 	Pairs   []Pair // by leaf, then member
 }
@@ -53,7 +53,7 @@ type Plan struct {
 
 // Options of a plan.
 type Options struct {
-	Sweeps int     // at most so many of stage 2 [100]
+	Sweeps int     // limit on the sweeps of stage 2 [100]
 	Stop   float64 // stop when no leaf's sum changes by more than this part [0.0002]
 }
 
@@ -81,8 +81,8 @@ type slot struct {
 	given      float64
 }
 
-// Plan computes one. warm, if it has the given of a former plan of the same
-// pairs, begins from there; it may be nil.
+// Plan computes one. warm, if it is the given of a former plan of the same pairs, is the starting point; it may be
+// nil.
 func (p *Planner) Plan(in *Input, warm []float64) Plan {
 	if p.Sweeps <= 0 {
 		p.Sweeps = 100
@@ -207,8 +207,7 @@ func (p *Planner) place(in *Input, entitled []float64) {
 	}
 }
 
-// least is the smallest part of its weight that a leaf keeps in a member, so
-// that it can come back.
+// least is the smallest part of its weight that a leaf keeps in a member, so that it can come back.
 const least = 1e-7
 
 // fill is stage 2 for one member alone: it shares its capacity by the leaves' weights as they are split now. The

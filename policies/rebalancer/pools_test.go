@@ -116,8 +116,8 @@ func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A member that has nodes of a label and reports no queues of it, as one of an earlier version
-// does, is in the plan of the others, and in none of the label.
+// A member that has nodes of a label and reports no queues of it, like one of an earlier version, is in the plan of
+// the other nodes, and in none of the label.
 func TestAMemberThatReportsNothingOfALabelIsNotPlanned(t *testing.T) {
 	members := poolMembers(
 		[2]creel.Resource{creel.NewResource(1000, 10), creel.NewResource(1000, 10)},

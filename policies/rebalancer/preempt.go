@@ -166,8 +166,7 @@ func (r *Reading) preemptionShares(
 	return out
 }
 
-// named is a resource without the further types that a budget does not name, and so
-// does not bound.
+// named returns a resource without the further types that a budget does not name, and so does not bound.
 func named(r, budget creel.Resource) creel.Resource {
 	out := creel.NewResource(r.MemoryMB, r.VCores)
 	for _, a := range budget.Others {

@@ -15,8 +15,8 @@ import (
 // Shaping bounds how a plan may differ from the one before.
 type Shaping struct {
 	DeadBand float64 // weights that differ by less stay [0.01]
-	Step     float64 // the most by which a weight changes [0.1]; all at once where a member has shrunk
-	// SlowStart is the time from nothing to all of a member's size; see Reading.SlowStart.
+	Step     float64 // the most by which a weight changes [0.1]; all at once if a member has shrunk
+	// SlowStart is the time from zero to all of a member's size; see Reading.SlowStart.
 	SlowStart time.Duration
 }
 
@@ -224,7 +224,7 @@ func EscrowShares(
 	return out
 }
 
-// tightest is the part of a total that a maximum allows at most of any type, above 0.
+// tightest returns the largest part of a total that a maximum allows of every type, above 0.
 func tightest(maximum, total creel.Resource) float64 {
 	most := 1.0
 	of := func(maximum, total int64) {

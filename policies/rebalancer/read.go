@@ -85,7 +85,7 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 	return r
 }
 
-// rowsOf are the rows of a queue of members.
+// rowsOf returns the rows of a queue of members.
 func rowsOf(path creel.QueuePath, status []*subcluster.Status) []MemberLoad {
 	rows := make([]MemberLoad, len(status))
 	for i, m := range status {
@@ -118,7 +118,7 @@ func (r *Reading) findQueues(status []*subcluster.Status) map[creel.QueuePath]cr
 			r.Queues = append(r.Queues, path)
 		}
 	}
-	slices.Sort(r.Above) // a path is above those that it begins
+	slices.Sort(r.Above) // a path sorts after its prefixes
 	slices.Sort(r.Queues)
 	return guarantees
 }

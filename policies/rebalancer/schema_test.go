@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A field that ParseTree reads and the schema does not name would be refused by editors.
+// A field that ParseTree reads and the schema does not name would be rejected by editors.
 func TestTheSchemaNamesWhatParseTreeReads(t *testing.T) {
 	var schema struct {
 		Properties struct {

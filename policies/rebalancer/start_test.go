@@ -63,7 +63,7 @@ func (s *story) counts(id creel.SubclusterID, want float64) {
 func begin(t *testing.T) *story {
 	s := &story{t: t, at: time.Unix(1000, 0), nodes: map[creel.SubclusterID]int64{"sc-1": 100, "sc-2": 10}}
 	s.plan(0)
-	s.nodes["sc-2"], s.nodes["sc-3"] = 100, 100 // nodes and members of a federation that starts come one by one
+	s.nodes["sc-2"], s.nodes["sc-3"] = 100, 100 // nodes and members of a starting federation join one by one
 	s.plan(10 * time.Second)
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2", "sc-3"} {
 		s.counts(id, 1)

@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where the store keeps the documents of this package (statestore.Documents).
+// Where the store has the documents of this package (statestore.Documents).
 const (
 	TreeClass   = "queues" // the federation's queue tree
 	TreeName    = "federation"
@@ -53,7 +53,7 @@ func (t *Tree) Pools() []string { return append([]string{""}, slices.Sorted(maps
 // Queue has the document's settings of one queue.
 type Queue struct {
 	Path creel.QueuePath
-	// Guarantee replaces the sum of the members' guarantees; zero keeps it.
+	// Guarantee replaces the sum of the members' guarantees; zero leaves it.
 	Guarantee creel.Resource
 	// Weight is the queue's weight for shares beyond guarantees; 0 means by guarantee.
 	Weight float64
@@ -79,8 +79,7 @@ type Queue struct {
 	Optout bool
 }
 
-// Unbounded stands for the amount of a type that a maximum does not name. Sums
-// of a few thousand of them do not overflow.
+// Unbounded is the amount of a type that a maximum does not name. Sums of a few thousand of them do not overflow.
 const Unbounded = math.MaxInt64 >> 16
 
 // Bounded reports whether the queue has a maximum.
@@ -143,11 +142,10 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 //	  "maximum": {"memory": 4194304},
 //	  "labels": {"gpu": {"maximum": "30%"}}}]}
 //
-// "user_limit" bounds each user of the queue, "preemption" is taken back from others for the queue (see
-// GivePreemption). Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
-// the amounts that it was when the document was written, is a part of the federation. All that is
-// of nodes without a label; "labels" has the same of those with one.
-// Unknown keys, amounts below zero and queues named twice are refused.
+// "user_limit" limits each user of the queue, "preemption" is taken back from other queues for the queue (see
+// GivePreemption). Memory is in MB; further types have their own names. "40%", or {"percent": 40} with the amounts at
+// the time when the document was written, is a part of the federation. All values apply to nodes without a label;
+// "labels" has the same for nodes with one. Unknown keys, negative amounts and duplicate queues are rejected.
 func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
 		return &creel.Error{
@@ -225,8 +223,8 @@ func (q *Queue) read(doc *limitsJSON) (err error) {
 	return nil
 }
 
-// amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; memory and vcores that are
-// left out are rest. Or "40%", or {"percent": 40} with or without amounts.
+// amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; omitted memory and vcores are rest. Or "40%", or {"percent":
+// 40} with or without amounts.
 func amounts(data json.RawMessage, rest int64) (r creel.Resource, percent float64, err error) {
 	if len(data) == 0 || string(data) == "null" {
 		return r, 0, nil

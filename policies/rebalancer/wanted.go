@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MemberLoad is a queue in a member of a size: nil where it has no such queue.
+// MemberLoad is a queue in a member of a size: nil if it has no such queue.
 type MemberLoad struct {
 	*subcluster.QueueLoad
 	Size creel.Resource

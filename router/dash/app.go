@@ -80,7 +80,7 @@ func homeOf(c *pages.Call, id creel.ApplicationID) creel.SubclusterID {
 	return list.Apps[0].Home
 }
 
-// place picks the decision that holds, with the best candidates first.
+// place picks the decision in force, with the best candidates first.
 func (a *app) place() {
 	for i := len(a.Why.Tries) - 1; i >= 0; i-- {
 		if a.Why.Tries[i].Reason == nil {

@@ -32,7 +32,7 @@ type apps struct {
 	Rows       []rest.AppRow
 	Filter     map[string]string
 	Next, From string
-	Members    []string // that do not answer, in words
+	Members    []string // those that do not answer, as text
 	// GroupLinks are the addresses that show one group's applications.
 	GroupLinks []string
 }

@@ -22,8 +22,8 @@ import (
 //go:embed page
 var files embed.FS
 
-// New makes the dashboard over the router's API, which serves /api/v1 and
-// /ws/v1/cluster. It panics if a template of its own is wrong.
+// New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. It panics if a template of
+// its own is wrong.
 func New(api http.Handler) *pages.Site {
 	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
 	app := func(c *pages.Call) string { return "/apps/" + url.PathEscape(c.Param("id")) }
@@ -32,7 +32,7 @@ func New(api http.Handler) *pages.Site {
 		Functions: template.FuncMap{
 			"amounts":   amounts,
 			"queuelink": func(q string) string { return pages.WithQuery("/queues", "queue", q) },
-			// A queue in a path; "*" and the rest of a queue's alphabet stay as they are.
+			// A queue in a path; "*" and the other characters of queue names stay as they are.
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
 		Pages: []pages.Page{
@@ -48,8 +48,8 @@ func New(api http.Handler) *pages.Site {
 			{Path: "/rebalancer", Title: "Rebalancer", Section: "rebalancer"},
 			{Path: "/operations", Title: "Operations", Section: "operations"},
 		},
-		// Where the links of YARN's tools point, as clients make them of a ResourceManager's
-		// web address, which is the router's to them.
+		// The targets of the links of YARN's tools, as clients derive them from a ResourceManager's web address,
+		// which for them is the router's.
 		Other: map[string]func(*pages.Call) string{
 			"/cluster": to("/"), "/cluster/apps": to("/apps"), "/cluster/nodes": to("/members"),
 			"/cluster/scheduler": to("/queues"), "/cluster/app/{id}": app,

@@ -44,7 +44,7 @@ type member struct {
 
 func (m *member) PageTitle() string { return string(m.ID) }
 
-// Lost reports whether its figures are old and in no sum.
+// Lost reports whether its metrics are old and in no sum.
 func (m *member) Lost() bool {
 	return m.SubclusterDoc.State == "lost" || m.SubclusterDoc.State == "deregistered"
 }

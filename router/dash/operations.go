@@ -81,7 +81,7 @@ func (o *operations) Link(d rest.DaemonRow) string {
 	return "http://" + web + "/readyz?verbose"
 }
 
-// OtherPorts are a daemon's addresses but for its web port.
+// OtherPorts returns a daemon's addresses except for its web port.
 func (o *operations) OtherPorts(d rest.DaemonRow) map[string]string {
 	ports := maps.Clone(d.Addresses)
 	delete(ports, "web")

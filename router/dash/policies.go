@@ -32,7 +32,7 @@ var policyPage = pages.Page{
 // policyList are all documents.
 type policyList struct {
 	Policies []rest.PolicyDoc
-	// Without are the queues that no document of their own is written for.
+	// Without are the queues without a document of their own.
 	Without []string
 }
 
@@ -61,7 +61,7 @@ func loadPolicies(c *pages.Call) (any, error) {
 // policyView is one queue's policy: the document in force, its history, and one version against another.
 type policyView struct {
 	Queue     string
-	Effective *rest.PolicyDoc // nil: the settings' policies hold
+	Effective *rest.PolicyDoc // nil: the settings' policies apply
 	Text      string          // of its document, indented
 	History   []rest.PolicyDoc
 	From, To  int64 // versions that are compared

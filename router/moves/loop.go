@@ -20,7 +20,7 @@ import (
 // Patience is after how long a move that has not happened is given up.
 const Patience = 5 * time.Minute
 
-// mendEvery is how many rounds lie between two looks for holds without a record.
+// mendEvery is how many rounds there are between two checks for holds without a record.
 const mendEvery = 15
 
 // Held is an application on hold, as in a member's list.
@@ -59,7 +59,7 @@ type Loop[T any] struct {
 	cfg    Config[T]
 	ask    router.Disown
 	rounds int
-	seen   map[place]bool                // holds without a record, of the look before
+	seen   map[place]bool                // holds without a record, of the previous check
 	gone   statestore.Removals           // as of this round, where it needs them
 	told   map[creel.ApplicationID]int64 // versions of the records already logged as unreadable
 }
@@ -82,7 +82,7 @@ func New[T any](cfg Config[T]) *Loop[T] {
 	return l
 }
 
-// Run goes on until ctx ends, then returns nil.
+// Run runs until ctx ends, then returns nil.
 func (l *Loop[T]) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.cfg.Every)
 	defer tick.Stop()
@@ -239,7 +239,7 @@ func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (ro
 	return l.cfg.Mover.Carry(ctx, r.Moving)
 }
 
-// hindrance is why a move should be given up now; empty if nothing stands against it.
+// hindrance returns why a move should be abandoned now; empty if nothing prevents it.
 func hindrance(view *subcluster.View, r *Record) string {
 	switch to, ok := view.Member(r.To); {
 	case !ok:
@@ -252,8 +252,8 @@ func hindrance(view *subcluster.View, r *Record) string {
 	return ""
 }
 
-// arrived is the Mover's: it writes down that the next home has the application. A record
-// that is gone is of a move that another router has ended.
+// arrived is the Mover's: it records that the next home has the application. If the record is gone, another router
+// has ended the move.
 func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) error {
 	_, err := change(ctx, l.cfg.Store, m.Application, func(r *Record) { r.Arrived = claim })
 	return err
@@ -270,7 +270,7 @@ func (l *Loop[T]) disown(
 	return l.ask(ctx, at, app, claim)
 }
 
-// mend looks for applications that are held, and on record nowhere, in two looks.
+// mend looks for applications that are held, and not recorded, in two checks.
 func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record) {
 	moving := map[creel.ApplicationID]bool{}
 	for _, r := range all {
@@ -284,7 +284,7 @@ func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record)
 		}
 		held, err := l.cfg.Held(ctx, m)
 		if err != nil {
-			continue // it is looked at again
+			continue // the next check looks at it again
 		}
 		for _, h := range held {
 			p := place{h.Application, m.ID}

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// backends are the stores that keep moves.
+// backends runs a test on each store that has moves.
 func backends(t *testing.T, tell func(t *testing.T, s statestore.Store)) {
 	t.Run("memory", func(t *testing.T) {
 		tell(t, statestore.NewMemory(statestore.NewState("test", nil), time.Now))

@@ -22,7 +22,7 @@ const (
 	doneName  = "last"
 )
 
-// Kept is how many moves that are over are remembered.
+// Kept is how many finished moves are stored.
 const Kept = 500
 
 // most bounds the moves that are on record at a time.
@@ -45,8 +45,8 @@ type Record struct {
 	Asked time.Time     // or last changed, by the store's clock
 	Age   time.Duration // since then, by the store's clock
 	Undo  bool          // it undoes a move
-	// Unreadable: it is of a version with which this one cannot read it, and of the rest only the application,
-	// By, Asked and Why are known. It is left to routers that can.
+	// Unreadable: it was written by a version whose records this one cannot read, and only the application, By, Asked
+	// and Why are known. It is left to routers that can.
 	Unreadable bool
 
 	version int64
@@ -126,8 +126,7 @@ func Of(ctx context.Context, s Store, app creel.ApplicationID) (Record, bool, er
 	return all[i], true, nil
 }
 
-// Begin puts a move on record. One of an application that moves already is refused with
-// creel.ErrConflict.
+// Begin records a move. One of an application that moves already is rejected with creel.ErrConflict.
 func Begin(ctx context.Context, s Store, r Record) error {
 	set, err := s.Documents(ctx, class)
 	if err != nil {

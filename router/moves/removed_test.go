@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The member that an application is to leave was removed from the federation: its move is over, where the next home
-// has it as one that moved. While a member is silent its moves wait.
+// The member that an application should leave was removed from the federation: its move is over, as completed if the
+// next home has it. While a member is silent its moves wait.
 func TestAMoveFromAMemberThatWasRemovedIsOver(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
@@ -52,8 +52,8 @@ func TestAMoveFromAMemberThatWasRemovedIsOver(t *testing.T) {
 	})
 }
 
-// The home has changed already, and the application did not come to the next one before that was removed. It is
-// released where it is held, which is its home again.
+// The home has changed already, and the next one was removed before the application arrived there. It is released
+// where it is held, which is its home again.
 func TestAMoveToAMemberThatWasRemovedGoesBack(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()

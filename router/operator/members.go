@@ -167,9 +167,9 @@ func (o *Operator) Silent() (ids []creel.SubclusterID) {
 	return ids
 }
 
-// Remove deletes the record of a member that has deregistered, or was silent for
-// three leases. Its applications' homes stay for a while: they are found again if it returns. A removal
-// that got stuck halfway is finished by another.
+// Remove deletes the record of a member that has deregistered, or was silent for three leases. Its applications'
+// homes stay for a while: they are found again if it returns. A removal that stopped halfway can be completed by
+// another call.
 func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "remove "+string(id)); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, err
 	return len(homes) > 0, err
 }
 
-// registered refuses a member of which the store has no record, with creel.ErrSubclusterNotFound.
+// registered rejects a member without a record in the store, with creel.ErrSubclusterNotFound.
 func (o *Operator) registered(ctx context.Context, id creel.SubclusterID) error {
 	if err := subcluster.ValidID(id); err != nil {
 		return err

@@ -52,7 +52,7 @@ type MendOrder struct {
 	Members []creel.SubclusterID `json:"members"` // none: all
 	Comment string               `json:"comment"`
 	DryRun  bool                 `json:"dry_run"`
-	Undo    int64                `json:"undo"` // the mend that is to be taken back; 0: none, drift is mended
+	Undo    int64                `json:"undo"` // the mend to take back; 0: none, drift is mended
 }
 
 // Mend brings the queues of members to the federation's queue tree, or takes back an earlier mend. The planned

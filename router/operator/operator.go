@@ -33,7 +33,7 @@ type Store interface {
 type Config struct {
 	View  func() *subcluster.View
 	Store Store
-	// Admin reports whether a user may change the federation; nil: everybody may.
+	// Admin reports whether a user may change the federation; nil: every user may.
 	Admin func(user string) bool
 	// Reload reads the list of administrators again; nil: it is never read again.
 	Reload func() (admin func(user string) bool, err error)
@@ -94,10 +94,9 @@ func (o *Operator) allow(user, what string) error {
 	}
 }
 
-// Forget deletes the record of an application's home, as `yarn routeradmin
-// -application --delete` asks for. An application that its home still has keeps it
-// (creel.ErrConflict): without the record a repeat of its submission would run it a
-// second time.
+// Forget deletes the record of an application's home, for `yarn routeradmin -application --delete`. It fails with
+// creel.ErrConflict if the home still has the application: without the record a repeat of its submission would run it
+// a second time.
 func (o *Operator) Forget(ctx context.Context, user string, app creel.ApplicationID) error {
 	what := "delete the record of " + app.String()
 	if err := o.allow(user, what); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Policies are the newest versions of the store, by queue; one without a document
-// was removed. The list is the caller's own.
+// Policies returns the newest versions of the store, by queue; one without a document was removed. The list is the
+// caller's own.
 func (o *Operator) Policies(ctx context.Context) ([]subcluster.Policy, error) {
 	records, err := o.conf.Store.Records(ctx)
 	if err != nil {

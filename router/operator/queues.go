@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// QueueTree is the federation's queue tree: the document, of version 0 when there is
-// none and all is derived from the members' files, and the queues as they are.
+// QueueTree is the federation's queue tree: the document, of version 0 if there is none and everything is derived
+// from the members' files, and the present state of the queues.
 type QueueTree struct {
 	Document statestore.Document
 	Queues   []rebalancer.QueueState
@@ -26,7 +26,7 @@ type QueueTree struct {
 // QueueTreeWrite asks for a new version of the document.
 type QueueTreeWrite struct {
 	Document []byte // empty removes it
-	Expect   int64  // the version that is to be replaced, 0 for none
+	Expect   int64  // the version to be replaced, 0 for none
 	Comment  string
 	DryRun   bool // check and show, but write nothing
 }
@@ -101,10 +101,9 @@ func (o *Operator) document(ctx context.Context, class, name string) (statestore
 	return d, nil
 }
 
-// PutQueueTree writes the tree in the name of a user. Percentages are written with the
-// amounts that they are now. A tree that promises more than there is, or a child more
-// than its parent, is refused with creel.ErrInvalidRequest; another version than
-// expected with creel.ErrConflict.
+// PutQueueTree writes the tree on behalf of a user. Percentages are written with their present amounts. A tree that
+// promises more than the total, or more to children than to their parent, is rejected with creel.ErrInvalidRequest;
+// another version than expected with creel.ErrConflict.
 func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWrite) (QueueTree, error) {
 	if !w.DryRun {
 		if err := o.allow(user, "change the federation's queue tree"); err != nil {
@@ -151,7 +150,7 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 	return o.compare(made)
 }
 
-// resolved refuses percentages of nodes that there are not.
+// resolved rejects percentages of nodes that do not exist.
 func resolved(view *subcluster.View, tree *rebalancer.Tree, label string) error {
 	if !rebalancer.Total(view.In(label)).IsZero() {
 		return nil
@@ -205,7 +204,7 @@ type Escrow struct {
 	Cap     subcluster.Amounts `json:"cap"`
 	Needs   subcluster.Amounts `json:"needs"`
 	Share   subcluster.Amounts `json:"share,omitempty"` // the rebalancer's; nil for an even split
-	// LeaseSeconds is for how long it holds that yet, by the store's clock; 0: it is over.
+	// LeaseSeconds is how much longer it holds that, by the store's clock; 0: it is over.
 	LeaseSeconds float64 `json:"lease_s"`
 	// Lasts is a text for how long if that does not depend on a lease: in members with Hadoop's ResourceManager.
 	Lasts string `json:"lasts,omitempty"`

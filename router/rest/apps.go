@@ -44,7 +44,7 @@ type AppRow struct {
 	hidden  bool   // from the lists of others
 	rank    int    // of its state
 	from    creel.SubclusterID
-	at      time.Time // when its home gave it, if that was not now
+	at      time.Time // when its home sent it, if that was not now
 }
 
 // rankOf orders states: running, waiting, ended.
@@ -116,8 +116,7 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 	return a
 }
 
-// listApplications asks every member for its applications: ours for the lines that are
-// made for this, others for YARN's list.
+// listApplications asks every member for its applications: creel's for lines made for this, others for YARN's list.
 func listApplications(s *server.Server) func(ctx context.Context, who string) []router.Part[[]*AppRow] {
 	const yarns = base + "/apps?deSelects=resourceRequests,timeouts," +
 		"amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
@@ -238,7 +237,7 @@ type appFilter struct {
 	states      []string
 	queue       string
 	exact       [4]string // user, type, home, outcome
-	tags        []string  // one of them, in lower case as YARN keeps them; none: any
+	tags        []string  // one of them, in lower case as in YARN; none: any
 	search      string
 	after       *AppRow // the row before the page, from the cursor
 	limit       int
@@ -365,7 +364,7 @@ func (f *appFilter) keeps(a *AppRow) bool {
 	return false
 }
 
-// behind reports whether a row stands after the one of the cursor.
+// behind reports whether a row comes after the one of the cursor.
 func (f *appFilter) behind(a *AppRow) bool {
 	if f.after == nil {
 		return true

@@ -25,8 +25,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// overMembers serves the router's documents over members that answer as they are given.
-// statuses are active members that answer so.
+// overMembers serves the router's documents over members with the given handlers. statuses returns active members
+// with such handlers.
 func statuses(t testing.TB, answers ...http.HandlerFunc) (all []subcluster.Status) {
 	t.Helper()
 	for i, answer := range answers {

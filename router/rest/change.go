@@ -48,7 +48,7 @@ func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.I
 	return i, nil, false
 }
 
-// element is the text of a field of a small document, in JSON or XML.
+// element returns the text of a field of a small document, in JSON or XML.
 func element(body []byte, name string) string {
 	if v := rawjson.Get(body, name); v != nil {
 		return rawjson.Text(v)

@@ -41,7 +41,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	attempt, err := creel.ParseAttemptID(chi.URLParam(r, "attemptid"))
-	if err != nil || attempt.Application != app { // it is for the home to refuse
+	if err != nil || attempt.Application != app { // left to the home to reject
 		h.atHome(w, r, app, q)
 		return
 	}

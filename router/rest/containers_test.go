@@ -128,7 +128,7 @@ func failAttempt(t *testing.T, m *routertest.Member, attempt creel.AttemptID) {
 	}
 }
 
-// lives are the containers of an attempt in a member, as that knows them.
+// lives returns the containers of an attempt in a member, as that reports them.
 func lives(t *testing.T, m *routertest.Member, attempt creel.AttemptID) (ids []creel.ContainerID) {
 	t.Helper()
 	if err := m.D.Query(t.Context(), func(m *rm.Machine, _ time.Time) {
@@ -222,8 +222,8 @@ func TestAContainerIsAskedForWhereItRuns(t *testing.T) {
 	}
 }
 
-// A UAM that was begun again has an attempt of another number than home's: its containers are found under
-// home's, under which they are listed, and under their own.
+// A UAM that was restarted has an attempt with another number than home's: its containers are found under home's,
+// where they are listed, and under their own.
 func TestAContainerOfAUAMBegunAgainIsFound(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	app, home, other := running(t, f)

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// exception is how YARN's web services word an error of each kind.
+// exception is how YARN's web services report an error of each kind.
 type exception struct {
 	kind   error
 	status int

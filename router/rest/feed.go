@@ -46,8 +46,7 @@ type fed struct {
 	list []*AppRow // the same; rebuilt when one changes
 }
 
-// unfed is for how long a federation is listed viewer by viewer before its members are
-// asked for changes again.
+// unfed is how long a federation is listed viewer by viewer before its members are asked for changes again.
 const unfed = time.Minute
 
 // errNoChanges: the member publishes no changes.

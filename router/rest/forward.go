@@ -31,7 +31,7 @@ import (
 // maxBody bounds a request: a submission context with its credentials.
 const maxBody = 16 << 20
 
-// request is a client's call, read, as it goes on to members.
+// request is a client's call, read, as it is forwarded to members.
 type request struct {
 	method, path, user string
 	head               http.Header
@@ -121,7 +121,7 @@ func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, rooted(r, doc, "clusterUserInfo"))
 }
 
-// clientAddress is where a call came from, without its port.
+// clientAddress returns the address of the caller, without its port.
 func clientAddress(r *http.Request) string {
 	return r.RemoteAddr[:max(0, strings.LastIndexByte(r.RemoteAddr, ':'))]
 }
@@ -163,7 +163,7 @@ func pass(w http.ResponseWriter, r *http.Request, answer reply) {
 	w.Write(answer.body) // an error here is the client's going away
 }
 
-// appID reads the application of a path; errors are worded as YARN's.
+// appID reads the application of a path; errors have YARN's texts.
 func appID(r *http.Request) (creel.ApplicationID, error) {
 	text := chi.URLParam(r, "appid")
 	app, err := creel.ParseApplicationID(text)
@@ -200,8 +200,8 @@ func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *req
 	return app, q, true
 }
 
-// home forwards a call about one application. A change reaches every part of it, and is
-// kept while its home is away.
+// home forwards a call about one application. A change reaches every part of it, and is queued while its home is
+// away.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -269,7 +269,7 @@ func asksUAMs(report []byte) (asked, ended bool) {
 	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
-// textIn returns the text of a field's first place in a document, which is JSON or XML: "" if there is none.
+// textIn returns the text of a field's first occurrence in a document, which is JSON or XML: "" if there is none.
 func textIn(doc []byte, name string) string {
 	before, after := `"`+name+`":"`, `"`
 	if len(doc) > 0 && doc[0] == '<' {
@@ -334,7 +334,7 @@ func (h *Handler) withUAMs(
 // appPath is where a member has an application's report.
 func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
 
-// withDiagnostics puts words before the diagnostics of an application's document.
+// withDiagnostics puts a text before the diagnostics of an application's document.
 func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	var outer, inner map[string]json.RawMessage
 	if json.Unmarshal(doc, &outer) != nil || json.Unmarshal(outer["app"], &inner) != nil {
@@ -365,7 +365,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	}
 	name := strings.ToUpper(chi.URLParam(r, "command"))
 	command, known := creel.SignalCommand(name)
-	if !known { // it is for the home to refuse
+	if !known { // left to the home to reject
 		h.atHome(w, r, id.Attempt.Application, q)
 		return
 	}
@@ -392,7 +392,7 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 	h.forwardAny(w, r, q)
 }
 
-// forwardAny is anyone of a call that has been read.
+// forwardAny is anyone for a call that has been read.
 func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request) {
 	answer, err := server.Any(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (reply, error) {
 		answer, err := q.at(ctx, m)
@@ -453,7 +453,7 @@ func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, err)
 }
 
-// subclusterOf is the subClusterId of a body, JSON or XML; "" without one.
+// subclusterOf returns the subClusterId of a body, JSON or XML; "" if there is none.
 func subclusterOf(body []byte) string {
 	if v := rawjson.Get(body, "subClusterId"); v != nil {
 		return rawjson.Text(v)
@@ -469,8 +469,8 @@ func subclusterOf(body []byte) string {
 	return strings.TrimSpace(id)
 }
 
-// atNode forwards a call about a node to the member that has it, and a change to all that it is for. Where the path
-// has no node the query may, or it names the member.
+// atNode forwards a call about a node to the member that has it, and a change to all that it concerns. If the path
+// has no node, the query may have one, or name the member.
 func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	node := cmp.Or(pathParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
 	if node == "" {
@@ -522,7 +522,7 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	h.forwardAny(w, r, q) // every member rejects an unknown node as a ResourceManager does
 }
 
-// orderNode forwards a change of a node to the members that it is for.
+// orderNode forwards a change of a node to the members that it concerns.
 func (h *Handler) orderNode(
 	w http.ResponseWriter, r *http.Request, q *request, node creel.NodeID, has []router.Part[bool],
 ) {
@@ -545,7 +545,7 @@ func (h *Handler) orderNode(
 	pass(w, r, parts[0].Value)
 }
 
-// hasLabels reports whether a member keeps labels of a node that it may not have.
+// hasLabels reports whether a member stores labels of a node that it may not have.
 func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.NodeID) (bool, error) {
 	look := *q
 	look.path = base + "/get-node-to-labels"
@@ -560,8 +560,8 @@ func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.No
 	}), err
 }
 
-// hasNode reports whether a member has a node. One without a port, or of port 0, is any of that host,
-// as it is where YARN's documents take a node's name.
+// hasNode reports whether a member has a node. One without a port, or with port 0, is any node of that host, as in
+// YARN's documents that take a node's name.
 func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (bool, error) {
 	look := *q
 	host, port, _ := strings.Cut(node, ":")

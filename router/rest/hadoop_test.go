@@ -189,7 +189,7 @@ func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 		len(vendor.take()) != 1 || len(plain.take()) != 1 {
 		t.Errorf("of other releases: %+v", r)
 	}
-	// Silence of one that has it is not the other's refusal.
+	// Silence of one that has it is not the other's rejection.
 	halves := ofVersions(t, []string{"hadoop-3.3.6", "hadoop-3.4.0"}, old.answers(documents), recent.answers(documents))
 	halves[1].Addresses.Web = "127.0.0.1:1"
 	silent := call(t, overStatuses(t, halves).Listener.Addr().String(), "GET", overview, "")

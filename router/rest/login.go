@@ -23,10 +23,10 @@ const (
 	loginParameter = "delegation"
 )
 
-// loginTime bounds the look for a token in the store while its holder waits.
+// loginTime bounds the lookup of a token in the store while its holder waits.
 const loginTime = 5 * time.Second
 
-// refuser writes an error of a login in the form of the paths below which it happened.
+// refuser writes an error of a login in the form of the paths where it happened.
 type refuser func(w http.ResponseWriter, r *http.Request, err error)
 
 // login lets callers in by token.
@@ -52,14 +52,13 @@ func (h *Handler) login(refused refuser) func(http.Handler) http.Handler {
 	}
 }
 
-// ShowsToken reports whether a call shows a delegation token, by which every path of Mount lets it
-// in or refuses it.
+// ShowsToken reports whether a call carries a delegation token, by which every path of Mount accepts or rejects it.
 func ShowsToken(r *http.Request) bool {
 	_, shown := shownToken(r)
 	return shown
 }
 
-// shownToken is the token by which a caller wants to be let in.
+// shownToken returns the token that a caller presents.
 func shownToken(r *http.Request) (text string, shown bool) {
 	values := r.Header[loginHeader]
 	if len(values) == 0 {
@@ -71,7 +70,7 @@ func shownToken(r *http.Request) (text string, shown bool) {
 	return values[0], true
 }
 
-// holderKey is of a context, for the token.Delegation by which its caller was let in.
+// holderKey is the key in a context of the token.Delegation by which its caller logged in.
 type holderKey struct{}
 
 // holder is by which token the caller was let in, if it was by one.
@@ -109,7 +108,7 @@ func anonymous(query string) string {
 	return strings.Join(kept, "&")
 }
 
-// failLogin refuses a token as Hadoop's web servers do.
+// failLogin rejects a token as Hadoop's web servers do.
 func failLogin(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, creel.ErrInvalidToken) {
 		fail(w, r, err)
@@ -119,7 +118,7 @@ func failLogin(w http.ResponseWriter, r *http.Request, err error) {
 		"org.apache.hadoop.security.authentication.client.AuthenticationException", err.Error())
 }
 
-// problemLogin refuses a token in the form of the native API.
+// problemLogin rejects a token in the form of the native API.
 func problemLogin(w http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, creel.ErrInvalidToken) {
 		problem(w, http.StatusForbidden, "not permitted", err.Error())

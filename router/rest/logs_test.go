@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// logNode is a node of a member that this test plays, which has something of an application.
+// logNode is a node of a member that this test simulates, which has a part of an application.
 type logNode struct {
 	s  *overTwo
 	at *routertest.Member

@@ -38,7 +38,7 @@ func (h *Handler) merger() *router.Merger[[]byte] {
 	}
 }
 
-// weighed are the answers that came, with their members' sizes.
+// weighed returns the answers received, with their members' sizes.
 func (h *Handler) weighed(parts []router.Part[[]byte]) []router.Weighed[[]byte] {
 	present, _ := router.Present(parts)
 	return server.Weigh(h.server, present)
@@ -126,7 +126,7 @@ func (h *Handler) lists(
 	return parts
 }
 
-// notModified is the status of an answer that holds.
+// notModified is the status of an unchanged answer.
 var notModified = strconv.Itoa(http.StatusNotModified)
 
 // listQuestion is equal for requests whose answers a member may give by the same tags. The query contains the caller.
@@ -163,8 +163,7 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	}
 }
 
-// isUAM reports whether an application is a UAM: see creel.IsUAM. Of all others that is known without
-// a walk over their fields.
+// isUAM reports whether an application is a UAM: see creel.IsUAM. For all others no walk over their fields is needed.
 func isUAM(app []byte) bool {
 	if !bytes.Contains(app, named) && !bytes.Contains(app, tagged) {
 		return false
@@ -228,7 +227,7 @@ func ofFederation(app []byte, share float64) []byte {
 // walk over their fields.
 var tagged = []byte(strings.TrimSuffix(creel.UAMTag(creel.ApplicationID{}), creel.ApplicationID{}.String()))
 
-// underApplication has a UAM with an id of its own bear its application's.
+// underApplication replaces the id of a UAM with an id of its own by its application's.
 func underApplication(app []byte) []byte {
 	if !bytes.Contains(app, tagged) || !rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) {
 		return app
@@ -242,11 +241,10 @@ func underApplication(app []byte) []byte {
 	return bytes.Replace(app, []byte(`"`+own+`"`), []byte(`"`+of.String()+`"`), 1)
 }
 
-// apps lists the applications of all members, each once; the limit holds for
-// the merged list.
+// apps lists the applications of all members, each once; the limit applies to the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
-	// Hadoop's ResourceManagers refuse it only where they have an application to list, and the answer to one question
-	// is not to depend on that.
+	// Hadoop's ResourceManagers reject it only if they have an application to list, and the answer to one question
+	// must not depend on that.
 	if _, why := query.DeSelected(r.URL.Query()); why != "" {
 		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: "java.lang.Exception: " + why})
 		return
@@ -259,14 +257,14 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	merged := func() rawjson.List {
-		limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members reject a bad one
 		apps, _ := router.MergeApps(itemsOf(parts), h.appFields(), h.server.HomeSeen, limit)
 		return rawjson.List{Root: "apps", Name: "app", Items: apps}
 	}
 	h.writeList(w, r, parts, merged)
 }
 
-// node is the bytes of one and where they came from.
+// node is the bytes of one and their origin.
 type node struct {
 	from *creel.SubclusterID
 	raw  []byte

@@ -250,8 +250,7 @@ func TestAnotherSchedulerIsLeftOut(t *testing.T) {
 	}
 }
 
-// Every field that a member's metrics have is merged: a new one without a rule
-// fails here.
+// Every field of a member's metrics is merged: a new one without a rule fails here.
 func TestMetricsAreMergedFieldByField(t *testing.T) {
 	var a, b subcluster.ClusterMetrics
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
@@ -292,8 +291,8 @@ func TestMetricsAreMergedFieldByField(t *testing.T) {
 	}
 }
 
-// An application's UAMs are joined with its home's entry: use adds up, -1 does
-// not count, asks and figures by type are joined, the rest is home's.
+// An application's UAMs are joined with its home's entry: use adds up, -1 does not count, asks and metrics by type
+// are joined, the rest is home's.
 func TestAHomeAndItsUAMsAreOneApplication(t *testing.T) {
 	home := `{"id":"application_1_0001","state":"RUNNING","progress":50.0,"allocatedMB":1024,"reservedMB":-1,"runningContainers":1,` +
 		`"memorySeconds":10,"resourceSecondsMap":{"entry":{"key":"memory-mb","value":"10"},"entry":{"key":"vcores","value":"1"}},` +
@@ -310,7 +309,7 @@ func TestAHomeAndItsUAMsAreOneApplication(t *testing.T) {
 	}
 }
 
-// A list of one keeps the shape that a ResourceManager gave it.
+// A list of one has the shape that a ResourceManager sent.
 func TestAListOfOneKeepsItsShape(t *testing.T) {
 	one := `{"container":{"containerId":"c1"}}`
 	for _, c := range []struct{ a, b, want string }{
@@ -346,8 +345,8 @@ func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
 	}
 }
 
-// A percentage of a partition is of the members that have nodes of its label, and the more
-// the more they have. Of the nodes without a label members are as large as they are.
+// A percentage of a partition covers the members that have nodes of its label, weighted by these. For nodes without a
+// label members count with their size.
 func TestPercentagesOfALabelAreOfTheMembersThatHaveIt(t *testing.T) {
 	m := router.Merger[[]byte]{
 		Form: jsonForm{},

@@ -28,8 +28,8 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
-// typed refuses a body that is neither JSON nor XML, nor the form by which YARN's pages ask for the scheduler's
-// logs. Hadoop's answer is 503, which its clients take as "try again".
+// typed rejects a body that is neither JSON nor XML, nor the form by which YARN's pages ask for the scheduler's logs.
+// Hadoop answers 503, which its clients take as "try again".
 func typed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -123,10 +123,10 @@ func whyOf(answer []byte) string {
 	return cmp.Or(element(answer, "detail"), element(answer, "message"))
 }
 
-// operation is the route of a call, without its arguments.
+// operation returns the route of a call, without its arguments.
 func operation(r *http.Request) string {
 	c := chi.RouteContext(r.Context())
-	if c == nil || c.RoutePattern() == "" || c.RoutePattern() == base+"/*" { // refused before it was routed
+	if c == nil || c.RoutePattern() == "" || c.RoutePattern() == base+"/*" { // rejected before it was routed
 		return strings.TrimPrefix(r.URL.Path, base)
 	}
 	return strings.Replace(strings.TrimPrefix(c.RoutePattern(), base), "*", c.URLParam("*"), 1)

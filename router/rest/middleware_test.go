@@ -261,7 +261,7 @@ func TestChangesAreAudited(t *testing.T) {
 func TestWhyObeysViewACLs(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmserver.Config) {
 		c.ACLs = true
-		c.Machine.Queues.Root.Admin = queues.ACL{} // else everybody may look into every application
+		c.Machine.Queues.Root.Admin = queues.ACL{} // otherwise every user may view every application
 		for i := range c.Machine.Queues.Root.Children {
 			c.Machine.Queues.Root.Children[i].Admin = queues.ACL{}
 		}
@@ -287,8 +287,8 @@ func TestWhyObeysViewACLs(t *testing.T) {
 	}
 }
 
-// A member's own line of audit names the client that the router forwarded for, beside
-// the router's own address. And its web port has no names that are not its own.
+// A member's own audit line names the client that the router forwarded for, next to the router's own address. And its
+// web port has no names that are not its own.
 func TestAMemberAuditsTheRoutersClient(t *testing.T) {
 	log := &lines{}
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1, Change: func(_ int, c *rmserver.Config) {

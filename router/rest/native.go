@@ -196,12 +196,12 @@ type RebalancerWord struct {
 type AskedDoc struct {
 	User   string             `json:"user"`
 	Verb   string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
-	What   string             `json:"what"`             // in words
+	What   string             `json:"what"`             // as text
 	Member creel.SubclusterID `json:"member,omitempty"` // none: the home
 	// Doubted is the error of a member that may not know the container yet, and is asked again.
 	Doubted    string  `json:"doubted,omitempty"`
 	Refused    string  `json:"refused,omitempty"`
-	AgeSeconds float64 `json:"age_s"` // since it was asked, or doubted first, or refused
+	AgeSeconds float64 `json:"age_s"` // since it was requested, or doubted first, or rejected
 }
 
 // TryDoc is one member a submission was offered to.

@@ -23,7 +23,7 @@ type NodeRow struct {
 	// AgeSeconds is how old this is where its member does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
-	at time.Time // when its member gave it, if that was not now
+	at time.Time // when its member sent it, if that was not now
 }
 
 // mergeNodes lists the nodes of all members, by member and id.
@@ -80,7 +80,7 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 type NodesDoc struct {
 	Nodes    []NodeRow        `json:"nodes"`
 	Matching int64            `json:"matching"`
-	States   map[string]int64 `json:"states"` // of those that match but for their state
+	States   map[string]int64 `json:"states"` // of those that match, ignoring their state
 	Next     string           `json:"next,omitempty"`
 	Missing  []missing        `json:"missing"`
 }

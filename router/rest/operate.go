@@ -59,8 +59,8 @@ func problemOf(w http.ResponseWriter, err error) {
 	problem(w, http.StatusServiceUnavailable, "unavailable", err.Error())
 }
 
-// order reads the body of a change, {} for none. A change must come as JSON: a form
-// of another site's page cannot send that without asking first.
+// order reads the body of a change, {} for none. A change must come as JSON: a form of another site's page cannot
+// send that without asking first.
 func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		problem(w, http.StatusUnsupportedMediaType, "not JSON",
@@ -94,7 +94,7 @@ func given(w http.ResponseWriter, document *json.RawMessage) bool {
 	return true
 }
 
-// pathParam returns a parameter of the path as the caller means it; as it came, if it cannot be unescaped.
+// pathParam returns a parameter of the path unescaped; unchanged if it cannot be unescaped.
 func pathParam(r *http.Request, name string) string {
 	text := chi.URLParam(r, name)
 	if r.URL.RawPath == "" { // the router was given the unescaped path
@@ -249,8 +249,7 @@ func policiesDoc(list []subcluster.Policy) PoliciesDoc {
 	return doc
 }
 
-// PolicyOrder asks for a new version of a queue's policy. A null document removes
-// it, so that the one above holds.
+// PolicyOrder asks for a new version of a queue's policy. A null document removes it, so that the one above applies.
 type PolicyOrder struct {
 	Document  json.RawMessage `json:"document"`
 	Expect    int64           `json:"expect"` // the newest version of the queue's own, 0 for none
@@ -272,7 +271,7 @@ func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) 
 	return q, true
 }
 
-// number reads a query's number, or the one that holds without it.
+// number reads a query's number, or the default without it.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -90,8 +90,8 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	p.ServeHTTP(w, r)
 }
 
-// fromHome returns where a browser goes that a member at an address sends to a location:
-// to the same path of this router instead of the member, anywhere else as it stands.
+// fromHome returns the target of a redirect by a member at an address: the same path of this router instead of the
+// member, any other location unchanged.
 func fromHome(location, at string) string {
 	to, err := url.Parse(location)
 	if err != nil || to.Host != at {

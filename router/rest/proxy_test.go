@@ -127,8 +127,8 @@ func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
 	}
 }
 
-// An AM's login and its XSRF cookie hold over any router, and over the home's own port; an AM is
-// sent none that it did not set.
+// An AM's login and its XSRF cookie are valid through any router, and at the home's own port; an AM gets no cookie
+// that it did not set.
 func TestCookiesOfAMsPassTheRouter(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	am := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// QueueTreeDoc is the federation's queue tree: a version of its document, and the
-// queues as they are.
+// QueueTreeDoc is the federation's queue tree: a version of its document, and the present state of the queues.
 type QueueTreeDoc struct {
 	Version  int64                   `json:"version"` // 0: no document, all is derived from the members' files
 	Author   string                  `json:"author,omitempty"`
@@ -92,7 +91,7 @@ type QueueTreesDoc struct {
 // QueueTreeOrder asks for a new version of the document. A null document removes it.
 type QueueTreeOrder struct {
 	Document json.RawMessage `json:"document"`
-	Expect   int64           `json:"expect"` // the version that is to be replaced, 0 for none
+	Expect   int64           `json:"expect"` // the version to be replaced, 0 for none
 	Comment  string          `json:"comment"`
 	DryRun   bool            `json:"dry_run"`
 }

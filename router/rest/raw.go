@@ -70,7 +70,7 @@ func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
 		return router.Number{Int: i, Float: float64(i)}, true
 	}
 	s := string(v)
-	// To refuse a fraction, ParseInt makes an error, which costs more than to read it.
+	// To reject a fraction, ParseInt makes an error, which costs more than to read it.
 	if bytes.IndexByte(v, '.') < 0 {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return router.Number{Int: i, Float: float64(i)}, true
@@ -80,7 +80,7 @@ func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
 	return router.Number{Float: f, IsFloat: true}, err == nil
 }
 
-// wholeNumber reads a whole number that is certain to have room in 64 bits.
+// wholeNumber reads a whole number that is certain to fit into 64 bits.
 func wholeNumber(v []byte) (n int64, ok bool) {
 	negative := v[0] == '-'
 	if negative {

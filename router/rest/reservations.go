@@ -66,8 +66,7 @@ func (h *Handler) aboutReservation(w http.ResponseWriter, r *http.Request) (*req
 	return q, id, true
 }
 
-// unrooted is a JSON document without the root that newer clients put around it; another
-// is as it was.
+// unrooted returns a JSON document without the root that newer clients put around it; others stay unchanged.
 func unrooted(body []byte, root string) []byte {
 	if inner := rawjson.Get(body, root); inner != nil {
 		return inner
@@ -104,7 +103,7 @@ func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 	planning := slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
 		return errors.Is(server.OfNoPlan(p.Err), creel.ErrQueueNotFound)
 	})
-	if len(planning) == 0 { // the refusal is the answer
+	if len(planning) == 0 { // the rejection is the answer
 		planning = parts
 	}
 	h.merge(w, r, "reservations document", planning)

@@ -30,7 +30,7 @@ type shared[T any] struct {
 	wait time.Duration
 	// changed counts changes by this router itself, nil: none. A viewer after such a change must see it.
 	changed func() int64
-	// fresh is how old a list may be that is shown as it is, freshFor.
+	// fresh is the greatest age of a list that is shown without a refresh, freshFor.
 	fresh time.Duration
 	mu    sync.Mutex
 	lists map[string]*sharedList[T]
@@ -48,7 +48,7 @@ type sharedList[T any] struct {
 	pending chan struct{} // closed when the refresh under way is over
 }
 
-// held is a member's part of a list: the newest that it gave.
+// held is a member's part of a list: its newest one.
 type held[T any] struct {
 	Member creel.SubclusterID
 	Items  []T
@@ -64,7 +64,7 @@ func (h *held[T]) sameAs(o *held[T]) bool {
 
 const (
 	freshFor    = time.Second
-	sharedUsers = 32                     // lists kept at most
+	sharedUsers = 32                     // limit on the stored lists
 	sharedIdle  = time.Minute            // a list without requests for that long is dropped
 	sharedWait  = 300 * time.Millisecond // for a refresh, where there is a list
 	sharedTime  = 15 * time.Second       // of a refresh
@@ -114,13 +114,13 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held
 	return l.rows, l.parts, refusal(l.parts)
 }
 
-// isFresh reports whether a list is shown as it is. Under mu.
+// isFresh reports whether a list is shown without a refresh. Under mu.
 func (s *shared[T]) isFresh(l *sharedList[T], now time.Time) bool {
 	return now.Sub(l.at) < max(cmp.Or(s.fresh, freshFor), 10*l.took)
 }
 
-// begin begins a refresh unless one is under way: at once, or, where the last one took
-// long, as late as leaves members two thirds of the time. Under mu.
+// begin begins a refresh unless one is under way: at once, or, if the last one took long, so late that members are
+// idle two thirds of the time. Under mu.
 func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (over chan struct{}) {
 	if l.pending == nil {
 		l.pending = make(chan struct{})
@@ -307,7 +307,7 @@ func missingOf[T any](parts []held[T], now time.Time) []missing {
 	return out
 }
 
-// refusal is the refusal that all members gave, nil where one answered.
+// refusal returns the rejection that all members agree on, nil if one answered.
 func refusal[T any](parts []held[T]) error {
 	var first *remote.StatusError
 	for i := range parts {

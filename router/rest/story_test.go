@@ -21,8 +21,8 @@ import (
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// After a body that it refuses to read, net/http lingers for half a second so
-// that the answer is not lost; that goroutine is its own.
+// After a body that it does not read, net/http lingers for half a second so that the answer is not lost; that
+// goroutine is its own.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -122,8 +122,8 @@ func submitEverywhere(t *testing.T, f *routertest.Federation, web string) map[cr
 	return apps
 }
 
-// Many ResourceManagers have the documents of one: the same roots and fields
-// as a member, figures added up, every application and node there once.
+// Many ResourceManagers have the documents of one: the same roots and fields as a member, metrics added up, every
+// application and node there once.
 func TestOneCluster(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})
 	web := f.Routers[0].Web
@@ -477,8 +477,7 @@ func TestAMemberThatRefusesIsNamed(t *testing.T) {
 	}
 }
 
-// Bad input gets the answer that a ResourceManager would give, or the member's
-// own, in the form that was asked for.
+// Bad input gets the answer that a ResourceManager would send, or the member's own, in the requested format.
 func TestBadInput(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	web := f.Routers[0].Web
@@ -549,7 +548,7 @@ func TestBadInput(t *testing.T) {
 	req.Header.Set("Content-Type", "application/json")
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
-	if err == nil { // the connection may also have been cut while we sent
+	if err == nil { // the connection may also have been cut during the write
 		b, _ := io.ReadAll(res.Body)
 		res.Body.Close()
 		if res.StatusCode != 400 || !strings.Contains(string(b), "longer than 16 MiB") {

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// togetherWait is how long a request waits at most for the page in the making: a member
-// that does not answer holds that one, and not those that come later.
+// togetherWait is the longest that a request waits for the page in the making: a member that does not answer delays
+// that one, and not later ones.
 const togetherWait = 20 * time.Millisecond
 
 // together lets requests for one page share it: those that come while the page is being made are all answered with
@@ -37,7 +37,7 @@ type page struct {
 // batch is the requests that are answered with one page. The first of them makes it.
 type batch struct {
 	begin  chan struct{} // is signalled when the page in the making is done
-	joined int           // how many there are beside the first
+	joined int           // how many have joined the first
 	done   chan struct{} // is closed when answer is there
 	answer *answered     // nil after done: it could not be made
 }
@@ -174,7 +174,7 @@ func pageKey(r *http.Request) string {
 	uri := r.URL.RequestURI()
 	b.Grow(len(uri) + 128)
 	b.WriteString(r.Method)
-	b.WriteByte('\n') // stands neither in an address nor in a header
+	b.WriteByte('\n') // occurs neither in an address nor in a header
 	b.WriteString(uri)
 	b.WriteByte('\n')
 	b.WriteString(clientAddress(r))

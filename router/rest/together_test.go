@@ -198,7 +198,7 @@ func TestWhoSharesAPageThatPanicsIsAnswered(t *testing.T) {
 	})
 }
 
-// Alone, a request is served as it is: its answer is not copied.
+// Without other requests, a request is served directly: its answer is not copied.
 func TestAloneAPageIsWrittenToItsClient(t *testing.T) {
 	var c together
 	w := httptest.NewRecorder()

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// tokenHeader carries the token that is to be renewed or cancelled.
+// tokenHeader carries the token to renew or cancel.
 const tokenHeader = "Hadoop-YARN-RM-Delegation-Token"
 
 // tokenDocument is a delegation token as YARN's web services write it.

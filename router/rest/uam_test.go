@@ -160,7 +160,7 @@ func TestAnApplicationIsOneThing(t *testing.T) {
 	}
 }
 
-// reports expects so many containers in the application's report, by both protocols and as XML.
+// reports requires this many containers in the application's report, by both protocols and as XML.
 func (s *overTwo) reports(want int) {
 	s.t.Helper()
 	path := base + "/apps/" + s.app.String() + asAlice

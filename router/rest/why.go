@@ -20,7 +20,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// MemberWait is how an application stands in one member.
+// MemberWait is the state of an application in one member.
 type MemberWait struct {
 	Member creel.SubclusterID `json:"member"`
 	Home   bool               `json:"home,omitempty"`
@@ -178,8 +178,8 @@ func rebalancerWord(
 // wait for a member that is paused.
 const waitsTime = 2 * time.Second
 
-// waits asks the home how the application stands, and where its AM runs every
-// other member too, which may have containers of it.
+// waits asks the home for the application's state, and if its AM runs every other member too, which may have
+// containers of it.
 func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.Member) ([]MemberWait, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitsTime)
 	defer cancel()

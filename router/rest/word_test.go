@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The word of the rebalancer is its plan's, of the queue and of the home; without a plan,
-// and of a queue that it does not know, there is none.
+// The rebalancer's part of why comes from its plan for the queue and the home; without a plan, and for a queue that
+// it does not cover, there is none.
 func TestTheRebalancersWordIsItsPlans(t *testing.T) {
 	view := subcluster.NewView(time.Now(), nil, nil)
 	if w := rebalancerWord(view, "root.a", "", "sc-a"); w != nil {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routertest makes the federation of internal/app/daemon/federation
-// within a test, over real sockets, without proxies. The network between routers
-// and members can be cut, answers can be held back, and a router can be stopped
+// Package routertest makes the federation of internal/app/daemon/federation within a test, over real sockets, without
+// proxies. The network between routers and members can be cut, answers can be held back, and a router can be stopped
 // for good between any two steps of a submission.
 package routertest
 
@@ -47,7 +46,7 @@ type Options struct {
 	OpenFor time.Duration
 	// GivesParts allows lists by RPC without a member that does not answer.
 	GivesParts bool
-	// LastParts is for how long lists have the last part of a member that does not answer.
+	// LastParts is how long lists have the last part of a member that does not answer.
 	LastParts time.Duration
 	// Log is the routers'; nil drops it.
 	Log *slog.Logger
@@ -222,7 +221,7 @@ func (m *Member) Cut() {
 	m.Web.Cut()
 }
 
-// Mute lets routers reach a member without hearing from it.
+// Mute lets routers reach a member without its answers.
 func (m *Member) Mute() {
 	m.Client.Mute()
 	m.Admin.Mute()
@@ -249,7 +248,7 @@ func (m *Member) App(ctx context.Context, id creel.ApplicationID) (rm.AppView, b
 // A Point is a place between two steps of a submission.
 type Point int
 
-// The points, in the order in which a submission comes by.
+// The points, in the order of a submission.
 const (
 	BeforeClaim Point = iota // nothing has happened yet
 	AfterClaim               // the home is written, the member knows nothing
@@ -348,17 +347,17 @@ func (f *Federation) Until(what string, ok func() bool) {
 	}
 }
 
-// As is a client of a router by RPC.
+// As returns a client of a router by RPC.
 func (f *Federation) As(r *Router, user string) yarnrpc.ApplicationClientProtocolClient {
 	return yarnrpc.NewApplicationClientProtocolClient(f.RPC, r.Client, hrpc.Login{User: user})
 }
 
-// AdminOf is an administrator of a router by RPC.
+// AdminOf returns an administrator's client of a router by RPC.
 func (f *Federation) AdminOf(r *Router, user string) yarnrpc.ResourceManagerAdministrationProtocolClient {
 	return yarnrpc.NewResourceManagerAdministrationProtocolClient(f.RPC, r.Admin, hrpc.Login{User: user})
 }
 
-// Context is a small submission: an unmanaged application, which needs no room.
+// Context returns a small submission: an unmanaged application, which needs no container.
 func Context(id creel.ApplicationID, name string) *yarnpb.ApplicationSubmissionContextProto {
 	unmanaged, kind, queue := true, "TEST", "default"
 	return &yarnpb.ApplicationSubmissionContextProto{

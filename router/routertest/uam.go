@@ -21,7 +21,7 @@ type UAM struct {
 	After  int32               // the number of its attempt that has ended, and that it is begun again after
 }
 
-// Attempt is the one of a UAM.
+// Attempt returns the attempt of a UAM.
 func (u UAM) Attempt() creel.AttemptID {
 	id := u.Of
 	if !u.OwnID.IsZero() {

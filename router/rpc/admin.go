@@ -311,7 +311,7 @@ func byNode[T any](
 	))
 }
 
-// registered are the nodes of a member.
+// registered returns the nodes of a member.
 func registered(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err error) {
 	var nodes yarnpb.GetClusterNodesResponseProto
 	if err := listed(ctx, m, "getClusterNodes", &yarnpb.GetClusterNodesRequestProto{}, &nodes); err != nil {
@@ -323,7 +323,7 @@ func registered(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err 
 	return ids, nil
 }
 
-// labelled are the nodes of which a member keeps labels, registered or not.
+// labelled returns the nodes for which a member stores labels, registered or not.
 func labelled(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err error) {
 	var nodes yarnpb.GetNodesToLabelsResponseProto
 	if err := listed(ctx, m, "getNodeToLabels", &yarnpb.GetNodesToLabelsRequestProto{}, &nodes); err != nil {
@@ -335,7 +335,7 @@ func labelled(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err er
 	return ids, nil
 }
 
-// listed gets a list of a member's, in the caller's name.
+// listed gets a list of a member, as the caller.
 func listed(ctx context.Context, m *remote.Member, method string, request, into proto.Message) error {
 	body, err := proto.Marshal(request)
 	if err != nil {

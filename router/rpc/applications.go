@@ -102,8 +102,7 @@ func ofNow(p appReports) []appReport {
 // appReports is a member's part of a list.
 type appReports = server.ListPart[[]appReport]
 
-// reports asks a member for its part of a list: for all of it, or whether the one that it
-// gave before still holds.
+// reports asks a member for its part of a list: for all of it, or whether its previous one is unchanged.
 func (h *Handler) reports(question string, member creel.SubclusterID, body []byte, send sender) (appReports, error) {
 	return h.long.Part(question, member, func(tag string) (appReports, error) {
 		answer, err := send(yarnrpc.WithListKnown(yarnrpc.WithParts(body), tag))
@@ -206,7 +205,7 @@ func readApplications(b []byte) ([]appReport, error) {
 			return nil, err
 		}
 		if out == nil {
-			// Reports are about as long as each other; one that is short takes no more room than the answer.
+			// Reports have similar lengths; a short one takes no more memory than the answer.
 			out = make([]appReport, 0, 1+len(b)/max(len(raw), 64))
 		}
 		out = append(out, a)

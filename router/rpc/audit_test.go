@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// auditor keeps the last line of audit.
+// auditor stores the last audit line.
 type auditor struct {
 	mu   sync.Mutex
 	last map[string]string

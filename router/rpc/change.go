@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// change is a call that changes an application: it reaches every part of it, and is
-// kept while its home is away.
+// change is a call that changes an application: it reaches every part of it, and is queued while its home is away.
 type change struct {
 	method string
 	// read returns the intent of a request; the application is 0 if it names none.
@@ -123,8 +122,7 @@ var changes = map[intents.Verb]change{
 	},
 }
 
-// timeoutPrefix stands before the name of a timeout's type on the wire; intents have
-// the name that REST has.
+// timeoutPrefix precedes the name of a timeout's type on the wire; intents have the name that REST has.
 const timeoutPrefix = "APP_TIMEOUT_"
 
 func expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto) {

@@ -47,8 +47,7 @@ func (h *AdminHandler) GetFederationSubClusters(
 	return out, nil
 }
 
-// lastHeartbeat is when a member's last heartbeat came, by the store's clock, as
-// Java prints a date.
+// lastHeartbeat returns the time of a member's last heartbeat, by the store's clock, as Java prints a date.
 func lastHeartbeat(view *subcluster.View, m *subcluster.Status) string {
 	return view.At.Add(-m.Age).UTC().Format(time.UnixDate)
 }
@@ -311,7 +310,7 @@ func weightText(w policies.Weights, name string) string {
 	return strings.Join(parts, ",")
 }
 
-// DeleteFederationPoliciesByQueues removes queues' own policies: those above hold.
+// DeleteFederationPoliciesByQueues removes queues' own policies: those above apply.
 func (h *AdminHandler) DeleteFederationPoliciesByQueues(
 	ctx context.Context,
 	req *yarnpb.DeleteFederationQueuePoliciesRequestProto,

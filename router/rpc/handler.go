@@ -243,9 +243,8 @@ func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	return answer, out.Err
 }
 
-// Fields of ApplicationSubmissionContextProto that no policy looks at, and that
-// may be large: the launch context with its files, tokens and environment, the
-// rules for logs, the scheduler's properties.
+// Fields of ApplicationSubmissionContextProto that no policy reads, and that may be large: the launch context with
+// its files, tokens and environment, the rules for logs, the scheduler's properties.
 const (
 	fieldSpec       protowire.Number = 5
 	fieldLogs       protowire.Number = 14

@@ -32,7 +32,7 @@ const (
 // is one call to a member, for one id. Members with Hadoop's ResourceManager issue one id per call: then there is a
 // call for each waiting caller. Each user's ids come from calls as that user: a user rejected there is rejected here.
 type ids struct {
-	// fetch asks any member in the name of a user.
+	// fetch asks any member as a user.
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
 	gave  func(first creel.ApplicationID, n int) // is called with ids before any caller has them
 
@@ -86,7 +86,7 @@ func (s *ids) start(user string, u *userIDs) {
 	}
 }
 
-// of finds a user's. The lock is held.
+// of returns a user's entry. The lock is held.
 func (s *ids) of(user string) *userIDs {
 	u := s.users[user]
 	if u == nil {
@@ -117,7 +117,7 @@ func (u *userIDs) pop() *pb.GetNewApplicationResponseProto {
 	return answer
 }
 
-// want is how many ids to ask for now.
+// want returns how many ids to ask for now.
 func (u *userIDs) want(now time.Time) int {
 	ahead := int(float64(u.asked) * float64(idsAhead) / float64(max(now.Sub(u.wanted), time.Microsecond)))
 	u.wanted, u.asked = now, 0

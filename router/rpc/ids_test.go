@@ -25,7 +25,7 @@ type giver struct {
 	t      *testing.T
 	mu     sync.Mutex
 	plain  bool // knows nothing of blocks
-	silent int  // so many of the next calls get no answer but an error, after 10 s
+	silent int  // this many of the next calls get an error, after 10 s
 	fails  error
 	last   int32
 	wanted []int

@@ -250,8 +250,8 @@ func (h *Handler) GetContainerReport(
 	)
 }
 
-// SignalToContainer goes to the member that runs the container. One that does not know the container
-// may have been restarted and wait for its node: a ResourceManager of creel's takes the signal then.
+// SignalToContainer goes to the member that runs the container. One that does not know the container may have been
+// restarted and wait for its node: creel's ResourceManager accepts the signal then.
 func (h *Handler) SignalToContainer(
 	ctx context.Context,
 	req *yarnpb.SignalContainerRequestProto,

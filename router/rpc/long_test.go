@@ -57,7 +57,7 @@ func TestALongListThatHoldsIsNotSentAgain(t *testing.T) {
 			t.Fatalf("mallory sees %v", others[0])
 		}
 	}
-	// A client that sends a tag of its own is sent the list all the same.
+	// A client that sends a tag of its own gets the list all the same.
 	tagged := &pb.GetApplicationsRequestProto{}
 	tagged.ProtoReflect().SetUnknown(pb.AppendText(nil, pb.FieldTag, "of a client"))
 	if n := len(must(alice.GetApplications(t.Context(), tagged))(t).GetApplications()); n != len(ids) {

@@ -35,7 +35,7 @@ func Release(ctx context.Context, m *remote.Member, app creel.ApplicationID, cla
 	return err
 }
 
-// Drop has a member forget an application that it holds.
+// Drop makes a member delete an application that it holds.
 func Drop(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) error {
 	_, err := holdVerb(ctx, m, app, yarnrpc.DropHeld, claim, "")
 	return err
@@ -82,7 +82,7 @@ type Waits struct {
 	Application creel.ApplicationID
 	Queue       creel.QueuePath
 	Submitted   time.Time
-	Label       string // of the nodes on which its AM's container is to be
+	Label       string // of the nodes on which its AM's container must run
 	Held        int64  // the number of the claim under which it is held; 0: it is not
 }
 
@@ -116,7 +116,7 @@ func Waiting(ctx context.Context, m *remote.Member) ([]Waits, error) {
 	return out, nil
 }
 
-// amLabel is the label of the nodes of an application's AM, "" for those without one.
+// amLabel returns the label of the nodes of an application's AM, "" for nodes without one.
 func amLabel(a *yarnpb.ApplicationReportProto) string {
 	if label := a.GetAmNodeLabelExpression(); !strings.HasPrefix(label, "<") { // "<DEFAULT_PARTITION>", "<Not set>"
 		return label

@@ -17,7 +17,7 @@ type lacking struct {
 	answered int
 	silent   []router.Missing // members whose parts are missing, including those that reject the call
 	others   []router.Missing // those that are lost, or have nothing of it
-	refused  []error          // by those that refuse
+	refused  []error          // by members that reject the call
 	nothing  error            // by the first that lacks the requested item
 }
 
@@ -43,7 +43,7 @@ func lackingOf[V any](parts []router.Part[V]) (l lacking) {
 	return l
 }
 
-// without returns the error that parts of an answer are, nil where they may be given.
+// without returns the error for an answer with these parts, nil if they may be returned.
 func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 	l := lackingOf(parts)
 	whole := len(l.silent) == 0 || h.server.GivesParts()
@@ -84,7 +84,7 @@ func notHere(err error) bool {
 	return errors.As(err, &refused) && refused.Class == hrpc.ClassNoSuchMethod
 }
 
-// alike reports whether refusals are of one class: then one ResourceManager would refuse so too.
+// alike reports whether rejections are of one class: then one ResourceManager would reject so too.
 func alike(refused []error) bool {
 	class := func(err error) string {
 		var answered *hrpc.RemoteError

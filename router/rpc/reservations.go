@@ -67,7 +67,7 @@ func (h *Handler) DeleteReservation(
 	return &yarnpb.ReservationDeleteResponseProto{}, err
 }
 
-// raw is a call of a message that goes on as it is.
+// raw is a call whose message is forwarded unchanged.
 func raw(
 	ctx context.Context, method string, req proto.Message,
 ) func(ctx context.Context, m *remote.Member) ([]byte, error) {

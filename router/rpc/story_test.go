@@ -650,7 +650,7 @@ func TestARouterReadsItsAdministratorsAnewWhileAMemberIsAway(t *testing.T) {
 	}
 }
 
-// A verb of another version's is no refusal of the member's, which is not asked.
+// A verb of another version is no rejection by the member, which is not asked.
 func TestAnIntentWithAnUnknownVerbIsNotRefused(t *testing.T) {
 	if _, err := rpc.CarryOut(t.Context(), nil, intents.Intent{Verb: "suspend"}); !errors.Is(err, intents.ErrUnknownVerb) {
 		t.Errorf("a verb that this version does not know: %v", err)

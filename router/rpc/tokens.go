@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/router/tokens"
 )
 
-// loginTime bounds the look for a token in the store while its client waits.
+// loginTime bounds the lookup of a token in the store while its client waits.
 const loginTime = 5 * time.Second
 
 // Login finds the password of a delegation token, for clients that log in by one.
@@ -28,7 +28,7 @@ func Login(t *tokens.Tokens) hrpc.TokenFunc {
 		defer cancel()
 		password, id, err := t.Password(ctx, identifier)
 		if err != nil && !errors.Is(err, creel.ErrInvalidToken) {
-			// The client comes again; by its own class a token that is not known ends it.
+			// The client retries; the class of an unknown token's error stops it.
 			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err)
 		}
 		return password, hrpc.Identity{User: id.Owner, RealUser: id.RealUser, TokenKind: token.KindDelegation}, err

@@ -18,14 +18,14 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// ErrLost is in place of the answer of a member that is lost: it was not asked.
+// ErrLost takes the place of the answer of a lost member: it was not asked.
 var ErrLost = errors.New("lost")
 
 // GivesParts reports whether a list is returned by RPC without a member that does not answer, although nothing marks
 // it as partial.
 func (s *Server) GivesParts() bool { return s.conf.GivesParts }
 
-// LastParts is for how long lists have the last part of a member that does not answer.
+// LastParts returns how long lists have the last part of a member that does not answer.
 func (s *Server) LastParts() time.Duration { return s.conf.LastParts }
 
 // ListsUAMs reports whether a list includes UAMs whose application is not in it.
@@ -181,8 +181,8 @@ func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 	return out
 }
 
-// PartitionSize is a member's memory in nodes of a label, as its load reports it; false of
-// one that publishes no labels, and for the nodes without.
+// PartitionSize returns a member's memory in nodes of a label, as its load reports it; false for one that publishes
+// no labels, and for nodes without one.
 func (s *Server) PartitionSize(id creel.SubclusterID, label string) (float64, bool) {
 	m, ok := s.View().Member(id)
 	if !ok || label == "" || !m.Load.Labels.Known {
@@ -199,7 +199,7 @@ func (s *Server) PartitionSize(id creel.SubclusterID, label string) (float64, bo
 func (s *Server) Share(id creel.SubclusterID) float64 {
 	var own, all float64
 	if view := s.View(); view != nil {
-		for i := range view.Members { // each report asks: without a list of those that are active
+		for i := range view.Members { // each report asks: without a list of the active ones
 			m := &view.Members[i]
 			if m.State != subcluster.StateActive {
 				continue

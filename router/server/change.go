@@ -20,7 +20,7 @@ const (
 	earlierTime = time.Second
 )
 
-// Kept is a change that waits: it is on record, and routers carry it out later.
+// Kept is a change that waits: it is recorded, and routers carry it out later.
 type Kept struct {
 	For []creel.SubclusterID // that did not answer; none: the application is being moved to another home
 }
@@ -109,14 +109,13 @@ func Signal[T any](
 	return answer, &Kept{For: waits}, nil
 }
 
-// busy reports whether a member asks to come again, by RPC or by REST.
+// busy reports whether a member asks for a retry, by RPC or by REST.
 func busy(err error) bool {
 	var status *remote.StatusError
 	return errors.Is(err, creel.ErrBusy) || errors.As(err, &status) && status.Code == http.StatusServiceUnavailable
 }
 
-// record writes an intent down in a time of its own: the caller's may be over with the
-// silence of the member that the intent is for.
+// record writes an intent within a time of its own: the caller's may have run out while the member was silent.
 func (s *Server) record(ctx context.Context, i intents.Intent) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

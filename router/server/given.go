@@ -30,8 +30,7 @@ const startsMost = 4096
 // askTime is how long a member may take to return its newest number.
 const askTime = 2 * time.Second
 
-// Gave takes note that a member gave out n ids from first on; member is "" where
-// that is not known.
+// Gave notes that a member issued n ids from first on; member is "" if that is not known.
 func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterID) {
 	g := &s.given
 	last := first.ID + int32(n) - 1

@@ -57,8 +57,7 @@ func (s *Server) Events() []router.Event {
 	return s.history.History.Events()
 }
 
-// CutOff are the kinds of call to a member that a breaker keeps this router from
-// making now.
+// CutOff returns the kinds of call to a member that a breaker stops this router from making now.
 func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
 	client, err := s.Member(id)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Home finds the member an application lives at: in memory, in the store, or,
-// for one that was submitted past the routers, by asking everyone.
+// Home finds the member of an application: in memory, in the store, or, for one that was submitted without a router,
+// by asking every member.
 func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
 	if id, ok := s.HomeSeen(app); ok {
 		if m, err := s.Member(id); err == nil {
@@ -86,9 +86,9 @@ func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 	return s.memory.Outcome(app)
 }
 
-// Placement returns how an application's home was chosen, as it is kept with its claim,
-// whichever router took the submission; false if nothing is kept: the claim is of an
-// earlier version, or was made again after the store had been emptied.
+// Placement returns how an application's home was chosen, as stored with its claim, whichever router took the
+// submission. It returns false if there is none: the claim is of an earlier version, or was made again after the
+// store had been emptied.
 func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router.Placement, bool, error) {
 	b, err := s.conf.Homes.Placement(ctx, app)
 	if err != nil || len(b) == 0 {
@@ -101,7 +101,7 @@ func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router
 	return p, err == nil, err
 }
 
-// rounds bounds how often AtHome looks where an application is while it changes its home.
+// rounds bounds how often AtHome looks up an application while it changes its home.
 const rounds = 5
 
 // AtHome calls the home of an application, and returns its answer and the member. A home that does not know the
@@ -136,7 +136,7 @@ func AtHome[T any](
 	for range rounds {
 		at, moving, notRead := s.conf.Elsewhere(ctx, app)
 		if !moving && slices.Equal(at, before) {
-			break // the home's answer stands
+			break // the home's answer counts
 		}
 		for _, id := range at {
 			again, notThere := s.Member(id)

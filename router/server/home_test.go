@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// moved is an application that moves from a to b, a step at each look at it.
+// moved is an application that moves from a to b, a step at each lookup.
 type moved struct {
 	Homes
 	steps []step
@@ -77,7 +77,7 @@ func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
 		}
 		return home.ID, nil
 	}
-	// The move of one application, and how many looks each of its states lasts.
+	// The move of one application, and how many lookups each of its states lasts.
 	move := []step{{"a", "a", false}, {"a", "a", true}, {"b", "a", true}, {"b", "ab", true}, {"b", "b", true}, {"b", "b", false}}
 	for lasts := range 3 {
 		for begins := range len(move) {

@@ -19,8 +19,8 @@ import (
 // unchanged, and for which user. Hadoop's send no tags, and their lists are not stored (BenchmarkLongLists of
 // e2e/federation).
 
-// How much is kept, and for how long after a member sent it: members themselves give the
-// same list for no longer than a second.
+// How much is stored, and for how long after a member sent it: members themselves answer with the same list for no
+// longer than a second.
 const (
 	listKept  = 2 * time.Second
 	listsMost = 64
@@ -30,8 +30,8 @@ const (
 // Lists are members' answers to questions for long lists, cut into values of type T, and
 // the whole lists made of them.
 type Lists[T any] struct {
-	// Last is for how long a member's last part is given in its place while it does not answer; 0: such a
-	// list is without it. It is set before use.
+	// Last is how long a member's last part replaces its answer while it does not answer; 0: such a list is without
+	// it. It is set before use.
 	Last time.Duration
 
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ type Lists[T any] struct {
 // ListPart is a member's part of a list.
 type ListPart[T any] struct {
 	Value T      // read only
-	Tag   string // the member's; empty: it gave none
+	Tag   string // the member's; empty: it sent none
 	Bytes int    // the approximate memory that it takes
 	Held  bool   // it was sent before, and the member confirmed it
 	// Late is why the member did not answer, where this is its last part, and Age how old that is.
@@ -80,7 +80,7 @@ func (l *Lists[T]) Part(
 	return p, nil
 }
 
-// Lately puts the last parts of members that did not answer in their place. A refusal is an answer.
+// Lately puts the last parts of members that did not answer in their place. A rejection is an answer.
 func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 	for i := range parts {
 		p := &parts[i]
@@ -140,10 +140,9 @@ func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag strin
 	}
 }
 
-// Whole returns the list made of these parts if all of them are held: the one that is kept,
-// or the one that made returns, which is kept then. It returns nil where a member sent its part
-// just now: such a list may be gone before it is asked for again, and is quicker written
-// piece by piece.
+// Whole returns the list made of these parts if all of them are stored ones: the stored list, or the one that made
+// returns, which is stored then. It returns nil if a member sent its part just now: such a list may be out of date
+// before it is asked for again, and is quicker written piece by piece.
 func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made func() []byte) []byte {
 	of := make([]string, 0, 2*len(parts))
 	for i := range parts {

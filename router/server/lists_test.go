@@ -15,8 +15,8 @@ import (
 
 type textPart = ListPart[string]
 
-// ask is a router that gets the list of a question from members a and b, which have these
-// tags. It returns how many parts were held, and the list.
+// ask is a router that gets the list of a question from members a and b, which have these tags. It returns how many
+// parts were confirmed, and the list.
 func ask(l *Lists[string], question string, tags ...string) (held int, whole string) {
 	var parts []router.Part[textPart]
 	for i, tag := range tags {
@@ -54,8 +54,8 @@ func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
 			held  int
 			whole string
 		}{
-			{"a1", "b1", 0, ""},     // written as it is made
-			{"a1", "b1", 2, "a1b1"}, // made and kept
+			{"a1", "b1", 0, ""},     // written directly
+			{"a1", "b1", 2, "a1b1"}, // made and stored
 			{"a1", "b1", 2, "a1b1"}, // given again
 			{"a2", "b1", 1, ""},
 			{"a2", "b1", 2, "a2b1"},
@@ -82,8 +82,8 @@ func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
 	})
 }
 
-// Nothing is kept for longer than listKept after a member sent its part, and never more than
-// listBytes of at most listsMost questions.
+// Nothing is stored for longer than listKept after a member sent its part, and never more than listBytes of at most
+// listsMost questions.
 func TestListsThatNobodyAsksForGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Lists[string]
@@ -144,7 +144,7 @@ func TestTheLastPartIsGivenForAWhile(t *testing.T) {
 		}
 		ask(&l, "q", "a1", "b1")
 		time.Sleep(40 * time.Second)
-		ask(&l, "q", "a1", "b1") // it holds
+		ask(&l, "q", "a1", "b1") // it is confirmed
 		time.Sleep(50 * time.Second)
 		if p := part(away); p.Value != "a1" || p.Age != 50*time.Second || p.Late == nil || p.Held {
 			t.Errorf("a member that is away for 50 s: %+v", p)

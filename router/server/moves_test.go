@@ -71,7 +71,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 		return id
 	}
 	var running, waiting []creel.ApplicationID
-	for _, mb := range []int64{8192, 1024, 128} { // until nothing of that size has room
+	for _, mb := range []int64{8192, 1024, 128} { // until no container of that size fits
 		for range 200 {
 			id := submit(mb)
 			time.Sleep(20 * time.Millisecond) // nodes send heartbeats every 50 ms; a full one grants nothing
@@ -101,7 +101,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 		started[id] = v.Submitted
 	}
 
-	// Whichever moves first stops behind its first change of a home.
+	// The router that moves first stops behind its first change of a home.
 	reached := []<-chan struct{}{
 		f.Routers[0].HoldAt(routertest.AfterMove), f.Routers[1].HoldAt(routertest.AfterMove),
 	}
@@ -127,7 +127,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 			r, err := f.As(by, "alice").GetApplicationReport(ctx,
 				&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
 			if err != nil && through.Load() != by {
-				continue // the client goes to the next of its routers
+				continue // the client tries the next of its routers
 			}
 			if err != nil {
 				text := fmt.Sprintf("%s: %v", id, err)

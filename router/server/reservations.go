@@ -26,7 +26,7 @@ type Reservations interface {
 	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
 }
 
-// keptAfter is for how long the home of a reservation is kept when its deadline is over.
+// keptAfter is how long the home of a reservation is stored after its deadline.
 const keptAfter = 24 * time.Hour
 
 // Reservation is the part of a reservation's submission that the router reads.
@@ -37,9 +37,9 @@ type Reservation struct {
 	Deadline time.Time // when its plan is over; zero: never, it recurs
 }
 
-// Reserve finds a reservation a home by the policy of its queue, or the one it has, and
-// forwards it there. The home of one that was refused is forgotten, so that another try
-// may find another; where the answer was lost it stays, since the plan may have it.
+// Reserve finds a home for a reservation by the policy of its queue, or its present one, and forwards it there. The
+// home of a rejected one is forgotten, so that another try may find another; if the answer was lost it stays, since
+// the plan may have it.
 func (s *Server) Reserve(
 	ctx context.Context, r Reservation, forward func(ctx context.Context, m *remote.Member) error,
 ) error {
@@ -72,9 +72,9 @@ func (s *Server) Reserve(
 	return err
 }
 
-// AtReservation calls the home of a reservation. One without a record was made past the
-// routers, or long ago: all members are asked, and the one that knows it has the word. That none
-// does is not known while one does not answer.
+// AtReservation calls the home of a reservation. One without a record was made without a router, or long ago: all
+// members are asked, and the answer is that of the member that knows it. That none knows it is certain only if all
+// answer.
 func AtReservation[T any](
 	ctx context.Context, s *Server, id creel.ReservationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
@@ -120,7 +120,7 @@ func Unreserve[T any](
 		return said{answer, m.ID}, err
 	})
 	if err == nil {
-		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // it goes in time all the same
+		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // it expires in time all the same
 	}
 	return a.answer, err
 }
@@ -168,7 +168,7 @@ func OfNoPlan(err error) error {
 	return err
 }
 
-// noPlan is a refusal of OfNoPlan.
+// noPlan is a rejection of OfNoPlan.
 type noPlan struct {
 	error
 	kind error

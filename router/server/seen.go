@@ -49,7 +49,7 @@ type report struct {
 	body []byte
 }
 
-// Saw remembers an application's report as its home gave it to a user.
+// Saw stores an application's report as its home sent it to a user.
 func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
 	if len(body) > seenMost {
 		return
@@ -90,7 +90,7 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 	return r.body, time.Since(r.at), ok
 }
 
-// AsOf are the words before a report that is not the home's present one.
+// AsOf returns the text before a report that is not the home's present one.
 func AsOf(age time.Duration, err error) string {
 	return fmt.Sprintf("This is what was known %v ago; since then: %v. ", age.Round(time.Second), err)
 }

@@ -28,7 +28,7 @@ type Config struct {
 	View  func() *subcluster.View
 	Where policies.Where // finds the members that have a host or rack; nil: unknown
 	Homes Homes
-	// Reservations keeps the homes of reservations.
+	// Reservations stores the homes of reservations.
 	Reservations Reservations
 	Pool         *remote.Pool
 	// Known asks a member whether it knows an application; an error means that
@@ -37,18 +37,15 @@ type Config struct {
 	// NewID makes a member issue an application id; nil: submissions' ids are not compared with the ids that members
 	// issued.
 	NewID func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error)
-	// Disown has a member refuse an application under claims up to a number,
-	// unless it has it; see router.Disown.
+	// Disown makes a member reject an application under claims up to a number, unless it has it; see router.Disown.
 	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
-	// Policy holds for queues that no document of the view is written for; the
-	// zero value is policies.Default.
+	// Policy applies to queues that no document of the view covers; the zero value is policies.Default.
 	Policy policies.Policy
-	// Kept is how many applications' homes and decisions are remembered, 10,000
-	// if zero. Homes beyond are asked of the store.
+	// Kept is how many applications' homes and decisions are remembered, 10,000 if zero. For older ones the store is
+	// asked.
 	Kept int
 	Seed uint64
-	// SubmitTime bounds the calls of a submission to all members that it
-	// tries; 0: the caller's context alone does.
+	// SubmitTime bounds the calls of a submission to all members that it tries; 0: only the caller's context does.
 	SubmitTime time.Duration
 	// MaxTries bounds the members that a submission is offered to; 0 is all.
 	MaxTries int
@@ -172,8 +169,7 @@ func (s *Server) random() *rand.Rand {
 // View is the federation as this router sees it now; it may be nil at first.
 func (s *Server) View() *subcluster.View { return s.conf.View() }
 
-// maxRecent bounds the submissions that are kept to be decided again, about 300
-// bytes each.
+// maxRecent bounds the submissions stored to be decided again, about 300 bytes each.
 const maxRecent = 10_000
 
 // Recent returns the last submissions to a queue through this router that got a
@@ -194,7 +190,7 @@ func (s *Server) Preview(queue creel.QueuePath, fresh policies.Policy, most int)
 // Counts are the running totals.
 func (s *Server) Counts() *Counts { return &s.counts }
 
-// Member is the client of a member of the view.
+// Member returns the client of a member of the view.
 func (s *Server) Member(id creel.SubclusterID) (*remote.Member, error) {
 	status, ok := s.View().Member(id)
 	if !ok {
@@ -208,8 +204,8 @@ func (s *Server) Member(id creel.SubclusterID) (*remote.Member, error) {
 	return s.conf.Pool.Member(status), nil
 }
 
-// CheckSize refuses a submission that is larger than the router takes, with an error of
-// kind creel.ErrInvalidRequest. size is in bytes, as the client sent it.
+// CheckSize rejects a submission that is larger than the router accepts, with an error of kind
+// creel.ErrInvalidRequest. size is in bytes, as the client sent it.
 func (s *Server) CheckSize(app creel.ApplicationID, size int) error {
 	if most := s.conf.MaxSubmission; most > 0 && int64(size) > most {
 		return &creel.Error{
@@ -299,7 +295,7 @@ type pauses struct {
 	clock *awake.Clock
 
 	mu    sync.Mutex
-	total time.Duration // when last looked
+	total time.Duration // at the last check
 	found time.Time     // when it was seen to have grown, by the clock
 }
 

@@ -290,11 +290,10 @@ func TestSubmittedPastTheRouters(t *testing.T) {
 	}
 }
 
-// A member that is silent is asked a few times, then no more; it is asked again
-// after a while, and is back as soon as it answers. Calls of other kinds have
-// breakers of their own.
+// A member that is silent is asked a few times, then no more; it is asked again after a while, and is back as soon as
+// it answers. Calls of other kinds have breakers of their own.
 func TestBreakers(t *testing.T) {
-	opened := make(chan string, 100) // a state is over before a slow test has looked; that it was there is not
+	opened := make(chan string, 100) // a state may be over before a slow test has looked; that it occurred is not lost
 	f := routertest.Start(t, routertest.Options{Routers: 1, Trips: 3, OpenFor: 100 * time.Millisecond,
 		Breaker: func(id creel.SubclusterID, k remote.Kind, to string) {
 			if to == "open" {
@@ -368,8 +367,8 @@ func TestForgottenHomes(t *testing.T) {
 	}
 }
 
-// Without an active member, or without one that answers, a submission is
-// refused with a word, and nothing is left behind.
+// Without an active member, or without one that answers, a submission is rejected with a reason, and nothing is left
+// behind.
 func TestNobodyIsThere(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	id := newID(t, f, f.Routers[0])

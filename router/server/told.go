@@ -31,8 +31,8 @@ func (t *told) first(name string) bool {
 	return true
 }
 
-// Unlisted counts a field of a member's answer that has no merge rule, so that
-// the first member's stays, and logs it at its first sight.
+// Unlisted counts a field of a member's answer that has no merge rule, so that the first member's stays, and logs its
+// first occurrence.
 func (s *Server) Unlisted(typ, field string) {
 	s.counts.Unlisted.Add(1)
 	if s.told.first(typ + "." + field) {

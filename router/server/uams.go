@@ -61,7 +61,7 @@ const (
 	uamsAgain = 5 * time.Second
 )
 
-// lately is which UAMs applications had a moment ago.
+// lately caches the UAMs of applications for a moment.
 type lately struct {
 	mu    sync.Mutex
 	known map[creel.ApplicationID]uamsAt
@@ -92,7 +92,7 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 	return k.uams
 }
 
-// keep keeps which UAMs an application has.
+// keep stores the UAMs of an application.
 func (l *lately) keep(app creel.ApplicationID, k uamsAt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +164,7 @@ func AskUAMs[T any](
 	return there
 }
 
-// callUAMs calls them but for home's.
+// callUAMs calls them except for home's.
 func callUAMs[T any](
 	ctx context.Context,
 	s *Server,

@@ -49,7 +49,7 @@ func New(
 	return &Tokens{store: store, secrets: secrets, lifetimes: l, random: random}
 }
 
-// kept is how much longer a key is kept than the tokens it signed may live.
+// kept is how much longer a key is stored than the tokens it signed are valid.
 const kept = time.Hour
 
 // Issue makes a token for owner (got by realUser, or "") that renewer may renew. Its
@@ -184,9 +184,8 @@ func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, er
 	return id, key.Proves(id, k)
 }
 
-// Renew prolongs a token at the wish of its renewer, and returns until when it lives.
-// Errors: creel.ErrInvalidToken for an unknown, expired or cancelled one,
-// creel.ErrNotPermitted for another user or a wrong password.
+// Renew prolongs a token at its renewer's request, and returns until when it is valid. Errors: creel.ErrInvalidToken
+// for an unknown, expired or cancelled one, creel.ErrNotPermitted for another user or a wrong password.
 func (t *Tokens) Renew(ctx context.Context, k token.Token, who string) (time.Time, error) {
 	id, err := t.prove(ctx, k)
 	if err == nil {
@@ -199,8 +198,7 @@ func (t *Tokens) Renew(ctx context.Context, k token.Token, who string) (time.Tim
 	return r.Expires, err
 }
 
-// Cancel ends a token at the wish of its owner or renewer, at every router. Errors as
-// Renew.
+// Cancel ends a token at the request of its owner or renewer, at every router. Errors as Renew.
 func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 	id, err := t.prove(ctx, k)
 	if err == nil {

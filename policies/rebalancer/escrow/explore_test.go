@@ -62,7 +62,7 @@ type memberWorld struct {
 	// For a member whose cap is a setting of its ResourceManager.
 	hadoop  bool
 	s       Standing
-	floor   int64 // below which the setting cannot be
+	floor   int64 // the lowest possible setting
 	set     int64 // in force
 	put     change
 	latePut change // one without an answer; it may still take effect
@@ -186,7 +186,7 @@ func (e *explorer) member(w world, qi, mi int) {
 	if x.known < x.use {
 		do("finds its containers", func(_ *world, _ *queueWorld, x *memberWorld) { x.known = x.use })
 	} else {
-		if x.use < x.cap(now) { // all at once: any less is covered by other orders
+		if x.use < x.cap(now) { // all at once: smaller amounts are covered by other orders
 			do("fills its cap", func(_ *world, _ *queueWorld, x *memberWorld) {
 				x.use = x.cap(now)
 				x.known = x.use
@@ -288,7 +288,7 @@ func (e *explorer) member(w world, qi, mi int) {
 			}
 			x.known, x.stage, x.w, x.grant, x.req = 0, idle, write{}, Grant{}, Request{}
 			if x.hadoop {
-				x.known = x.use // the ResourceManager itself goes on
+				x.known = x.use // the ResourceManager itself runs on
 			}
 		})
 	}
@@ -502,8 +502,7 @@ func TestEveryOrderOfMessages(t *testing.T) {
 	}
 }
 
-// newExplorer makes the first state: records stand and are settled, as most of
-// the time.
+// newExplorer makes the first state: records exist and are settled, as most of the time.
 func newExplorer(t *testing.T, queues, members, asks, plans, faults int) (*explorer, world) {
 	e := &explorer{
 		t: t, terms: Terms{Lease: 3 * unit, Linger: unit, Margin: unit}, maximum: 4, queues: queues,
@@ -527,8 +526,8 @@ func newExplorer(t *testing.T, queues, members, asks, plans, faults int) (*explo
 	return e, w
 }
 
-// asSettings makes members of which the cap is a setting: one that can be changed, but not
-// below floor, and one that cannot and is at fixed.
+// asSettings makes members whose caps are settings: one that can be changed, but not below floor, and one that cannot
+// and is at fixed.
 func (e *explorer) asSettings(w *world, floor, fixed int64) {
 	e.standing = e.members[:1]
 	if fixed >= 0 {

@@ -13,9 +13,9 @@ import (
 
 // Terms of all leases of a federation.
 type Terms struct {
-	Lease  time.Duration // of a cap, from the moment it was asked for
+	Lease  time.Duration // of a cap, from the moment of the request
 	Linger time.Duration // a cap counts for so long after its lease is over
-	Margin time.Duration // a member's lease ends so much earlier for itself: clocks differ in speed
+	Margin time.Duration // a member's lease ends this much earlier for itself: clocks differ in speed
 }
 
 // DefaultTerms returns the terms by the settings' defaults.
@@ -44,7 +44,7 @@ type Holder struct {
 	Member  creel.SubclusterID `json:"member"`
 	Epoch   int64              `json:"epoch"`
 	Cap     creel.Resource     `json:"cap"`            // counts against the maximum
-	Over    creel.Resource     `json:"over,omitempty"` // use beyond the cap, of before the cap or of a lowered one
+	Over    creel.Resource     `json:"over,omitempty"` // use beyond the cap, from before the cap or under a higher one
 	Needs   creel.Resource     `json:"needs"`          // use and pending when it last asked
 	Share   creel.Resource     `json:"share,omitzero"` // the rebalancer's, zero for an even split
 	Lease   time.Duration      `json:"lease"`
@@ -116,7 +116,7 @@ func (r *Record) Adopt(now time.Time, source string, members, standing []creel.S
 	r.Settled = later(r.Settled, now.Add(longest+t.Linger))
 }
 
-// settled reports whether all is known that members may hold.
+// settled reports whether all caps that members may hold are known.
 func (r *Record) settled(now time.Time) bool {
 	return len(r.AwaitedStanding) == 0 && (len(r.Awaited) == 0 || !now.Before(r.Settled))
 }
@@ -141,8 +141,8 @@ func (r *Record) Leave(members []creel.SubclusterID) {
 	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), gone)
 }
 
-// Silent reports whether a member that holds without a lease, or is awaited without end,
-// has not asked for as long as a lease: it may have left.
+// Silent reports whether a member that holds without a lease, or is awaited without end, has made no request for the
+// time of a lease: it may have left.
 func (r *Record) Silent(now time.Time) bool {
 	return len(r.AwaitedStanding) > 0 || slices.ContainsFunc(r.Holders, func(h Holder) bool {
 		return h.Standing && !now.Before(h.Ends)
@@ -174,8 +174,8 @@ func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) (changed boo
 	return changed
 }
 
-// Ask answers a request at a time of the store's clock and changes the record
-// accordingly. A request of an earlier epoch is refused with creel.ErrStale.
+// Ask answers a request at a time of the store's clock and changes the record accordingly. A request of an earlier
+// epoch is rejected with creel.ErrStale.
 func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	r.expire(now, t)
 	i, known := slices.BinarySearchFunc(r.Holders, q.Member, func(h Holder, m creel.SubclusterID) int {

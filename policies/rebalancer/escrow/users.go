@@ -28,8 +28,7 @@ import (
 // by one compare-and-set. A member that does not know of a hot user loses its part of Each when its lease is over,
 // which the record waits for.
 
-// MostHot is how many users of a queue have records at once. Further users keep to the
-// parts that everybody has.
+// MostHot is how many users of a queue have records at once. Further users stay at the parts of Each.
 const MostHot = 100
 
 // UsersRecord shares out the limit of each user of a queue.
@@ -91,8 +90,7 @@ func NewUsersRecord(q creel.QueuePath, limit creel.Resource, tree int64) *UsersR
 	return &UsersRecord{Each: NewRecord(q, limit, tree)}
 }
 
-// Adopt is Record.Adopt, for all records. Members of which the ResourceManager is not ours
-// take no part.
+// Adopt is Record.Adopt, for all records. Members with Hadoop's ResourceManager take no part.
 func (r *UsersRecord) Adopt(now time.Time, source string, members []creel.SubclusterID, t Terms) {
 	r.Each.Adopt(now, source, members, nil, t)
 	for i := range r.Hot {
@@ -108,8 +106,8 @@ func (r *UsersRecord) Limit(limit creel.Resource, tree int64) {
 	}
 }
 
-// Ask answers a request at a time of the store's clock and changes the record accordingly.
-// A request of an earlier epoch is refused with creel.ErrStale.
+// Ask answers a request at a time of the store's clock and changes the record accordingly. A request of an earlier
+// epoch is rejected with creel.ErrStale.
 func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant, err error) {
 	if g.Each, err = r.Each.Ask(now, q.Each, t); err != nil {
 		return g, err
@@ -216,8 +214,8 @@ type Users struct {
 type hotUser struct {
 	Member
 	first  bool // there was no answer yet: the cap is the part of Each
-	again  bool // it is to be asked for though nothing is wanted
-	gone   bool // nothing is held, and the record knows
+	again  bool // another request is needed though the user wants nothing
+	gone   bool // nothing is held, and the record has that
 	leaves bool // the request under way releases everything
 }
 

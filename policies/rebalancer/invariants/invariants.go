@@ -16,9 +16,9 @@ const (
 	Locality          Invariant = "locality"           // an ask that insists on a place is granted there
 	TrueHeadroom      Invariant = "true_headroom"      // no headroom is reported that does not exist
 	Stability         Invariant = "stability"          // weights change by steps, and not at all when nothing does
-	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact ones hold without a plan
+	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact ones apply without a plan
 	MemberLoss        Invariant = "member_loss"        // a member's part is its own until its lease is over
-	Rounding          Invariant = "rounding"           // whole parts sum to the whole, and none is nothing
+	Rounding          Invariant = "rounding"           // whole parts sum to the whole, and none is zero
 )
 
 // Reported are those that Reports judges.

@@ -135,7 +135,7 @@ func (s *scene) look() *Look {
 	return l
 }
 
-// relabel makes all of a look one of nodes with a label: there are no others.
+// relabel turns all data of a check into data of nodes with a label: there are no others.
 func (l *Look) relabel(label string) {
 	for i := range l.View.Members {
 		load := &l.View.Members[i].Load
@@ -310,8 +310,8 @@ func TestWholePartsAreHeldAgainstTheWhole(t *testing.T) {
 	}
 }
 
-// A member leaves the record of a user by its own word, which two looks that are far apart
-// do not see; a part of a queue, or of one that is still there, goes by its lease alone.
+// A member leaves the record of a user by its own request, which two checks that are far apart do not see; a part of
+// a queue, or of a user still there, ends by its lease alone.
 func TestWhoLeavesTheRecordOfAUserIsNotMissed(t *testing.T) {
 	h := escrow.Holder{Member: "sc-1", Epoch: 1, Cap: gb(5), Ends: began.Add(time.Minute), Version: 3}
 	before, less := &escrow.Record{Holders: []escrow.Holder{h}}, h

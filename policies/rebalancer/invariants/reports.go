@@ -42,14 +42,14 @@ type Reports struct {
 	label string
 
 	now    *Look
-	exact  error // the first breach of an exact one in this look
+	exact  error // the first breach of an exact one in this check
 	since  map[string]time.Time
-	caps   map[string]*escrow.Record // at the look before, by queue, or queue and user
+	caps   map[string]*escrow.Record // at the previous check, by queue, or queue and user
 	calm   *subcluster.Plan          // the first of plans that were made of the same
 	plans  int                       // since
 	seen   map[creel.SubclusterID]*reported
 	over   map[creel.QueuePath]*Over
-	sums   []sum // by leaf queue, of this look
+	sums   []sum // by leaf queue, of this check
 	active []*subcluster.Status
 }
 
@@ -77,7 +77,7 @@ type row struct {
 // part of an obligation that may be lacking: containers are not divisible.
 const idlePart, lackPart = 0.1, 0.05
 
-// Look judges one look, of nodes without a label and then of each label.
+// Look judges one check's data, for nodes without a label and then for each label.
 func (r *Reports) Look(l *Look) {
 	r.look(l.in(""))
 	for _, label := range l.View.Labels() {
@@ -143,7 +143,7 @@ func (r *Reports) look(l *Look) {
 	r.records()
 	r.maxima()
 	for _, m := range r.active {
-		if !m.ByAgent() { // an agent reads Hadoop's figures one after the other
+		if !m.ByAgent() { // an agent reads Hadoop's metrics one after the other
 			r.report(m)
 		}
 	}

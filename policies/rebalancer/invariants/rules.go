@@ -67,7 +67,7 @@ func CapsHeld(before, now *escrow.Record) error {
 	if counted.Fits(now.Maximum) {
 		return nil
 	}
-	// Without an earlier look, of the same store and maximum, more may be by right.
+	// Without an earlier check, of the same store and maximum, a higher sum may be legitimate.
 	if before == nil || before.Source != now.Source || !before.Maximum.Equal(now.Maximum) {
 		return nil
 	}
@@ -118,8 +118,8 @@ func holder(r *escrow.Record, id creel.SubclusterID) *escrow.Holder {
 	return nil
 }
 
-// SharesExact: the whole parts of a maximum sum to it, and none is nothing. Each of n may be
-// one above its exact part, for a part of nothing is one.
+// SharesExact: the whole parts of a maximum sum to it, and none is zero. Each of n may be one above its exact part,
+// since a part of zero becomes one.
 func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Resource) error {
 	var sum creel.Resource
 	for id, s := range shares {

@@ -18,18 +18,18 @@ import (
 
 // Audit is how the leader checks the federation's invariants on the members' reports.
 type Audit struct {
-	Every  time.Duration                                         // between looks; 0: it does not look
+	Every  time.Duration                                         // between checks; 0: no checks
 	Within time.Duration                                         // how long a temporary breach may last
-	Tell   func(i invariants.Invariant, of string, breach error) // is given each breach beside the log; may be nil
+	Tell   func(i invariants.Invariant, of string, breach error) // is called with each breach in addition to the log; may be nil
 }
 
 // tellAgain is how long a logged breach is not logged again.
 const tellAgain = 10 * time.Minute
 
-// auditor is the state of the leader's looks.
+// auditor is the state of the leader's checks.
 type auditor struct {
 	reports invariants.Reports
-	looked  time.Time            // our clock
+	looked  time.Time            // by this process's clock
 	told    map[string]time.Time // logged breaches, by invariant and subject
 	audited rebalancer.Audited
 }
@@ -48,7 +48,7 @@ func (l *Leader) beginAudit() {
 	a.audited = rebalancer.Audited{Leader: l.Name, WithinMS: l.Audit.Within.Milliseconds()}
 }
 
-// audit looks once.
+// audit checks once.
 func (l *Leader) audit(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
 	defer cancel()
@@ -93,7 +93,7 @@ func (l *Leader) audit(ctx context.Context) error {
 	return l.writeAudit(limit, &out)
 }
 
-// breach logs one, and keeps it among the last.
+// breach logs one, and stores it among the last.
 func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	if l.Audit.Tell != nil {
 		l.Audit.Tell(i, of, breach)

@@ -74,7 +74,7 @@ func TestTheLeaderFindsWhatIsBroken(t *testing.T) {
 			}
 		}
 
-		// A machine that goes beyond its part, its keeper gone.
+		// A machine exceeds its part, after its keeper stopped.
 		f.members[0].stop()
 		synctest.Wait()
 		f.members[0].mu.Lock()

@@ -12,12 +12,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// CapacitySettings is the configuration of a ResourceManager that knows nothing of plans:
-// remote.HadoopConf.
+// CapacitySettings is the configuration of a ResourceManager without plans: remote.HadoopConf.
 type CapacitySettings interface {
 	// Read returns the configuration of its queues, nil if calls cannot change it.
 	Read(ctx context.Context) (map[string]string, error)
-	// Change sets properties at once, or none of them.
+	// Change sets properties all at once, or none of them.
 	Change(ctx context.Context, to map[string]string) error
 }
 
@@ -31,7 +30,7 @@ const (
 // conformed is a Follower's state of one such ResourceManager.
 type conformed struct {
 	plan   *subcluster.Plan
-	until  time.Time // by our clock
+	until  time.Time // by this process's clock
 	looked time.Time
 	bound  bool // settings follow a plan
 	told   string
@@ -112,7 +111,7 @@ func (k *Follower) tellCapacities(text string) {
 	}
 }
 
-// putBack leaves a ResourceManager with its own capacities when the agent ends.
+// putBack restores a ResourceManager's own capacities when the agent ends.
 func (k *Follower) putBack(ctx context.Context) {
 	if k.Capacities == nil || !k.capacity.bound {
 		return

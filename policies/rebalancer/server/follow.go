@@ -36,7 +36,7 @@ type Follower struct {
 	Settings PreemptionSettings
 	// Capacities, if set together with Settings, are the capacities of its queues.
 	Capacities CapacitySettings
-	Every      time.Duration // between looks, or a sixth of a plan's lease if that is shorter
+	Every      time.Duration // between rounds, or a sixth of a plan's lease if that is shorter
 	Log        *slog.Logger  // nil: silent
 
 	Clock awake.Held // in which leases run out; the zero value will do
@@ -117,9 +117,9 @@ func (k *Follower) Between() time.Duration {
 	return min(k.Every, max(time.Duration(k.plan.LeaseMS)*time.Millisecond/6, 100*time.Millisecond))
 }
 
-// capacityBand is the part of a subcluster by which the plan's capacities of its queues
-// may differ from those in force. They may change by any amount at once: that costs
-// nothing, a lease ends them, and preemption waits before it takes.
+// capacityBand is the part of a subcluster by which the plan's capacities of its queues may differ from those in
+// force. They may change by any amount at once: that costs nothing, a lease ends them, and preemption waits before it
+// takes containers.
 const capacityBand, capacityStep = 0.01, 1
 
 // Round reads the plan, if the queue tree sets anything that members follow, and applies it to the ResourceManager.
@@ -248,8 +248,8 @@ func (k *Follower) pools(plan *subcluster.Plan) []string {
 	return slices.Compact(labels)
 }
 
-// planned are the capacities of a plan for this subcluster's queues on the nodes of a label; now
-// and at are as of budgets.
+// planned returns the plan's capacities for this subcluster's queues on the nodes of a label; now and at are as for
+// budgets.
 func (k *Follower) planned(
 	plan *subcluster.Plan, label string, own []rm.ConfiguredQueue, now, at time.Time,
 ) rm.Capacities {

@@ -162,7 +162,7 @@ func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
 	}
 }
 
-// keepsToTheBudget has a queue with a budget on nodes of a label wait in two members.
+// keepsToTheBudget makes a queue with a budget on nodes of a label wait in two members.
 func keepsToTheBudget(t *testing.T, label, document string) {
 	synctest.Test(t, func(t *testing.T) {
 		f := crowd(t, label)

@@ -58,7 +58,7 @@ type Keeper struct {
 	sets     map[string]statestore.DocumentSet // last read, by class
 	records  map[string]readRecord
 	started  time.Time
-	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
+	ctx      context.Context // of Run: a requested turn is awaited, or the keeper ends
 	recovers bool            // it began with applications of the epoch before
 
 	// A store that comes back empty has lost the queue tree and the holders of its parts.
@@ -67,14 +67,14 @@ type Keeper struct {
 	source  string                      // of the store that it was read in
 	holders map[creel.SubclusterID]bool // of parts, in that store; true: without a lease
 	lost    map[creel.SubclusterID]bool // members of the previous store
-	adopted time.Time                   // our clock, when another store was seen
+	adopted time.Time                   // by this process's clock, when another store was seen
 }
 
 // KeeperCounts are for metrics.
 type KeeperCounts struct {
 	Rounds, Failed, Writes, Conflicts atomic.Int64
 	HeldMB, ShortMB                   atomic.Int64 // over all queues with a maximum
-	HotUsers                          atomic.Int64 // that have records of their own
+	HotUsers                          atomic.Int64 // with records of their own
 }
 
 // kept is one queue with a maximum.
@@ -398,8 +398,8 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 	return again, nil
 }
 
-// due reports whether a request is worth a write: it changes the cap, others
-// are to hear of other needs, or a third of the lease is over.
+// due reports whether a request is worth a write: it changes the cap, other members should learn of other needs, or a
+// third of the lease is over.
 func (k *Keeper) due(q *kept, sent time.Time, g escrow.Grant) bool {
 	r := &q.request
 	return !g.Cap.Equal(r.Holds) || !r.Holds.Equal(q.told.Holds) || !r.Needs.Equal(q.told.Needs) ||
@@ -437,10 +437,10 @@ func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterI
 	return ids, standing, nil
 }
 
-// force puts every cap in force as it is now.
+// force puts every present cap in force.
 func (k *Keeper) force() error {
 	if k.Settings != nil {
-		return nil // a setting stays as it is
+		return nil // a setting stays unchanged
 	}
 	held, short, hot := int64(0), int64(0), int64(0)
 	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {

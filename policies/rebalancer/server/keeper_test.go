@@ -195,7 +195,7 @@ func (f *federation) uses() (each []int64, sum int64) {
 	return each, sum
 }
 
-// pass lets time pass and holds the sum against the maximum all the while.
+// pass lets time pass and compares the sum with the maximum all the while.
 func (f *federation) pass(d time.Duration, maximum int64) {
 	f.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -226,7 +226,7 @@ func TestAMaximumHoldsForAllMembersTogether(t *testing.T) {
 		if each, _ := f.uses(); each[0] != 12 {
 			t.Fatalf("the only one that wants uses %v of 12 GiB", each)
 		}
-		// Others want too: room is made as containers end, down to an even split.
+		// Others want some too: resources are freed as containers complete, down to an even split.
 		f.members[1].want(t, 40)
 		f.members[2].want(t, 40)
 		f.pass(time.Second, 12)
@@ -280,9 +280,8 @@ func TestAMemberThatIsCutOffKeepsItsCapUntilItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// A machine sleeps with a cap in its hands, and its monotonic clock with it. On
-// waking the lease is over for everybody, and so it is for the member, though it
-// does not reach the store.
+// A machine sleeps while it holds a cap, and its monotonic clock sleeps too. On waking the lease is over for every
+// other member, and so it is for this one, though it does not reach the store.
 func TestACapIsNotHeldLongerBecauseItsMachineSlept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)

@@ -138,8 +138,7 @@ func (k *Keeper) writeUsersOf(
 	return x.users.Granted(sent, grant), nil
 }
 
-// due is as of a queue: caps change, others are to hear of other needs, or a third of the
-// leases is over.
+// due is as for a queue: caps change, other members should learn of other needs, or a third of the leases is over.
 func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bool {
 	is, was := x.request, x.told
 	if was == nil || sent.Sub(x.renewed) >= t.Lease/3 || len(is.Users) != len(was.Users) ||

@@ -40,7 +40,7 @@ func (x *member) release(t *testing.T, from, to int) {
 	}
 }
 
-// hot are the users of root.default with records of their own.
+// hot returns the users of root.default with records of their own.
 func (f *federation) hot() (names []string) {
 	f.t.Helper()
 	set, err := f.store.Documents(f.t.Context(), rebalancer.UsersClass)
@@ -94,8 +94,7 @@ func TestAUserLimitHoldsForAllMembersTogether(t *testing.T) {
 	})
 }
 
-// When nothing of a user runs or waits any more, the user's record goes, and the part that
-// everybody has is there again.
+// When a user runs and waits for nothing any more, the user's record is deleted, and the part of Each applies again.
 func TestAUserWhoWantsNothingHasNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)

@@ -48,15 +48,15 @@ type Leader struct {
 	Capacities bool
 	DryRun     bool             // plans are published for people, and nothing follows them
 	Log        *slog.Logger     // nil: silent
-	Now        func() time.Time // our clock; nil: time.Now
+	Now        func() time.Time // this process's clock; nil: time.Now
 
 	Counts LeaderCounts
 
 	last    atomic.Pointer[subcluster.Plan] // that was published
 	escrow  atomic.Pointer[[]QueueEscrow]
 	lease   statestore.Lease
-	renewed time.Time // our clock, before the store was asked
-	planned time.Time // our clock, when it was tried last
+	renewed time.Time // by this process's clock, before the store was asked
+	planned time.Time // by this process's clock, at the last attempt
 	view    *subcluster.View
 	planner rebalancer.Planner
 	before  *subcluster.Plan
@@ -82,7 +82,7 @@ func (l *Leader) Published() *subcluster.Plan {
 	return nil
 }
 
-// QueueEscrow is how much of a queue's maximum members hold together, and need.
+// QueueEscrow is the part of a queue's maximum that members hold together, and their need.
 type QueueEscrow struct {
 	subcluster.QueueOn
 	Held, Needs creel.Resource
@@ -190,7 +190,7 @@ func (l *Leader) lead(ctx context.Context) (err error) {
 			return nil
 		}
 		if !errors.Is(err, creel.ErrStale) {
-			return err // it may be ours still; writes are fenced
+			return err // this process may still lead; writes are fenced
 		}
 		l.Log.Info("another rebalancer leads")
 		l.lease, l.before = statestore.Lease{}, nil
@@ -234,7 +234,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 		return false, err
 	}
 	l.known = tree
-	if l.before == nil { // we have just begun to lead
+	if l.before == nil { // this process has just begun to lead
 		if l.before, err = l.inherited(ctx); err != nil {
 			return false, err
 		}
@@ -293,7 +293,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	return true, l.shares(ctx, tree, out)
 }
 
-// inherited is the plan of the leader before, nil without one that can be read.
+// inherited returns the plan of the previous leader, nil if there is none that can be read.
 func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
 	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
 	if err != nil {
@@ -364,9 +364,8 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 	return tree, err
 }
 
-// shares writes into the escrow records by which shares members make room for
-// each other. Caps are not touched: members take and give them by themselves. A
-// record that a member wrote meanwhile is left for the next plan.
+// shares writes into the escrow records the shares by which members yield to each other. Caps are not touched:
+// members request and release them. A record that a member wrote meanwhile is left for the next plan.
 func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subcluster.Plan) error {
 	set, err := l.Store.Documents(ctx, rebalancer.EscrowClass)
 	if err != nil {

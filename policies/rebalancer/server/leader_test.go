@@ -106,8 +106,8 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 	})
 }
 
-// A change after a quiet while is planned for at the leader's next look; the plan for one that
-// comes soon after is not made before 200 ms have passed.
+// A change after a quiet time gets a plan at the leader's next look; the plan for a change soon after that is not
+// made before 200 ms have passed.
 func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 64*1024, quick)

@@ -27,7 +27,7 @@ type PreemptionSettings interface {
 type paced struct {
 	rebalancer.Pace
 	looked  bool // at the settings, since the start
-	bound   bool // they are ours
+	bound   bool // set by this process
 	unbound bool // calls do not change them
 	spent   atomic.Pointer[[]subcluster.PreemptionSpent]
 }
@@ -96,7 +96,7 @@ func (k *Follower) steer(ctx context.Context) error {
 	return nil
 }
 
-// release leaves a ResourceManager with its own settings when the agent ends.
+// release restores a ResourceManager's own settings when the agent ends.
 func (k *Follower) release(ctx context.Context) {
 	if !k.pace.bound {
 		return

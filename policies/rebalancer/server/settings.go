@@ -16,7 +16,7 @@ import (
 type Settings interface {
 	// Read returns the queues as they are, and whether their maxima can be changed.
 	Read(ctx context.Context) (queues map[subcluster.QueueOn]remote.QueueNow, change bool, err error)
-	// Limit changes maxima on nodes without a label. Unclear: it may have been done, or be done yet.
+	// Limit changes maxima on nodes without a label. Unclear: the change may have been made, or may still be made.
 	Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error)
 }
 
@@ -35,8 +35,8 @@ func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 	return nil
 }
 
-// change sets the maxima that were given. All queues with a federation-wide maximum are
-// named: a part of another's is another amount when that one changes.
+// change sets the granted maxima. All queues with a federation-wide maximum are named: a queue's percentage becomes
+// another amount when its parent's maximum changes.
 func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	if k.Clock.Now().Sub(sent) >= k.Terms.Lease-k.Terms.Margin {
 		return nil // an answer of long ago: another may speak for the member by now
