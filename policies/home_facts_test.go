@@ -189,6 +189,9 @@ func TestACopyOfAViewIsNotTakenForIt(t *testing.T) {
 
 // Many submissions are decided over one view at once.
 func TestGoroutinesShareWhatIsKnownOfAView(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	v := published(20, 30)
 	var wait sync.WaitGroup
 	for g := range uint64(4) {

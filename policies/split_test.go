@@ -292,6 +292,9 @@ func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
 // An application uses at most one member more than the rest needs, by the size of the smallest member used, and never
 // more new ones than the square root of that.
 func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "members")
 		most := rapid.SampledFrom([]int64{3, 40, 1000}).Draw(t, "most room")

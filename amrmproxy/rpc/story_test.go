@@ -884,6 +884,9 @@ func BenchmarkAllocate(b *testing.B) {
 // Home rolls its keys, and the AM's connection stays the one that it logged in on with a token of a key that
 // is gone. The proxy has the token that home gave since, and speaks to a home that was restarted with it.
 func TestAnAMOutlivesTheKeyThatItLoggedInWith(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	f := found(t, byHeadroom, 1)
 	home := f.rms["sc-a"]
 	home.stopRM()

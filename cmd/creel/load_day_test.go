@@ -12,6 +12,9 @@ import (
 
 // A few minutes of a recorded day come through two routers to a federation that knows nothing of it, and end there.
 func TestARecordedDayIsSubmittedElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	out := s.run(0, "load", "day", "--server", s.server, "--server", "http://"+fed.Routers[1].Address("web"),

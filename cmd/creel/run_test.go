@@ -21,6 +21,9 @@ import (
 )
 
 func TestRunWatchesACommandToItsEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	shows := func(want int, args []string, texts ...string) {

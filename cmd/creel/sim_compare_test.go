@@ -257,6 +257,9 @@ func TestRefusalsAreCounted(t *testing.T) {
 
 // A federation in a file, as creel policy view prints one, and a live one.
 func TestAViewIsSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	s := simulator{t, t.TempDir()}
 	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1, Nodes: 3, Settings: []string{
 		"yarn.scheduler.capacity.root.queues=a,b",

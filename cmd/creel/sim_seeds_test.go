@@ -15,6 +15,9 @@ import (
 // What is printed for a run repeats it: the options of drawn runs, read as a corpus
 // line, give the same flags.
 func TestTheOptionsOfADrawnRunRepeatIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	days := map[string]bool{}
 	for seed := range uint64(200) {
 		f := drawn(seed)

@@ -310,6 +310,9 @@ func TestConfigsThatCannotBeServed(t *testing.T) {
 
 // A late answer is never delayed by a client that does not read.
 func TestTheOwnerOfLateAnswersIsNotHeldUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	p := &parked{}
 	cfg := echoConfig()
 	cfg.MaxReplyBytesTotal = 30 << 20

@@ -30,6 +30,9 @@ func short(out *bytes.Buffer) Config {
 }
 
 func TestABadVerdictLeavesItsEvidence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
 	c := short(&out)
@@ -65,6 +68,9 @@ func TestABadVerdictLeavesItsEvidence(t *testing.T) {
 }
 
 func TestADayWithoutARebalancerAndWithIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
 	c := short(&out)

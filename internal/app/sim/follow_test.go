@@ -30,6 +30,9 @@ func followed(t *testing.T, seed uint64, faults *Faults) Config {
 
 // Capacities that follow a plan, and preemption for a queue, are audited after every event, under all faults.
 func TestQueuesFollowThePlanUnderFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	kinds := []struct {
 		name   string
 		faults *Faults

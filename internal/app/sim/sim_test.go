@@ -139,6 +139,9 @@ func TestAQuietMorning(t *testing.T) {
 // If nodes are scarce, grants wait at ResourceManagers while AMs call, and an ask repeated then would be granted
 // twice.
 func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+10*time.Minute, 10)
 	c.NodeSize, c.NodeHeartbeat, c.Split = creel.NewResource(4096, 4), 10*time.Second, ByHeadroom
 	if r := run(t, c); !r.Good() || Quantile(r.Waits, 0.9) < 5*time.Second {

@@ -44,6 +44,9 @@ func (m *mortal) DropDaemon(ctx context.Context, d statestore.Daemon) error {
 // Each router lists all routers, proxies and rebalancers as ready, with their ages. A stopped daemon disappears at
 // once. A dead one stays listed with a growing age until its record expires by the store's clock.
 func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)
 	if err != nil {
