@@ -120,6 +120,15 @@ var failures = []failure{
 		promise: "running applications go on and finish, kill -9 loses nothing; it recovers when there is room",
 	},
 	{
+		test:    "TestAFailedSyncDoublesNothing",
+		what:    "the disk of a ResourceManager's journal fails a sync",
+		users:   "submissions under way get 503 with Retry-After, and success when they repeat",
+		log:     "journal: failed to write",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the ResourceManager ends, and resumes when it is started again; each application runs in one subcluster",
+	},
+	{
 		test:    "TestAnEmptyJournalIsNotServedUnasked",
 		what:    "a member starts on an empty directory though the store has applications of it",
 		users:   "the member is away",

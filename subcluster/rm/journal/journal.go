@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,6 +31,8 @@ type Options struct {
 	ReserveBytes  int64         // of disk for the time when there is no other room; 8 MiB, negative for none
 	RoomEvery     time.Duration // interval of checks of a full disk; 1 s
 	RoomObserve   func(Room)    // called by Run and Open when the disk is full, and when it is not any more
+
+	sync func(*os.File) error // replaced by tests to fail; nil: fdatasync
 }
 
 // Journal is a durable map. Commit may be called from any goroutine; Run owns
@@ -115,9 +118,12 @@ func Open(dir string, opts Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{dir: dir, opts: opts, lock: lock, index: map[string]place{}, wake: make(chan struct{}, 1), next: 1,
-		sync: func(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }}
-	if opts.WithoutSync {
+		sync: opts.sync}
+	switch {
+	case opts.WithoutSync:
 		j.sync = func(*os.File) error { return nil }
+	case j.sync == nil:
+		j.sync = func(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 	}
 	j.written.L = &j.mu
 	if err := j.open(); err != nil {
@@ -164,18 +170,67 @@ func (j *Journal) openActive(last scan) error {
 		return j.firstRoll(j.segments[len(j.segments)-1] + 1)
 	}
 	id := j.segments[len(j.segments)-1]
-	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_RDWR, 0o600)
-	if err != nil {
-		return err
+	f, err := j.rewritten(id, last.good)
+	if noRoom(err) {
+		f, err = j.rewrittenInPlace(id, last)
 	}
-	if last.torn {
-		if err := errors.Join(f.Truncate(last.good), f.Sync()); err != nil {
-			f.Close()
-			return fmt.Errorf("journal: cutting the torn tail of %s: %w", f.Name(), err)
-		}
+	if err != nil {
+		return fmt.Errorf("journal: rewriting the tail of %s: %w", filepath.Join(j.dir, segmentName(id)), err)
 	}
 	j.active, j.header, j.size = f, last.header, last.good
 	return nil
+}
+
+// rewritten replaces a segment by a copy of its first size bytes, synced, and opens it.
+// The last block may be in the page cache alone: the process before this one may have
+// ended because its sync failed, after which the kernel takes the pages for clean and the
+// next sync of the same file succeeds without them. A torn tail is cut by that, too.
+func (j *Journal) rewritten(id uint64, size int64) (*os.File, error) {
+	path := filepath.Join(j.dir, segmentName(id))
+	from, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.CopyN(f, io.NewSectionReader(from, 0, size), size); err == nil {
+		err = j.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR, 0o600)
+}
+
+// rewrittenInPlace is rewritten on a disk without room for a copy: it cuts a torn tail,
+// and writes the last block once more where it is.
+func (j *Journal) rewrittenInPlace(id uint64, last scan) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if last.torn {
+		err = f.Truncate(last.good)
+	}
+	if err == nil && last.blocks > 0 {
+		block := make([]byte, last.good-last.final)
+		if _, err = f.ReadAt(block, last.final); err == nil {
+			_, err = f.WriteAt(block, last.final)
+		}
+	}
+	if err == nil {
+		err = j.sync(f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // firstRoll is roll, which on a full disk uses the rest of the reserve.
@@ -433,7 +488,8 @@ func (j *Journal) tryWrite(block []byte) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("journal: writing %s: %w", j.active.Name(), err)
+	err = fmt.Errorf("journal: failed to write %s: %w; check the disk, then start the ResourceManager again",
+		j.active.Name(), err)
 	if noRoom(err) {
 		if cut := j.active.Truncate(j.size); cut != nil {
 			return fmt.Errorf("%v; and taking back what was written failed: %w", err, cut)

@@ -49,6 +49,7 @@ type place struct {
 type scan struct {
 	header header
 	blocks uint64 // readable blocks, in sequence from header.first
+	final  int64  // where the last readable block begins
 	good   int64  // bytes up to the end of the last readable block
 	torn   bool   // something unreadable follows, and nothing readable behind it
 }
@@ -78,6 +79,7 @@ func scanSegment(b []byte, block func(body []byte, at int64) error) (scan, error
 			return s, fmt.Errorf("block %d at byte %d: %w", number, s.good, err)
 		}
 		s.blocks++
+		s.final = s.good
 		s.good += frameBytes + int64(len(body))
 	}
 	return s, nil

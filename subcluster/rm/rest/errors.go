@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 const (
@@ -65,6 +66,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &e) {
 		e = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()}
 		switch {
+		case errors.Is(err, server.ErrUnclear): // routers read 503 as refused, and 500 as unclear
+			e.status = http.StatusInternalServerError
 		case errors.Is(err, creel.ErrApplicationNotFound),
 			errors.Is(err, creel.ErrAttemptNotFound),
 			errors.Is(err, creel.ErrContainerNotFound),

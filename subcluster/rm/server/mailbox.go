@@ -28,6 +28,17 @@ var errStopping = &creel.Error{
 	Try:  "try again in a moment",
 }
 
+// ErrUnclear is the kind of an operation that was posted and got no answer: its record may
+// be in the journal, and the next start then carries it out.
+var ErrUnclear = fmt.Errorf("outcome unknown: %w", creel.ErrUnavailable)
+
+var errUnclear = &creel.Error{
+	Kind: ErrUnclear,
+	What: "the ResourceManager is stopping and may have accepted the call",
+	Why:  "its journal did not confirm the change",
+	Try:  "repeat the same call at this ResourceManager when it is back",
+}
+
 // post hands an event to the owner; an error means that it will not run.
 func (b *mailbox) post(e event) error {
 	err := b.add(e)

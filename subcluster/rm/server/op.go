@@ -91,7 +91,8 @@ func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	}
 }
 
-// Do performs an Op and waits for its answer.
+// Do performs an Op and waits for its answer. A durable one that was posted and got no
+// answer fails with ErrUnclear, never with an error that says it was refused.
 func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 	type result struct {
 		t   T
@@ -100,14 +101,24 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 	c := make(chan result, 1)
 	Begin(s, who, o, func(t T, err error) { c <- result{t, err} })
 	var none T
+	var err error
 	select {
 	case r := <-c:
 		return r.t, r.err
 	case <-s.stopped:
-		return none, errStopping
+		err = errStopping
 	case <-ctx.Done():
-		return none, ctx.Err()
+		err = ctx.Err()
 	}
+	select {
+	case r := <-c: // it came too, or the call was never posted
+		return r.t, r.err
+	default:
+	}
+	if o.durable {
+		err = errUnclear
+	}
+	return none, err
 }
 
 // Query has the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine

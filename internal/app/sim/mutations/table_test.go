@@ -22,6 +22,20 @@ var table = []mutation{
 		wrong: "	if MUTANT || g.committed == g.durable {",
 	},
 	{
+		name:     "a submission whose record failed is answered as refused",
+		file:     "subcluster/rm/server/op.go",
+		old:      "	if o.durable {\n		err = errUnclear\n",
+		wrong:    "	if !MUTANT && o.durable {\n		err = errUnclear\n",
+		caughtBy: "subcluster/rm/rest TestASubmissionWithoutItsRecordIsUnclear",
+	},
+	{
+		name:     "a start trusts the tail of its journal from the page cache",
+		file:     "subcluster/rm/journal/journal.go",
+		old:      "	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",
+		wrong:    "	if MUTANT {\n		return os.OpenFile(path, os.O_RDWR, 0o600)\n	}\n	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",
+		caughtBy: "subcluster/rm/journal TestATailThatFailedItsSyncIsWrittenAgain",
+	},
+	{
 		name:  "the proxy takes its record for saved and never saves it",
 		file:  "amrmproxy/session.go",
 		old:   "	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n",
