@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 // The texts are those Hadoop's command line prints for the same numbers.
@@ -69,7 +71,8 @@ func TestWrongIDsAreRefusedWithTheFormThatIsExpected(t *testing.T) {
 
 // What any parser accepts, it prints in the one canonical form, which reads
 // back to the same id.
-func FuzzIDs(f *testing.F) {
+func FuzzIDs(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{"application_1410901177871_0001", "appattempt_1410901177871_0001_000001",
 		"container_e17_1410901177871_0001_01_000005", "container_1_1_1_1", "localhost:45454", "reservation_1_1", "application_-5_-7"} {
 		f.Add(s)

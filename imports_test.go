@@ -109,6 +109,7 @@ var rules = map[string]rule{
 	"internal/amcookies":      {imports: []string{"."}},
 	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
 	"internal/programs":       {}, // what tests run beside creel
+	"internal/propertytest":   {}, // what property tests and fuzz targets draw
 	"internal/readable":       {},
 	"internal/network":        {},
 	"internal/seldom":         {},
@@ -331,7 +332,7 @@ var rules = map[string]rule{
 	"internal/app/daemon/role":       {imports: []string{"*"}},
 	"internal/app/daemon/federation": {imports: []string{"*"}},
 	"internal/app/demo":              {imports: []string{"*"}},
-	"statestore/storetest":           {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/storetest":           {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
 	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},

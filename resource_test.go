@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -39,7 +40,7 @@ func clamp(v *big.Int) int64 {
 var typeNames = []string{MemoryName, VCoresName, "a", "b", "yarn.io/gpu", "z"}
 
 func TestArithmeticIsExactOrSaturates(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := resources.Draw(t, "a"), resources.Draw(t, "b")
 		num := rapid.Int64().Draw(t, "num")
 		den := rapid.Int64().Filter(func(v int64) bool { return v != 0 }).Draw(t, "den")
@@ -135,7 +136,8 @@ func TestDominantShareOfTheDRFPaper(t *testing.T) {
 	}
 }
 
-func FuzzParseResource(f *testing.F) {
+func FuzzParseResource(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{"<memory:1024, vCores:1>", "memory-mb=1Gi,vcores=2,yarn.io/gpu=1", "memory=1,,", "<>", "a=1m"} {
 		f.Add(s)
 	}

@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 // Events in any order, of several attempts and epochs: a container is known while it lives and after it has ended,
 // and ends once.
 func TestContainersAreKnownAndEndOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		m := &member{}
 		c := newContainers()
 		live, ended := map[creel.ContainerID]*heldContainer{}, map[creel.ContainerID]bool{}
@@ -88,7 +89,7 @@ func TestMemoryOfContainersIsBounded(t *testing.T) {
 
 // A set of ids behaves like a map of them.
 func TestASetOfIDs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var s idSet
 		want := map[creel.ContainerID]bool{}
 		number := rapid.OneOf(rapid.Int64Range(0, 30), rapid.SampledFrom([]int64{math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 1, math.MaxInt64}))

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
@@ -508,7 +509,7 @@ func (w *world) view() *subcluster.View {
 // twice, and each completion once; and when all is quiet again nothing is left over anywhere: no surplus container,
 // no ask.
 func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		w := &world{
 			t:       t,
 			now:     time.Unix(1000, 0),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -48,7 +49,7 @@ func onLabel(t interface{ Fatal(...any) }, label string, own, view *subcluster.V
 // of nodes without it nor their plan matters. The result is the same whether the label is named or is the queue's
 // default.
 func TestAnAskWithALabelIsDecidedByThePlanOfItsLabel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		view.Plan = planAt(t, view, q)
 		var others []subcluster.Status // nodes without the label, in as many members

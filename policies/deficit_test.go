@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -82,7 +83,7 @@ func drawReach(t *rapid.T, view *subcluster.View) []Reach {
 // A plan that does not cover the queue decides nothing: a plan of another queue, of a queue that does not follow it,
 // of another partition, or no plan.
 func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		reach := drawReach(t, view)
 		g := Group{Count: int64(rapid.IntRange(1, 200).Draw(t, "count")), Size: creel.NewResource(1024, 1)}
@@ -113,7 +114,7 @@ func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
 // The balanced home takes a member with free capacity in which the queue still has unused entitlement, if there is
 // one.
 func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		view.Plan = planAt(t, view, q)
 		size := creel.NewResource(1024, 1)
@@ -153,7 +154,7 @@ func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 // and entitlement, at home first. The rest waits where the queue has an entitlement, if it should still get any of
 // it. If the queue has all it wants by the plan, asks may wait at home or where the application already is.
 func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		view.Plan = planAt(t, view, q)
 		reach := drawReach(t, view)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -130,7 +131,7 @@ func anyPolicy(t *rapid.T) Policy {
 // Whatever was decided over a view before, a choice equals the choice over a fresh view, to the last word of its
 // reason. The facts stored once for all sizes agree with the member's report for each size.
 func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		members, plan := anyFederation(t)
 		fresh := func() *subcluster.View {
 			v := view(members...)

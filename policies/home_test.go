@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -367,7 +368,7 @@ func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
 // An invariant of all home policies: a chosen member is active, untried, has weight and is reported as such; if none
 // is chosen, none was eligible.
 func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		names := slices.DeleteFunc(HomeNames(), func(name string) bool { return name == rejectHome{}.name() })
 		name := rapid.SampledFrom(names).Draw(t, "policy")
 		var members []subcluster.Status
@@ -422,7 +423,7 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 // With many members, a reason lists the chosen one and the best of the others with their numbers, the excluded ones
 // with causes, and how many more there were.
 func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var members []subcluster.Status
 		want := map[creel.SubclusterID]bool{} // the candidates, and whether each must be listed
 		var in []subcluster.Status

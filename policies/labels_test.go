@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -167,7 +168,7 @@ func TestSplitsGoWhereTheLabelIs(t *testing.T) {
 // Whatever members have, use and report: asks with a label go only to members that have it, and go there in full
 // unless no member can be asked.
 func TestNoMemberIsAskedForALabelThatItLacks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		labels := []string{"gpu", "ssd", "shared"}
 		n := rapid.IntRange(1, 5).Draw(t, "members")
 		var members []subcluster.Status

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -128,7 +129,8 @@ func TestEveryNameIsAPolicy(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParse(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(
 		[]byte(`{"home":{"policy":"weighted","weights":{"sc-a":1}},"split":{"policy":"locality","headroomAlpha":0.5}}`),
 	)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -295,7 +296,7 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "members")
 		most := rapid.SampledFrom([]int64{3, 40, 1000}).Draw(t, "most room")
 		var members []subcluster.Status
@@ -414,7 +415,7 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 		split("locality", `,"weights":{"sc-1":2},"headroomAlpha":0`),
 		split("balanced", `,"weights":{"sc-0":1,"sc-2":7}`),
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		doc := rapid.SampledFrom(docs).Draw(t, "doc")
 		p, err := Parse([]byte(doc))
 		if err != nil {
@@ -520,7 +521,7 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 
 // The slow obvious reference model of apportion hands out one at a time.
 func TestApportionHandsOutAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, 6).Draw(t, "weights")
 		n := rapid.Int64Range(0, 5000).Draw(t, "n")
 		var caps []int64

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster/rm/logaggregation"
 )
@@ -16,7 +17,7 @@ import (
 // Whatever nodes report, wherever they are: the members' answers joined equal the answer of a ResourceManager that
 // has all the nodes. A UAM that used nothing in its member does not count.
 func TestJoinedLogsAreThoseOfOneResourceManager(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		room := &logaggregation.Messages{}
 		members := make([]logaggregation.Logs, rapid.IntRange(1, 4).Draw(t, "members"))
 		one := &logaggregation.Logs{}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
@@ -53,7 +54,7 @@ func TestARouterRemembersHomesAndDecisions(t *testing.T) {
 
 // The memory never exceeds its bound, and has the last ones put.
 func TestAMemoryIsBounded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 5).Draw(t, "most")
 		m := router.NewMemory(most)
 		var first []int // in order of their first sight

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore"
@@ -133,7 +134,7 @@ func TestAPlacementOfManyMembersKeepsTheBestAndTheExcluded(t *testing.T) {
 
 // Whatever names and texts there are, a placement fits into the store and reads back with the deciding values.
 func TestEveryPlacementFitsAndIsReadBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		text := func(most int) *rapid.Generator[string] { return rapid.StringN(0, most, 4*most) }
 		id := rapid.Custom(func(t *rapid.T) creel.SubclusterID {
 			return creel.SubclusterID(rapid.StringMatching(`[a-z][a-z0-9-]{0,99}`).Draw(t, "id"))
@@ -187,7 +188,8 @@ func TestEveryPlacementFitsAndIsReadBack(t *testing.T) {
 }
 
 // Bytes of another program are rejected, and never read as another decision.
-func FuzzPlacement(f *testing.F) {
+func FuzzPlacement(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(placed(decision(3)).Encode())
 	f.Add(placed(decision(60)).Encode())
 	f.Add([]byte{1})

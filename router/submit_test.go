@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
@@ -582,7 +583,7 @@ func TestARouterPausedBetweenClaimAndForwardIsFenced(t *testing.T) {
 // router, and requests arrive however late. The application runs at most at one member, the store names that member,
 // and once all is well a few repeats succeed.
 func TestOneHomeWhateverHappens(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"))
 		ids := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
 		for _, id := range ids {

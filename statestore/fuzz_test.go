@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/storetest"
 	"github.com/creelrm/creel/subcluster"
@@ -14,7 +15,8 @@ import (
 
 // A record that a parser accepts survives writing and reading unchanged.
 
-func FuzzParseMember(f *testing.F) {
+func FuzzParseMember(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	m, _ := statestore.EncodeMember(
 		subcluster.Member{
 			ID:         "sc-1",
@@ -40,7 +42,8 @@ func FuzzParseMember(f *testing.F) {
 	})
 }
 
-func FuzzParseUAMRecord(f *testing.F) {
+func FuzzParseUAMRecord(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	s, _ := statestore.EncodeUAMRecord(
 		statestore.UAMRecord{
 			Attempt: storetest.Attempt(1, 1),
@@ -68,7 +71,8 @@ func FuzzParseUAMRecord(f *testing.F) {
 	})
 }
 
-func FuzzParsePolicy(f *testing.F) {
+func FuzzParsePolicy(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	p, _ := statestore.EncodePolicy(statestore.PolicyWrite{Queue: "root.a", Document: []byte("x"), Author: "alice"})
 	f.Add(p)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -93,7 +97,8 @@ func FuzzParsePolicy(f *testing.F) {
 
 // A snapshot that Restore accepts is a store that works and is written the same
 // again.
-func FuzzRestore(f *testing.F) {
+func FuzzRestore(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	first, _ := fill(f, newClock()).Snapshot()
 	f.Add(first)
 	f.Add(
@@ -140,7 +145,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-func FuzzOpenSealed(f *testing.F) {
+func FuzzOpenSealed(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	key := statestore.Key{ID: 1, Secret: []byte("s")}
 	sealed, _ := statestore.Seal(bytes.NewReader(make([]byte, 12)), key, nil, []byte("p"))
 	f.Add(sealed)

@@ -5,13 +5,14 @@ package statestore_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/storetest"
 )
@@ -43,7 +44,8 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var reports []statestore.Report
-			for m, apps := range c.reports {
+			for _, m := range slices.Sorted(maps.Keys(c.reports)) {
+				apps := c.reports[m]
 				reports = append(
 					reports,
 					statestore.Report{Member: m, Applications: apps},
@@ -51,8 +53,9 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 				)
 			}
 			var first string
+			rnd := propertytest.Rand(t)
 			for range 10 { // the order of the reports does not matter
-				rand.Shuffle(len(reports), func(i, j int) { reports[i], reports[j] = reports[j], reports[i] })
+				rnd.Shuffle(len(reports), func(i, j int) { reports[i], reports[j] = reports[j], reports[i] })
 				homes, conflicts := statestore.Rebuild(reports)
 				var got []string
 				for _, h := range homes {

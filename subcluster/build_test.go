@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -310,7 +311,7 @@ func TestPoliciesNeverGoBack(t *testing.T) {
 // Whatever the members do, the view has each of them once, sorted, and a member that sent a heartbeat within its
 // lease by the store's clock is never suspect or lost.
 func TestTheViewHasEachMemberOnceSortedAndAliveWithinItsLease(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		now := t0
 		records := map[creel.SubclusterID]*subcluster.Record{}
 		var view *subcluster.View
@@ -378,7 +379,8 @@ func TestPolicyInheritance(t *testing.T) {
 	}
 }
 
-func FuzzParseLoad(f *testing.F) {
+func FuzzParseLoad(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(`{"clusterMetrics":{"appsPending":3,"availableMB":"17","utilizedMBPercent":1.5,"pendingMB":null}}`))
 	f.Add([]byte(`{"appsPending":3}`))
 	f.Add(

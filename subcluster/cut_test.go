@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -45,7 +46,7 @@ func (s *store) read(queues []string) string {
 // For any reports and any lost heartbeats, a reader of some queues has the same data of these, of the member's size,
 // labels and resource types as one that reads all; and accepts it under the cluster's secret.
 func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
 		member := r.Signer.Member(subcluster.Member{ID: "sc-1", Epoch: 7})
 		believer := subcluster.NewBeliever(r.Signer)
@@ -197,7 +198,8 @@ func TestAMemberRegistersWithoutQueues(t *testing.T) {
 }
 
 // Data that is not a load is not cut, and does not panic.
-func FuzzCut(f *testing.F) {
+func FuzzCut(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a","label":"x"}]}}`))
 	f.Add([]byte(`{"totalMB":"9"}`))
 	f.Add([]byte("\x1e{}\x1e{}"))

@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 // A queue found by its leaf is the one that a search of all queues finds, in a view that was built and in a copy with
 // other queues.
 func TestAQueueIsFoundByItsLeaf(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "root", "ab", "default"})
 		path := rapid.Custom(func(t *rapid.T) QueueLoad {
 			q := creel.QueuePath("root")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAPartOfAPlanSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	paths := []creel.QueuePath{"root.a", "root.b", "root.x.a", "root.y.c"}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		queues := func(name string) (out []QueuePlan) {
 			for _, path := range paths {
 				if rapid.Bool().Draw(t, name+string(path)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 )
@@ -80,7 +81,7 @@ func TestPolicySchema(t *testing.T) {
 		return m
 	})
 	taken := 0
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		d := map[string]any{}
 		for _, key := range []string{"home", "split", "more"} {
 			if rapid.IntRange(0, map[string]int{"home": 1, "split": 1, "more": 9}[key]).Draw(t, key+"?") == 0 {
@@ -131,7 +132,7 @@ func TestQueueTreeSchema(t *testing.T) {
 		}},
 	}
 	taken := 0
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		queue := map[string]any{"queue": rapid.SampledFrom([]any{"root.a", "root.a.b"}).Draw(t, "queue")}
 		careful := rapid.Bool().Draw(t, "careful")
 		for _, key := range keys {

@@ -4,7 +4,6 @@ package process
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,7 +22,8 @@ const (
 
 var ports struct {
 	sync.Mutex
-	held []*os.File // a locked file for each port: see reserved
+	held  []*os.File // a locked file for each port: see reserved
+	tried int        // how many ports were
 }
 
 // FreePort returns a TCP port that nobody listens on at the host (a loopback
@@ -33,7 +33,9 @@ func FreePort(t testing.TB, host string) int {
 	ports.Lock()
 	defer ports.Unlock()
 	for range 1000 {
-		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		// Each process begins elsewhere, so that a client which outlives its test rarely meets another test's server.
+		port := lowestPort + (os.Getpid()*97+ports.tried)%(highestPort-lowestPort)
+		ports.tried++
 		// A daemon on the wildcard address would take the port as well.
 		if free("", port) && free(host, port) && reserved(t, port) {
 			return port

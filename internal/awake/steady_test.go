@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -60,7 +61,7 @@ func TestATimeOfReadings(t *testing.T) {
 // Whatever happens to the wall clock, the time never goes back, and while the process runs it passes at nine tenths
 // of the true speed at least.
 func TestATimeNeverStandsStill(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var s Steady
 		wall := wallStart
 		before := s.Step(0, wall)

@@ -9,9 +9,11 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
-func addRecordedFrames(f *testing.F) {
+func addRecordedFrames(f *propertytest.F) {
 	for _, name := range recordings {
 		for _, frame := range frames(f, recorded(f, name+".c2s")[7:]) {
 			f.Add(frame)
@@ -24,7 +26,8 @@ func addRecordedFrames(f *testing.F) {
 
 // A decoded message must be the same after encoding and decoding it again, and nothing may panic or read outside the
 // frame.
-func FuzzHeaders(f *testing.F) {
+func FuzzHeaders(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	addRecordedFrames(f)
 	f.Add(appendErrorFrame(nil, 7, 1, rawID, Busy("no"))[4:])
 	f.Add(
@@ -103,7 +106,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-func FuzzSasl(f *testing.F) {
+func FuzzSasl(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, name := range []string{"am", "nm-start"} {
 		for _, frame := range append(frames(f, recorded(f, name+".c2s")[7:])[:2], frames(f, recorded(f, name+".s2c"))[:2]...) {
 			_, rest, _ := delimited(frame)
@@ -148,7 +152,8 @@ func FuzzSasl(f *testing.F) {
 // server answers frames or closes; it does not panic, hang or leak. Its coverage
 // depends on timing, so that minimizing would never end: run it with
 // -fuzzminimizetime 1x.
-func FuzzFraming(f *testing.F) {
+func FuzzFraming(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, name := range recordings {
 		f.Add(recorded(f, name+".c2s"), uint16(9))
 	}

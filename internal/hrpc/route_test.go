@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -41,7 +42,7 @@ func tellingConfig() Config {
 func TestACallIsReadAsIfItWereTheFirst(t *testing.T) {
 	cfg := tellingConfig()
 	c, forgetful := readyConn(t, cfg), readyConn(t, cfg)
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		c.route = route{}
 		sound := drawCall(t)
 		for range rapid.IntRange(2, 12).Draw(t, "calls") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +18,7 @@ type element struct {
 
 // A heap returns its elements in order after any pushes, moves and removals.
 func TestHeapKeepsTheOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		h := Heap[*element]{
 			Less: func(a, b *element) bool { return a.rank < b.rank },
 			Slot: func(x *element) *int32 { return &x.slot },
@@ -65,7 +66,7 @@ func TestHeapKeepsTheOrder(t *testing.T) {
 
 // A list is a slice: appended elements move to the end, removed ones leave.
 func TestListKeepsTheOrderOfAppends(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		l := List[*element]{Link: func(x *element) *Link[*element] { return &x.link }}
 		all := make([]*element, 6)
 		for i := range all {

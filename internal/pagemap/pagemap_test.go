@@ -5,6 +5,7 @@ package pagemap
 import (
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -13,7 +14,7 @@ type value struct{ id int64 }
 // After a restart nodes register in any order, so numbers of an earlier epoch
 // come back high ones first.
 func TestAPageMapIsAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var l Map[value]
 		model := map[int64]*value{}
 		ids := rapid.Custom(func(t *rapid.T) int64 {

@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
 // A list equals the document that encoding/json makes of the same items and has the stated length, also when it is
 // written in pieces.
 func TestAListIsItsDocument(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		type item struct {
 			ID   string `json:"id"`
 			From string `json:"from,omitempty"`

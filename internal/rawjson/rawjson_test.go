@@ -8,11 +8,14 @@ import (
 	"slices"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 // For every object or list that encoding/json accepts, the scanner finds the same fields and items. On other bytes it
 // ends, without reading past them.
-func FuzzScanner(f *testing.F) {
+func FuzzScanner(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{
 		`{"apps":{"app":[{"id":"a","b":[1,2,{"c":"}]\\\""}]},{}]}}`, `{}`, `[]`, `[1,"\\",null,true,-1.5e3]`, `{"a\u0041":"\"","b" : [ ] }`,
 		`{"a":1`, `{"a"}`, `[1,`, `{"apps":null}`, `{"apps":""}`, `"`, `{"a":"\`, `[[[[[[]]]]]]`, " { \n\"x\" :\t1 } ",

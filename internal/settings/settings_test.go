@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/settings"
 )
 
@@ -643,7 +644,8 @@ func TestReferencePageIsUpToDate(t *testing.T) {
 	}
 }
 
-func FuzzParseXML(f *testing.F) {
+func FuzzParseXML(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(site("a", "b")))
 	f.Add([]byte(`<configuration><property name="a" value="b" final="true"/><configuration/></configuration>`))
 	f.Add([]byte(`<!DOCTYPE a [<!ENTITY b "c">]><configuration>&b;</configuration>`))
@@ -665,7 +667,8 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-func FuzzExpand(f *testing.F) {
+func FuzzExpand(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add("${a}", "${b}", "c")
 	f.Add("${env.X:-${a}}", "${${b}}", "${c")
 	f.Add("${a}${a}${a}", "${b}${b}", "${a}")

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/token"
 )
 
@@ -142,7 +143,8 @@ func TestTokenAsMessage(t *testing.T) {
 
 // FuzzCredentials checks that any bytes are rejected or read, and that a result is the same when written and read
 // again.
-func FuzzCredentials(f *testing.F) {
+func FuzzCredentials(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	message, err := sample().AppendMessage(nil)
 	if err != nil {
 		f.Fatal(err)
@@ -168,7 +170,8 @@ func FuzzCredentials(f *testing.F) {
 }
 
 // FuzzURLString: as FuzzCredentials, for a token as text.
-func FuzzURLString(f *testing.F) {
+func FuzzURLString(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(sample().Tokens[0].Token.URLString())
 	f.Add("AAAAAA")
 	f.Add("====")

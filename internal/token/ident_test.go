@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -97,7 +98,7 @@ func TestRecordedTokens(t *testing.T) {
 // Identifiers are canonical: the appended bytes equal those that both codecs write for the parsed message, with
 // lengths of one byte and of more.
 func TestIdentifiersAreCanonical(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a := creel.AttemptID{
 			Application: creel.ApplicationID{
 				ClusterTimestamp: rapid.Int64().Draw(t, "ts"),
@@ -191,7 +192,8 @@ func TestIdentifiersAreCanonical(t *testing.T) {
 }
 
 // FuzzIdentifiers: no bytes make a parser fail otherwise than with ErrInvalidToken.
-func FuzzIdentifiers(f *testing.F) {
+func FuzzIdentifiers(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{containerIdentifier, nmIdentifier, amrmIdentifier, ""} {
 		f.Add(unhex(f, s))
 	}
@@ -254,7 +256,8 @@ func BenchmarkContainerToken(b *testing.B) {
 }
 
 // FuzzAMRMKeys checks that any file content yields keys or an error.
-func FuzzAMRMKeys(f *testing.F) {
+func FuzzAMRMKeys(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh"))
 	f.Add([]byte("\x0a\x0c\x08\x07\x12\x08abcdefgh\x12\x0c\x08\x08\x12\x08ABCDEFGH"))
 	f.Add([]byte("\x0a\x00\x08\x01"))

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/token"
 )
 
@@ -105,7 +106,7 @@ func TestKeysSurviveARestart(t *testing.T) {
 // than
 // two keys accepted.
 func TestAtMostTwoKeysAreAcceptedAndATokenLivesForTheDelay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		rolling := token.Rolling{Every: time.Hour, Delay: 10 * time.Minute}
 		k := token.NewKeys(rolling, start, rnd)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/token"
 )
 
@@ -49,7 +50,7 @@ func TestVIntRange(t *testing.T) {
 }
 
 func TestWritablesRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		v, s, p := rapid.Int64().Draw(t, "v"), rapid.String().Draw(t, "s"), rapid.SliceOf(rapid.Byte()).Draw(t, "p")
 		r := token.NewReader(token.AppendBytes(token.AppendText(token.AppendVLong(nil, v), s), p))
 		if r.VLong() != v || r.Text() != s || !bytes.Equal(r.Bytes(), p) || r.Err() != nil || len(r.Rest()) != 0 {
@@ -60,7 +61,8 @@ func TestWritablesRoundTrip(t *testing.T) {
 
 // FuzzReader checks that any bytes are read within their length, and that a value read without failure is the same
 // when written and read again.
-func FuzzReader(f *testing.F) {
+func FuzzReader(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{"", "00", "7f", "8f80", "8e0100", "8770", "8a018bcfe56800", "8fff", "80ffffffffffffffff", "0568656c6c6f"} {
 		f.Add(unhex(f, s))
 	}

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
 // However asks are raised and served, the sum of the waits equals that of individual containers, each with its own
 // time, served oldest first.
 func TestTheSumOfWaitsIsThatOfEachContainer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var each []int64 // when each waiting container was asked for
 		var now, since, exact int64
 		var h Histogram
@@ -58,7 +59,7 @@ func TestAQuantileIsInTheBucketOfItsWait(t *testing.T) {
 	if d, ok := new(Histogram).Quantile(0.5); ok {
 		t.Errorf("half of nothing waited %v", d)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		each := rapid.SliceOfN(rapid.Int64Range(0, int64(3*time.Hour)), 1, 200).Draw(t, "waits")
 		slices.Sort(each)
 		var h Histogram

@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 // At each moment each queue has been handed as much work as it wants until then, and not much more.
 func TestContendedQueuesWantWhatTheyAreToAllTheTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		c := Contended{
 			Slots: rapid.IntRange(1, 5000).Draw(t, "slots"),
 			Lasts: time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"pgregory.net/rapid"
@@ -157,7 +158,7 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 // the AM finishes with each task done exactly once, and never holds more than it asked for.
 func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 	d := durations(t)
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		job := workload.Job{Index: rapid.IntRange(0, 50).Draw(t, "job"), Maps: rapid.IntRange(1, 30).Draw(t, "maps"),
 			Reduces: rapid.IntRange(0, 10).Draw(t, "reduces"), Speed: 1, Seed: 7}
 		conf := workload.DefaultAMConfig()
@@ -259,7 +260,8 @@ func TestATaskThatAlwaysFailsFailsTheJob(t *testing.T) {
 	}
 }
 
-func FuzzReadSWIM(f *testing.F) {
+func FuzzReadSWIM(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add("job0\t49\t49\t740773\t2339561\t627471\n")
 	f.Add("job0\t1\t1\t9223372036854775807\t9223372036854775807\t9223372036854775807\n")
 	f.Fuzz(func(t *testing.T, s string) {

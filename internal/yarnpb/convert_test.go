@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 // Identifiers and resources survive the way over the wire.
 func TestConversionsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		app := creel.ApplicationID{ClusterTimestamp: rapid.Int64().Draw(t, "ts"), ID: rapid.Int32().Draw(t, "app")}
 		attempt := creel.AttemptID{Application: app, Attempt: rapid.Int32().Draw(t, "attempt")}
 		container := creel.ContainerID{Attempt: attempt, ID: rapid.Int64().Draw(t, "container")}

@@ -8,12 +8,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 // FuzzDecode checks that any bytes are read alike by the stock runtime, by vt and into an arena, or rejected by all,
 // and that results are written alike.
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, name := range []string{"am", "tracker", "nm-start"} {
 		for _, r := range recordings(f, name) {
 			switch r.name {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
@@ -87,7 +88,7 @@ func TestAPassedAnswerIsTheAnswer(t *testing.T) {
 	container := fieldsOf(t, new(yarnpb.ContainerProto))
 	status := fieldsOf(t, new(yarnpb.ContainerStatusProto))
 	answer := fieldsOf(t, new(yarnpb.AllocateResponseProto))
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var wire []byte
 		for range rapid.IntRange(0, 6).Draw(t, "parts") {
 			switch rapid.IntRange(0, 2).Draw(t, "part") {
@@ -129,7 +130,8 @@ func TestAPassedAnswerOfTenContainersTakesFewAllocations(t *testing.T) {
 
 // FuzzPassed checks that an answer that both codecs can read is forwarded unchanged, and that a broken one is
 // rejected or forwarded, never with a panic.
-func FuzzPassed(f *testing.F) {
+func FuzzPassed(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, r := range recordings(f, "am") {
 		if r.name == "AllocateResponseProto" {
 			f.Add(r.bytes)

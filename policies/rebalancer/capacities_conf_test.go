@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -136,7 +137,7 @@ func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
 // Percentages of children sum to 100 and none is above its maximum, which Hadoop would reject; restoring puts back
 // the original values.
 func TestSettingsOfHadoopAreValid(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		conf, plan := QueueConf{}, map[creel.QueuePath]float64{}
 		var level func(above string, depth, gpu int)
 		level = func(above string, depth, gpu int) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -125,7 +126,7 @@ func drawQueues(t *rapid.T) (own []MemberQueue, leaves []creel.QueuePath) {
 }
 
 func TestCapacitiesOfSiblingsNeverSumToMoreThanThatAboveThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		own, leaves := drawQueues(t)
 		given, sum := map[creel.QueuePath]float64{}, 0.0
 		for _, q := range leaves {
@@ -199,7 +200,7 @@ func checkSums(t *rapid.T, list []QueueCapacity) {
 }
 
 func TestCapacitiesBringQueuesToTheirEntitlementWhereTheyWait(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		members, leaves := rapid.IntRange(1, 4).Draw(t, "members"), rapid.IntRange(1, 5).Draw(t, "queues")
 		r := &Reading{Tree: &Tree{}, Total: creel.NewResource(1<<20, 1<<10)}
 		room := make([]float64, members)

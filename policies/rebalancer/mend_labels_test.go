@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 	"pgregory.net/rapid"
@@ -301,7 +302,7 @@ func mendUnit(text string) (unitOf, float64) { return unit(text) }
 // Whatever labels members have: no ResourceManager rejects the result of a mend, and the drift is gone afterwards,
 // unless the mend reports why it cannot remove it.
 func TestAMendEndsTheDriftOnNodesOfALabel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		confs, versions := map[creel.SubclusterID]QueueConf{}, map[creel.SubclusterID]string{}
 		sizes := map[creel.SubclusterID]creel.Resource{}
 		for i := range rapid.IntRange(1, 3).Draw(t, "members") {

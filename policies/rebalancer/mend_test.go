@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -232,7 +233,7 @@ func TestWhatMendsDrift(t *testing.T) {
 // Whatever the members have: percentages sum to 100 afterwards, guarantees add up to the document's unless the mend
 // reports that they cannot, a second run finds nothing to change, and an undo restores the original.
 func TestAMendEndsTheDrift(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		names := []string{"p", "q", "r", "s"}
 		confs := map[creel.SubclusterID]QueueConf{}
 		sizes := map[creel.SubclusterID]creel.Resource{}

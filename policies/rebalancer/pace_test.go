@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -74,7 +75,7 @@ func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
 // Whatever rounds take of their limit: with a look after each of them no more than the share is taken in an interval,
 // and if the queue is short enough all of it may be.
 func TestRoundsStayWithinTheShare(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		share, taken := rapid.Int64Range(0, 100).Draw(t, "share"), int64(0)
 		start := time.Unix(1000, 0)
 		b := PacedBudget{QueueOn: subcluster.QueueOn{Queue: "root.b"}, Share: mb(share * 1024), Begins: start,

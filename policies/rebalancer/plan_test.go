@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -46,7 +47,7 @@ func drawInput(t *rapid.T) *Input {
 }
 
 func TestAPlanIsFeasibleAndWastesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
 		p := (&Planner{}).Plan(in, nil)
 		leaves, members := sumsOf(in, p)
@@ -75,7 +76,7 @@ func TestAPlanIsFeasibleAndWastesNothing(t *testing.T) {
 }
 
 func TestEntitlementsKeepFloorsAndAreMonotoneInWeight(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
 		p := (&Planner{}).Plan(in, nil)
 		total, sum, wanted, floors := 0.0, 0.0, 0.0, 0.0
@@ -117,7 +118,7 @@ func TestEntitlementsKeepFloorsAndAreMonotoneInWeight(t *testing.T) {
 // are slow: its parts follow the split, and the split follows the amounts that the parts let through.
 func TestConstantDemandGivesConstantShares(t *testing.T) {
 	const rounds, bound = 20, 0.02
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
 		p := &Planner{Options: Options{Sweeps: 60, Stop: 1e-4}}
 		plan := p.Plan(in, nil)
@@ -147,7 +148,7 @@ func TestConstantDemandGivesConstantShares(t *testing.T) {
 }
 
 func TestRoundingKeepsTheSumAndStarvesNobody(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var shares []float64
 		for range rapid.IntRange(1, 8).Draw(t, "n") {
 			shares = append(shares, float64(rapid.IntRange(0, 300).Draw(t, "share"))/100)

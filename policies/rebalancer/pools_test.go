@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -48,7 +49,7 @@ func poolMembers(totals [2]creel.Resource, rows [2][]subcluster.QueueLoad) (out 
 // The plan of a label's nodes is the plan of a federation that has these nodes alone, and the plan of the others is
 // as if there were no labels.
 func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		plain, plainRows := drawPool(t, "")
 		gpu, gpuRows := drawPool(t, "gpu")
 		both := poolMembers(plain, plainRows)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -87,7 +88,7 @@ func TestAPreemptionBudgetIsGivenWhereTheQueueIsShort(t *testing.T) {
 // Whatever queues lack from plan to plan, and whichever leader plans: within an interval shares only rise, and sum to
 // no more than the budget and than the queue's largest shortfall.
 func TestPreemptionSharesOfAnIntervalStayWithinTheBudget(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		budget := rapid.Int64Range(1, 60000).Draw(t, "budget")
 		seconds := rapid.SampledFrom([]int{1, 30, 60, 300}).Draw(t, "seconds")
 		text := fmt.Sprintf(`{"queues":[{"queue":"root.b","preemption":{"memory":%d},"preemption_seconds":%d}]}`,

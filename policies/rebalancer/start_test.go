@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -161,7 +162,7 @@ func TestWhatRunsInAMemberThatStartsSlowlyStaysEntitledToIt(t *testing.T) {
 // Whatever members join or leave, the part that a member counts with is between the least and all, rises by no more
 // than its time allows, and is all of it when nothing changes.
 func TestPartsOfMembersThatComeAndGo(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		s := begin(t)
 		was := map[creel.SubclusterID]float64{}
 		for i := range rapid.IntRange(1, 30).Draw(rt, "plans") {

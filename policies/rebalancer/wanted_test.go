@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -93,7 +94,7 @@ func TestWhatLimitsHoldBackIsNotWanted(t *testing.T) {
 // Whatever limits there are: demand is at most the pending asks, never negative, and no less for a queue with a
 // higher limit.
 func TestWantedIsOfWhatWaits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
 		rows := make([]subcluster.QueueLoad, 3)
 		in := make([]MemberLoad, len(rows))

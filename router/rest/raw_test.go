@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/router"
 	"pgregory.net/rapid"
 )
 
 // Reading byte by byte yields the number that strconv reads.
 func TestNumbersAreReadAsStrconvReadsThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
 			rapid.StringMatching(`"?-?[0-9]{0,21}(\.[0-9]{0,3})?([eE]-?[0-9]{1,2})?"?`),
 			rapid.Map(rapid.Int64(), func(i int64) string { return strconv.FormatInt(i, 10) }),

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
@@ -90,7 +91,7 @@ func slowly(t *rapid.T, s *server.Server, ids []creel.SubclusterID, lists [][]by
 func TestAListJoinedAsBytesIsThatOfItsMessages(t *testing.T) {
 	ids := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
 	s := serverOf(ids...)
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var lists [][]byte
 		var parts []router.Part[[]appReport]
 		for _, id := range ids {
@@ -126,7 +127,8 @@ func TestAListJoinedAsBytesIsThatOfItsMessages(t *testing.T) {
 }
 
 // Any bytes of a member are cut apart or rejected, and parts cut out can be joined again.
-func FuzzReadApplications(f *testing.F) {
+func FuzzReadApplications(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	report := &yarnpb.ApplicationReportProto{
 		ApplicationId: yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 2, ID: 1}), Name: new("a"),
 		UnmanagedApplication: new(true), ApplicationTags: []string{creel.UAMTag(creel.ApplicationID{ClusterTimestamp: 1, ID: 7})},

@@ -13,13 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
 )
 
 // No two members have the same first epoch, whatever is configured, and no chosen one is within a thousand starts of
 // another's, or the member's own previous one.
 func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		claimed := map[creel.SubclusterID]int64{}
 		for range 40 {
 			id := creel.SubclusterID(fmt.Sprintf("sc-%d", rapid.IntRange(1, 9).Draw(t, "member")))

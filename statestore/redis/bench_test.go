@@ -647,6 +647,7 @@ func BenchmarkWatchers(b *testing.B) {
 		})
 		wg.Go(func() {
 			l := redis.Looker{Store: s, Queues: mine}
+			rnd := rand.New(rand.NewPCG(uint64(i), 1))
 			wait := time.NewTimer(0)
 			defer wait.Stop()
 			for ctx.Err() == nil {
@@ -665,7 +666,7 @@ func BenchmarkWatchers(b *testing.B) {
 					return
 				}
 				if loads {
-					wait.Reset(poll - poll/5 + rand.N(2*poll/5))
+					wait.Reset(poll - poll/5 + time.Duration(rnd.Int64N(int64(2*poll/5))))
 					looks.Add(1)
 					bytes.Add(int64(came))
 				}
@@ -726,7 +727,8 @@ func keepRecord(ctx context.Context, b *testing.B, s *redis.Store, i int) {
 		PID: i + 1, Version: "creel of a benchmark", Started: time.Now().UTC(),
 		Addresses: map[string]string{"client": fmt.Sprintf("node%d.example.com:8049", i)},
 	}
-	for sleep(ctx, rand.N(every)); ctx.Err() == nil; sleep(ctx, every) {
+	rnd := rand.New(rand.NewPCG(uint64(i), 2))
+	for sleep(ctx, time.Duration(rnd.Int64N(int64(every)))); ctx.Err() == nil; sleep(ctx, every) {
 		if err := s.KeepDaemon(ctx, d, 3*every); err != nil && ctx.Err() == nil {
 			b.Error(err)
 			return

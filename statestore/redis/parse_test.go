@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore/redis"
 )
 
@@ -59,7 +60,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func FuzzURL(f *testing.F) {
+func FuzzURL(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add("redis-sentinel://u:p@h:1,[::1]:2/master?db=2&wait=1")
 	f.Add("rediss://h?prefix=a:b")
 	f.Fuzz(func(t *testing.T, url string) {
@@ -71,7 +73,8 @@ func FuzzURL(f *testing.F) {
 }
 
 // Data that other programs, or a newer creel, may have left in Redis is refused or read, never half of it.
-func FuzzRecords(f *testing.F) {
+func FuzzRecords(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add("sc-1 68f00000")
 	f.Add("sc-1 68f00000 19a00000000")
 	f.Add("1700000000000 1700000000000000 {\"queue\":\"root\",\"time\":\"2024-01-01T00:00:00Z\"}")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/subcluster"
@@ -22,7 +23,7 @@ import (
 func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		prefix := fmt.Sprintf("w%d", prefixes.Add(1))
 		cfg := redis.Config{URL: server.URL(), Prefix: prefix}
 		one := func() *redis.Store {

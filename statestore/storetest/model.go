@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
@@ -21,7 +22,7 @@ import (
 // empty store for each run. Times to live are nothing or very long, so that the two clocks need not agree; numbers
 // that come from a clock (versions, tokens) are compared by the record they name.
 func Model(t *testing.T, open func() statestore.Store) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		m := &model{
 			ctx:       context.Background(),
 			store:     open(),

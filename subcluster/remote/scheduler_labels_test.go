@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -61,7 +62,8 @@ func TestLabelsOfHadoopsSchedulerAreRead(t *testing.T) {
 	}
 }
 
-func FuzzParseLabels(f *testing.F) {
+func FuzzParseLabels(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(labelledDocument), []byte(`{"nodeLabelInfo":[{"name":"gpu","exclusivity":true}]}`))
 	f.Fuzz(func(t *testing.T, scheduler, labels []byte) {
 		if _, err := ParseScheduler(scheduler); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -106,7 +107,8 @@ func TestWhereHadoopMakesQueuesIsRead(t *testing.T) {
 	}
 }
 
-func FuzzParseScheduler(f *testing.F) {
+func FuzzParseScheduler(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(capacityDocument))
 	f.Add([]byte(fairDocument))
 	f.Fuzz(func(t *testing.T, data []byte) {

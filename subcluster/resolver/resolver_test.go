@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/resolver"
 	"pgregory.net/rapid"
 )
@@ -45,7 +46,7 @@ func TestHostsAndRacksAreFoundWhereMembersPublishThem(t *testing.T) {
 
 func TestWhatIsPublishedIsReadBack(t *testing.T) {
 	name := rapid.StringMatching(`[a-zA-Z0-9/_.:-]{1,40}`)
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := resolver.Nodes(rapid.MapOf(name, name).Draw(t, "nodes"))
 		encoded := n.Encode()
 		if !bytes.Equal(encoded, maps.Clone(n).Encode()) {
@@ -102,7 +103,8 @@ func TestAMachineListIsReadAsHadoopWritesIt(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(resolver.Nodes{"n1": "/r1", "n2": "/r2", "n3": "/r1"}.Encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {

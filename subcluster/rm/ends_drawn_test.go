@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -166,7 +167,7 @@ func (k *keeper) comes() {
 // Through restarts of the ResourceManager and deaths of AMs, an AM receives the completion of each container that it
 // was granted, or that it keeps from an earlier attempt, and its node may forget each in the end.
 func TestNoEndOfAContainerIsLost(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	propertytest.Check(t, func(r *rapid.T) {
 		k := newKeeper(t, rapid.Bool().Draw(r, "keeps"))
 		r.Repeat(map[string]func(*rapid.T){
 			"ask": func(r *rapid.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"pgregory.net/rapid"
@@ -187,7 +188,7 @@ func divide(t testing.TB, total int64, ds []demand) []int64 {
 // TestDRFProperties holds the four properties of the paper on small instances,
 // to within the one task that whole tasks cost.
 func TestDRFProperties(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		const total = 240
 		n := rapid.IntRange(2, 4).Draw(rt, "users")
 		ds := make([]demand, n)
@@ -311,7 +312,7 @@ func TestQueueOrderAsDocumented(t *testing.T) {
 
 // TestSketchPutsEverythingBack: any what-if leaves the same bytes behind.
 func TestSketchPutsEverythingBack(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		r := newRun(rt, t)
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
 			r.step()

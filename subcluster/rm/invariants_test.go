@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -561,7 +562,7 @@ func (r *run) others(of creel.Resource) creel.Resource {
 }
 
 func TestInvariantsHoldAfterEveryEvent(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		r := newRun(rt, t)
 		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
 			r.step()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"pgregory.net/rapid"
@@ -148,7 +149,7 @@ func newLabelledRun(rt *rapid.T, t testing.TB, spec queues.Spec) *run {
 }
 
 func TestLabelledInvariantsHoldAfterEveryEvent(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		r := newLabelledRun(rt, t, drawLabelled(rt))
 		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
 			if rapid.IntRange(0, 5).Draw(rt, "which") == 0 {

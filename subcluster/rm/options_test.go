@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
 // Members of a federation give out different ids of applications whenever they start: no two
 // have a start in common, nor has one with its own start before, wherever clocks are set.
 func TestStartsAreOfOneMemberAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]int64{1, 1000}).Draw(t, "step") // of epochs, as people count members
 		clock := time.UnixMilli(1_800_000_000_000)
 		taken, last := map[int64]int64{}, map[int64]time.Time{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"pgregory.net/rapid"
 )
@@ -130,7 +131,7 @@ func (v *wave) beyond(rt *rapid.T, p Plan) (over, least float64) {
 // less than 98 % of the chosen victims' loss.
 func TestTheLeastWorkIsLost(t *testing.T) {
 	chosen := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		many := rapid.Bool().Draw(rt, "many")
 		count := int32(1)
 		size := func() int64 { return int64(rapid.IntRange(1, 4).Draw(rt, "size")) * 1024 }
@@ -156,7 +157,7 @@ func TestTheLeastWorkIsLost(t *testing.T) {
 func TestOfMixedSizesLittleMoreIsLost(t *testing.T) {
 	var all, most, worst float64
 	exact, waves := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		v, p := drawWave(rt, t, int32(rapid.IntRange(2, 6).Draw(rt, "count")), func() int64 {
 			return int64(rapid.IntRange(1, 4).Draw(rt, "size")) * 1024
 		})

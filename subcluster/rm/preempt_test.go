@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -217,7 +218,7 @@ func (k *sentences) see(actions []Action) {
 // every notice ends in a kill or a pardon, and equal events lead to equal victims.
 func TestPreemptionKeepsItsPromises(t *testing.T) {
 	k := &sentences{notices: map[string]int{}}
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		spec := drawQueues(rt)
 		spec.Preemption = drawPreemption(rt)
 		keepSome(rt, &spec.Root)
@@ -238,7 +239,7 @@ func TestPreemptionKeepsItsPromises(t *testing.T) {
 // labels x, exclusive, and y, shared, in which every queue always asks for more.
 func TestPreemptionKeepsItsPromisesInEachPartition(t *testing.T) {
 	k := &sentences{notices: map[string]int{}}
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		spec := Defaults().Queues
 		spec.Calculator = rapid.SampledFrom([]queues.Calculator{queues.MemoryOnly, queues.Dominant}).Draw(rt, "calculator")
 		spec.Root.Children = nil
@@ -361,7 +362,7 @@ func (r *run) tick(d time.Duration) {
 // TestQueuesThatTradeRoomFindRest: queues that always want more, whatever their sizes of containers, stop taking from
 // each other.
 func TestQueuesThatTradeRoomFindRest(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		share := rapid.IntRange(1, 9).Draw(rt, "share") * 10
 		fair := rapid.Bool().Draw(rt, "fair")
 		p := drawPreemption(rt)

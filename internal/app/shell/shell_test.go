@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/workload"
 )
 
@@ -70,7 +71,7 @@ func TestAForgottenAMAsksForWhatItStillWants(t *testing.T) {
 // Whatever the events and their order, a job ends exactly when all its containers have ended, and never asks for more
 // than are missing.
 func TestAJobCountsEachContainerOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		want := rapid.IntRange(1, 8).Draw(t, "containers")
 		j := NewJob(Spec{Command: []string{"x"}, Containers: want, MemoryMB: 1, VCores: 1}, false)
 		pool := containers(want + 3)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -205,7 +206,8 @@ func TestTheCallerDecidesWhetherItIsTraced(t *testing.T) {
 }
 
 // FuzzSpanContext checks that a peer's bytes are read or ignored, and that a span that was read is sent unchanged.
-func FuzzSpanContext(f *testing.F) {
+func FuzzSpanContext(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), int64(0), int64(0))
 	f.Add([]byte("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more"), int64(1), int64(2))
 	f.Add([]byte(nil), int64(-5), int64(1<<62))

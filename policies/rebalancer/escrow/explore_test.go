@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -575,7 +576,7 @@ func TestEveryOrderWithSettings(t *testing.T) {
 // and many faults, one after the other.
 func TestLongWalks(t *testing.T) {
 	const pause = 12 // ticks from a fault to the next: all has settled
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		e, w := newExplorer(nil, 1, 3, 1<<30, 1<<30, 1)
 		e.ticks, e.maximum = 1<<30, rapid.Int64Range(1, 9).Draw(t, "maximum")
 		w.queues[0].record.Maximum = mem(e.maximum)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -385,7 +386,7 @@ func (e *usersExplorer) explore(t *testing.T, w usersWorld) {
 // part for each member.
 func TestLongWalksWithUsers(t *testing.T) {
 	const pause = 12 // ticks from a fault to the next: all has settled
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		e, w := newUsersExplorer(3, 1<<30, 1, 1<<30)
 		e.maximum = rapid.Int64Range(1, 9).Draw(t, "maximum")
 		e.standing(&w, rapid.IntRange(0, 3).Draw(t, "members that hold parts"), rapid.Bool().Draw(t, "hot"))

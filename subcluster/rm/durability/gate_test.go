@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -50,7 +51,7 @@ func TestAnAnswerLeavesAtOnceWhenNothingIsUnderWay(t *testing.T) {
 // An answer leaves when, and only when, the transaction of its turn and all
 // before it are durable: held against the obvious list of turns.
 func TestAnswersLeaveInOrderAndNeverEarly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		type held struct{ id, after int } // after: transactions that must be durable
 		var (
 			g                      Gate[int]

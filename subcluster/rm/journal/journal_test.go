@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/propertytest"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -426,7 +428,7 @@ func TestACrashBetweenTheBaseAndTheRemovalOfTheOldResurrectsNothing(t *testing.T
 
 // The property: after any commits, compactions and reopenings, the journal equals a plain map.
 func TestAJournalIsAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")
 		if err != nil {
 			t.Fatal(err)
@@ -478,7 +480,8 @@ func TestAJournalIsAMap(t *testing.T) {
 	})
 }
 
-func FuzzSegment(f *testing.F) {
+func FuzzSegment(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	_, whole, ends := blocksOf(f, 3)
 	f.Add(whole)
 	f.Add(whole[:ends[1]+5])

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 // slow keeps every node's status in a list and recounts each time, in the order in which YARN's ResourceManager
@@ -63,7 +64,7 @@ func (s *slow) status() creel.LogAggregationStatus {
 // For any order of reports the status equals a full recount, stored messages stay within their limits, and forgotten
 // state uses no memory.
 func TestTheStatusIsThatOfAllNodes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		room := &Messages{PerNode: 2}
 		l, want := &Logs{}, &slow{nodes: map[int32]creel.LogAggregationStatus{}}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
 // Every command reaches its node once and in order, unless the node is closed,
 // and the store does not grow once nodes take their commands.
 func TestCommandsReachTheirNodesInOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		s := &Store{}
 		kills, forgets := make([][]creel.ContainerID, 5), make([][]creel.ContainerID, 5)
 		for range 5 {

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
 // A change of one set does not affect the other.
 func TestTheTwoSetsAreIndependent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var b Sets
 		models := [kinds]map[int32]bool{{}, {}}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

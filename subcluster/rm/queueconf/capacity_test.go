@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -640,7 +641,8 @@ func TestACLsAsHadoopWritesThem(t *testing.T) {
 	}
 }
 
-func FuzzReadCapacity(f *testing.F) {
+func FuzzReadCapacity(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add("root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50")
 	f.Add("root.queues = a\nroot.a.capacity = [memory=1,vcores=2]\nroot.a.auto-queue-creation-v2.enabled = true")
 	f.Add(

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -275,7 +276,8 @@ func TestRootAndPoolElements(t *testing.T) {
 	}
 }
 
-func FuzzReadFair(f *testing.F) {
+func FuzzReadFair(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add([]byte(documentedFair))
 	f.Add([]byte(`<allocations><queue name="a" type="parent"><maxResources>5%</maxResources></queue></allocations>`))
 	f.Add(

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 	"pgregory.net/rapid"
 )
@@ -84,7 +85,7 @@ func TestAMutationKeepsWhatItDoesNotName(t *testing.T) {
 
 // Every change can be undone exactly, unless a key has changed again.
 func TestAnUndoneChangeLeavesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		conf := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.SampledFrom([]string{"1", "2"}))
 		from, to, later := conf.Draw(t, "from"), conf.Draw(t, "to"), conf.Draw(t, "later")
 		changes := queueconf.Difference(from, to)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/placement"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -328,7 +329,8 @@ func TestFairPlacementRules(t *testing.T) {
 	}
 }
 
-func FuzzMappingRules(f *testing.F) {
+func FuzzMappingRules(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(
 		`{"rules":[{"type":"user","matches":"*","policy":"user","parentQueue":"root.users"}]}`,
 		"u:%user:%primary_group.%user",

@@ -10,6 +10,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/propertytest"
 )
 
 func made(form regime, asXML bool, fields func(w *writer)) string {
@@ -107,7 +109,8 @@ func TestFloatsThatJSONHasNoFormForAreZero(t *testing.T) {
 }
 
 // With any name or diagnosis, both documents can be parsed and are equal.
-func FuzzText(f *testing.F) {
+func FuzzText(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	for _, s := range []string{"", "plain", "<&>\"'", "\x00\x1f\n\r\t", "\xff\xfe", "é\u2028\ufffe\U0001F600", "]]>"} {
 		f.Add(s)
 	}
@@ -144,7 +147,8 @@ func FuzzText(f *testing.F) {
 
 // A submission as JSON of any shape either reads or is refused, and never
 // takes the process with it.
-func FuzzSubmission(f *testing.F) {
+func FuzzSubmission(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	f.Add(
 		`{"application-id":"application_1_0001","resource":{"memory":"128","vCores":1},"am-container-spec":{"commands":{"command":"x"}}}`,
 		false,

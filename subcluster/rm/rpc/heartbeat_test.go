@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -292,7 +293,7 @@ func (w *pair) heartbeat(id creel.NodeID, response int32, statuses []*pb.Contain
 // TestHeartbeatsDecodeTheSameWithAndWithoutMemory: for any reports in any order, the machine's input, its responses
 // and its state are the same.
 func TestHeartbeatsDecodeTheSameWithAndWithoutMemory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		w := &pair{t: t, p: newHeartbeats(), now: time.Unix(1_700_000_000, 0), allocate: map[creel.AttemptID]int32{},
 			response: map[creel.NodeID]int32{}, on: map[creel.NodeID][]*pb.ContainerStatusProto{}}
 		for i := range w.m {
@@ -470,7 +471,8 @@ func TestHeartbeatsDecodeTheSameWithAndWithoutMemory(t *testing.T) {
 
 // FuzzHeartbeat: of any two messages, the second decodes to the same report as without the first, and is rejected in
 // the same cases.
-func FuzzHeartbeat(f *testing.F) {
+func FuzzHeartbeat(t *testing.F) {
+	f := propertytest.Fuzz(t)
 	good := encode(heartbeatOf(oneNode, 1, runningOnes(3)...))
 	changed := encode(
 		heartbeatOf(

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"pgregory.net/rapid"
@@ -173,7 +174,7 @@ func (w *constrainedWorld) settle(what string) {
 // Drawn days of requests with every kind of constraint, of ends, of nodes that go, come
 // back and change their rack, and of attributes that change.
 func TestConstraintsAreKeptAtEachGrantAndKeepNobodyElseOff(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		spec := queues.Default()
 		spec.ReservationsOff = rapid.Bool().Draw(rt, "reservations off")
 		spec.Root.Children[0].UserFactor = 100

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"pgregory.net/rapid"
 )
@@ -61,7 +62,7 @@ func slowly(total, have, most int64, children []portions, got []extent, check fu
 
 // A division matches the rule to less than a unit, and never exceeds the available amount or a maximum.
 func TestEveryDivisionIsThatOfTheSlowRule(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		total := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40)).Draw(t, "total")
 		most := rapid.Int64Range(0, total).Draw(t, "most")
 		have := rapid.Int64Range(0, most).Draw(t, "have")

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/creelrm/creel/internal/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -14,7 +15,7 @@ import (
 // equal however they were computed.
 func TestAmountsAreArrays(t *testing.T) {
 	type model = Key
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		vs, ts := make([]Vec, 4), make([]model, 4)
 		one := rapid.IntRange(0, 3)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -84,7 +85,7 @@ func TestAmountsAreArrays(t *testing.T) {
 // The answer is that of exact arithmetic, also if the product overflows 64 bits: an AM may ask for two thousand
 // million containers of a type counted in bytes.
 func TestManyFitAsTheirProductDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		types := Types{N: 3, Check: rapid.IntRange(1, 3).Draw(t, "types")}
 		amount := rapid.OneOf(rapid.Int64Range(0, 1<<40), rapid.Just(int64(1)<<40))
 		n := rapid.OneOf(rapid.Int64Range(1, math.MaxInt32), rapid.SampledFrom([]int64{1 << 23, 1 << 24, 1 << 30})).Draw(t, "n")

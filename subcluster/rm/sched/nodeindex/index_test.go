@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"pgregory.net/rapid"
 )
@@ -30,7 +31,7 @@ func newSizes(t interface{ Fatal(...any) }, further ...string) *amounts.Sizes {
 // After any sequence of moves the index finds a node exactly if a loop over all nodes does, and in the requested
 // order as far as cells distinguish nodes.
 func TestFindsWhatALoopFinds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		sizes := newSizes(t, "gpu")
 		var links Links
 		ix := New(sizes, &links)
