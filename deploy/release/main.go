@@ -7,11 +7,13 @@
 //	go -C deploy/release run . -out ../../dist
 //
 // The same commit gives the same bytes with the same Go, wherever it is built: paths are trimmed, nothing is linked
-// from the machine, and all files have the time of the commit. It is a module of its own, as what builds packages is
-// no part of the product.
+// from the machine, and all files have the time of the commit. The changelog has the entries of .changelog under the
+// version; -changelog writes them into CHANGELOG.md, for the commit that gets the tag. It is a module of its own: the product needs none of
+// its packages.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,13 +29,18 @@ func main() {
 	out := flag.String("out", "../../dist", "write into this `DIR`, which is made")
 	source := flag.String("source", "../..", "the `DIR` of creel's module")
 	targets := flag.String("targets", all, "`OS/ARCH,...` to build for")
-	version := flag.String("version", "", "`VERSION` (default: the tag of the commit, else one made of its time and hash)")
+	version := flag.String("version", "", "`VERSION` (default: the tag of the commit, else the next version with -dev, the time and the hash of the commit)")
+	changelog := flag.Bool("changelog", false, "join .changelog into CHANGELOG.md under -version, and build nothing")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "release: %q is not understood; see -help\n", flag.Args())
 		os.Exit(2)
 	}
-	if err := run(*source, *out, *version, strings.Split(*targets, ",")); err != nil {
+	build := func() error { return run(*source, *out, *version, strings.Split(*targets, ",")) }
+	if *changelog {
+		build = func() error { return join(*source, *version) }
+	}
+	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -47,6 +54,18 @@ type release struct {
 	time    time.Time // of the commit
 	creel   string    // for this machine
 	pages   string    // directory with man pages and completions, which it wrote
+}
+
+// join makes the changelog of a release, to be committed before its tag.
+func join(source, version string) error {
+	r := &release{source: source, version: version}
+	if version == "" {
+		return errors.New("-changelog needs -version, such as v0.1.0")
+	}
+	if err := r.commit(); err != nil {
+		return err
+	}
+	return r.writeChangelog()
 }
 
 func run(source, out, version string, targets []string) error {
@@ -116,8 +135,8 @@ func (r *release) commit() error {
 	return nil
 }
 
-// fromGit makes the version of a commit without a tag as Go's modules do, and refuses a tree that is not what was
-// committed: its bytes could not be made again.
+// fromGit sets the version: the tag of the commit, or the version under development with the time and hash of the commit,
+// as creel itself prints it. It rejects a tree with changes, whose bytes nobody could build again.
 func (r *release) fromGit(seconds, hash string) error {
 	if r.version != "" {
 		return nil
@@ -133,14 +152,22 @@ func (r *release) fromGit(seconds, hash string) error {
 	if err != nil {
 		return err
 	}
+	next, err := os.ReadFile(filepath.Join(r.source, "internal/app/daemon/build/VERSION"))
+	if err != nil {
+		return err
+	}
+	of := "v" + strings.TrimSpace(string(next))
 	if r.version, _, _ = strings.Cut(tags, "\n"); r.version != "" {
+		if tagged, _, _ := strings.Cut(r.version, "-"); tagged != of {
+			return fmt.Errorf("the tag is %s, but internal/app/daemon/build/VERSION is of %s: change one of them", r.version, of)
+		}
 		return nil
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return fmt.Errorf("git says that the commit is of %q", seconds)
 	}
-	r.version = fmt.Sprintf("v0.0.0-%s-%.12s", time.Unix(at, 0).UTC().Format("20060102150405"), hash)
+	r.version = fmt.Sprintf("%s-dev.%s+%.12s", of, time.Unix(at, 0).UTC().Format("20060102150405"), hash)
 	return nil
 }
 

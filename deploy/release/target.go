@@ -129,6 +129,9 @@ func (r *release) stage(dir, goos, arch string) error {
 	}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		text, err := os.ReadFile(filepath.Join(r.source, name))
+		if name == "CHANGELOG.md" {
+			text, err = r.changelog()
+		}
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ func newReleases(t *testing.T) releases {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "release")
 	run(t, "go", "-C", root+"/deploy/release", "vet", ".")
+	run(t, "go", "-C", root+"/deploy/release", "test", ".")
 	run(t, "go", "-C", root+"/deploy/release", "build", "-o", program, ".")
 	return releases{program}
 }

@@ -4,8 +4,11 @@
 package build
 
 import (
+	_ "embed"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Info is the content of /version and `creel version`.
@@ -19,19 +22,24 @@ type Info struct {
 	Arch     string `json:"arch"`
 }
 
+// next is the version under development. The chart, the image and the changelog name it too.
+//
+//go:embed VERSION
+var next string
+
 // version is set by the linker where there is no repository to read it from, as in an
 // image: -X github.com/creelrm/creel/internal/app/daemon/build.version=v1.2.3
 var version string
 
 // Read returns the build information that the Go toolchain stored in this binary.
 func Read() Info {
-	b := Info{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := Info{Version: development(""), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
+		b.Version = development(v)
 	}
 	if version != "" {
 		b.Version = version
@@ -47,4 +55,21 @@ func Read() Info {
 		}
 	}
 	return b
+}
+
+// pseudo matches the version that Go makes of a commit without a tag, such as v0.0.0-20261127194452-dffed05e105e+dirty.
+var pseudo = regexp.MustCompile(`^v.*[.-]([0-9]{14})-([0-9a-f]{12})(\+dirty)?$`)
+
+// development returns the version of a build between releases, with the time and the hash of its commit: a commit
+// without a tag is before the next release, not v0.0.0. The version of a release stays.
+func development(module string) string {
+	v := "v" + strings.TrimSpace(next) + "-dev"
+	if module == "" {
+		return v
+	}
+	m := pseudo.FindStringSubmatch(module)
+	if m == nil {
+		return module
+	}
+	return v + "." + m[1] + "+" + m[2] + strings.Replace(m[3], "+", ".", 1)
 }
