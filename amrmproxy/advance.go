@@ -117,6 +117,7 @@ func (s *Session) unstick() {
 		s.placedBy, s.turns = s.view.Plan, len(s.members)
 	}
 	anew := s.nextTurn()
+	var pending pendingTable
 	for _, g := range s.ledger.groups {
 		if g.need == 0 || g.hedged || g.dirty {
 			continue
@@ -137,7 +138,10 @@ func (s *Session) unstick() {
 			if c.tried = s.now; why == stuck || why == anotherPlan {
 				c.since = s.now
 			}
-			s.split(g, m, why)
+			if pending == nil {
+				pending = s.pendingTable()
+			}
+			s.split(pending, g, m, why)
 		}
 	}
 }
@@ -210,16 +214,23 @@ func (s *Session) splitDirty() {
 	if !s.asks() {
 		return
 	}
+	var pending pendingTable
 	for _, g := range s.ledger.groups {
 		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
-			s.split(g, nil, asked)
+			if pending == nil {
+				pending = s.pendingTable()
+			}
+			s.split(pending, g, nil, asked)
 		}
 	}
 }
 
 // split has the policy share a group over the members. from, if not nil, is the member whose asks are placed again,
-// for the reason why.
-func (s *Session) split(g *group, from *member, why replacement) {
+// for the reason why. pending has the shares of all groups, also after it.
+func (s *Session) split(pending pendingTable, g *group, from *member, why replacement) {
+	s.count(pending, g, -1)
+	defer s.count(pending, g, 1)
+	label, _ := s.labelOf(g)
 	fresh := g.fresh
 	g.dirty, g.fresh = false, false
 	reach := make([]policies.Reach, 0, len(s.members))
@@ -240,7 +251,7 @@ func (s *Session) split(g *group, from *member, why replacement) {
 		if m.limit != nil {
 			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly
 		}
-		r.Pending, r.Summed = s.pendingBeside(g, m)
+		r.Pending, r.Summed = pending.beside(label, m)
 		if m == from && why >= full {
 			r.Known, r.Headroom = true, creel.Resource{}
 		}

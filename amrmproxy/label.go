@@ -93,23 +93,42 @@ func (s *Session) labelOf(g *group) (label string, given bool) {
 	return s.label.text, s.label.given
 }
 
-// pendingBeside returns how many containers a member is asked for on nodes of the same label, apart from a group that
-// is placed again. elsewhere reports whether there are asks for other labels, whose free resources the member's
-// headroom includes, too.
-func (s *Session) pendingBeside(g *group, m *member) (n int64, elsewhere bool) {
+// pendingTable is how many containers each member is asked for, by the label of their nodes.
+// It is counted once for all groups that are split in one go: counted for each, their cost
+// would be the square of their number.
+type pendingTable map[*member]map[string]int64
+
+// pendingTable counts the shares of all groups.
+func (s *Session) pendingTable() pendingTable {
+	t := pendingTable{}
+	for _, g := range s.ledger.groups {
+		s.count(t, g, 1)
+	}
+	return t
+}
+
+// count adds the shares of a group to a table, or subtracts them for a sign of -1.
+func (s *Session) count(t pendingTable, g *group, sign int64) {
+	s.ledger.visits++
 	label, _ := s.labelOf(g)
-	for _, o := range s.ledger.groups {
-		c := o.star().at[m]
-		if c == nil || c.share == 0 || o == g {
+	for m, c := range g.star().at {
+		if c.share == 0 {
 			continue
 		}
-		if of, _ := s.labelOf(o); of == label {
-			n += c.share
-		} else {
-			elsewhere = true
+		if t[m] == nil {
+			t[m] = map[string]int64{}
+		}
+		if t[m][label] += sign * c.share; t[m][label] == 0 {
+			delete(t[m], label)
 		}
 	}
-	return n, elsewhere
+}
+
+// beside is how many containers a member is asked for on nodes of a label. elsewhere
+// reports whether there are others, of which the member's headroom has the room, too.
+func (t pendingTable) beside(label string, m *member) (n int64, elsewhere bool) {
+	n, same := t[m][label]
+	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
 }
 
 // labelAt returns the label under which the UAM of a member is submitted, so that asks without one mean the same

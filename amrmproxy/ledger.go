@@ -98,32 +98,39 @@ func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
 	}
 }
 
-// ledger holds groups by key, sorted.
+// ledger has the groups by key. They are sorted, except while the asks of one call are
+// entered: to insert each in its place would cost the square of their number.
 type ledger struct {
 	groups []*group
+	byKey  map[groupKey]*group
+	visits int // of groups in splits, for tests
 }
 
-func (l *ledger) find(k groupKey) (*group, int, bool) {
-	i, ok := slices.BinarySearchFunc(l.groups, k, func(g *group, k groupKey) int { return g.key.compare(k) })
-	if !ok {
-		return nil, i, false
+// sort ends the entering of asks.
+func (l *ledger) sort() {
+	byKey := func(a, b *group) int { return a.key.compare(b.key) }
+	if !slices.IsSortedFunc(l.groups, byKey) {
+		slices.SortFunc(l.groups, byKey)
 	}
-	return l.groups[i], i, true
 }
 
 // of finds the group that a granted container serves. A ResourceManager may
 // grant another execution type than was asked for.
 func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 	k := groupKey{c.GetPriority().GetPriority(), c.GetAllocationRequestId(), c.GetExecutionType()}
-	if g, _, ok := l.find(k); ok {
+	if g := l.byKey[k]; g != nil {
 		return g
 	}
-	for _, g := range l.groups {
-		if g.key.priority == k.priority && g.key.request == k.request {
+	for _, k.execution = range executions {
+		if g := l.byKey[k]; g != nil {
 			return g
 		}
 	}
 	return nil
+}
+
+var executions = [...]yarnpb.ExecutionTypeProto{
+	yarnpb.ExecutionTypeProto_GUARANTEED, yarnpb.ExecutionTypeProto_OPPORTUNISTIC,
 }
 
 // ask takes one line of the AM's request and returns its group. blank are members whose tables are unknown, since
@@ -135,10 +142,14 @@ func (l *ledger) ask(
 	now time.Time,
 ) *group {
 	k := keyOfAsk(a)
-	g, i, ok := l.find(k)
-	if !ok {
+	g := l.byKey[k]
+	if g == nil {
 		g = &group{key: k, unsent: early(k)}
-		l.groups = slices.Insert(l.groups, i, g)
+		if l.byKey == nil {
+			l.byKey = map[groupKey]*group{}
+		}
+		l.byKey[k] = g
+		l.groups = append(l.groups, g)
 	}
 	n := max(0, int64(a.GetNumContainers()))
 	ln := g.line(a.GetResourceName())
@@ -250,7 +261,11 @@ func (l *ledger) sweep(now time.Time) {
 		case g.empty.IsZero():
 			g.empty = now
 		}
-		return !left && now.Sub(g.empty) > keptEmpty
+		if !left && now.Sub(g.empty) > keptEmpty {
+			delete(l.byKey, g.key)
+			return true
+		}
+		return false
 	})
 }
 

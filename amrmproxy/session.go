@@ -482,12 +482,14 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 			}
 		}
 	}
+	early := s.early()
 	for _, a := range req.GetAsk() {
-		g := s.ledger.ask(a, blank, s.early, s.now)
+		g := s.ledger.ask(a, blank, early, s.now)
 		if g.need < 0 {
 			s.withdraw(g)
 		}
 	}
+	s.ledger.sort()
 	// Constraints between containers can only be kept by one scheduler, so
 	// these asks stay at home.
 	s.schedule(req.GetSchedulingRequests())
@@ -524,15 +526,26 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 }
 
 // early counts grants that wait to be sent to the AM and that no group had asked for: granted to a UAM that outlived
-// a proxy, for that proxy's asks.
-func (s *Session) early(k groupKey) (n int) {
+// a proxy, for that proxy's asks. The function that it returns takes those of a new group.
+func (s *Session) early() func(groupKey) int {
+	if len(s.out.AllocatedContainers) == 0 {
+		return func(groupKey) int { return 0 }
+	}
+	type place struct {
+		priority int32
+		request  int64
+	}
+	counts := map[place]int{}
 	for _, c := range s.out.AllocatedContainers {
-		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request &&
-			s.ledger.of(c) == nil {
-			n++
+		if s.ledger.of(c) == nil {
+			counts[place{c.GetPriority().GetPriority(), c.GetAllocationRequestId()}]++
 		}
 	}
-	return n
+	return func(k groupKey) int {
+		n := counts[place{k.priority, k.request}]
+		delete(counts, place{k.priority, k.request})
+		return n
+	}
 }
 
 // change passes requests to change containers to the members that granted these, to home if that is unknown. While a

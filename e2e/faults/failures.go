@@ -156,6 +156,13 @@ var failures = []failure{
 		promise: "nothing is held for longer",
 	},
 	{
+		in:      "amrmproxy",
+		test:    "TestManyPrioritiesCostLinearWork",
+		what:    "an AM asks at 100,000 priorities in one allocate",
+		users:   "the answer takes seconds",
+		promise: "the work of its proxy grows as their number, not as its square",
+	},
+	{
 		in:      "e2e/federation",
 		test:    "TestRouterKilledBetweenAnyTwoSteps",
 		what:    "a router dies at any moment of a submission",

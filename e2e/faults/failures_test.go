@@ -51,6 +51,13 @@ func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t\t\{"(\w+)", \w+\},$`).FindAllSubmatch(told, -1) {
 		tests = append(tests, "TestFaults/"+string(m[1]))
 	}
+	for _, f := range failures {
+		if f.in != "" && f.in != "e2e/federation" && !hasTest(t, f.in, f.test) {
+			t.Errorf("package %s has no test %s", f.in, f.test)
+		} else if f.in != "" && f.in != "e2e/federation" {
+			tests = append(tests, f.test)
+		}
+	}
 	alerts, err := os.ReadFile(root + "/deploy/prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +99,19 @@ func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
 	}
 }
 
+// hasTest reports whether a package has a test.
+func hasTest(t *testing.T, pkg, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		b, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(b), "\nfunc "+name+"(t *testing.T) {")
+	})
+}
+
 // named reports whether code has a metric's name, or the beginning that names of
 // its kind share: up to its third underscore.
 func named(code, metric string) bool {
@@ -126,7 +146,7 @@ func failuresPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Failures
 
-Made from the tests of e2e/faults, which with those of e2e/federation make each of these happen to real processes:
+Made from the tests of e2e/faults, which with those of the packages that rows name make each of these happen:
 ` + "`go test ./e2e/faults -run TestTheFailuresPage -update`" + `.
 
 | what fails | what users see | what operators see | what is promised | the test |

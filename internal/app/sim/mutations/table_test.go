@@ -36,6 +36,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/journal TestATailThatFailedItsSyncIsWrittenAgain",
 	},
 	{
+		name:     "what is asked beside a group is counted for each group of a call",
+		file:     "amrmproxy/advance.go",
+		old:      "			if pending == nil {\n				pending = s.pendingTable()\n			}\n			s.split(pending, g, nil, asked)\n",
+		wrong:    "			if MUTANT || pending == nil {\n				pending = s.pendingTable()\n			}\n			s.split(pending, g, nil, asked)\n",
+		caughtBy: "amrmproxy TestManyPrioritiesCostLinearWork",
+	},
+	{
 		name:  "the proxy takes its record for saved and never saves it",
 		file:  "amrmproxy/session.go",
 		old:   "	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n",
