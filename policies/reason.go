@@ -3,7 +3,6 @@
 package policies
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -147,16 +146,6 @@ func (n Numbers) String() string {
 		text += fmt.Sprintf(", starting slowly with %.0f%% of its %s", 100*n.Starting, size)
 	}
 	return text
-}
-
-// UnmarshalJSON reads an object, or the plain text that earlier versions wrote.
-func (n *Numbers) UnmarshalJSON(b []byte) error {
-	*n = Numbers{}
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &n.Text)
-	}
-	type plain Numbers
-	return json.Unmarshal(b, (*plain)(n))
 }
 
 // String is the reason on several lines, the decision first.

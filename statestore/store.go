@@ -200,7 +200,7 @@ type UAM struct {
 	// it has the application's.
 	OwnID creel.ApplicationID `json:"own_id,omitzero"`
 	// Attempt is the number of its own attempt, which is another than home's when either was
-	// begun again; 0 while it is not launched, and in records of earlier versions.
+	// begun again; 0 while it is not launched.
 	Attempt int32  `json:"attempt,omitempty"`
 	Epoch   int64  `json:"epoch,omitempty"` // the member's epoch that it was launched in
 	Phase   string `json:"phase,omitempty"` // the proxy's word: launching, running, ending

@@ -13,7 +13,7 @@ import (
 // Labels is a member's published data about node labels: the resources of each of its partitions, and which of them
 // the asks of a queue may name.
 type Labels struct {
-	// Known is false for a member that publishes no labels, as those of earlier versions: its labels are unknown.
+	// Known is false for a member that publishes no labels: its labels are unknown.
 	Known      bool
 	Partitions []Partition // sorted by label; without the default one, of nodes without a label
 	// Queues that may use other labels than the queue above them, or have another

@@ -10,8 +10,8 @@ import (
 
 // A pool of nodes is the nodes without a label, or those with one. Queues have entitlements in each pool, of its
 // size, and nothing moves between pools. So each has a reading and a plan of its own, made as if the federation were
-// nothing else (subcluster.View.In, Tree.In). Members that report no queues of a label (Hadoop's, and creel's of
-// earlier versions) are not in its pool.
+// nothing else (subcluster.View.In, Tree.In). Members that report no queues of a label (those
+// that run Hadoop's ResourceManager) are not in its pool.
 
 // ReadPools reads each pool, nodes without a label first; before and slowStart as of Reading.SlowStart.
 func ReadPools(

@@ -75,7 +75,7 @@ type Done struct {
 	Moved       bool                `json:"moved"`             // false: it stays at From
 	Because     string              `json:"because,omitempty"` // why it stays
 	At          time.Time           `json:"at"`                // store's clock
-	Undo        bool                `json:"undo,omitempty"`    // it undid a move; older versions write none
+	Undo        bool                `json:"undo,omitempty"`    // it undid a move
 }
 
 // All are the moves on record, oldest first, with the store's time. Those that cannot be read are among them.

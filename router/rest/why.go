@@ -69,13 +69,13 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
 	if kept && home != nil && placed.Home() != home.ID {
-		kept = false // a router from before placements moved it, and left this one
+		kept = false // of an earlier home
 	}
 	switch {
 	case err != nil:
 		doc.Note = "how its home was chosen is not known now: " + err.Error()
 	case !kept && !known:
-		doc.Note = "how its home was chosen is not known: it was claimed by an earlier version, or found at its home " +
+		doc.Note = "how its home was chosen is not known: it was found at its home " +
 			"after the state store had come back empty"
 	}
 	if kept || known {

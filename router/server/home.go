@@ -87,8 +87,7 @@ func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 }
 
 // Placement returns how an application's home was chosen, as stored with its claim, whichever router took the
-// submission. It returns false if there is none: the claim is of an earlier version, or was made again after the
-// store had been emptied.
+// submission. It returns false if there is none: the claim was made again after the store had been emptied.
 func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router.Placement, bool, error) {
 	b, err := s.conf.Homes.Placement(ctx, app)
 	if err != nil || len(b) == 0 {

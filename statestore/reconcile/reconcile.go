@@ -2,7 +2,7 @@
 
 // Package reconcile is the loop that compares where applications live with their homes in the state store, and
 // repairs differences. The fence of package router prevents differences; this finds those with other causes: a store
-// that lost acknowledged writes, an administrator, a router of an older version.
+// that lost acknowledged writes, an administrator.
 //
 // Every router runs it; a lease lets one at a time work. A difference counts only when two rounds in a row see it,
 // since a home may move between the reading of the store and that of a member's list.

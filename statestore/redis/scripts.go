@@ -173,8 +173,7 @@ return {'OK'}`)
 )
 
 // UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r", and in "dr" the latest attempt whose
-// record was dropped. If the hash has nothing else it expires. The name "dr" ends in r, which earlier versions take
-// for a revision.
+// record was dropped. If the hash has nothing else it expires.
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
 	saveUAMRecordScript = newScript("save_uamrecord", guard+`

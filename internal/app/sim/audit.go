@@ -75,7 +75,6 @@ type applied struct {
 	am      *am            // the latest
 	begun   map[int32]bool // attempts whose AM has begun
 	twice   bool           // one began a second time, where that is spared
-	older   bool           // a router from before the fence had its submission
 	told    map[int]int64  // by member: the epoch of the last container reported to its AM
 	// registered is the latest attempt that a life of a ResourceManager has registered.
 	registered map[*cluster]int32
@@ -190,24 +189,13 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 		return
 	}
 	app := a.apps[l.Attempt.Application]
-	a.check(a.spares(l.Attempt.Application) || app.home == nil || app.home.index == c.index,
+	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
 	app.home = c
 	_, kept := c.kept.attempt(l.Attempt)
 	a.check(kept, "%s is launched in %s, and its journal does not know", l.Attempt, c.id)
 	a.homeOf(l.Attempt.Application, c.id, string(c.id)+", which launches its AM,")
 }
-
-// touches records that a router from before the fence handles an application's submission. Such a router may leave
-// its home after one reply, and others may take its moves for exclusively theirs. For this application
-// docs/adr/0013-fence.md promises no single home.
-func (a *auditor) touches(id creel.ApplicationID) {
-	a.fault("submissions through a router from before the fence")
-	a.apps[id].older = true
-}
-
-// spares: that an application has one home is not promised.
-func (a *auditor) spares(id creel.ApplicationID) bool { return a.forgetful() || a.apps[id].older }
 
 // takes checks an accepted submission: a disowned application stays refused, even if a submission carries no claim
 // number.
@@ -248,7 +236,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 
 func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state creel.ApplicationState) {
 	// A restart may find the end of an application undone and end it again.
-	a.check(a.spares(id) || app.home == nil || app.home.index == c.index,
+	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
 	a.moved = a.w.now
 	if app.ended.IsZero() {
@@ -311,7 +299,7 @@ func (a *auditor) amBegins(m *am) {
 	if app.begun == nil {
 		app.begun = map[int32]bool{}
 	}
-	a.check(!app.begun[m.attempt.Attempt] || a.spares(m.attempt.Application),
+	a.check(!app.begun[m.attempt.Attempt] || a.forgetful(),
 		"the AM of %s begins a second time", m.attempt)
 	app.twice = app.twice || app.begun[m.attempt.Attempt]
 	app.begun[m.attempt.Attempt] = true
@@ -331,7 +319,7 @@ func (a *auditor) amEnds(m *am) {
 func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
-	a.check(a.spares(m.attempt.Application) || app.played == 1,
+	a.check(a.forgetful() || app.played == 1,
 		"%s was played to its end %d times", m.attempt.Application, app.played)
 }
 
@@ -890,7 +878,7 @@ func (w *World) result() *Result {
 	ended := 0
 	for _, id := range a.ids {
 		switch app := a.apps[id]; {
-		case app.played > 1 && !a.spares(id):
+		case app.played > 1 && !a.forgetful():
 			r.Doubled++
 			ended++
 		case app.refused:

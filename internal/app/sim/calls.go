@@ -25,7 +25,7 @@ func (c *cluster) submit(
 		reply(false, err)
 		return
 	}
-	if !c.old { // it reads no field that it does not know
+	if !c.hadoop { // which ignores the fields
 		s.Claim, s.After = claim, pb.BeginsAfter(app)
 	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
@@ -63,7 +63,7 @@ func (c *cluster) has(id creel.ApplicationID, reply func(router.Standing, error)
 // disown answers a router when the refusal, or the application that is here, is
 // durable.
 func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
-	if c.old {
+	if c.hadoop {
 		c.has(id, func(s router.Standing, err error) {
 			if s == router.Absent {
 				c.w.audit.fault("absent from a member that cannot disown")

@@ -39,7 +39,7 @@ type cluster struct {
 	// takesOver: it was started with --take-over, and is again with each of its starts.
 	takesOver bool
 	gone      bool // the journal is a later life's, which was started while this one lived
-	old       bool // of a version before fences, until it is started again as this one
+	hadoop    bool // without fences, published hosts and second UAMs, as Hadoop's, until creel's takes its place
 	signs     bool // its heartbeats, under the cluster's secret
 	keys      keys
 	nodes     []*node
@@ -196,7 +196,7 @@ const longestAfterlife = 5 * time.Minute
 func (c *cluster) succeeded() {
 	w := c.w
 	next := &cluster{
-		w: w, id: c.id, index: c.index, conf: c.conf, keys: c.keys, nodes: c.nodes, old: c.old, signs: c.signs,
+		w: w, id: c.id, index: c.index, conf: c.conf, keys: c.keys, nodes: c.nodes, hadoop: c.hadoop, signs: c.signs,
 		host: w.host(c.name, c.index),
 		skew: c.skew, since: c.since, drift: c.drift,
 	}
@@ -231,7 +231,7 @@ func (c *cluster) watches() {
 
 // isDrained reports whether it has read that it is drained.
 func (c *cluster) isDrained() bool {
-	if c.others.view == nil || c.old {
+	if c.others.view == nil || c.hadoop {
 		return false
 	}
 	self, ok := c.others.view.Member(c.id)
@@ -294,10 +294,10 @@ func (c *cluster) comeBack() {
 		c.skew, c.since, c.drift = time.Duration(c.w.rnd.Int64N(int64(2*mostSkew)))-mostSkew, c.w.now, 0
 		c.w.audit.fault("clocks set")
 	}
-	if c.old && c.w.rnd.IntN(2) == 0 {
-		c.old = false
-		c.w.audit.fault("members upgraded")
-		c.w.say("%s is upgraded", c.id)
+	if c.hadoop && c.w.rnd.IntN(2) == 0 {
+		c.hadoop = false
+		c.w.audit.fault("members replaced by creel's")
+		c.w.say("%s is replaced by creel's ResourceManager", c.id)
 	}
 	c.w.boot(c.host)
 	if err := c.open(); err != nil {

@@ -29,10 +29,8 @@ type Faults struct {
 	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
-	Old        float64 // of the members are of a version that has no fences, until they are upgraded
-	OldRouters float64 // of the routers are, until the rollout comes to them
-	Signed     bool    // members begin to sign, and then routers and proxies accept only signed members
-	OldProxies float64 // of the proxies are of a version that begins no UAM again
+	Unfenced float64 // of the members have no fences, as Hadoop's, until creel's take their place
+	Signed   bool    // members begin to sign, and then routers and proxies accept only signed members
 
 	Step float64 // a router dies before or after a step of a submission
 
@@ -88,7 +86,7 @@ const longestPause = 20 * time.Second
 func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
 	f := &Faults{Down: time.Duration(1+source(seed, "down").IntN(60)) * time.Second}
-	// In most seeds: faults of every network and every rollout.
+	// In most seeds: faults of every network and every restart.
 	draw := func(kind string, of, in int, set func(rnd *rand.Rand)) {
 		if rnd := source(seed, kind); rnd.IntN(in) < of {
 			set(rnd)
@@ -123,9 +121,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("store jumps", 1, 3, func(*rand.Rand) { f.StoreJumps = few(3) })
 	draw("node clocks", 1, 3, func(*rand.Rand) { f.NodeClocks = few(20) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
-	draw("old", 1, 4, func(*rand.Rand) { f.Old = 0.5 })
-	draw("old routers", 1, 6, func(*rand.Rand) { f.OldRouters = 0.7 })
-	draw("old proxies", 1, 6, func(*rand.Rand) { f.OldProxies = 0.7 })
+	draw("old", 1, 4, func(*rand.Rand) { f.Unfenced = 0.5 })
 	draw("signed", 1, 6, func(*rand.Rand) { f.Signed, f.Strangers = true, few(10) })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
 	draw("nodes", 1, 2, func(*rand.Rand) { f.Nodes = few(8) })
@@ -199,9 +195,12 @@ func (w *World) planFaults() {
 		}
 	}
 	for rnd, i := source(w.cfg.Seed, "old members"), 0; i < len(w.clusters); i++ {
-		w.clusters[i].old = rnd.Float64() < f.Old
+		w.clusters[i].hadoop = rnd.Float64() < f.Unfenced
 	}
-	w.rollOut(last)
+	if f.Signed {
+		w.sign(last)
+	}
+	w.after(time.Minute, w.reconcile)
 	w.at(origin.Add(warmUp), func() { w.faulty = true })
 	for _, c := range w.clusters {
 		c.watches()
@@ -452,7 +451,7 @@ func (w *World) killUAM(which uint64) {
 	for v := range c.m.Apps {
 		// A member without fences accepts an id once, as Hadoop's do. An AM that insists on its places waits for ever
 		// once its UAM there is killed, and no component can help it.
-		if v.Unmanaged && !v.State.Ended() && !(c.old && w.audit.apps[v.ID].am.insists()) {
+		if v.Unmanaged && !v.State.Ended() && !(c.hadoop && w.audit.apps[v.ID].am.insists()) {
 			uams = append(uams, v.ID)
 		}
 	}

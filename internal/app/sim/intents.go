@@ -74,9 +74,6 @@ func (w *World) ask(which uint64) {
 		i.Command = int32(number>>16%3) + 1
 	}
 	r := w.routers[which>>16%uint64(len(w.routers))]
-	if r.old {
-		return // it keeps nothing
-	}
 	w.audit.fault("changes asked of routers")
 	call(w, w.user, r.host, askTime+5*time.Second, func(reply func(bool, error)) { r.change(i, reply) },
 		func(kept bool, err error) {
@@ -198,7 +195,7 @@ func (t *task) carryOut(_ context.Context, at creel.SubclusterID, i intents.Inte
 // intentLoop begins the loop in which a router carries out stored intents.
 func (r *gateway) intentLoop() {
 	w := r.w
-	if w.cfg.Faults == nil || w.cfg.Faults.Asks == 0 || r.old {
+	if w.cfg.Faults == nil || w.cfg.Faults.Asks == 0 {
 		return
 	}
 	t := &task{r: r}
@@ -348,7 +345,7 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 		return
 	}
 	app := a.apps[i.Application]
-	if i.Refused != "" || a.spares(i.Application) || !app.ended.IsZero() {
+	if i.Refused != "" || a.forgetful() || !app.ended.IsZero() {
 		return
 	}
 	since := a.wants[d.Name]

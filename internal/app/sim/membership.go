@@ -62,7 +62,7 @@ func (c *cluster) looks() {
 // tellLoad sends its load to the store.
 func (c *cluster) tellLoad() {
 	report := c.loads.Next(c.m, c.now())
-	if report.Nodes = c.places.Digest(); c.old {
+	if report.Nodes = c.places.Digest(); c.hadoop {
 		report.BeginsAgain, report.Labels = false, subcluster.Labels{}
 	}
 	load, err := report.JSON()
@@ -94,7 +94,7 @@ func (c *cluster) carryOut(load []byte) {
 		c.keepEpoch(s.Keep, func(err error) { done(0, err) })
 		return
 	}
-	if s.Heartbeat != nil && c.old {
+	if s.Heartbeat != nil && c.hadoop {
 		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
 	}
 	process, from := c.process, c.joining // of the sender, whenever the message arrives

@@ -153,7 +153,7 @@ func (t *task) hold(
 ) (carried, error) {
 	c := t.r.w.cluster(at)
 	return step(t, c.host, func(reply func(carried, error)) {
-		if c.old {
+		if c.hadoop {
 			reply(carried{}, errCannotHold)
 			return
 		}
@@ -187,7 +187,7 @@ func (t *task) dropHeld(_ context.Context, at creel.SubclusterID, app creel.Appl
 func (t *task) moveAway(at creel.SubclusterID, do func(*rm.Machine, time.Time) error) error {
 	c := t.r.w.cluster(at)
 	_, err := step(t, c.host, func(reply func(bool, error)) {
-		if c.old {
+		if c.hadoop {
 			reply(false, errCannotHold)
 			return
 		}

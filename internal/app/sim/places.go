@@ -219,8 +219,8 @@ const (
 
 // publish keeps the member's published hosts as they are, as resolver/server.Publisher does.
 func (c *cluster) publish() {
-	if c.old {
-		return // of a version that publishes no hosts
+	if c.hadoop {
+		return
 	}
 	c.w.on(c.host, publishEvery, c.publish)
 	if c.inRound {
@@ -238,7 +238,7 @@ func (c *cluster) publish() {
 
 // follow reads which member has which host when the view announces a change, as resolver/server.Follower does.
 func (p *proxy) follow() {
-	if p.old || p.inRound || !p.places.Behind(p.view) {
+	if p.inRound || !p.places.Behind(p.view) {
 		return
 	}
 	p.inRound = true

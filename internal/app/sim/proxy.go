@@ -21,7 +21,6 @@ type proxy struct {
 	watcher
 	w        *World
 	home     *cluster // beside which it stands
-	old      bool     // without second UAMs, published hosts, loads in part, until it is started as this version
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
 	places   *resolver.Following                       // which member has which host
@@ -49,9 +48,7 @@ func (p *proxy) start() {
 	p.sessions = map[creel.AttemptID]*session{}
 	p.attempts = map[creel.ApplicationID][]creel.AttemptID{}
 	p.places, p.inRound = &resolver.Following{}, false
-	if p.queues = p.wanted; p.old {
-		p.queues = nil // it reads loads as a whole
-	}
+	p.queues = p.wanted
 	p.watcher.start()
 }
 
@@ -60,7 +57,7 @@ func (p *proxy) start() {
 func (p *proxy) succeeded() {
 	w := p.w
 	next := newProxy(w, p.home.index)
-	next.epoch, next.old, next.trust = p.epoch+1, p.old, p.trust
+	next.epoch, next.trust = p.epoch+1, p.trust
 	w.mark("two proxies", p.number, next.number)
 	w.say("%s has a successor, and goes on", p.name)
 	w.proxies[p.home.index], w.former = next, append(w.former, p)
@@ -143,9 +140,6 @@ type session struct {
 
 func newSession(p *proxy, a creel.AttemptID) *session {
 	var conf amrmproxy.DriverConfig
-	if p.old {
-		conf.Session.IdleAfter = 24 * time.Hour
-	}
 	return &session{
 		proxy:   p,
 		w:       p.w,
@@ -216,7 +210,7 @@ func (s *session) wants() {
 	}
 	leaf, p := x.Queue().Leaf(), s.proxy
 	known := slices.Contains(p.wanted(), leaf)
-	if s.leaf = leaf; !known && !p.old && s.w.cfg.planned() {
+	if s.leaf = leaf; !known && s.w.cfg.planned() {
 		p.read(true)
 	}
 }

@@ -29,7 +29,6 @@ type gateway struct {
 	watcher
 	w       *World
 	tries   uint64
-	old     bool // of a version from before the fence, until it is started again as this one
 	memory  *router.Memory
 	assumed router.Assumed
 }
@@ -84,10 +83,6 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		UnclearWait: router.UnclearWait,
 		Now:         func() time.Time { return r.w.now },
 		Paused:      func() bool { return r.slept > 0 && r.w.now.Sub(r.paused) < router.SocketLife },
-	}
-	if r.old {
-		r.w.audit.touches(app)
-		t.before(&core)
 	}
 	job := &r.w.cfg.Jobs[s.job]
 	what := policies.Submission{
@@ -149,9 +144,6 @@ func (t *task) forward(
 	claim int64,
 ) (router.Verdict, error) {
 	c := t.r.w.cluster(id)
-	if t.r.old {
-		claim = 0
-	}
 	t.r.w.fallsAsleep(t, c)
 	_, err := step(t, c.host, func(reply func(bool, error)) { c.submit(user, app, claim, reply) })
 	var silent *netError

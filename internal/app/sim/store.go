@@ -154,7 +154,7 @@ func (a *auditor) forgetful() bool { return a.w.lost }
 
 // homeOf: the store knows of an application's home.
 func (a *auditor) homeOf(id creel.ApplicationID, is creel.SubclusterID, who string) {
-	if a.spares(id) {
+	if a.forgetful() {
 		return
 	}
 	home, err := a.w.store.Home(a.w.storeClock(), id)

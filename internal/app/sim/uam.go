@@ -17,10 +17,7 @@ import (
 
 // clients is amrmproxy.Clients: the calls that launching and killing UAMs needs,
 // from within a flow.
-type clients struct {
-	f   *flow
-	old bool // of a proxy that begins no UAM again
-}
+type clients struct{ f *flow }
 
 // NewID is called only for Hadoop's ResourceManagers, which do not exist here.
 func (c clients) NewID(_ context.Context, m creel.SubclusterID, _ string) (creel.ApplicationID, error) {
@@ -34,9 +31,6 @@ func (c clients) Submit(
 	app *pb.ApplicationSubmissionContextProto,
 ) error {
 	to := c.f.w.cluster(member)
-	if c.old {
-		app.ProtoReflect().SetUnknown(nil)
-	}
 	_, err := ask(c.f, to.host, memberTime, func(reply func(bool, error)) {
 		to.submit(user, app, 0, reply)
 	})
@@ -119,7 +113,7 @@ func (s *session) launch(l amrmproxy.Launch) {
 	var err error
 	s.w.start(s.proxy.host, launchUAMTime, func(f *flow) {
 		brief := f.part(amrmproxy.HomeTime(launchUAMTime))
-		launched, err = amrmproxy.LaunchUAM(f, brief, clients{f, s.proxy.old}, f.sleep, l)
+		launched, err = amrmproxy.LaunchUAM(f, brief, clients{f}, f.sleep, l)
 	}, func() {
 		if err != nil {
 			s.w.mark("no UAM", int64(l.Application.ID), 0)
@@ -137,7 +131,7 @@ func (s *session) drop(d amrmproxy.Drop) {
 	var err error
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
 		brief := f.part(amrmproxy.HomeTime(memberTime))
-		err = amrmproxy.DropUAM(f, brief, clients{f, s.proxy.old}, f.sleep, d)
+		err = amrmproxy.DropUAM(f, brief, clients{f}, f.sleep, d)
 	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
 }
 
@@ -145,7 +139,7 @@ func (s *session) drop(d amrmproxy.Drop) {
 func (s *session) askHome(a amrmproxy.AskHome) {
 	var answer amrmproxy.HomeAnswered
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
-		report, err := clients{f, s.proxy.old}.Report(f, a.Home, "", a.Application)
+		report, err := clients{f}.Report(f, a.Home, "", a.Application)
 		answer = amrmproxy.AnsweredBy(report, err)
 	}, func() { s.step(answer) })
 }

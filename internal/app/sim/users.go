@@ -93,7 +93,7 @@ func (w *World) helpless(id creel.ApplicationID, m *am) bool {
 	}
 	spent := func(c *cluster) bool {
 		v, ok := c.m.App(id)
-		return ok && c.old && v.Unmanaged && v.State.Ended()
+		return ok && c.hadoop && v.Unmanaged && v.State.Ended()
 	}
 	for _, h := range m.wishes {
 		there := slices.DeleteFunc(slices.Clone(w.clusters), func(c *cluster) bool {

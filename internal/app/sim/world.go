@@ -197,10 +197,9 @@ type World struct {
 	hostsOf    map[string]*node
 	audit      auditor
 
-	signer       *subcluster.Signer
-	olderRouters int           // that run
-	away         map[away]bool // findings of the last round of reconcile
-	stopped      bool
+	signer  *subcluster.Signer
+	away    map[away]bool // findings of the last round of reconcile
+	stopped bool
 }
 
 // origin is when every virtual run begins: the first day of FB-2009 in its own

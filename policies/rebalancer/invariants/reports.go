@@ -353,8 +353,7 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 	r.lasts(Guarantee, string(s.queue), breach)
 }
 
-// heldBack reports whether a queue may be waiting because of user limits. Reports of members of earlier versions do
-// not say how much each user waits for, so the queue's guarantee is not judged then.
+// heldBack reports whether a queue may be waiting because of user limits. The queue's guarantee is not judged then.
 func (r *Reports) heldBack(queue creel.QueuePath) bool {
 	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
 		return u.Each.Queue == queue && u.HoldsBack()
