@@ -193,8 +193,8 @@ var table = []mutation{
 	{
 		name:     "the old home releases what its next home did not answer for",
 		file:     "router/move.go",
-		old:      "		return MoveLater, err.Error() // the next round looks where its home is\n",
-		wrong:    "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks where its home is\n",
+		old:      "		return MoveLater, err.Error() // the next round looks up its home\n",
+		wrong:    "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks up its home\n",
 		caughtBy: "router TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost",
 	},
 
