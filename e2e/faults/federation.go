@@ -193,7 +193,7 @@ func (d *daemon) run(t testing.TB, more ...string) {
 		d.settings,
 		[]string{
 			"creel.store.poll-interval=300ms",
-			"creel.membership.beat-interval=300ms",
+			"creel.membership.heartbeat-interval=300ms",
 			"creel.membership.lease=" + lease.String(),
 		},
 		more,

@@ -62,7 +62,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 		args := []string{rm.Binary(t), "agent", "--subcluster", m.name}
 		for _, s := range []string{
 			"creel.store.url=" + f.storeURL,
-			"creel.membership.beat-interval=300ms", // of a lease of half a minute: nobody is lost meanwhile
+			"creel.membership.heartbeat-interval=300ms", // of a lease of half a minute: nobody is lost meanwhile
 			"yarn.resourcemanager.address=" + m.paths[0].address,
 			"yarn.resourcemanager.webapp.address=" + m.paths[1].address,
 		} {

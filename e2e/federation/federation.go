@@ -226,7 +226,7 @@ func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
 		"hadoop.proxyuser." + u + ".groups":                               "*",
 		"creel.store.url":                                                 f.Store,
 		"creel.store.poll-interval":                                       "500ms",
-		"creel.membership.beat-interval":                                  "500ms",
+		"creel.membership.heartbeat-interval":                             "500ms",
 		"creel.membership.lease":                                          "5s",
 		"yarn.nodemanager.amrmproxy.address":                              "127.0.0.1:" + strconv.Itoa(f.proxyPort),
 		"yarn.scheduler.minimum-allocation-mb":                            "128",

@@ -59,9 +59,9 @@ func federated(b *testing.B) (side, []string) {
 	b.Helper()
 	redis, store := federation.StartRedis(b)
 	conf := hadoop.Conf{
-		"creel.store.poll-interval":      "500ms",
-		"creel.membership.beat-interval": "500ms",
-		"creel.membership.lease":         "30s",
+		"creel.store.poll-interval":           "500ms",
+		"creel.membership.heartbeat-interval": "500ms",
+		"creel.membership.lease":              "30s",
 		// The router acts for its clients.
 		"hadoop.proxyuser." + username(b) + ".hosts":  "*",
 		"hadoop.proxyuser." + username(b) + ".groups": "*",

@@ -282,7 +282,7 @@ func (n *newcomer) lost(store string) {
 	ready := filepath.Join(n.dir, "rm.json")
 	p := process.Start(n, process.Command{Name: "rm-gone", Dir: n.dir, Args: []string{
 		rm.Binary(n), "rm", "--conf", conf, "--data", filepath.Join(n.dir, "gone"), "--subcluster", "gone", "--store", store,
-		"--ready-file", ready, "-D", "creel.membership.lease=5s", "-D", "creel.membership.beat-interval=500ms",
+		"--ready-file", ready, "-D", "creel.membership.lease=5s", "-D", "creel.membership.heartbeat-interval=500ms",
 		"-D", "yarn.resourcemanager.epoch=9000", "-D", "yarn.resourcemanager.address=127.0.0.1:0",
 		"-D", "yarn.resourcemanager.scheduler.address=127.0.0.1:0", "-D", "yarn.resourcemanager.resource-tracker.address=127.0.0.1:0",
 		"-D", "yarn.resourcemanager.admin.address=127.0.0.1:0", "-D", "yarn.resourcemanager.webapp.address=127.0.0.1:0",

@@ -44,7 +44,7 @@ var creelStoreKeys = []Setting{
 		Doc:  "This member's name in the federation; empty: yarn.resourcemanager.cluster-id.",
 	},
 	{
-		Key:     "creel.membership.beat-interval",
+		Key:     "creel.membership.heartbeat-interval",
 		Type:    Duration,
 		Default: "1s",
 		Doc:     "The time between a member's heartbeats.",
@@ -229,7 +229,7 @@ var creelProxyKeys = []Setting{
 		Doc:     "How long a subcluster may fail to answer before what is asked of it moves to others.",
 	},
 	{
-		Key:     "creel.proxy.beat-interval",
+		Key:     "creel.proxy.heartbeat-interval",
 		Type:    Duration,
 		Default: "250ms",
 		Doc:     "The time between the heartbeats of an unmanaged AM that waits for containers.",

@@ -1215,7 +1215,7 @@ var federationKeys = []Setting{
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "The time between a member's heartbeats as YARN has it; creel.membership.beat-interval is creel's.",
+		Doc:     "The time between a member's heartbeats as YARN has it; creel.membership.heartbeat-interval is creel's.",
 	},
 	{
 		Key:     "yarn.federation.state-store.max-applications",

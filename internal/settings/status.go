@@ -82,7 +82,7 @@ var notInForce = []inactive{
 	{WithoutEffect, "the store tells of every change, and creel.store.poll-interval bounds what is missed", []string{
 		"yarn.federation.cache-ttl.secs",
 	}},
-	{WithoutEffect, "creel.membership.beat-interval is what creel's members go by", []string{
+	{WithoutEffect, "creel.membership.heartbeat-interval is what creel's members go by", []string{
 		"yarn.federation.state-store.heartbeat-interval-secs",
 	}},
 	{WithoutEffect, "the store is read in pages, whatever its size", []string{

@@ -213,15 +213,15 @@ func TestPlannedRunsHaveTheTimesOfTheDaemons(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, is := range map[string]time.Duration{
-		"creel.membership.beat-interval": c.MemberHeartbeat,
-		"creel.membership.lease":         c.Lease,
-		"creel.store.poll-interval":      c.Poll,
-		"creel.rebalancer.interval":      planEvery,
-		"creel.rebalancer.lease":         leadFor,
-		"creel.rebalancer.slow-start":    c.SlowStart,
-		"creel.rebalancer.audit.within":  auditWithin,
-		"creel.escrow.interval":          keepEvery,
-		"creel.escrow.recovery":          keepRecovery,
+		"creel.membership.heartbeat-interval": c.MemberHeartbeat,
+		"creel.membership.lease":              c.Lease,
+		"creel.store.poll-interval":           c.Poll,
+		"creel.rebalancer.interval":           planEvery,
+		"creel.rebalancer.lease":              leadFor,
+		"creel.rebalancer.slow-start":         c.SlowStart,
+		"creel.rebalancer.audit.within":       auditWithin,
+		"creel.escrow.interval":               keepEvery,
+		"creel.escrow.recovery":               keepRecovery,
 	} {
 		if want := s.Duration(key); is != want {
 			t.Errorf("%s is %v, here it is %v", key, want, is)

@@ -21,7 +21,7 @@ const (
 
 // meta is the state that each start of the ResourceManager leaves to the next.
 type meta struct {
-	Starts int64 `json:"lives"`            // how often it has started
+	Starts int64 `json:"starts"`           // how often it has started
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 
 	First   int64     `json:"first,omitempty"`  // the epoch of its first start, where Config.FirstEpoch gave it

@@ -59,7 +59,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	return AgentConfig{
 		Signer:    signer,
 		TakeOver:  s.Bool("creel.membership.take-over"),
-		Heartbeat: s.Duration("creel.membership.beat-interval"),
+		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Escrow:    EscrowSettings(s),
 		User:      s.String("creel.router.proxy-user"),
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),

@@ -83,7 +83,7 @@ func membershipSettings(
 		Store:     store,
 		Secret:    secret,
 		Lease:     s.Duration("creel.membership.lease"),
-		Heartbeat: s.Duration("creel.membership.beat-interval"),
+		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Proxy:     s.Address("yarn.nodemanager.amrmproxy.address"),
 		Host:      host,
 		Escrow:    EscrowSettings(s),
@@ -92,12 +92,12 @@ func membershipSettings(
 
 // leaseOutlasts refuses a lease that is over before the member's next heartbeat.
 func leaseOutlasts(s *settings.Settings) error {
-	lease, each := s.Duration("creel.membership.lease"), s.Duration("creel.membership.beat-interval")
+	lease, each := s.Duration("creel.membership.lease"), s.Duration("creel.membership.heartbeat-interval")
 	if lease > each {
 		return nil
 	}
 	return s.Problem("creel.membership.lease",
-		fmt.Sprintf("the member would be lost before each heartbeat: creel.membership.beat-interval is %v", each),
+		fmt.Sprintf("the member would be lost before each heartbeat: creel.membership.heartbeat-interval is %v", each),
 		"make it several times that")
 }
 

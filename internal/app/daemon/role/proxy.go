@@ -95,7 +95,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		Mailbox:    s.Int("creel.proxy.inbox"),
 		Sessions:   s.Int("creel.proxy.max-sessions"),
 		Session: amrmproxy.Config{
-			UAMHeartbeat: s.Duration("creel.proxy.beat-interval"),
+			UAMHeartbeat: s.Duration("creel.proxy.heartbeat-interval"),
 			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
 			StuckAfter:   s.Duration("creel.proxy.move-asks-after"),
 			IdleAfter:    s.Duration("creel.proxy.idle-uam-after"),
