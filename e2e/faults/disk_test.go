@@ -170,7 +170,7 @@ func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 		}
 		full.rm.WaitLine(t, says)
 	}
-	spendUntil("the disk of the journal is full")
+	spendUntil("journal disk full")
 	_, refused := f.submitTo(full.rm)
 	if refused.code != http.StatusInsufficientStorage || !strings.Contains(refused.body, "the disk of its journal is full") {
 		t.Fatalf("a submission to the full one was answered %+v", refused)
@@ -233,7 +233,7 @@ func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 	ams[1].more(f, 2)
 
 	disk.free()
-	full.rm.WaitLine(t, "the disk of the journal has room again")
+	full.rm.WaitLine(t, "journal disk has space again")
 	ams[1].finish(f)
 	f.await("the second application has finished", func() bool { return f.state(full.rm, ams[1].app) == "FINISHED" })
 	for _, id := range toKill[:killed] {

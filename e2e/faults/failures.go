@@ -114,7 +114,7 @@ var failures = []failure{
 		test:    "TestAFullDiskMakesAResourceManagerReadOnly",
 		what:    "the disk of a ResourceManager's journal is full",
 		users:   "submissions to it get 507 or an IllegalStateException; through a router they go elsewhere",
-		log:     "the disk of the journal is full",
+		log:     "journal disk full",
 		metric:  "creel_rm_journal_full",
 		alert:   "CreelJournalFull",
 		promise: "running applications go on and finish, kill -9 loses nothing; it recovers when there is room",

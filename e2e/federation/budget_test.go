@@ -146,7 +146,7 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 		if !told {
 			_, err := Call(t, http.MethodGet, f.Subclusters[1].Addresses.Web, "/api/v1/apps/"+waits+"/why", nil, &why)
 			told = err == nil &&
-				strings.Contains(why.Wait.Text, "be taken back here on nodes of label gpu for queue root.default")
+				strings.Contains(why.Wait.Text, "preemption budget here on nodes of label gpu for queue root.default")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -31,7 +31,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 				Kind: creel.ErrInvalidRequest,
 				What: "cannot submit " + s.ID.String() + " as " + s.User,
 				Why:  "the application of this id belongs to " + a.sub.User,
-				Try:  "ask for an id of your own with getNewApplication",
+				Try:  "get your own id with getNewApplication",
 			}
 		}
 		return nil

@@ -68,7 +68,7 @@ func TestACapEndsWithItsLease(t *testing.T) {
 	if got := len(w.asks(a, ask(1, "*", 1024, 1, 2)).Granted); got != 0 {
 		t.Fatalf("%d containers after the lease", got)
 	}
-	if why, _ := w.m.Why(a.Application); !strings.Contains(why.Text, "is not renewed") {
+	if why, _ := w.m.Why(a.Application); !strings.Contains(why.Text, "was not renewed") {
 		t.Errorf("why says %q", why.Text)
 	}
 	w.m.SetQueueCap(w.now, capOf(4096, 2, w.now.Add(10*time.Second)))
@@ -181,7 +181,7 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 			}
 			w.now = w.now.Add(time.Minute)
 			w.asks(b, ask(1, "*", 1024, 1, 11))
-			if why, _ := w.m.Why(b.Application); !strings.Contains(why.Text, "is not renewed") {
+			if why, _ := w.m.Why(b.Application); !strings.Contains(why.Text, "was not renewed") {
 				t.Errorf("after the lease why says %q", why.Text)
 			}
 			w.m.ClearUserCaps(w.now, "root.default", "")

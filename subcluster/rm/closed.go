@@ -25,7 +25,7 @@ func (c Closed) Refuses(s *Submission) error {
 	}
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: fmt.Sprintf("the ResourceManager %s takes no new applications from routers", c.Name),
+		What: fmt.Sprintf("the ResourceManager %s accepts no new applications from routers", c.Name),
 		Why:  "it is drained: " + c.Drained,
 		Try:  "submit to another subcluster, or end the drain",
 	}
@@ -39,7 +39,7 @@ func (c Closed) ReadOnly() error {
 	return &creel.Error{
 		Kind: creel.ErrReadOnly,
 		What: fmt.Sprintf("the ResourceManager %s is read-only", c.Name),
-		Why:  c.Full + ": it serves the applications it has, and takes nothing new",
-		Try:  "submit to another subcluster, or have its administrator make room on that disk",
+		Why:  c.Full + ": it serves existing applications only",
+		Try:  "submit to another subcluster, or ask its administrator to free space on that disk",
 	}
 }

@@ -75,9 +75,9 @@ func (m *Machine) mayHold(a *app, claim int64) error {
 	case a.state.ending():
 		return no(creel.ErrInvalidRequest, "it is "+a.state.String(), "")
 	case a.state < appAccepted:
-		return no(creel.ErrBusy, "it is being taken in", "again in a moment")
+		return no(creel.ErrBusy, "it is being accepted", "try again in a moment")
 	case t == nil || t.state != tScheduled || len(a.attempts) > 1:
-		return no(creel.ErrInvalidRequest, "it has been granted a container", "what runs is not moved")
+		return no(creel.ErrInvalidRequest, "it has been granted a container", "running applications are not moved")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (a *app) changing(what string) error {
 		Kind:       creel.ErrUnavailable,
 		What:       fmt.Sprintf("%s cannot be %s now", a.id, what),
 		Why:        "it is being moved to " + a.hold.Why,
-		Try:        "again in a moment",
+		Try:        "try again in a moment",
 		RetryAfter: time.Second,
 	}
 }

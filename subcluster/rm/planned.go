@@ -48,7 +48,7 @@ func (m *Machine) whyPlanned(a *app) string {
 	if p.Label != "" {
 		of = "its nodes of label " + p.Label
 	}
-	return fmt.Sprintf(" By plan %d of the federation queue %s gets %.1f%% of %s, %s, before others get "+
-		"more than theirs, until %s; its configuration says %.1f%%.", p.Version, a.Queue().Path(), 100*p.Share, of,
+	return fmt.Sprintf(" Plan %d of the federation entitles queue %s to %.1f%% of %s, %s, until %s; "+
+		"its configured part is %.1f%%.", p.Version, a.Queue().Path(), 100*p.Share, of,
 		p.Amount, p.Until.UTC().Format(time.TimeOnly), 100*configured)
 }

@@ -33,6 +33,6 @@ func (m *Machine) whyBudget(a *app) string {
 	if b.Label != "" {
 		on = " on nodes of label " + b.Label
 	}
-	return fmt.Sprintf(" The federation lets %s be taken back here%s for queue %s until %s; %s of it are left.",
-		b.Share, on, b.Queue, b.Ends.UTC().Format(time.TimeOnly), left)
+	return fmt.Sprintf(" The federation's preemption budget here%s for queue %s is %s until %s; %s of it is left.",
+		on, b.Queue, b.Share, b.Ends.UTC().Format(time.TimeOnly), left)
 }

@@ -110,8 +110,8 @@ func boundInAnInterval(t *testing.T, x *budgeted, on string) {
 		t.Fatalf("%d containers under notice of a budget of 3", x.noticed)
 	}
 	why, _ := x.m.Why(x.b.Application)
-	if !strings.Contains(why.Text, "The federation lets <memory:3072, vCores:100> be taken back here"+on+" for queue root.b") ||
-		!strings.Contains(why.Text, "<memory:0, vCores:97> of it are left") {
+	if !strings.Contains(why.Text, "The federation's preemption budget here"+on+" for queue root.b is <memory:3072, vCores:100> until ") ||
+		!strings.Contains(why.Text, "<memory:0, vCores:97> of it is left") {
 		t.Errorf("why says %q", why.Text)
 	}
 	x.pass(10) // the interval is over and no other is known

@@ -280,8 +280,8 @@ func (m *Machine) createdAt(k *NodeContainer) int64 {
 func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	k.ExitStatus = creel.ExitAborted
 	k.Diagnostics = fmt.Sprintf(
-		"%s is not taken over after the restart of the ResourceManager: node %s reports %s for it,"+
-			" more %s than a node can have; ask for another, and have that NodeManager looked at",
+		"%s was not recovered after the restart of the ResourceManager: node %s reports %s for it,"+
+			" more %s than a node can have; request another, and check that NodeManager",
 		k.ID, n.ID(), k.Resource, name,
 	)
 	m.recoverEnd(n, &k)

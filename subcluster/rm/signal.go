@@ -31,7 +31,7 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	case len(waiting) >= mostSignals:
 		return &creel.Error{
 			Kind: creel.ErrBusy, What: "too many signals wait for nodes of application " + id.String(),
-			Why: "its nodes have not taken those before", Try: "again when they have sent their next heartbeats",
+			Why: "its nodes have not received the earlier ones", Try: "try again after their next heartbeats",
 			RetryAfter: time.Second,
 		}
 	}

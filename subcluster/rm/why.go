@@ -33,7 +33,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	case a.hold.Claim > 0:
 		w.Text = a.holdText()
 	case !a.InQueue():
-		w.Text = "It is being taken in."
+		w.Text = "It is being accepted."
 	case !a.Activated() || waiting > 0:
 		w.Why = m.sched.Why(&a.App)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
@@ -80,21 +80,21 @@ func (m *Machine) whyPreempted(a *app) string {
 				n++
 			}
 		}
-		where := fmt.Sprintf("Of queue %s, which has %s more than is its own,", loser.Queue().Path(), of[0].Over())
+		where := fmt.Sprintf("In queue %s, which has %s more than its share,", loser.Queue().Path(), of[0].Over())
 		if of[0].Within() {
 			where = fmt.Sprintf("In queue %s", loser.Queue().Path())
 		}
-		text += fmt.Sprintf(" %s %d containers of %s are asked for, and will be killed at %s.",
+		text += fmt.Sprintf(" %s %d containers of %s are under notice, and will be killed at %s.",
 			where, n, loser.ID(), instant(of[0].By).Format(time.TimeOnly))
 	} else if a.wants() {
 		if at, lacks, has := m.sched.NextRound(a.Queue()); has {
-			text += fmt.Sprintf(" Queue %s has %s less than its guarantee, which the round of preemption at %s may ask for.",
+			text += fmt.Sprintf(" Queue %s has %s less than its guarantee, which the preemption round at %s may take back.",
 				a.path, lacks, instant(at).Format(time.TimeOnly))
 		}
 	}
 	if t := a.current; t != nil && len(t.victims) > 0 {
 		v := t.victims[0].extra.victim
-		text += fmt.Sprintf(" %d of its containers are to be given back by %s: queue %s has less than its %s.",
+		text += fmt.Sprintf(" %d of its containers must be released by %s: queue %s has less than its %s.",
 			len(t.victims), instant(v.By).Format(time.TimeOnly), v.ForQueue(), v.Rule)
 	}
 	if a.lastLoss != "" {

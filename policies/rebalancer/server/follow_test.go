@@ -182,9 +182,9 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 		f.members[0].mu.Lock()
 		why, _ := f.members[0].m.Why(f.members[0].app.Application)
 		f.members[0].mu.Unlock()
-		on := " be taken back here for queue root.b until "
+		on := " preemption budget here for queue root.b is "
 		if label != "" {
-			on = " be taken back here on nodes of label gpu for queue root.b until "
+			on = " preemption budget here on nodes of label gpu for queue root.b is "
 		}
 		if !strings.Contains(why.Text, on) {
 			t.Errorf("why says %q", why.Text)

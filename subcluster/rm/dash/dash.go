@@ -234,7 +234,7 @@ func (a *app) PageTitle() string { return a.ID }
 func loadApp(c *pages.Call) (any, error) {
 	id, err := creel.ParseApplicationID(c.Param("id"))
 	if err != nil {
-		return nil, pages.Bad("This is no application id", err.Error())
+		return nil, pages.Bad("This is not an application id", err.Error())
 	}
 	a := app{ID: id.String()}
 	if a.Application, err = c.Application(a.ID); err != nil {

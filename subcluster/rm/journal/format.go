@@ -55,7 +55,7 @@ func decodeHeader(b []byte) (header, error) {
 	case len(b) < headerBytes:
 		return header{}, fmt.Errorf("header has %d of %d bytes", len(b), headerBytes)
 	case string(b[:8]) != magic:
-		return header{}, errors.New("this is no journal segment: wrong first bytes")
+		return header{}, errors.New("this is not a journal segment: wrong first bytes")
 	case crc32.Checksum(b[:44], castagnoli) != binary.LittleEndian.Uint32(b[44:]):
 		return header{}, errors.New("header checksum differs")
 	case b[8] > kindBase:

@@ -492,7 +492,7 @@ func (j *Journal) tryWrite(block []byte) error {
 		j.active.Name(), err)
 	if noRoom(err) {
 		if cut := j.active.Truncate(j.size); cut != nil {
-			return fmt.Errorf("%v; and taking back what was written failed: %w", err, cut)
+			return fmt.Errorf("%v; and removing the partial write failed: %w", err, cut)
 		}
 	}
 	return err

@@ -121,6 +121,6 @@ func refused(why string) error {
 		Kind: creel.ErrInvalidRequest,
 		What: "the application is rejected by a placement rule",
 		Why:  why,
-		Try:  "name another queue, or ask who keeps the placement rules",
+		Try:  "name another queue, or ask the administrator of the placement rules",
 	}
 }

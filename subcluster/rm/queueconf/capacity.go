@@ -296,7 +296,7 @@ func (r *capacityReader) unusedKeys() {
 			".max-parallel-apps",
 		):
 		case slices.ContainsFunc(hadoopsOwn, func(own string) bool { return strings.HasPrefix(rest, own) }):
-			r.warnAt(p, "has no effect: it says how Hadoop's scheduler works inside")
+			r.warnAt(p, "has no effect: it configures internals of Hadoop's scheduler")
 		default:
 			if near := closest(rest, globalKeys); near != "" {
 				r.warnAt(p, "unknown setting; did you mean %s%s?", capacityPrefix, near)

@@ -337,7 +337,7 @@ func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 	if cluster.MemoryMB > 0 && !within(size, cluster) {
 		for _, key := range [...]string{"maximum-allocation-mb", "maximum-allocation-vcores", "maximum-allocation"} {
 			if p, ok := get(key); ok {
-				r.failAt(p, "the largest container of the queue, %v, is beyond that of the cluster, %v", size, cluster)
+				r.failAt(p, "the largest container of the queue, %v, exceeds the cluster's, %v", size, cluster)
 				return
 			}
 		}

@@ -56,7 +56,7 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 	who := h.caller(r)
 	if !h.s.IsRouter(who.User) {
 		h.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization,
-			"User " + who.User + " is no router: it neither acts for others nor is it an administrator"})
+			"User " + who.User + " is not a router: it is neither a proxy user nor an administrator"})
 		return
 	}
 	c := &h.changes

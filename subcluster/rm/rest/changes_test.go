@@ -45,7 +45,7 @@ func TestARouterIsToldWhatChanged(t *testing.T) {
 		return d.Apps[i]
 	}
 	if r := c.call("GET", "/api/v1/apps/changes?user.name=alice", ""); r.status != http.StatusForbidden ||
-		!strings.Contains(r.body, "no router") {
+		!strings.Contains(r.body, "is not a router") {
 		t.Errorf("alice is told %d %s", r.status, r.body)
 	}
 	first := ask("")

@@ -38,7 +38,7 @@ func (h *Handler) mountOff(r chi.Router) {
 	r.Get("/scheduler/app-activities/{appid}", h.appActivities)
 	r.Post(
 		"/scheduler/logs",
-		h.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler writes no log of its own"}),
+		h.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler has no log of its own"}),
 	)
 	// Delegation tokens.
 	kerberos := func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func (h *Handler) refusing(err error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) }
 }
 
-const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> says what holds an application back"
+const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> shows why an application waits"
 
 // activities answers for an unknown node as Hadoop's ResourceManager does.
 func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,7 @@ func noRoute(w http.ResponseWriter, r *http.Request) {
 
 // wrongMethod answers as Jersey's mapper does: 503 in place of the usual 405.
 func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
-	h.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is no method of " + r.URL.Path})
+	h.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is not a method of " + r.URL.Path})
 }
 
 // refuse writes an error as a RemoteException.

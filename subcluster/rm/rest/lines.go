@@ -120,7 +120,7 @@ func readLineFilter(r *http.Request) (f lineFilter, err error) {
 	if text := q.Get("cursor"); text != "" {
 		f.hasAfter = true
 		if f.after, err = creel.ParseApplicationID(text); err != nil {
-			return f, badRequest("the cursor is not one of this list: leave it out to begin anew")
+			return f, badRequest("unknown cursor: leave it out to start at the beginning")
 		}
 	}
 	return f, nil
@@ -134,7 +134,7 @@ func pageLimit(r *http.Request) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLines {
-		return 0, badRequest("limit is no number from 1 to " + strconv.Itoa(maxLines))
+		return 0, badRequest("limit is not a number from 1 to " + strconv.Itoa(maxLines))
 	}
 	return n, nil
 }

@@ -26,8 +26,8 @@ func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
 			!m.MayAdminister(string(q.Path), who.User, h.s.Groups(who.User)) {
 			return &creel.Error{
 				Kind: creel.ErrNotPermitted,
-				What: "User " + who.User + " may not see what would be taken back for queue " + string(q.Path),
-				Try:  "ask as one who may administer the queue",
+				What: "User " + who.User + " may not view preemption for queue " + string(q.Path),
+				Try:  "call as an administrator of the queue",
 			}
 		}
 		p, err := m.PlanPreemption(string(q.Path))

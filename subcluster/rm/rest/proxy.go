@@ -111,13 +111,13 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		sentence(
 			w,
 			http.StatusBadGateway,
-			"The AM of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.",
+			"The AM of "+id.String()+" names "+strconv.Quote(a.TrackingURL)+" as its page, which is not an address.",
 		)
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
 		if why := h.strange(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
-			sentence(w, http.StatusForbidden, "The AM of "+id.String()+" says its page is at "+target.String()+": "+why)
+			sentence(w, http.StatusForbidden, "The AM of "+id.String()+" names "+target.String()+" as its page, which is not fetched: "+why)
 			return
 		}
 		h.forward(w, r, &a, target, rest)
@@ -136,7 +136,7 @@ func amURL(text string) (*url.URL, error) {
 	return u, err
 }
 
-var errNoAddress = &refusal{message: "no http address"}
+var errNoAddress = &refusal{message: "not an http address"}
 
 // strange returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and may name
 // any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its registration,
@@ -156,7 +156,7 @@ func (h *Handler) strange(ctx context.Context, host, am string) string {
 	}
 	at := of(host)
 	if slices.ContainsFunc(at, forbidden) {
-		return "addresses of this link alone, such as those of a cloud's metadata, are not fetched."
+		return "it is a link-local address, such as a cloud's metadata service."
 	}
 	for _, name := range h.conf.ProxyHosts {
 		if name == "*" || strings.EqualFold(name, host) {
@@ -171,7 +171,7 @@ func (h *Handler) strange(ctx context.Context, host, am string) string {
 			return ""
 		}
 	}
-	return "it runs on " + am + ", and pages are fetched from there alone; name other hosts in creel.rm.proxy.hosts."
+	return "the AM runs on " + am + "; add other hosts to creel.rm.proxy.hosts."
 }
 
 // forbidden reports whether no page is fetched from an address.
@@ -185,7 +185,7 @@ func forbidden(a netip.Addr) bool {
 func notForbidden(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err == nil && forbidden(at.Addr()) {
-		err = &refusal{message: "addresses of this link alone are not fetched"}
+		err = &refusal{message: "link-local addresses are not fetched"}
 	}
 	return err
 }

@@ -200,7 +200,7 @@ func (h *Handler) refuseConf(w http.ResponseWriter, r *http.Request, before stri
 // confChanges lists the changes of the queues' configuration that can be undone, the newest
 // last.
 func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
-	h.confOnly("the queues are those of the files: "+
+	h.confOnly("the queues come from files: "+
 		"set yarn.scheduler.configuration.store.class to fs or memory for calls to change them",
 		func(w http.ResponseWriter, r *http.Request) {
 			history := h.s.QueuesHistory()
@@ -219,12 +219,12 @@ func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
 
 // undoConf takes one of them back.
 func (h *Handler) undoConf(w http.ResponseWriter, r *http.Request) {
-	h.confOnly("the queues are those of the files: there is nothing to undo",
+	h.confOnly("the queues come from files: there is nothing to undo",
 		func(w http.ResponseWriter, r *http.Request) {
 			version, err := strconv.ParseInt(param(r, "version"), 10, 64)
 			if err != nil {
 				err = badRequest(
-					strconv.Quote(param(r, "version")) + " is no version; see /api/v1/scheduler-conf/changes",
+					strconv.Quote(param(r, "version")) + " is not a version; see /api/v1/scheduler-conf/changes",
 				)
 			} else {
 				err = h.s.UndoQueues(r.Context(), h.caller(r), version)

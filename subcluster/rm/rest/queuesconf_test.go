@@ -141,7 +141,7 @@ func TestQueuesAreChangedOverREST(t *testing.T) {
 	undo := func(version string) string { return "/api/v1/scheduler-conf/changes/" + version + "/undo" + root }
 	c.try("POST", undo("5"), "", 400, "has been changed again since")
 	c.try("POST", undo("2"), "", 400, "no change has version 2")
-	c.try("POST", undo("x"), "", 400, "is no version")
+	c.try("POST", undo("x"), "", 400, "is not a version")
 	c.try("POST", undo("6"), "", 200, "undone")
 	if share(2) != 10 {
 		t.Errorf("the queue that was removed is back with %v percent", share(2))
@@ -207,7 +207,7 @@ func TestTheQueuesConfigurationIsForAdministrators(t *testing.T) {
 		{"POST", base + "/scheduler-conf/validate", "{}", "Configuration change validation only supported by MutableConfScheduler."},
 		{"GET", base + "/scheduler-conf/version", "", "Configuration Version only supported by MutableConfScheduler."},
 		{"GET", base + "/scheduler-conf/format", "", "Scheduler Configuration format only supported by MutableConfScheduler"},
-		{"GET", "/api/v1/scheduler-conf/changes", "", "the queues are those of the files"},
+		{"GET", "/api/v1/scheduler-conf/changes", "", "the queues come from files"},
 		{"POST", "/api/v1/scheduler-conf/changes/1/undo", "", "there is nothing to undo"},
 	} {
 		c.try(call.method, call.path+"?user.name=eve", call.body, 403, "java.lang.Exception: Only admins can carry out this operation.")
@@ -253,7 +253,7 @@ func TestQueuesThatCallsChangedOutliveARestart(t *testing.T) {
 		var log bytes.Buffer
 		c := start(t, func(s *server.Config) { s.Dir, s.Logger = dir, slog.New(slog.NewTextHandler(&log, nil)) })
 		if got := share(c); got != 70 || !strings.Contains(log.String(), "level=WARN") ||
-			!strings.Contains(log.String(), "queues that calls have changed are not in force") {
+			!strings.Contains(log.String(), "queue changes by calls are not in force") {
 			t.Errorf("by the files: %v percent, told %s", got, log.String())
 		}
 	})

@@ -484,9 +484,9 @@ func TestPagesOfAMsAreFetchedFromTheirHostsAlone(t *testing.T) {
 	}{
 		{"a host that the operator names", page.URL, "alice", 200, "page"},
 		{"who may not see the application", page.URL, "mallory", 403, "User mallory does not have privilege"},
-		{"another host than its own", "http://localhost:" + port, "alice", 403, "name other hosts in creel.rm.proxy.hosts"},
-		{"a cloud's metadata", "http://169.254.169.254/latest", "alice", 403, "this link alone"},
-		{"the same, written for IPv6", "http://[::ffff:169.254.169.254]/latest", "alice", 403, "this link alone"},
+		{"another host than its own", "http://localhost:" + port, "alice", 403, "add other hosts to creel.rm.proxy.hosts"},
+		{"a cloud's metadata", "http://169.254.169.254/latest", "alice", 403, "link-local address"},
+		{"the same, written for IPv6", "http://[::ffff:169.254.169.254]/latest", "alice", 403, "link-local address"},
 	} {
 		id := c.submit("alice", a.story, "")
 		c.register(a.url)
@@ -715,8 +715,8 @@ func TestBadInput(t *testing.T) {
 		{"GET", base + "/apps?limit=-3", "", 400, "BadRequestException", "limit value must be greater then 0"},
 		{"GET", base + "/apps?deSelects=x", "", 400, "BadRequestException", "Invalid deSelects string x"},
 		{"GET", base + "/nodes?states=x", "", 400, "IllegalArgumentException", "NodeState.X"},
-		{"DELETE", base + "/apps", "", 503, "WebApplicationException", "DELETE is no method"},
-		{"PUT", base + "/info", "{}", 503, "WebApplicationException", "PUT is no method"},
+		{"DELETE", base + "/apps", "", 503, "WebApplicationException", "DELETE is not a method"},
+		{"PUT", base + "/info", "{}", 503, "WebApplicationException", "PUT is not a method"},
 		{"PUT", app + "/state", `{"state`, 400, "WebApplicationException", "UnmarshalException"},
 		{"PUT", app + "/state", `<appstate><state>`, 400, "WebApplicationException", "UnmarshalException"},
 		{"PUT", app + "/state", `[]`, 400, "WebApplicationException", "UnmarshalException"},

@@ -301,7 +301,7 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 	for _, e := range l.ServiceData.Entry {
 		b, err := decodeBase64(e.Value)
 		if err != nil {
-			return nil, badRequest(cause + "service data of " + e.Key + " is no base64")
+			return nil, badRequest(cause + "service data of " + e.Key + " is not base64")
 		}
 		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: &e.Key, Value: b})
 	}
@@ -327,7 +327,7 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 		b, err := decodeBase64(e.Value)
 		if err != nil {
 			return nil, badRequest(
-				cause + "Could not parse credentials data; exception message = secret " + e.Key + " is no base64",
+				cause + "Could not parse credentials data; exception message = secret " + e.Key + " is not base64",
 			)
 		}
 		creds.Secrets = append(creds.Secrets, token.Secret{Alias: e.Key, Value: b})
@@ -351,7 +351,7 @@ func decodeBase64(s string) ([]byte, error) {
 func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil || l.URL == "" {
-		return nil, badRequest(cause + "local resource " + strconv.Quote(l.URL) + " is no URI")
+		return nil, badRequest(cause + "local resource " + strconv.Quote(l.URL) + " is not a URI")
 	}
 	p := &yarnpb.URLProto{File: proto.String(u.Path), Port: proto.Int32(-1)}
 	if u.Scheme != "" {

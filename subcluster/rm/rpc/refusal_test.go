@@ -31,7 +31,7 @@ func TestWhatASubmissionMayNotSay(t *testing.T) {
 		change            func(*pb.ApplicationSubmissionContextProto)
 	}{
 		{"no id", yarnrpc.ClassApplicationIDNotProvided, "", func(s *pb.ApplicationSubmissionContextProto) { s.ApplicationId = nil }},
-		{"an id above those that were given out", yarnrpc.ClassYarn, "never given out", func(s *pb.ApplicationSubmissionContextProto) {
+		{"an id above those that were given out", yarnrpc.ClassYarn, "never issued", func(s *pb.ApplicationSubmissionContextProto) {
 			s.ApplicationId = &pb.ApplicationIdProto{
 				ClusterTimestamp: s.ApplicationId.ClusterTimestamp, Id: new(s.ApplicationId.GetId() + 100),
 			}

@@ -159,12 +159,12 @@ func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 	have.Add(&q.held)
 	w.Used, w.Bound = s.sizes.Resource(&have), c.Cap
 	w.Text = fmt.Sprintf(
-		"Queue %s may use %s here of %s in the federation until %s and uses %s; one more container needs %s.",
+		"Queue %s may use %s here of %s in the federation until %s, and uses %s; one more container needs %s.",
 		q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly), w.Used, need)
 	if s.now >= c.until {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
-			"The right of queue %s to use %s here of %s in the federation was over at %s and is not renewed.",
+			"The lease of queue %s for %s here of %s in the federation expired at %s and was not renewed.",
 			q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly))
 	}
 	w.Text += asked(c.Short, c.Reason)

@@ -163,12 +163,12 @@ func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
 	}
 	w.Used, w.Bound = s.sizes.Resource(&u.used), k.Cap
 	w.Text = fmt.Sprintf(
-		"User %s may use %s here of %s in the federation in queue %s until %s and uses %s; one more container needs %s.",
+		"User %s may use %s here of %s in the federation in queue %s until %s, and uses %s; one more container needs %s.",
 		u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly), w.Used, need)
 	if s.now >= k.Until.UnixNano() {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
-			"The right of user %s to use %s here of %s in the federation in queue %s was over at %s and is not renewed.",
+			"The lease of user %s for %s here of %s in the federation in queue %s expired at %s and was not renewed.",
 			u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly))
 	}
 	w.Text += asked(k.Short, k.Reason)
@@ -184,5 +184,5 @@ func asked(short creel.Resource, reason string) string {
 	if reason != "" {
 		reason = ": " + reason
 	}
-	return fmt.Sprintf(" %s more is asked for%s.", short, reason)
+	return fmt.Sprintf(" %s more is requested%s.", short, reason)
 }

@@ -90,8 +90,8 @@ const rounding = 1e-6
 
 func (s *Scheduler) checkCapacities(c *Capacities) error {
 	refuse := func(why string, args ...any) error {
-		return invalid("the plan's capacities of queues are not taken over", fmt.Sprintf(why, args...),
-			"run a rebalancer of the same version; until then the configured capacities hold")
+		return invalid("the plan's queue capacities were rejected", fmt.Sprintf(why, args...),
+			"run a rebalancer of the same version; until then the configured capacities apply")
 	}
 	if len(c.Queues) > 0 && !s.policy.guarantees() {
 		return refuse("FairScheduler has weights, and guarantees no parts of a cluster")
@@ -99,7 +99,7 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 	shares, sums := make(map[creel.QueuePath]float64, len(c.Queues)), map[creel.QueuePath]float64{}
 	for _, q := range c.Queues {
 		if !(q.Share >= 0 && q.Share <= 1+rounding) || q.Queue.Parent() == "" {
-			return refuse("%s is given %v of the cluster", q.Queue, q.Share)
+			return refuse("%s has %v of the cluster", q.Queue, q.Share)
 		}
 		shares[q.Queue] = q.Share
 		sums[q.Queue.Parent()] += q.Share
@@ -107,7 +107,7 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 	shares[creel.RootQueue] = 1
 	for above, sum := range sums {
 		if has, ok := shares[above]; !ok || sum > has+rounding {
-			return refuse("the queues below %s are given %.4g of the cluster together, and it has %.4g", above, sum, has)
+			return refuse("the children of %s have %.4g of the cluster together, but it has %.4g", above, sum, has)
 		}
 	}
 	return nil

@@ -45,26 +45,26 @@ func (r *round) weigh(c *Container, a *App, weight float64) choice {
 // Why explains the choice of a victim.
 func (v *Victim) Why() string {
 	k := &v.choice
-	text := "it is the newest that makes room enough"
+	text := "it is the newest whose end frees enough"
 	switch {
 	case v.AM:
-		text = "nothing but AMs is left to take"
+		text = "only AMs are left"
 	case k.of > 1 && k.least:
 		text = fmt.Sprintf("clearing its node of %d containers loses the least work", k.of)
 	case k.of > 1:
 		text = fmt.Sprintf("no node is cleared by fewer than %d containers", k.of)
 	case k.least:
-		text = "with it the least work is lost"
+		text = "its end loses the least work"
 	}
 	if k.least && k.stays < 1 {
 		wait := time.Duration(v.By - v.Since)
 		text += fmt.Sprintf("; of its queue's containers of that age %.0f%% end within %s", 100*(1-k.stays), wait)
 	}
 	if k.least && k.weight > 1 {
-		text += fmt.Sprintf("; its application's word makes it count %g times", k.weight)
+		text += fmt.Sprintf("; its application's settings count it %g times", k.weight)
 	}
 	if k.lent {
-		text += "; it runs on what the label lends"
+		text += "; it runs on resources lent by the label"
 	}
 	return text
 }

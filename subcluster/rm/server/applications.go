@@ -39,9 +39,9 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 	if given := s.nextApp.Load(); id.ClusterTimestamp == s.start.UnixMilli() && id.ID > given {
 		return &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: fmt.Sprintf("application id %s was never given out", id),
-			Why:  fmt.Sprintf("this ResourceManager has given out %d ids since its start", given),
-			Try:  "ask for an id with getNewApplication",
+			What: fmt.Sprintf("application id %s was never issued", id),
+			Why:  fmt.Sprintf("this ResourceManager has issued %d ids since its start", given),
+			Try:  "get an id with getNewApplication",
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool
 		name:    "disownApplication",
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
-			if err := s.routersOnly(who, id.String()+" disowned"); err != nil {
+			if err := s.routersOnly(who, "disown "+id.String()); err != nil {
 				return Failed[bool](err)
 			}
 			known, err := m.Disown(now, id, claim)
@@ -140,8 +140,8 @@ func (s *Server) routersOnly(who Caller, what string) error {
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted,
-		What: who.User + " may not have " + what,
-		Why:  "only a router may: a user that acts for others, or an administrator",
+		What: who.User + " may not " + what,
+		Why:  "only a router may: a proxy user, or an administrator",
 		Try:  "set hadoop.proxyuser.*.hosts and .users for the router's user, or add it to yarn.admin.acl",
 	}
 }
@@ -164,7 +164,7 @@ func (s *Server) MoveAway(
 		name:    names[verb],
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (answer, error) {
-			if err := s.routersOnly(who, id.String()+" moved"); err != nil {
+			if err := s.routersOnly(who, "move "+id.String()); err != nil {
 				return Failed[answer](err)
 			}
 			var err error

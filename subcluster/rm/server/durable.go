@@ -81,7 +81,7 @@ func (s *Server) commitStart(ctx context.Context) error {
 			if !s.JournalRoom().Waits {
 				return errors.New("resource manager: the journal did not answer for a minute")
 			}
-			s.log.Error("the ResourceManager cannot begin to serve: the disk of its journal is full",
+			s.log.Error("the ResourceManager cannot start serving: its journal disk is full",
 				"dir", s.cfg.Dir, "try", freeRoom)
 		}
 	}

@@ -102,7 +102,7 @@ func (s *Server) launchAM(a rm.LaunchAM) {
 		if err != nil {
 			s.metrics.LaunchFailures.Add(1)
 			s.log.Warn(
-				"AM was not started",
+				"failed to start AM",
 				"attempt",
 				a.Attempt.String(),
 				"node",
@@ -200,7 +200,7 @@ func (l *launcher) stop(a rm.StopAM) {
 		}
 		if err != nil {
 			l.s.log.Debug(
-				"AM was not stopped",
+				"failed to stop AM",
 				"attempt",
 				a.Attempt.String(),
 				"node",

@@ -113,8 +113,7 @@ func (s *Server) now(read time.Time) time.Time {
 	now := s.owner.Time.Now(read, wall)
 	ahead, before := s.owner.Time.Ahead(wall), s.ahead
 	if s.ahead = ahead; ahead-before > backTold {
-		s.log.Warn("the clock of this machine was set back; times go on as if it were not, a tenth slower until it has "+
-			"caught up", "ahead", ahead.Round(time.Millisecond))
+		s.log.Warn("system clock was set back: internal time runs on, a tenth slower until the clock has caught up", "ahead", ahead.Round(time.Millisecond))
 	}
 	return now
 }

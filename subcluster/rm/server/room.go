@@ -11,7 +11,7 @@ import (
 // until there is space again. Kills, completions and routers' queries are always accepted.
 
 // freeRoom is the advice for users.
-const freeRoom = "free room on it, or make it larger; the ResourceManager goes on by itself then"
+const freeRoom = "free space on it, or enlarge it; the ResourceManager then continues by itself"
 
 // JournalRoom returns how full the disk of the journal is; zero where nothing is
 // kept.
@@ -45,10 +45,10 @@ func (s *Server) roomChanged(r journal.Room) {
 	args := []any{"dir", s.cfg.Dir, "reserve_bytes", r.Reserve, "try", freeRoom}
 	switch {
 	case r.Waits:
-		s.log.Error("the disk of the journal is full and its reserve is used up: whatever needs a record waits", args...)
+		s.log.Error("journal disk full and its reserve used up: changes wait", args...)
 	case r.Full:
-		s.log.Error("the disk of the journal is full: running applications go on, new ones are refused", args...)
+		s.log.Error("journal disk full: running applications continue, new ones are rejected", args...)
 	default:
-		s.log.Warn("the disk of the journal has room again: new applications are taken", args[:4]...)
+		s.log.Warn("journal disk has space again: new applications are accepted", args[:4]...)
 	}
 }

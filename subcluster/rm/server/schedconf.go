@@ -114,24 +114,23 @@ func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
 	switch {
 	case c == nil || !c.Kept:
 		if k.version > 0 {
-			s.log.Warn("queues that calls have changed are not in force: their configuration is in the journal, and "+
-				"another store is set", "setting", "yarn.scheduler.configuration.store.class", "version", k.version,
-				"try", "set it to fs for them to be in force")
+			s.log.Warn("queue changes by calls are not in force: they are in the journal, but another store is configured", "setting", "yarn.scheduler.configuration.store.class", "version", k.version,
+				"try", "set it to fs to apply them")
 		}
 		if c == nil {
 			return nil
 		}
 	case s.cfg.Dir == "":
-		return errors.New("resource manager: a configuration of queues that is kept needs a journal")
+		return errors.New("resource manager: a stored queue configuration needs a journal")
 	case k.version > 0:
 		q, err := c.Parse(k.values)
 		if err != nil {
 			return &creel.Error{
 				Kind: creel.ErrInvalidRequest,
-				What: "the queues as calls have changed them, in the journal, cannot be had any more",
+				What: "cannot restore the queue configuration of the journal",
 				Why:  err.Error(),
-				Try: "take back the settings that changed since, or set " +
-					"yarn.scheduler.configuration.store.class=file for the queues of the files",
+				Try: "undo the settings that changed since, or set " +
+					"yarn.scheduler.configuration.store.class=file to use the queues of the files",
 			}
 		}
 		mc.Queues, mc.Placement = q.Spec, q.Placement
@@ -254,7 +253,7 @@ func (s *Server) UndoQueues(ctx context.Context, who Caller, version int64) erro
 			return nil, nil, &creel.Error{
 				Kind: creel.ErrInvalidRequest,
 				What: fmt.Sprintf("no change has version %d", version),
-				Try:  "see which are remembered in /api/v1/scheduler-conf/changes",
+				Try:  "list the remembered changes with /api/v1/scheduler-conf/changes",
 			}
 		})
 }
@@ -262,7 +261,7 @@ func (s *Server) UndoQueues(ctx context.Context, who Caller, version int64) erro
 func immutable() error {
 	return &creel.Error{
 		Kind: creel.ErrNotEnabled,
-		What: "the queues are those of the files",
+		What: "the queues come from files",
 		Try:  "set yarn.scheduler.configuration.store.class to fs or memory for calls to change them",
 	}
 }
@@ -409,6 +408,6 @@ func mutableRefresh() error {
 	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{
 		Kind: creel.ErrNotEnabled,
 		What: "java.io.IOException: Scheduler configuration is mutable. refreshQueues is not allowed in this scenario.",
-		Try:  "change the queues by yarn schedulerconf, or go back to those of the files by yarn schedulerconf -format",
+		Try:  "change the queues with yarn schedulerconf, or return to the files with yarn schedulerconf -format",
 	})
 }

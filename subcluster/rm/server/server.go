@@ -102,7 +102,7 @@ func New(cfg Config) (*Server, error) {
 		// and a refresh that cannot read them fails.
 		hosts, err := cfg.Hosts()
 		if err != nil {
-			s.log.Warn("the lists of hosts are not in force: every host may serve", "error", err)
+			s.log.Warn("failed to read the host lists: every host may register", "error", err)
 			hosts = Hosts{}
 		}
 		s.nodes.setHosts(hosts)

@@ -314,7 +314,7 @@ func encodeApp(r rm.AppRecord) ([]byte, error) {
 func decodeApp(b []byte) (rm.AppRecord, error) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
-		return rm.AppRecord{}, errors.New("the record is shorter than it says")
+		return rm.AppRecord{}, errors.New("the record is truncated")
 	}
 	var v appValue
 	if err := json.Unmarshal(b[w:w+int(n)], &v); err != nil {

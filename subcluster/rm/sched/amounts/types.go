@@ -24,7 +24,7 @@ func NewTypes(further []string, memoryOnly bool) (Types, error) {
 	t := Types{Names: []string{"memory-mb", "vcores"}}
 	for _, name := range further {
 		if slices.Contains(t.Names, name) {
-			return t, invalid("resource type "+name+" is given twice", "", "list each type once")
+			return t, invalid("resource type "+name+" is listed twice", "", "list each type once")
 		}
 		t.Names = append(t.Names, name)
 	}
