@@ -140,7 +140,7 @@ func rewrite(t *testing.T, real *hadoop.ResourceManager, lines string) {
 
 // place runs our rules on a submission and returns the queue it ends in.
 func place(c queueconf.Config, s submission, made map[creel.QueuePath]bool) string {
-	placed := queues.Placed{}
+	placed := queues.PlacementResult{}
 	if c.Placement != nil {
 		var err error
 		placed, err = c.Placement.Place(

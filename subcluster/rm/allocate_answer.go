@@ -161,7 +161,7 @@ func (m *Machine) acknowledged(t *attempt) {
 // answer arrived.
 func (m *Machine) ackAll(t *attempt) {
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
-		t.done = append(slices.Clone(t.told()), t.done...)
+		t.done = append(slices.Clone(t.unacknowledged()), t.done...)
 		t.unconfirmed, t.acks = false, t.acks[:0]
 		return
 	}

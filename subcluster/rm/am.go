@@ -13,15 +13,15 @@ import (
 
 // RegisterAM is registerApplicationMaster: it opens the conversation of an
 // attempt. Response ids start at 0.
-func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
+func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, error) {
 	m.at(now)
 	t, err := m.conversing(r.Attempt)
 	if err != nil {
-		return Registered{}, err
+		return AMRegistration{}, err
 	}
 	a := t.app
 	if len(r.Constraints) > 0 && m.cfg.Constraints == ConstraintsOff {
-		return Registered{}, &creel.Error{
+		return AMRegistration{}, &creel.Error{
 			Kind: creel.ErrNotEnabled,
 			What: "Found non empty placement constraints in register request",
 			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
@@ -30,7 +30,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 	}
 	again := a.sub.Unmanaged && a.sub.KeepContainers
 	if t.registered && !again {
-		return Registered{}, &creel.Error{
+		return AMRegistration{}, &creel.Error{
 			Kind: ErrAlreadyRegistered,
 			What: "Application Master is already registered : " + a.id.String(),
 		}
@@ -40,7 +40,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 	case tAllocated: // the AM was quicker than the answer of its node
 		m.launched(t)
 	default:
-		return Registered{}, &creel.Error{
+		return AMRegistration{}, &creel.Error{
 			Kind: ErrOutOfStep,
 			What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id),
 			Why:  "the attempt is " + t.state.String(),
@@ -63,7 +63,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 		a.state = appRunning
 	}
 	q := a.Queue()
-	out := Registered{
+	out := AMRegistration{
 		Queue:         q.Path(),
 		MaxAllocation: m.sizes.Resource(q.Largest()),
 		MemoryOnly:    m.sizes.Check == 1,
@@ -78,7 +78,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 			}
 			t.nodeSets.DropAll(nodeset.Token) // it asks for all of them again
 			// The AM never acknowledged its last answer: the completions in it are sent again.
-			t.done = append(slices.Clone(t.told()), t.done...)
+			t.done = append(slices.Clone(t.unacknowledged()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
 		repeated := t.registered

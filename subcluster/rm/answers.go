@@ -16,11 +16,11 @@ type Answer struct {
 	ResponseID   int32
 	Duplicate    bool // the request was a repetition: this is the last answer again
 	Granted      []Grant
-	Completed    []Completed
-	Updated      []Updated
+	Completed    []Completion
+	Updated      []ContainerUpdate
 	UpdateErrors []UpdateError
 	FromPrevious []Grant // kept containers of earlier attempts that came back after registration
-	Rejected     []Rejected
+	Rejected     []Rejection
 	UpdatedNodes []NodeUpdate
 	NMTokens     []*Place // nodes this attempt needs a token for
 	Headroom     creel.Resource
@@ -30,9 +30,9 @@ type Answer struct {
 	PendingContainers int32
 	ActiveCores       int32
 	// Preempt are its containers that will be killed soon, for others, by id; all of
-	// them in each answer. With Negotiable it may give back others in their place.
+	// them in each answer. With Negotiable it may release others in their place.
 	Preempt    []creel.ContainerID
-	Negotiable *Negotiable
+	Negotiable *NegotiableContract
 }
 
 // Grant is a container given to an attempt: all a server needs to write a
@@ -58,8 +58,8 @@ type Place struct {
 	HTTPAddress string
 }
 
-// Completed is one finished container, reported to its AM once.
-type Completed struct {
+// Completion is one finished container, reported to its AM once.
+type Completion struct {
 	ID creel.ContainerID
 	*amounts.Shape
 	ExitStatus  int32
@@ -69,8 +69,8 @@ type Completed struct {
 	Message     any // the node's own message, nil if the machine ended it
 }
 
-// Updated is one applied container update; the server mints a new token.
-type Updated struct {
+// ContainerUpdate is one applied container update; the server mints a new token.
+type ContainerUpdate struct {
 	Kind  UpdateKind
 	Grant Grant // with the new version
 }
@@ -90,8 +90,8 @@ type NodeUpdate struct {
 	Kind int32 // 0 usable, 1 unusable, 2 decommissioning
 }
 
-// Registered is the answer to RegisterAM.
-type Registered struct {
+// AMRegistration is the answer to RegisterAM.
+type AMRegistration struct {
 	Queue         creel.QueuePath
 	MaxAllocation creel.Resource
 	Previous      []Grant  // running containers of earlier attempts, when they are kept
@@ -109,25 +109,25 @@ const (
 	NodeStop // SHUTDOWN
 )
 
-// Rejected is a scheduling request that is given up, with the number of containers that
+// Rejection is a scheduling request that is given up, with the number of containers that
 // were not placed.
-type Rejected struct {
+type Rejection struct {
 	Ask     SchedulingAsk
 	Count   int32
 	NoPlace bool // its constraint refuses all nodes that are large enough; else they had no room
 }
 
-// NodeRegistered is the answer to RegisterNode.
-type NodeRegistered struct {
+// NodeRegistration is the answer to RegisterNode.
+type NodeRegistration struct {
 	Action      NodeAction
 	Diagnostics string
 	Resource    creel.Resource // set when it overrides the node's own
 	Override    bool
-	Taken       Taken
+	Taken       ReportAcceptance
 }
 
-// Taken reports whether a node's reported labels and attributes are in force.
-type Taken struct{ Labels, Attributes bool }
+// ReportAcceptance reports whether a node's reported labels and attributes are in force.
+type ReportAcceptance struct{ Labels, Attributes bool }
 
 // NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
 // overwritten by the node's next report.
@@ -143,7 +143,7 @@ type NodeAnswer struct {
 	Signals     []Signal
 	Resource    creel.Resource // set with Override: the node's new size
 	Override    bool
-	Taken       Taken
+	Taken       ReportAcceptance
 }
 
 // Action is something the caller has to do. Exactly the types below.
@@ -167,7 +167,7 @@ type SaveAttempt struct {
 // Deleted: forget it, no Saved is due.
 type SaveDisowned struct {
 	Seq      uint64
-	Disowned Disowned
+	Disowned DisownedClaim
 	Deleted  bool
 }
 

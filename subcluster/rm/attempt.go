@@ -82,13 +82,13 @@ type attempt struct {
 
 	// Pending messages to the AM.
 	fresh       []*container
-	done        []Completed
+	done        []Completion
 	answer      *Answer      // the last
 	unconfirmed bool         // it has not yet acknowledged the completions in answer by its next call
 	acks        []ack        // of them: completions that its next call lets nodes forget
 	nodeSets    nodeset.Sets // nodes that ran something of it, and that it has a token for
 	tokenEpoch  uint32       // of Machine.tokenEpoch, when tokens were given
-	updated     []Updated
+	updated     []ContainerUpdate
 	errors      []UpdateError
 	previous    []creel.ContainerID // kept containers to be sent; some may have ended since
 	nodes       []NodeUpdate
@@ -116,9 +116,9 @@ type ack struct {
 	attempt, node int32
 }
 
-// told returns the completions that were sent to the AM but not acknowledged: the answer may have been lost on the
+// unacknowledged returns the completions that were sent to the AM but not acknowledged: the answer may have been lost on the
 // way.
-func (t *attempt) told() []Completed {
+func (t *attempt) unacknowledged() []Completion {
 	if !t.unconfirmed || t.answer == nil {
 		return nil
 	}
@@ -130,9 +130,9 @@ func (t *attempt) over() bool {
 		t.state == tFinalSaving && t.target != tFinished
 }
 
-// hears reports whether completions of an attempt's containers are reported to it or to the next attempt. While the
+// wantsCompletions reports whether completions of an attempt's containers are reported to it or to the next attempt. While the
 // end of an attempt that will be followed is being saved, the next attempt keeps its containers.
-func (t *attempt) hears() bool {
+func (t *attempt) wantsCompletions() bool {
 	return !t.over() || t.state == tFinalSaving && t.app.sub.KeepContainers
 }
 

@@ -32,8 +32,8 @@ func TestAttributesOfHosts(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	m := w.m
 	id := creel.NodeID{Host: "h", Port: 1}
-	reported := func(value string) Reported {
-		return Reported{HasAttributes: true, Attributes: []Attribute{{AttributeKey{AttributesByNode, "os"}, value}}}
+	reported := func(value string) NodeProperties {
+		return NodeProperties{HasAttributes: true, Attributes: []Attribute{{AttributeKey{AttributesByNode, "os"}, value}}}
 	}
 	r, err := m.RegisterNode(w.now, &RegisterNode{
 		ID: id, Resource: creel.Resource{MemoryMB: 4096, VCores: 4}, Reported: reported("linux"),
@@ -74,7 +74,7 @@ func TestAttributesOfHosts(t *testing.T) {
 	change(AttributeOp(4), "h", true, given("os", ""), "Invalid operation 4")
 	is("nm.yarn.io/os=linux rm.yarn.io/gpu=v100-2.0")
 
-	ans := m.NodeHeartbeat(w.now, &NodeReport{ID: id, Reported: Reported{
+	ans := m.NodeHeartbeat(w.now, &NodeReport{ID: id, Reported: NodeProperties{
 		HasAttributes: true, Attributes: given("os", "mine"),
 	}})
 	if ans.Taken.Attributes || !strings.Contains(ans.Diagnostics, "must have prefix nm.yarn.io") {
@@ -85,7 +85,7 @@ func TestAttributesOfHosts(t *testing.T) {
 		t.Errorf("%+v", ans)
 	}
 	is("nm.yarn.io/os=linux rm.yarn.io/gpu=v100-2.0")
-	m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 2, Reported: Reported{HasAttributes: true}})
+	m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 2, Reported: NodeProperties{HasAttributes: true}})
 	is("rm.yarn.io/gpu=v100-2.0")
 
 	change(AddAttributes, "later", false, given("os", "bsd"), "")

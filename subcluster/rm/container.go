@@ -68,14 +68,14 @@ type container struct {
 
 // containerExtra holds fields that few containers need.
 type containerExtra struct {
-	owner      *attempt // recipient of its completion, if not origin: a later attempt that kept it
-	alloc      int64    // allocation request id
-	version    int32
-	tags       []string
-	sched.Rare               // of its ask; after a restart the label alone
-	from       *amounts.Size // size before an increase that its node has not taken over
-	timer      *timer
-	growing    *growth // an increase that waits for room
+	owner            *attempt // recipient of its completion, if not origin: a later attempt that kept it
+	alloc            int64    // allocation request id
+	version          int32
+	tags             []string
+	sched.GrantExtra               // of its ask; after a restart the label alone
+	from             *amounts.Size // size before an increase that its node has not taken over
+	timer            *timer
+	growing          *growth // an increase that waits for room
 
 	victim     *sched.Victim // it is under notice; see preempt.go
 	victimSlot int32         // its place in attempt.victims
@@ -164,7 +164,7 @@ func (m *Machine) granted(g *sched.Grant) {
 	}
 	if g.Rare != nil {
 		x := c.more()
-		if x.Rare = *g.Rare; x.Want != nil {
+		if x.GrantExtra = *g.Rare; x.Want != nil {
 			x.tags = x.Want.Tags
 		}
 	}
@@ -222,7 +222,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
 	m.containerOver(id)
 	x := c.extra
-	done := Completed{
+	done := Completion{
 		ID:          id,
 		ExitStatus:  exit,
 		Diagnostics: diagnostics,
@@ -240,12 +240,12 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 			if x == nil {
 				x = &noExtra
 			}
-			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, done.Execution, &x.Rare)
+			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, done.Execution, &x.GrantExtra)
 			m.placeAgain(t, x.Want)
 		}
 	case am:
 		m.amEnded(t, exit, diagnostics)
-	case t.hears():
+	case t.wantsCompletions():
 		t.done = append(t.done, done)
 		if !t.over() {
 			m.news(t)

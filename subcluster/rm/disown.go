@@ -14,9 +14,9 @@ import (
 // while so many others go wrong.
 const maxDisowned = 100_000
 
-// Disowned is an application that a ResourceManager does not have and refuses
+// DisownedClaim is an application that a ResourceManager does not have and refuses
 // for ever under claims up to a number.
-type Disowned struct {
+type DisownedClaim struct {
 	App   creel.ApplicationID
 	Claim int64
 }
@@ -49,13 +49,13 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 		return false, nil
 	}
 	m.putDisowned(id, claim)
-	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: Disowned{id, claim}} }, func() {})
+	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: DisownedClaim{id, claim}} }, func() {})
 	for len(m.disowned.order) > maxDisowned {
 		oldest := m.disowned.order[0]
 		m.disowned.order = m.disowned.order[1:]
 		delete(m.disowned.claims, oldest)
 		if !m.cfg.Volatile {
-			m.act(SaveDisowned{Disowned: Disowned{App: oldest}, Deleted: true})
+			m.act(SaveDisowned{Disowned: DisownedClaim{App: oldest}, Deleted: true})
 		}
 	}
 	return false, nil

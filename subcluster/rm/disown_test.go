@@ -27,7 +27,7 @@ func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
 	if err != nil || known {
 		t.Fatalf("known %v, %v", known, err)
 	}
-	var saved []Disowned
+	var saved []DisownedClaim
 	for _, a := range w.m.Actions(nil) {
 		if s, ok := a.(SaveDisowned); ok {
 			if s.Seq == 0 || s.Deleted {
@@ -36,7 +36,7 @@ func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
 			saved = append(saved, s.Disowned)
 		}
 	}
-	if len(saved) != 1 || saved[0] != (Disowned{id, 3}) {
+	if len(saved) != 1 || saved[0] != (DisownedClaim{id, 3}) {
 		t.Fatalf("what must survive is %v", saved)
 	}
 	if _, err := w.m.Disown(w.now, id, 2); err != nil || len(w.m.Actions(nil)) != 0 {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keeper is an application of several attempts on one node, under ResourceManagers that are restarted.
-type keeper struct {
+// journalWorld is an application of several attempts on one node, under ResourceManagers that are restarted.
+type journalWorld struct {
 	*world
 	keeps   bool
 	node    creel.NodeID
@@ -25,22 +25,22 @@ type keeper struct {
 	waits   map[creel.ContainerID]bool           // containers whose completion the AM waits for
 }
 
-func newKeeper(t *testing.T, keeps bool) *keeper {
-	k := &keeper{
+func newKeeper(t *testing.T, keeps bool) *journalWorld {
+	k := &journalWorld{
 		world: newWorld(t, func(c *Config) { c.Volatile, c.MaxAttempts = false, 1000 }), keeps: keeps,
 		node: creel.NodeID{Host: "n", Port: 1},
 		has:  map[creel.ContainerID]*NodeContainer{}, waits: map[creel.ContainerID]bool{},
 	}
 	k.comes()
 	k.attempt = k.submit("u", "default", func(s *Submission) { s.KeepContainers = k.keeps })
-	k.journaled()
-	k.tells()
+	k.takeActions()
+	k.sendHeartbeat()
 	k.register(k.attempt)
 	return k
 }
 
-// journaled takes the saves and launches since its last call.
-func (k *keeper) journaled() {
+// takeActions takes the saves and launches since its last call.
+func (k *journalWorld) takeActions() {
 	for _, a := range k.got {
 		switch a := a.(type) {
 		case SaveApp:
@@ -63,7 +63,7 @@ func (k *keeper) journaled() {
 	k.got = nil
 }
 
-func (k *keeper) hears(a *Answer) {
+func (k *journalWorld) hears(a *Answer) {
 	for _, c := range a.Completed {
 		delete(k.waits, c.ID)
 	}
@@ -71,11 +71,11 @@ func (k *keeper) hears(a *Answer) {
 		k.waits[g.ID] = true
 		k.has[g.ID] = &NodeContainer{ID: g.ID, Resource: g.Resource, State: creel.ContainerRunning}
 	}
-	k.journaled()
+	k.takeActions()
 }
 
-// tells sends a heartbeat of the node with all its containers.
-func (k *keeper) tells() {
+// sendHeartbeat sends a heartbeat of the node with all its containers.
+func (k *journalWorld) sendHeartbeat() {
 	var said []ContainerStatus
 	for _, id := range k.sorted(nil) {
 		said = append(said, ContainerStatus{ID: id, State: k.has[id].State, ExitStatus: k.has[id].ExitStatus})
@@ -89,11 +89,11 @@ func (k *keeper) tells() {
 			c.State, c.ExitStatus = creel.ContainerComplete, 143
 		}
 	}
-	k.journaled()
+	k.takeActions()
 }
 
 // sorted are the containers of the node that pass.
-func (k *keeper) sorted(pass func(*NodeContainer) bool) []creel.ContainerID {
+func (k *journalWorld) sorted(pass func(*NodeContainer) bool) []creel.ContainerID {
 	all := slices.SortedFunc(maps.Keys(k.has), func(a, b creel.ContainerID) int {
 		if a.Attempt != b.Attempt {
 			return a.Attempt.Compare(b.Attempt)
@@ -104,16 +104,16 @@ func (k *keeper) sorted(pass func(*NodeContainer) bool) []creel.ContainerID {
 }
 
 // tasks are the containers that run, without the AM's.
-func (k *keeper) tasks() []creel.ContainerID {
+func (k *journalWorld) tasks() []creel.ContainerID {
 	return k.sorted(func(c *NodeContainer) bool { return c.State == creel.ContainerRunning && c.ID != k.am })
 }
 
-func (k *keeper) end(id creel.ContainerID) {
+func (k *journalWorld) end(id creel.ContainerID) {
 	k.has[id].State, k.has[id].ExitStatus = creel.ContainerComplete, 3
 }
 
 // begin has the AM of the current attempt register, if that has begun and has not registered.
-func (k *keeper) begin() {
+func (k *journalWorld) begin() {
 	v, _ := k.m.App(k.attempt.Application)
 	if v.Attempt == k.attempt && k.ids[k.attempt] != unregistered {
 		return
@@ -125,15 +125,15 @@ func (k *keeper) begin() {
 	k.ids[k.attempt] = unregistered
 	if k.am.Attempt == k.attempt && k.has[k.am] != nil && k.has[k.am].State == creel.ContainerRunning {
 		k.register(k.attempt)
-		k.journaled()
+		k.takeActions()
 	}
 }
 
 const unregistered = -1
 
 // restart has another ResourceManager begin with the journal of the one before. Its node and its AM come back in either order.
-func (k *keeper) restart(amFirst bool) {
-	k.journaled()
+func (k *journalWorld) restart(amFirst bool) {
+	k.takeActions()
 	k.epoch++
 	k.world = newWorld(k.t, func(c *Config) { c.Volatile, c.Epoch, c.MaxAttempts = false, k.epoch, 1000 })
 	record := k.record
@@ -151,7 +151,7 @@ func (k *keeper) restart(amFirst bool) {
 }
 
 // comes has the node register.
-func (k *keeper) comes() {
+func (k *journalWorld) comes() {
 	r := &RegisterNode{ID: k.node, Resource: creel.NewResource(64<<10, 64)}
 	for _, id := range k.sorted(nil) {
 		r.Containers = append(r.Containers, *k.has[id])
@@ -161,7 +161,7 @@ func (k *keeper) comes() {
 	}
 	k.responses[k.node] = 0
 	k.pump()
-	k.journaled()
+	k.takeActions()
 }
 
 // Through restarts of the ResourceManager and deaths of AMs, an AM receives the completion of each container that it
@@ -181,7 +181,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 					k.hears(k.allocate(k.attempt, AllocateRequest{}))
 				}
 			},
-			"heartbeat": func(*rapid.T) { k.tells(); k.begin() },
+			"heartbeat": func(*rapid.T) { k.sendHeartbeat(); k.begin() },
 			"end": func(r *rapid.T) {
 				if tasks := k.tasks(); len(tasks) > 0 {
 					k.end(rapid.SampledFrom(tasks).Draw(r, "container"))
@@ -190,7 +190,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			"AM dies": func(*rapid.T) {
 				if k.ids[k.attempt] != unregistered {
 					k.end(k.am)
-					k.tells() // so that its answer is never requested again
+					k.sendHeartbeat() // so that its answer is never requested again
 					k.begin()
 				}
 			},
@@ -198,7 +198,7 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 				if k.ids[k.attempt] != unregistered {
 					k.allocate(k.attempt, AllocateRequest{}) // the answer gets lost
 					k.end(k.am)
-					k.tells()
+					k.sendHeartbeat()
 					k.begin()
 				}
 			},
@@ -206,17 +206,17 @@ func TestNoEndOfAContainerIsLost(t *testing.T) {
 			"":        func(*rapid.T) { k.audit() },
 		})
 		for range 3 {
-			k.tells()
+			k.sendHeartbeat()
 			k.begin()
 		}
 		for _, id := range k.tasks() {
 			k.end(id)
 		}
 		for range 3 {
-			k.tells()
+			k.sendHeartbeat()
 			k.hears(k.allocate(k.attempt, AllocateRequest{}))
 		}
-		k.tells()
+		k.sendHeartbeat()
 		if len(k.waits) > 0 {
 			r.Fatalf("the AM waits for ever for %v", slices.Collect(maps.Keys(k.waits)))
 		}
@@ -232,7 +232,7 @@ func TestAnAMHearsOfItsOwnContainersOnce(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		k := newKeeper(t, keeps)
 		k.hears(k.asks(k.attempt, ask(1, "*", 512, 1, 2)))
-		k.tells()
+		k.sendHeartbeat()
 		k.restart(true)
 		if got := k.allocate(k.attempt, AllocateRequest{}).FromPrevious; len(got) > 0 {
 			t.Errorf("keeps containers %v: it is told of %v", keeps, got)

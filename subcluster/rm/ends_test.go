@@ -164,14 +164,14 @@ func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	if s := w.m.apps[am.Application].state; s != appFinishing || w.kept().State != creel.AppFinished {
-		t.Fatalf("it has unregistered, is %v, and kept is %v", s, w.kept().State)
+	if s := w.m.apps[am.Application].state; s != appFinishing || w.savedRecord().State != creel.AppFinished {
+		t.Fatalf("it has unregistered, is %v, and kept is %v", s, w.savedRecord().State)
 	}
 	if _, err := w.m.SetPriority(w.now, am.Application, 5); err != nil {
 		t.Fatal(err)
 	}
 	w.pump()
-	if s := w.kept().State; s != creel.AppFinished {
+	if s := w.savedRecord().State; s != creel.AppFinished {
 		t.Errorf("its priority was changed, and kept is %v", s)
 	}
 }

@@ -146,11 +146,11 @@ type RegisterNode struct {
 	Containers   []NodeContainer       // live and lately finished ones
 	Applications []creel.ApplicationID // with state on the node
 	Logs         []LogReport           // of applications that ended lately, too
-	Reported     Reported
+	Reported     NodeProperties
 }
 
-// Reported holds a node's report of its labels and its host's attributes, as far as present.
-type Reported struct {
+// NodeProperties holds a node's report of its labels and its host's attributes, as far as present.
+type NodeProperties struct {
 	Labels        []string
 	Attributes    []Attribute
 	HasLabels     bool
@@ -184,7 +184,7 @@ type NodeReport struct {
 	KeepAlive    []creel.ApplicationID
 	Increased    []creel.ContainerID // acknowledged increases
 	Logs         []LogReport         // that the node has not sent before
-	Reported     Reported
+	Reported     NodeProperties
 	// Utilization as the node measures it; nil = not reported this time.
 	Utilization *NodeUse
 }
@@ -228,7 +228,7 @@ type Decommission struct {
 // Recover is the content of a journal, to be restored before anything else happens.
 type Recover struct {
 	Apps     []AppRecord
-	Disowned []Disowned // oldest first
+	Disowned []DisownedClaim // oldest first
 	Labels   Labels
 	// Attributes are those that administrators gave to hosts.
 	Attributes []HostAttributes

@@ -17,8 +17,8 @@ type Hold struct {
 	Why   string // destination and reason: "sc-2, because sc-1 is drained"
 }
 
-// Held is an application as its home holds it: the data that its next home needs besides the submission message.
-type Held struct {
+// HeldApp is an application as its home holds it: the data that its next home needs besides the submission message.
+type HeldApp struct {
 	App   AppView
 	Moved bool          // moved between queues after its submission: App.Queue is in force, not the requested one
 	Left  time.Duration // of its lifetime; 0: it has no limit
@@ -29,14 +29,14 @@ type Held struct {
 // of the claim orders this call among others: a number at or below that of a release, or of a disowning, comes too
 // late. A repeat, and a call with a later claim, succeed. The caller answers when everything the machine has asked to
 // save is durable.
-func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (Held, error) {
+func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (HeldApp, error) {
 	m.at(now)
 	a := m.apps[id]
 	if a == nil {
-		return Held{}, noApp(id)
+		return HeldApp{}, noApp(id)
 	}
 	if err := m.mayHold(a, claim); err != nil {
-		return Held{}, err
+		return HeldApp{}, err
 	}
 	if a.hold.Claim != claim {
 		begins := a.hold.Claim == 0
@@ -47,7 +47,7 @@ func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why s
 		m.saveApp(a, func() {})
 		m.settle()
 	}
-	h := Held{App: *m.newAppView(a), Moved: a.moved}
+	h := HeldApp{App: *m.newAppView(a), Moved: a.moved}
 	if a.deadline > 0 {
 		h.Left = max(time.Millisecond, time.Duration(a.deadline-m.now))
 	}

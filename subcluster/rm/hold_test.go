@@ -10,13 +10,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// kept plays the part of a journal: it stores a machine's saves for its successor.
-type kept struct {
+// fakeJournal plays the part of a journal: it stores a machine's saves for its successor.
+type fakeJournal struct {
 	apps     map[creel.ApplicationID]AppRecord
-	disowned []Disowned
+	disowned []DisownedClaim
 }
 
-func (k *kept) take(now time.Time, m *Machine) {
+func (k *fakeJournal) take(now time.Time, m *Machine) {
 	for _, a := range m.Actions(nil) {
 		switch a := a.(type) {
 		case SaveApp:
@@ -33,7 +33,7 @@ func (k *kept) take(now time.Time, m *Machine) {
 	}
 }
 
-func (k *kept) successor(t *testing.T) *world {
+func (k *fakeJournal) successor(t *testing.T) *world {
 	next := newWorld(t, func(c *Config) { c.Volatile = false })
 	r := &Recover{Disowned: k.disowned}
 	for _, a := range k.apps {
@@ -48,7 +48,7 @@ func (k *kept) successor(t *testing.T) *world {
 
 func TestAHoldItsReleaseAndADropSurviveARestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
-	k := &kept{apps: map[creel.ApplicationID]AppRecord{}}
+	k := &fakeJournal{apps: map[creel.ApplicationID]AppRecord{}}
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	if err := w.m.Submit(w.now, &Submission{
 		ID: id, User: "u", Queue: "default", Claim: 1, Lifetime: time.Hour,
@@ -88,7 +88,7 @@ func TestAHoldItsReleaseAndADropSurviveARestart(t *testing.T) {
 
 	t.Run("released", func(t *testing.T) {
 		w := k.successor(t)
-		k := &kept{apps: map[creel.ApplicationID]AppRecord{}}
+		k := &fakeJournal{apps: map[creel.ApplicationID]AppRecord{}}
 		if err := w.m.ReleaseHold(w.now, id, 5); err != nil {
 			t.Fatal(err)
 		}

@@ -27,10 +27,10 @@ type model struct {
 	ended map[creel.ContainerID]bool
 	// For each application the completions in the last answer, and their attempt: the next attempt receives them
 	// again, because that answer may have come too late.
-	last map[creel.ApplicationID]lastTold
+	last map[creel.ApplicationID]lastAnswer
 }
 
-type lastTold struct {
+type lastAnswer struct {
 	attempt int32
 	ended   []creel.ContainerID
 }
@@ -40,7 +40,7 @@ func newModel() *model {
 		asked: map[creel.AttemptID]map[string]int32{},
 		live:  map[creel.ContainerID]Grant{},
 		ended: map[creel.ContainerID]bool{},
-		last:  map[creel.ApplicationID]lastTold{},
+		last:  map[creel.ApplicationID]lastAnswer{},
 	}
 }
 
@@ -68,7 +68,7 @@ func (mo *model) answer(
 		}
 		mo.live[g.ID] = g
 	}
-	last, now := mo.last[id.Application], lastTold{attempt: id.Attempt}
+	last, now := mo.last[id.Application], lastAnswer{attempt: id.Attempt}
 	defer func() { mo.last[id.Application] = now }()
 	for _, c := range a.Completed {
 		now.ended = append(now.ended, c.ID)
@@ -100,7 +100,7 @@ func unserved(m *Machine) error {
 
 // waitsAsWhySays compares the wait reasons in lists with those of each single application.
 func waitsAsWhySays(m *Machine) error {
-	var look sched.Look
+	var look sched.WaitScan
 	for a := range m.Apps {
 		limit, where := m.Waits(a.ID, &look)
 		y, _ := m.Why(a.ID)
@@ -198,7 +198,7 @@ type run struct {
 	t      *rapid.T
 	w      *world
 	mo     *model
-	log    []logged
+	log    []loggedCall
 	mine   []creel.AttemptID
 	nodes  []creel.NodeID
 	serial int
@@ -211,8 +211,8 @@ type run struct {
 	seen     map[creel.ContainerID]bool // containers whose place was checked
 }
 
-// logged is a call of the machine with its time.
-type logged struct {
+// loggedCall is a call of the machine with its time.
+type loggedCall struct {
 	at   time.Time
 	what string
 	call func(m *Machine, now time.Time)
@@ -220,7 +220,7 @@ type logged struct {
 
 // do performs a call that may be refused: a drawn day asks for much that cannot be had.
 func (r *run) do(what string, call func(m *Machine, now time.Time)) {
-	r.log = append(r.log, logged{r.w.now, what, call})
+	r.log = append(r.log, loggedCall{r.w.now, what, call})
 	call(r.w.m, r.w.now)
 	r.after()
 	actions := r.w.m.Actions(nil)

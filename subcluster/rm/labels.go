@@ -311,10 +311,10 @@ func (m *Machine) labelNode(n *node) {
 	if n.Label() == label {
 		return
 	}
-	var held []sched.Held
+	var held []sched.HeldContainer
 	for _, c := range n.live {
 		if c != nil {
-			held = append(held, sched.Held{App: &c.owner().app.App, Size: m.sizeOf(c)})
+			held = append(held, sched.HeldContainer{App: &c.owner().app.App, Size: m.sizeOf(c)})
 		}
 	}
 	m.sched.SetLabel(&n.Node, label, held)

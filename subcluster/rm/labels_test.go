@@ -447,16 +447,16 @@ func TestNodesReportTheirLabels(t *testing.T) {
 	}
 	id := creel.NodeID{Host: "h", Port: 1}
 	r, err := m.RegisterNode(w.now, &RegisterNode{
-		ID: id, Resource: creel.Resource{MemoryMB: 4096, VCores: 4}, Reported: Reported{Labels: []string{"gpu"}, HasLabels: true},
+		ID: id, Resource: creel.Resource{MemoryMB: 4096, VCores: 4}, Reported: NodeProperties{Labels: []string{"gpu"}, HasLabels: true},
 	})
 	if err != nil || !r.Taken.Labels || m.LabelOf(id) != "gpu" || m.nodes[id].Label() != "gpu" {
 		t.Fatalf("%+v %v, label %q", r, err, m.LabelOf(id))
 	}
-	ans := m.NodeHeartbeat(w.now, &NodeReport{ID: id, Reported: Reported{Labels: []string{"no"}, HasLabels: true}})
+	ans := m.NodeHeartbeat(w.now, &NodeReport{ID: id, Reported: NodeProperties{Labels: []string{"no"}, HasLabels: true}})
 	if ans.Taken.Labels || !strings.Contains(ans.Diagnostics, "Not all labels being replaced") || m.LabelOf(id) != "gpu" {
 		t.Errorf("%+v, label %q", ans, m.LabelOf(id))
 	}
-	ans = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 1, Reported: Reported{HasLabels: true}})
+	ans = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 1, Reported: NodeProperties{HasLabels: true}})
 	if !ans.Taken.Labels || m.LabelOf(id) != "" || m.nodes[id].Label() != "" {
 		t.Errorf("%+v, label %q", ans, m.LabelOf(id))
 	}

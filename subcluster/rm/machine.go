@@ -132,7 +132,7 @@ func New(cfg Config) (*Machine, error) {
 		Increment:     cfg.Increment,
 		Queues:        cfg.Queues,
 		ReservedNodes: cfg.ReservedNodes,
-		Containers:    containersOf{m},
+		Containers:    machineContainers{m},
 		PortInNames:   cfg.PortInNames,
 	})
 	if err != nil {

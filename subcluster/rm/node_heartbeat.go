@@ -76,7 +76,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 }
 
 // nodeSays applies a node's reported labels and attributes, and returns the errors in them.
-func (m *Machine) nodeSays(id creel.NodeID, r *Reported) (taken Taken, wrong string) {
+func (m *Machine) nodeSays(id creel.NodeID, r *NodeProperties) (taken ReportAcceptance, wrong string) {
 	if r.HasLabels && m.cfg.Labels == LabelsByNode {
 		err := m.nodeReported(id, r.Labels)
 		if taken.Labels = err == nil; err != nil {
@@ -140,7 +140,7 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 		}
 	case s.State == creel.ContainerComplete:
 		m.ranOn(c.origin.app, n)
-		told := c.owner().hears() && !c.am
+		told := c.owner().wantsCompletions() && !c.am
 		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if !told {
 			m.commands.Forget(n.Serial(), s.ID)
@@ -163,7 +163,7 @@ func (t *attempt) owes(id creel.ContainerID) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.told(), func(c Completed) bool { return c.ID == id })
+	return slices.ContainsFunc(t.unacknowledged(), func(c Completion) bool { return c.ID == id })
 }
 
 func (m *Machine) seenRunning(c *container) {

@@ -15,13 +15,13 @@ import (
 )
 
 // RegisterNode is registerNodeManager: of a new node, one that comes back, or one that was ordered to resync.
-func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, error) {
+func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration, error) {
 	m.at(now)
 	if r.ID.Host == "" || r.ID.Port < 0 {
-		return NodeRegistered{}, invalid("invalid node id "+r.ID.String(), "it needs a host and a port", "")
+		return NodeRegistration{}, invalid("invalid node id "+r.ID.String(), "it needs a host and a port", "")
 	}
 	if least := m.cfg.MinNodeVersion; least != "" && olderVersion(r.Version, least) {
-		return NodeRegistered{
+		return NodeRegistration{
 			Action: NodeStop,
 			Diagnostics: fmt.Sprintf("Disallowed NodeManager Version %s, is less than the minimum version %s"+
 				" sending SHUTDOWN signal to NodeManager.", r.Version, least),
@@ -30,10 +30,10 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	v := m.sizes.Vec(r.Resource)
 	n := m.nodes[r.ID]
 	if why := m.sizeRefused(r, &v); why != "" {
-		return NodeRegistered{Action: NodeStop, Diagnostics: why}, nil
+		return NodeRegistration{Action: NodeStop, Diagnostics: why}, nil
 	}
 	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
-		return NodeRegistered{
+		return NodeRegistration{
 			Action:      NodeStop,
 			Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
 		}, nil
@@ -44,7 +44,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
 	n.untracked = false
-	out := NodeRegistered{}
+	out := NodeRegistration{}
 	// Hadoop's NodeManagers log the diagnostics and go on.
 	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)
 	if n.registrations++; n.registrations > 1 {

@@ -232,7 +232,7 @@ func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 
 // giveUp rejects the requests that were tried in as many calls as they may be. Where
 // requests wait until they can be placed, those that never can are rejected at once.
-func (m *Machine) giveUp(t *attempt, out []Rejected) []Rejected {
+func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
 	a := &t.app.App
 	t.placing.keep(func(p *placing) bool {
 		count := m.sched.Wanting(a, p.request(), p.want)
@@ -248,7 +248,7 @@ func (m *Machine) giveUp(t *attempt, out []Rejected) []Rejected {
 			none := p.request()
 			none.Count = 0
 			m.sched.Place(a, none, p.want, &amounts.Vec{}, false)
-			out = append(out, Rejected{Ask: p.ask, Count: count, NoPlace: noPlace})
+			out = append(out, Rejection{Ask: p.ask, Count: count, NoPlace: noPlace})
 		}
 		return false
 	})

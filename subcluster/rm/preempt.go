@@ -12,11 +12,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// containersOf lets the scheduler's preemption see containers; see sched.Containers.
-type containersOf struct{ m *Machine }
+// machineContainers lets the scheduler's preemption see containers; see sched.Containers.
+type machineContainers struct{ m *Machine }
 
 // Apps calls yield for every application in order of submission.
-func (k containersOf) Apps(yield func(*sched.App) bool) {
+func (k machineContainers) Apps(yield func(*sched.App) bool) {
 	for _, a := range k.m.appList {
 		if k.m.apps[a.id] == a && a.InQueue() && !yield(&a.App) {
 			return
@@ -26,7 +26,7 @@ func (k containersOf) Apps(yield func(*sched.App) bool) {
 
 // Newest appends the live containers of an application that are not under notice,
 // the newest first.
-func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Container {
+func (k machineContainers) Newest(a *sched.App, out []sched.Container) []sched.Container {
 	begin := len(out)
 	for _, t := range ofSched(a).attempts {
 		for c := range t.live.All() {
@@ -45,7 +45,7 @@ func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Contai
 // Weight is the weight of an application's work in the choice of victims with the least loss. It doubles if the
 // application declares that its containers outlive its AM, because then their state is not in them alone. It doubles
 // if there is only one attempt.
-func (k containersOf) Weight(a *sched.App) float64 {
+func (k machineContainers) Weight(a *sched.App) float64 {
 	w, s := 1.0, ofSched(a).sub
 	if s.KeepContainers {
 		w *= 2
@@ -132,19 +132,19 @@ func (l *losses) count(v *amounts.Vec, ms int64, am bool) {
 	}
 }
 
-// PreemptedWhat is the outcome for a victim.
-type PreemptedWhat string
+// VictimOutcome is the outcome for a victim.
+type VictimOutcome string
 
 // Outcomes for victims.
 const (
-	Noticed   PreemptedWhat = "notice"
-	Pardoned  PreemptedWhat = "pardon"
-	TakenBack PreemptedWhat = "kill"
+	Noticed   VictimOutcome = "notice"
+	Pardoned  VictimOutcome = "pardon"
+	TakenBack VictimOutcome = "kill"
 )
 
 // Preempted reports a victim for the audit log, after the fact.
 type Preempted struct {
-	What      PreemptedWhat
+	What      VictimOutcome
 	Container creel.ContainerID
 	Node      creel.NodeID
 	Resource  creel.Resource
@@ -161,11 +161,11 @@ type Preempted struct {
 
 func (Preempted) action() {}
 
-func (m *Machine) preempted(c *container, what PreemptedWhat) Preempted {
+func (m *Machine) preempted(c *container, what VictimOutcome) Preempted {
 	return m.describe(c, c.extra.victim, what)
 }
 
-func (m *Machine) describe(c *container, v *sched.Victim, what PreemptedWhat) Preempted {
+func (m *Machine) describe(c *container, v *sched.Victim, what VictimOutcome) Preempted {
 	a := c.owner().app
 	return Preempted{
 		What: what, Container: c.id(), Node: c.node.ID(), Resource: m.sizeOf(c).Resource, Queue: a.path,
@@ -175,9 +175,9 @@ func (m *Machine) describe(c *container, v *sched.Victim, what PreemptedWhat) Pr
 	}
 }
 
-// Negotiable offers an AM to release other containers than the named ones, as long as they add up to this:
+// NegotiableContract offers an AM to release other containers than the named ones, as long as they add up to this:
 // CapacityScheduler then takes the newest.
-type Negotiable struct {
+type NegotiableContract struct {
 	Each  creel.Resource // the smallest container
 	Count int32          // of them
 }
@@ -200,7 +200,7 @@ func (m *Machine) underNotice(t *attempt, out *Answer) {
 			n = max(n, (sum.At(i)+x-1)/x)
 		}
 	}
-	out.Negotiable = &Negotiable{Each: m.sizes.Resource(&least), Count: int32(min(n, 1<<31-1))}
+	out.Negotiable = &NegotiableContract{Each: m.sizes.Resource(&least), Count: int32(min(n, 1<<31-1))}
 }
 
 // setSize changes a container's size, also as a victim.
@@ -214,11 +214,11 @@ func (m *Machine) setSize(c *container, to *amounts.Size) {
 // Plan is the preemption for a queue in the next round.
 type Plan struct {
 	On      bool // preemption is on; if not, the plan shows the effect of its settings
-	Victims []Planned
+	Victims []PlannedVictim
 }
 
-// Planned is one victim of a plan.
-type Planned struct {
+// PlannedVictim is one victim of a plan.
+type PlannedVictim struct {
 	Preempted
 	UnderNotice bool // its AM has been notified already
 }
@@ -231,10 +231,10 @@ func (m *Machine) PlanPreemption(queue string) (Plan, error) {
 		return Plan{}, noQueue(queue)
 	}
 	p := m.sched.PlanPreemption(q)
-	out := Plan{On: p.On, Victims: []Planned{}}
+	out := Plan{On: p.On, Victims: []PlannedVictim{}}
 	for i, v := range p.Victims {
 		if c, live := v.Owner.(*container); live {
-			out.Victims = append(out.Victims, Planned{m.describe(c, v, Noticed), i < p.Under})
+			out.Victims = append(out.Victims, PlannedVictim{m.describe(c, v, Noticed), i < p.Under})
 		}
 	}
 	return out, nil

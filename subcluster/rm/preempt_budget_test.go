@@ -13,9 +13,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// budgeted is a machine with 20 nodes of 1 GiB, of a label or of none: root.a, entitled to half,
+// budgetWorld is a machine with 20 nodes of 1 GiB, of a label or of none: root.a, entitled to half,
 // has all of it in containers of 1 GiB, and root.b asks for ten.
-type budgeted struct {
+type budgetWorld struct {
 	*world
 	label    string
 	a, b     creel.AttemptID
@@ -23,7 +23,7 @@ type budgeted struct {
 	pardoned int
 }
 
-func newBudgeted(t *testing.T, label string) *budgeted {
+func newBudgeted(t *testing.T, label string) *budgetWorld {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Preemption = queues.Preemption{
 			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
@@ -53,21 +53,21 @@ func newBudgeted(t *testing.T, label string) *budgeted {
 		}
 		w.pump()
 	}
-	x := &budgeted{world: w, label: label, a: w.unmanaged("u", "root.a"), b: w.unmanaged("u", "root.b")}
+	x := &budgetWorld{world: w, label: label, a: w.unmanaged("u", "root.a"), b: w.unmanaged("u", "root.b")}
 	x.want(x.a, 20)
 	x.want(x.b, 10)
 	return x
 }
 
 // want has an application ask for so many containers on nodes of the label.
-func (x *budgeted) want(app creel.AttemptID, n int32) {
+func (x *budgetWorld) want(app creel.AttemptID, n int32) {
 	wanted := ask(1, "*", 1024, 1, n)
 	wanted.Label = LabelExpression{x.label, x.label != ""}
 	x.asks(app, wanted)
 }
 
 // pass advances the time, second by second, and counts the reports of victims.
-func (x *budgeted) pass(seconds int) {
+func (x *budgetWorld) pass(seconds int) {
 	for range seconds {
 		x.now = x.now.Add(time.Second)
 		x.m.Tick(x.now)
@@ -85,7 +85,7 @@ func (x *budgeted) pass(seconds int) {
 	x.audit()
 }
 
-func (x *budgeted) budget(mb int64, begins, ends, until time.Time) {
+func (x *budgetWorld) budget(mb int64, begins, ends, until time.Time) {
 	x.m.SetPreemptionBudgets(x.now, []PreemptionBudget{{
 		Queue: "root.b", Label: x.label, Share: creel.NewResource(mb, 100), Most: creel.NewResource(20480, 1000),
 		Begins: begins, Ends: ends, Until: until,
@@ -100,7 +100,7 @@ func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
 	}
 }
 
-func boundInAnInterval(t *testing.T, x *budgeted, on string) {
+func boundInAnInterval(t *testing.T, x *budgetWorld, on string) {
 	first, second := x.now, x.now.Add(10*time.Second)
 	x.budget(3*1024, first, second, x.now.Add(time.Minute))
 	x.pass(4)

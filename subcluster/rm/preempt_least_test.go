@@ -17,14 +17,14 @@ import (
 // wave is a small full cluster of which queue b, which asks, is to get some back.
 type wave struct {
 	free  map[creel.NodeID]int64
-	of    []taken
+	of    []victimOption
 	keeps int64 // a's use beyond its guarantee
 	size  int64 // of b's asks
 	asked int64
 }
 
-// taken is a possible victim: node, MiB, and the work lost with it.
-type taken struct {
+// victimOption is a possible victim: node, MiB, and the work lost with it.
+type victimOption struct {
 	id   creel.ContainerID
 	node creel.NodeID
 	mb   int64
@@ -64,7 +64,7 @@ func drawWave(rt *rapid.T, t *testing.T, count int32, size func() int64) (*wave,
 		v.free[n.ID()] = free.Memory
 	}
 	for _, c := range w.m.Containers(a) {
-		v.of = append(v.of, taken{
+		v.of = append(v.of, victimOption{
 			c.ID, c.Node, c.Resource.MemoryMB,
 			w.now.Add(wait).Sub(c.Created).Seconds() * float64(c.Resource.MemoryMB),
 		})

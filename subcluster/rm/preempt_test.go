@@ -56,8 +56,8 @@ func keepSome(t *rapid.T, q *queues.Queue) {
 	}
 }
 
-// sentences checks the promises about victims, action by action.
-type sentences struct {
+// victimChecks checks the promises about victims, action by action.
+type victimChecks struct {
 	r       *run
 	open    map[creel.ContainerID]Preempted
 	notices map[string]int // by rule and label, of all runs
@@ -65,8 +65,8 @@ type sentences struct {
 	pardons int
 }
 
-// inPartition is a queue in the partition of a label.
-type inPartition struct {
+// queuePartition is a queue in the partition of a label.
+type queuePartition struct {
 	queue creel.QueuePath
 	label string
 }
@@ -74,7 +74,7 @@ type inPartition struct {
 // servedNow reports whether an application was just granted a container, on a node of a label if one is named. Kills
 // of a round for other asks may free resources for its last ask, for which the round has made a claim. The next round
 // pardons its victims.
-func (k *sentences) servedNow(id creel.ApplicationID, label string) bool {
+func (k *victimChecks) servedNow(id creel.ApplicationID, label string) bool {
 	return slices.ContainsFunc(k.r.w.m.apps[id].attempts, func(a *attempt) bool {
 		return slices.ContainsFunc(k.r.w.m.Containers(a.id), func(c ContainerView) bool {
 			return c.Created.Equal(k.r.w.now.Truncate(time.Millisecond)) &&
@@ -84,7 +84,7 @@ func (k *sentences) servedNow(id creel.ApplicationID, label string) bool {
 }
 
 // label returns the label of a victim's node.
-func (k *sentences) label(p Preempted) string {
+func (k *victimChecks) label(p Preempted) string {
 	if n := k.r.w.m.nodes[p.Node]; n != nil {
 		return n.Label()
 	}
@@ -92,7 +92,7 @@ func (k *sentences) label(p Preempted) string {
 }
 
 // view is a queue as it is in a partition.
-func (k *sentences) view(at inPartition) sched.QueueView {
+func (k *victimChecks) view(at queuePartition) sched.QueueView {
 	s := k.r.w.m.sched
 	view := s.View(s.Find(string(at.queue)))
 	for _, x := range view.Partitions {
@@ -103,13 +103,13 @@ func (k *sentences) view(at inPartition) sched.QueueView {
 	return view
 }
 
-func (k *sentences) fail(format string, args ...any) {
+func (k *victimChecks) fail(format string, args ...any) {
 	k.r.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), k.r.w.m.AppendState(nil))
 }
 
-func (k *sentences) see(actions []Action) {
+func (k *victimChecks) see(actions []Action) {
 	m := k.r.w.m
-	killed := map[inPartition]*amounts.Vec{}
+	killed := map[queuePartition]*amounts.Vec{}
 	ams := false
 	made := false
 	var fresh []Preempted
@@ -151,7 +151,7 @@ func (k *sentences) see(actions []Action) {
 			}
 			ams = ams || p.AM
 			if p.Queue != p.ForQueue {
-				at := inPartition{p.Queue, k.label(p)}
+				at := queuePartition{p.Queue, k.label(p)}
 				if killed[at] == nil {
 					killed[at] = &amounts.Vec{}
 				}
@@ -180,7 +180,7 @@ func (k *sentences) see(actions []Action) {
 	for at, lost := range killed {
 		path, view := at.queue, k.view(at)
 		after, guaranteed := m.sizes.Vec(view.Used), m.sizes.Vec(view.Guaranteed)
-		total := m.sizes.Vec(k.view(inPartition{"root", at.label}).Guaranteed)
+		total := m.sizes.Vec(k.view(queuePartition{"root", at.label}).Guaranteed)
 		before := after
 		before.Add(lost)
 		had, below := true, false
@@ -217,7 +217,7 @@ func (k *sentences) see(actions []Action) {
 // preemption disabled is a victim. No more is under notice than a round allows. Each victim serves a waiting ask,
 // every notice ends in a kill or a pardon, and equal events lead to equal victims.
 func TestPreemptionKeepsItsPromises(t *testing.T) {
-	k := &sentences{notices: map[string]int{}}
+	k := &victimChecks{notices: map[string]int{}}
 	propertytest.Check(t, func(rt *rapid.T) {
 		spec := drawQueues(rt)
 		spec.Preemption = drawPreemption(rt)
@@ -238,7 +238,7 @@ func TestPreemptionKeepsItsPromises(t *testing.T) {
 // TestPreemptionKeepsItsPromisesInEachPartition: the same in a cluster that is full, of
 // labels x, exclusive, and y, shared, in which every queue always asks for more.
 func TestPreemptionKeepsItsPromisesInEachPartition(t *testing.T) {
-	k := &sentences{notices: map[string]int{}}
+	k := &victimChecks{notices: map[string]int{}}
 	propertytest.Check(t, func(rt *rapid.T) {
 		spec := Defaults().Queues
 		spec.Calculator = rapid.SampledFrom([]queues.Calculator{queues.MemoryOnly, queues.Dominant}).Draw(rt, "calculator")
@@ -317,13 +317,13 @@ func TestPreemptionKeepsItsPromisesInEachPartition(t *testing.T) {
 }
 
 // begin watches a run.
-func (k *sentences) begin(r *run) {
+func (k *victimChecks) begin(r *run) {
 	k.r, k.open = r, map[creel.ContainerID]Preempted{}
 	r.watch = k.see
 }
 
 // end lets all time pass that sentences may take, and plays the run again.
-func (k *sentences) end(t *testing.T) {
+func (k *victimChecks) end(t *testing.T) {
 	r := k.r
 	p := r.first.Queues.Preemption
 	r.tick(p.Wait + p.BalanceWait + 10*time.Second)

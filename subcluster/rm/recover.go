@@ -239,7 +239,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 || k.Label != "" {
 		c.extra = &containerExtra{
 			owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags,
-			Rare: sched.Rare{Label: k.Label},
+			GrantExtra: sched.GrantExtra{Label: k.Label},
 		}
 	}
 	n.recovered = true
@@ -306,7 +306,7 @@ func (m *Machine) ownerOf(t *attempt) *attempt {
 		return nil
 	}
 	owner := t.app.current
-	if owner == nil || !owner.hears() || owner != t && !t.app.sub.KeepContainers {
+	if owner == nil || !owner.wantsCompletions() || owner != t && !t.app.sub.KeepContainers {
 		return nil
 	}
 	return owner
@@ -341,7 +341,7 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	}
 	owner.done = append(
 		owner.done,
-		Completed{
+		Completion{
 			ID:          k.ID,
 			ExitStatus:  k.ExitStatus,
 			Diagnostics: k.Diagnostics,

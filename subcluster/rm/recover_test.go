@@ -235,7 +235,7 @@ func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
 // had started nothing: after a restart it waits again, and not for an AM that never ran.
 func TestAnAttemptThatWaitedForItsContainerWaitsAgainAfterARestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
-	k := &kept{apps: map[creel.ApplicationID]AppRecord{}}
+	k := &fakeJournal{apps: map[creel.ApplicationID]AppRecord{}}
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	if err := w.m.Submit(w.now, &Submission{
 		ID: id, User: "u", Queue: "default",

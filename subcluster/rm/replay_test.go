@@ -23,7 +23,7 @@ type replay struct {
 	audit  *rm.Auditor
 	origin time.Time
 	now    time.Duration
-	queue  happenings
+	queue  simEvents
 	seq    int
 	nodes  map[creel.NodeID]*replayNode
 	ams    map[creel.AttemptID]*replayAM
@@ -33,24 +33,24 @@ type replay struct {
 	most                       int // tasks at once
 }
 
-type happening struct {
+type simEvent struct {
 	at  time.Duration
 	seq int
 	do  func()
 }
 
-type happenings []happening
+type simEvents []simEvent
 
-func (h happenings) Len() int { return len(h) }
-func (h happenings) Less(i, j int) bool {
+func (h simEvents) Len() int { return len(h) }
+func (h simEvents) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
 }
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *happenings) Push(x any)   { *h = append(*h, x.(happening)) }
-func (h *happenings) Pop() any {
+func (h simEvents) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *simEvents) Push(x any)   { *h = append(*h, x.(simEvent)) }
+func (h *simEvents) Pop() any {
 	old := *h
 	x := old[len(old)-1]
-	old[len(old)-1] = happening{}
+	old[len(old)-1] = simEvent{}
 	*h = old[:len(old)-1]
 	return x
 }
@@ -73,7 +73,7 @@ type replayAM struct {
 
 func (r *replay) in(d time.Duration, do func()) {
 	r.seq++
-	heap.Push(&r.queue, happening{r.now + d, r.seq, do})
+	heap.Push(&r.queue, simEvent{r.now + d, r.seq, do})
 }
 
 func (r *replay) time() time.Time { return r.origin.Add(r.now) }
@@ -346,7 +346,7 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 		})
 	}
 	for len(r.queue) > 0 {
-		h := heap.Pop(&r.queue).(happening)
+		h := heap.Pop(&r.queue).(simEvent)
 		for {
 			d := m.NextDeadline()
 			if d.IsZero() || d.After(r.origin.Add(h.at)) {

@@ -103,7 +103,7 @@ func (w *world) unmanaged(user, queue string) creel.AttemptID {
 	return id
 }
 
-func (w *world) register(id creel.AttemptID) Registered {
+func (w *world) register(id creel.AttemptID) AMRegistration {
 	w.t.Helper()
 	r, err := w.m.RegisterAM(w.now, &RegisterAM{Attempt: id, Host: "am"})
 	if err != nil {

@@ -667,8 +667,8 @@ func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
 // perUser places an application below a queue, in a queue named for its user.
 type perUser string
 
-func (p perUser) Place(r queues.PlacementRequest, _ func(creel.QueuePath) bool) (queues.Placed, error) {
-	return queues.Placed{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
+func (p perUser) Place(r queues.PlacementRequest, _ func(creel.QueuePath) bool) (queues.PlacementResult, error) {
+	return queues.PlacementResult{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
 }
 
 func sortedKeys(o map[string]string) []string {

@@ -20,8 +20,8 @@ func signalled(t *testing.T) (w *world, node creel.NodeID, s Signal) {
 	return w, node, s
 }
 
-// kept returns the journal's record of the application.
-func (w *world) kept() (r AppRecord) {
+// savedRecord returns the journal's record of the application.
+func (w *world) savedRecord() (r AppRecord) {
 	for _, a := range w.got {
 		if save, ok := a.(SaveApp); ok {
 			r = save.Record
@@ -42,7 +42,7 @@ func (w *world) signal(s Signal) {
 func (w *world) after(node creel.NodeID, running ...creel.ContainerID) *world {
 	w.t.Helper()
 	n := newWorld(w.t, func(c *Config) { c.Volatile, c.Epoch = false, 1 })
-	r := w.kept()
+	r := w.savedRecord()
 	r.Attempts = []AttemptRecord{{
 		ID: creel.AttemptID{Application: r.Submission.ID, Attempt: 1}, Started: w.now, ExitStatus: creel.ExitInvalid,
 	}}
@@ -70,8 +70,8 @@ func (w *world) registers(node creel.NodeID, state creel.ContainerState, contain
 	w.audit()
 }
 
-// told sends a heartbeat of the node, and checks the signals in the response.
-func (w *world) told(node creel.NodeID, want ...Signal) {
+// checkSignals sends a heartbeat of the node, and checks the signals in the response.
+func (w *world) checkSignals(node creel.NodeID, want ...Signal) {
 	w.t.Helper()
 	got := w.heartbeat(node).Signals
 	if len(got) != len(want) || len(want) > 0 && got[0] != want[0] {
@@ -90,13 +90,13 @@ func TestASignalIsKeptUntilItsNodeHasIt(t *testing.T) {
 		w.responses[node] = got.ResponseID
 	}
 	w.pump()
-	w.told(node, s)
-	if len(w.kept().Signals) != 1 {
+	w.checkSignals(node, s)
+	if len(w.savedRecord().Signals) != 1 {
 		t.Error("it is forgotten before the node says that it has the answer")
 	}
-	w.told(node)
-	if len(w.kept().Signals) != 0 || len(w.m.signals) != 0 {
-		t.Errorf("the node has it, and %v are kept", w.kept().Signals)
+	w.checkSignals(node)
+	if len(w.savedRecord().Signals) != 0 || len(w.m.signals) != 0 {
+		t.Errorf("the node has it, and %v are kept", w.savedRecord().Signals)
 	}
 }
 
@@ -104,16 +104,16 @@ func TestASignalSurvivesARestart(t *testing.T) {
 	w, node, s := signalled(t)
 	w.signal(s)
 	w = w.after(node, s.Container)
-	w.told(node, s)
-	w.told(node)
-	if len(w.kept().Signals) != 0 {
-		t.Errorf("%v are kept", w.kept().Signals)
+	w.checkSignals(node, s)
+	w.checkSignals(node)
+	if len(w.savedRecord().Signals) != 0 {
+		t.Errorf("%v are kept", w.savedRecord().Signals)
 	}
 	// It may have been in an answer that the node did not get: then the node has it twice.
 	w, node, s = signalled(t)
 	w.signal(s)
-	w.told(node, s)
-	w.after(node, s.Container).told(node, s)
+	w.checkSignals(node, s)
+	w.after(node, s.Container).checkSignals(node, s)
 }
 
 // A restarted ResourceManager does not know a container yet: its signal waits for the node, which may register only
@@ -124,16 +124,16 @@ func TestASignalWaitsForANodeThatIsNotBack(t *testing.T) {
 	w.signal(s)
 	w = w.after(node)
 	w.registers(node, creel.ContainerRunning, s.Container)
-	w.told(node, s)
+	w.checkSignals(node, s)
 
 	// Its container has ended meanwhile: nothing is left to do.
 	w, node, s = signalled(t)
 	w = w.after(node)
 	w.signal(s)
 	w.registers(node, creel.ContainerComplete, s.Container)
-	w.told(node)
-	if len(w.kept().Signals) != 0 {
-		t.Errorf("%v are kept of a container that has ended", w.kept().Signals)
+	w.checkSignals(node)
+	if len(w.savedRecord().Signals) != 0 {
+		t.Errorf("%v are kept of a container that has ended", w.savedRecord().Signals)
 	}
 	if err := w.m.Signal(w.now, s); !errors.Is(err, creel.ErrContainerNotFound) {
 		t.Errorf("a signal to it: %v", err)
@@ -164,10 +164,10 @@ func TestASignalForAnotherMembersContainerIsRefused(t *testing.T) {
 func TestANodeThatRegistersAgainIsToldOfASignalAgain(t *testing.T) {
 	w, node, s := signalled(t)
 	w.signal(s)
-	w.told(node, s)
+	w.checkSignals(node, s)
 	w.registers(node, creel.ContainerRunning, s.Container)
-	w.told(node, s)
-	w.told(node)
+	w.checkSignals(node, s)
+	w.checkSignals(node)
 }
 
 func TestSignalsThatWaitAreBounded(t *testing.T) {
@@ -180,7 +180,7 @@ func TestSignalsThatWaitAreBounded(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	w.release(s.Container.Attempt, s.Container)
-	if len(w.m.signals) != 0 || len(w.kept().Signals) != 0 {
-		t.Errorf("the container is over and %d wait", len(w.kept().Signals))
+	if len(w.m.signals) != 0 || len(w.savedRecord().Signals) != 0 {
+		t.Errorf("the container is over and %d wait", len(w.savedRecord().Signals))
 	}
 }

@@ -29,7 +29,7 @@ func (m *Machine) update(t *attempt, u *Update) {
 		return
 	}
 	if c.rare().from != nil ||
-		slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
+		slices.ContainsFunc(t.updated, func(x ContainerUpdate) bool { return x.Grant.ID == u.Container }) {
 		fail("UPDATE_OUTSTANDING_ERROR", version)
 		return
 	}
@@ -147,7 +147,7 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 			UpdateError{Reason: "INCORRECT_CONTAINER_VERSION_ERROR", Version: more.version, Update: x.update},
 		)
 	}
-	t.updated = append(t.updated, Updated{Kind: kind, Grant: m.grantOf(c)})
+	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})
 	m.news(t)
 }
 

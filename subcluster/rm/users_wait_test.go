@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// listed checks the waiting users of root.default, and the amount that each one's limit still allows.
-func (w *world) listed(want map[string]int64) {
+// checkUsersWait checks the waiting users of root.default, and the amount that each one's limit still allows.
+func (w *world) checkUsersWait(want map[string]int64) {
 	w.t.Helper()
 	_, users := w.m.UsersWait("root.default", "")
 	is := map[string]int64{}
@@ -46,13 +46,13 @@ func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 	a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")
 	w.asks(a, ask(1, "*", 1024, 1, 6))
 	w.asks(b, ask(1, "*", 1024, 1, 2))
-	w.listed(map[string]int64{})
+	w.checkUsersWait(map[string]int64{})
 	if got := len(w.asks(a, ask(1, "*", 1024, 1, 20)).Granted); got != 3 { // one above 8 GiB, as Hadoop
 		t.Fatalf("%d containers more for alice", got)
 	}
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	w.asks(b, ask(1, "*", 1024, 1, 1)) // within the limit
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	each, _ := w.m.UsersWait("root.default", "")
 	if want := creel.NewResource(9216, 9); !each.Equal(want) {
 		t.Errorf("each user may come to %s, want %s", each, want)
@@ -60,7 +60,7 @@ func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 	w.node("n2", 16384, 16, "") // the guarantee doubles: 7 GiB more
 	w.pump()
 	w.allocate(a, AllocateRequest{})
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	if uses, _, _ := w.m.QueueUse("root.default", ""); uses.MemoryMB != 17408+3072 {
 		t.Errorf("the queue uses %s", uses)
 	}
@@ -74,7 +74,7 @@ func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
 	w.node("n1", 16384, 16, "")
 	a := w.unmanaged("alice", "default")
 	w.asks(a, ask(1, "*", 1024, 1, 20))
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	err := w.m.SetCapacities(w.now, Capacities{
 		Queues: []Capacity{{Queue: "root.default", Share: 0.5}, {Queue: "root.other", Share: 0.5}},
 		Until:  w.now.Add(time.Minute), Version: 1,
@@ -83,7 +83,7 @@ func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	w.listed(map[string]int64{"alice": 7168}) // of 11 GiB that wait: 16 are all that the queue may have
+	w.checkUsersWait(map[string]int64{"alice": 7168}) // of 11 GiB that wait: 16 are all that the queue may have
 }
 
 // A user with a cap in the federation is listed with it, and so is every user above the common cap. Asks above the
@@ -108,21 +108,21 @@ func TestUsersAreToldOfWhoWantMoreThanTheirPartInTheFederation(t *testing.T) {
 	caps(2048, 3072)
 	w.asks(a, ask(1, "*", 1024, 1, 10))
 	w.asks(b, ask(1, "*", 1024, 1, 2))
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	w.asks(c, ask(1, "*", 1024, 1, 4))
-	w.listed(map[string]int64{"alice": 0, "carol": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0, "carol": 0})
 	w.asks(b, ask(1, "*", 4096, 1, 1)) // more than everybody's part
-	w.listed(map[string]int64{"alice": 0, "bob": 0, "carol": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0, "bob": 0, "carol": 0})
 	_, users := w.m.UsersWait("root.default", "")
 	if u := users[0]; u.Used.MemoryMB != 3072 || u.Pending.MemoryMB != 7168 || u.Most.MemoryMB != 3072 {
 		t.Errorf("alice: %+v", u)
 	}
 	caps(2048, 5120)
-	w.listed(map[string]int64{"alice": 0, "bob": 0, "carol": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0, "bob": 0, "carol": 0})
 	if _, users = w.m.UsersWait("root.default", ""); users[0].Used.MemoryMB != 5120 {
 		t.Errorf("alice uses %s when her part rose", users[0].Used)
 	}
 	caps(8192, 8192)
-	w.listed(map[string]int64{"alice": 0})
+	w.checkUsersWait(map[string]int64{"alice": 0})
 	w.audit()
 }

@@ -50,7 +50,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 }
 
 // Waits returns the result of Why without words and numbers: the limit and its queue. A list of many shares one Look.
-func (m *Machine) Waits(id creel.ApplicationID, l *sched.Look) (sched.Limit, creel.QueuePath) {
+func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit, creel.QueuePath) {
 	a := m.apps[id]
 	if a == nil || a.state.ended() {
 		return sched.LimitNone, ""

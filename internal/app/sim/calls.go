@@ -159,7 +159,7 @@ func (c *cluster) registerAM(
 				return
 			}
 			t, done := c.mint(a.Application)
-			out := codec.RegisterAMResponse(&codec.RegisteredAM{Registered: registered, App: app}, a, t, nil)
+			out := codec.RegisterAMResponse(&codec.AMRegistration{AMRegistration: registered, App: app}, a, t, nil)
 			done()
 			reply(out, nil)
 		}
@@ -183,7 +183,7 @@ func (c *cluster) allocate(
 		}
 		c.w.audit.answered(c, answer)
 		c.w.audit.serves(c, a)
-		taken := codec.TakeAllocated(m, now, answer)
+		taken := codec.CopyAnswer(m, now, answer)
 		return func() {
 			for i := range taken.Completed {
 				c.w.mark("completion sent", taken.Completed[i].ID.ID, c.number)

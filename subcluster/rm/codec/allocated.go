@@ -10,17 +10,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Allocated is the answer to an AM's heartbeat, apart from the machine.
-type Allocated struct {
+// AllocateAnswer is the answer to an AM's heartbeat, apart from the machine.
+type AllocateAnswer struct {
 	rm.Answer
 	Nodes []rm.NodeView // of Answer.UpdatedNodes, in their order
 	Now   time.Time
 }
 
-// TakeAllocated takes an answer away from the machine, which writes into it again
+// CopyAnswer takes an answer away from the machine, which writes into it again
 // at the next call, while the copy may still be sent. The owner of the machine calls it.
-func TakeAllocated(m *rm.Machine, now time.Time, a *rm.Answer) *Allocated {
-	out := &Allocated{Answer: a.Clone(), Now: now}
+func CopyAnswer(m *rm.Machine, now time.Time, a *rm.Answer) *AllocateAnswer {
+	out := &AllocateAnswer{Answer: a.Clone(), Now: now}
 	for _, u := range out.UpdatedNodes {
 		n, _ := m.Node(u.ID)
 		out.Nodes = append(out.Nodes, n)
@@ -32,7 +32,7 @@ func TakeAllocated(m *rm.Machine, now time.Time, a *rm.Answer) *Allocated {
 // newer is the AMRM token that replaces the caller's, or nil. The answer must
 // live as long as the message, which points into it.
 func AllocateResponse(
-	a *Allocated,
+	a *AllocateAnswer,
 	attempt creel.AttemptID,
 	t *Mint,
 	newer *pb.TokenProto,
@@ -109,7 +109,7 @@ func AllocateResponse(
 
 // completed returns the completion of a container for its AM: the node's own message if there is one, so that unknown
 // fields survive.
-func (t *Mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
+func (t *Mint) completed(c *rm.Completion) *pb.ContainerStatusProto {
 	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
 		s.GetState() == pb.ContainerStateProto_C_COMPLETE {
 		return s

@@ -19,16 +19,16 @@ func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestP
 	}
 }
 
-// RegisteredAM is the answer to an AM that registers.
-type RegisteredAM struct {
-	rm.Registered
+// AMRegistration is the answer to an AM that registers.
+type AMRegistration struct {
+	rm.AMRegistration
 	App rm.AppView
 }
 
 // RegisterAMResponse writes the answer to a registration, minting its tokens.
 // types are the kinds of resource that the ResourceManager knows.
 func RegisterAMResponse(
-	r *RegisteredAM,
+	r *AMRegistration,
 	attempt creel.AttemptID,
 	t *Mint,
 	types []*pb.ResourceTypeInfoProto,

@@ -63,7 +63,7 @@ func TestAContainerTokenSaysWhatWasGrantedAndUntilWhenItMayBeStarted(t *testing.
 
 func TestAnAnswerIsApartFromTheMachines(t *testing.T) {
 	machine := rm.Answer{ResponseID: 3, Granted: []rm.Grant{grantOf(1)}, NMTokens: []*rm.Place{{Node: node}}}
-	out := AllocateResponse(TakeAllocated(nil, time.Time{}, &machine), attempt, mintOf("ann"), nil)
+	out := AllocateResponse(CopyAnswer(nil, time.Time{}, &machine), attempt, mintOf("ann"), nil)
 	machine.Granted[0] = grantOf(2) // the machine's next answer
 	machine.ResponseID = 4
 	if got := pb.ToContainerID(out.GetAllocatedContainers()[0].GetId()); got.ID != 1 || out.GetResponseId() != 3 {
@@ -77,7 +77,7 @@ func TestAnAnswerIsApartFromTheMachines(t *testing.T) {
 func TestACompletionIsTheNodesOwnMessage(t *testing.T) {
 	told := &pb.ContainerStatusProto{State: pb.ContainerStateProto_C_COMPLETE.Enum(), ExitStatus: new(int32(3))}
 	told.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
-	c := rm.Completed{ID: grantOf(1).ID, Shape: grantOf(1).Shape, ExitStatus: 3, Message: told}
+	c := rm.Completion{ID: grantOf(1).ID, Shape: grantOf(1).Shape, ExitStatus: 3, Message: told}
 	if got := mintOf("ann").completed(&c); got != told {
 		t.Error("a field that we do not know is lost")
 	}
@@ -497,7 +497,7 @@ func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
 func TestAnAMThatRegistersIsToldWhetherItsContainersEndWithIt(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		app := rm.AppView{Context: &pb.ApplicationSubmissionContextProto{KeepContainersAcrossApplicationAttempts: &keep}}
-		answer := RegisterAMResponse(&RegisteredAM{App: app}, creel.AttemptID{}, nil, nil)
+		answer := RegisterAMResponse(&AMRegistration{App: app}, creel.AttemptID{}, nil, nil)
 		ends := pb.NumberIn(answer.ProtoReflect().GetUnknown(), pb.FieldEnds) == 1
 		if ends == keep {
 			t.Errorf("containers are kept: %v, and the AM is told that they end: %v", keep, ends)

@@ -95,7 +95,7 @@ func partitionOf(p *pb.PlacementConstraintProto) string {
 }
 
 // rejected writes a request that is given up, with the number of containers that it lacks.
-func rejected(r *rm.Rejected) *pb.RejectedSchedulingRequestProto {
+func rejected(r *rm.Rejection) *pb.RejectedSchedulingRequestProto {
 	reason := pb.RejectionReasonProto_RRP_COULD_NOT_SCHEDULE_ON_NODE
 	if r.NoPlace {
 		reason = pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE

@@ -67,13 +67,13 @@ func TestRejectedRequestsAreToldAsTheyCame(t *testing.T) {
 		AllocationRequestId: new(int64(7)), AllocationTags: []string{"x"},
 		ResourceSizing: &pb.ResourceSizingProto{NumAllocations: new(int32(5))},
 	}
-	got := rejected(&rm.Rejected{Ask: rm.SchedulingAsk{Message: asked}, Count: 2, NoPlace: true})
+	got := rejected(&rm.Rejection{Ask: rm.SchedulingAsk{Message: asked}, Count: 2, NoPlace: true})
 	r := got.GetRequest()
 	if got.GetReason() != pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE || r.GetAllocationRequestId() != 7 ||
 		r.GetResourceSizing().GetNumAllocations() != 2 || asked.GetResourceSizing().GetNumAllocations() != 5 {
 		t.Errorf("%v", got)
 	}
-	got = rejected(&rm.Rejected{Ask: rm.SchedulingAsk{Message: asked}, Count: 1})
+	got = rejected(&rm.Rejection{Ask: rm.SchedulingAsk{Message: asked}, Count: 1})
 	if got.GetReason() != pb.RejectionReasonProto_RRP_COULD_NOT_SCHEDULE_ON_NODE {
 		t.Errorf("%v", got)
 	}

@@ -140,7 +140,7 @@ func measured(vcores float32) float32 {
 }
 
 // reported decodes a node's labels and attributes, if it reports any.
-func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.Reported) {
+func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.NodeProperties) {
 	out.HasLabels, out.HasAttributes = l != nil, a != nil
 	for _, n := range l.GetNodeLabels() {
 		out.Labels = append(out.Labels, n.GetName())
@@ -168,7 +168,7 @@ func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto
 // RegisterNodeResponse encodes the response to a node's registration. identifier is the ResourceManager's, its start
 // in ms; version is the Hadoop release it claims to be.
 func RegisterNodeResponse(
-	a *rm.NodeRegistered,
+	a *rm.NodeRegistration,
 	keys NodeKeys,
 	identifier int64,
 	version string,

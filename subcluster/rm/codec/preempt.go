@@ -10,7 +10,7 @@ import (
 
 // preemption returns an AM's message about its containers under notice. A strict contract names the containers that
 // will be killed. A negotiable contract adds the sum of their resources, as in FairScheduler and CapacityScheduler.
-func preemption(ids []creel.ContainerID, n *rm.Negotiable) *pb.PreemptionMessageProto {
+func preemption(ids []creel.ContainerID, n *rm.NegotiableContract) *pb.PreemptionMessageProto {
 	list := make([]*pb.PreemptionContainerProto, len(ids))
 	for i, id := range ids {
 		list[i] = &pb.PreemptionContainerProto{Id: pb.FromContainerID(id)}

@@ -180,7 +180,7 @@ func ContextOf(kept any) *pb.ApplicationSubmissionContextProto {
 // Moving is the submission of an application that goes to another home: the message as it
 // came, so that fields we do not know survive, with the priority and, if a user changed
 // it, the queue of now.
-func Moving(h *rm.Held) *pb.ApplicationSubmissionContextProto {
+func Moving(h *rm.HeldApp) *pb.ApplicationSubmissionContextProto {
 	c := h.App.Context.(*pb.ApplicationSubmissionContextProto)
 	queue, priority := h.Moved && c.GetQueue() != string(h.App.Queue), c.GetPriority().GetPriority() != h.App.Priority
 	if !queue && !priority {

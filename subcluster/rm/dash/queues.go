@@ -42,8 +42,8 @@ type amounts struct {
 	VCores pages.Figure `json:"vCores"`
 }
 
-// told is a queue of YARN's scheduler document, of either scheduler.
-type told struct {
+// schedulerQueue is a queue of YARN's scheduler document, of either scheduler.
+type schedulerQueue struct {
 	Type      string `json:"type"`
 	QueueName string `json:"queueName"`
 	QueuePath string `json:"queuePath"`
@@ -60,12 +60,12 @@ type told struct {
 			Pending       amounts
 		}
 	}
-	Queues struct{ Queue []told }
+	Queues struct{ Queue []schedulerQueue }
 
 	// FairScheduler's.
 	UsedResources, SteadyFairResources, MaxResources, DemandResources amounts
 	NumActiveApps, NumPendingApps                                     pages.Figure
-	ChildQueues                                                       struct{ Queue []told }
+	ChildQueues                                                       struct{ Queue []schedulerQueue }
 
 	AllocatedContainers, PendingContainers pages.Figure
 }
@@ -75,8 +75,8 @@ func loadTree(c *pages.Call) ([]queue, string, error) {
 	var doc struct {
 		Scheduler struct {
 			Info struct {
-				told
-				Root told `json:"rootQueue"`
+				schedulerQueue
+				Root schedulerQueue `json:"rootQueue"`
 			} `json:"schedulerInfo"`
 		} `json:"scheduler"`
 	}
@@ -97,11 +97,11 @@ func loadTree(c *pages.Call) ([]queue, string, error) {
 	if s.Type == "fairScheduler" {
 		return s.Root.tree(nil, true, part), "FairScheduler", nil
 	}
-	return s.told.tree(nil, false, part), "CapacityScheduler", nil
+	return s.schedulerQueue.tree(nil, false, part), "CapacityScheduler", nil
 }
 
 // tree adds the queue and its descendants. part converts amounts to percent of the cluster's dominant resource.
-func (t *told) tree(out []queue, fair bool, part func(amounts) float64) []queue {
+func (t *schedulerQueue) tree(out []queue, fair bool, part func(amounts) float64) []queue {
 	q := queue{
 		Path: t.QueuePath, State: t.State, Containers: int64(t.AllocatedContainers),
 		Asked:  int64(t.PendingContainers),

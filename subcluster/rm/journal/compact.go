@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// compacted is the result of copying all live entries out of sealed segments.
-type compacted struct {
+// compaction is the result of copying all live entries out of sealed segments.
+type compaction struct {
 	err   error
 	tmp   string
 	size  int64
@@ -23,7 +23,7 @@ type compacted struct {
 }
 
 // move is one copied entry: where it was and where it is now.
-type move struct{ from, to place }
+type move struct{ from, to location }
 
 // maybeCompact starts the copy when more than half of all bytes are dead; on a full disk also for a small journal.
 // The copier reads sealed files only. Transactions committed meanwhile go to a new segment behind the base, and the
@@ -48,7 +48,7 @@ func (j *Journal) maybeCompact() error {
 		return j.compactLater(err)
 	}
 	after := j.next
-	done := make(chan compacted, 1)
+	done := make(chan compaction, 1)
 	j.compact = done
 	go func() { done <- j.copyLive(old, entries, after) }()
 	return nil
@@ -63,7 +63,7 @@ func (j *Journal) compactLater(err error) error {
 	return nil
 }
 
-func (j *Journal) copyLive(old []uint64, entries map[string]place, after uint64) compacted {
+func (j *Journal) copyLive(old []uint64, entries map[string]location, after uint64) compaction {
 	files := map[uint64]*os.File{}
 	defer func() {
 		for _, f := range files {
@@ -85,16 +85,16 @@ func (j *Journal) copyLive(old []uint64, entries map[string]place, after uint64)
 		return nil
 	})
 	if err != nil {
-		return compacted{err: err}
+		return compaction{err: err}
 	}
 	info, err := os.Stat(tmp)
 	if err != nil {
-		return compacted{err: err}
+		return compaction{err: err}
 	}
-	r := compacted{tmp: tmp, size: info.Size(), old: old, moved: make(map[string]move, len(keys))}
+	r := compaction{tmp: tmp, size: info.Size(), old: old, moved: make(map[string]move, len(keys))}
 	for i, key := range keys {
 		from := entries[key]
-		r.moved[key] = move{from: from, to: place{segment: id, at: ats[i], length: from.length}}
+		r.moved[key] = move{from: from, to: location{segment: id, at: ats[i], length: from.length}}
 	}
 	return r
 }
@@ -102,7 +102,7 @@ func (j *Journal) copyLive(old []uint64, entries map[string]place, after uint64)
 // finishCompaction puts the base in force. The order matters: from the rename
 // on the base supersedes the old segments, so a crash before their removal
 // only leaves files that the next Open removes.
-func (j *Journal) finishCompaction(r compacted) error {
+func (j *Journal) finishCompaction(r compaction) error {
 	j.compact = nil
 	if r.err != nil {
 		err := j.compactLater(fmt.Errorf("journal: compaction: %w", r.err))

@@ -50,7 +50,7 @@ type Journal struct {
 	pending []byte     // a block in the making: frame space and operations
 	waiting []func(error)
 	broken  error
-	index   map[string]place
+	index   map[string]location
 	live    int64 // bytes of live entries, keys included
 	wake    chan struct{}
 
@@ -59,12 +59,12 @@ type Journal struct {
 	segments []uint64 // in force, ascending; the last is being written
 	active   *os.File
 	header   header
-	size     int64          // of the active segment
-	bytes    int64          // of all segments
-	compact  chan compacted // result of a running compaction, else nil
-	flushed  time.Time      // end of the last flush
-	took     time.Duration  // and how long it lasted
-	reserve  int64          // bytes of the reserve that are left
+	size     int64           // of the active segment
+	bytes    int64           // of all segments
+	compact  chan compaction // result of a running compaction, else nil
+	flushed  time.Time       // end of the last flush
+	took     time.Duration   // and how long it lasted
+	reserve  int64           // bytes of the reserve that are left
 
 	compactAfter time.Time // no compaction before: one found no room
 }
@@ -117,7 +117,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir, opts: opts, lock: lock, index: map[string]place{}, wake: make(chan struct{}, 1), next: 1,
+	j := &Journal{dir: dir, opts: opts, lock: lock, index: map[string]location{}, wake: make(chan struct{}, 1), next: 1,
 		sync: opts.sync}
 	switch {
 	case opts.WithoutSync:
@@ -294,7 +294,7 @@ func (j *Journal) Each(f func(key string, value []byte) error) error {
 	return nil
 }
 
-func (j *Journal) read(files map[uint64]*os.File, p place) ([]byte, error) {
+func (j *Journal) read(files map[uint64]*os.File, p location) ([]byte, error) {
 	f := files[p.segment]
 	if f == nil {
 		var err error
@@ -507,7 +507,7 @@ func (j *Journal) apply(o op, segment uint64, at int64) {
 		}
 	}
 	if o.code == opPut {
-		j.index[string(o.key)] = place{segment: segment, at: at + int64(o.at), length: len(o.value)}
+		j.index[string(o.key)] = location{segment: segment, at: at + int64(o.at), length: len(o.value)}
 		j.live += int64(len(o.key) + len(o.value))
 	}
 }

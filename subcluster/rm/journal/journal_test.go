@@ -24,14 +24,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is a journal with its Run goroutine.
-type running struct {
+// openJournal is a journal with its Run goroutine.
+type openJournal struct {
 	*Journal
 	stop context.CancelFunc
 	done chan error
 }
 
-func start(t testing.TB, dir string, opts Options) *running {
+func start(t testing.TB, dir string, opts Options) *openJournal {
 	t.Helper()
 	j, err := Open(dir, opts)
 	if err != nil {
@@ -40,14 +40,14 @@ func start(t testing.TB, dir string, opts Options) *running {
 	return run(j)
 }
 
-func run(j *Journal) *running {
+func run(j *Journal) *openJournal {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{Journal: j, stop: cancel, done: make(chan error, 1)}
+	r := &openJournal{Journal: j, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- j.Run(ctx) }()
 	return r
 }
 
-func (r *running) end(t testing.TB) {
+func (r *openJournal) end(t testing.TB) {
 	t.Helper()
 	r.stop()
 	if err := <-r.done; err != nil {
@@ -56,7 +56,7 @@ func (r *running) end(t testing.TB) {
 }
 
 // commit waits for durability.
-func (r *running) commit(change func(*Tx)) error {
+func (r *openJournal) commit(change func(*Tx)) error {
 	var tx Tx
 	change(&tx)
 	done := make(chan error, 1)

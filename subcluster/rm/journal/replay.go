@@ -38,8 +38,8 @@ func segments(dir string) ([]uint64, error) {
 	return ids, nil
 }
 
-// place is the location of a live value.
-type place struct {
+// location is the location of a live value.
+type location struct {
 	segment uint64
 	at      int64
 	length  int

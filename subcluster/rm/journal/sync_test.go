@@ -90,7 +90,7 @@ func (p *platter) powerLoss(dir string) {
 func TestATailThatFailedItsSyncIsWrittenAgain(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
-	put := func(r *running, key string) error {
+	put := func(r *openJournal, key string) error {
 		return r.commit(func(tx *Tx) { tx.Put(key, []byte("of "+key)) })
 	}
 	r := start(t, dir, Options{sync: p.sync})

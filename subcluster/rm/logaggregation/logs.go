@@ -21,15 +21,15 @@ import (
 type Logs struct {
 	nodes  map[int32]creel.LogAggregationStatus // by serial number
 	counts [statuses]int32                      // of nodes, by status
-	said   map[int32]*said                      // of nodes that sent messages
+	texts  map[int32]*nodeMessages              // of nodes that sent messages
 	ended  bool                                 // the application is
 	over   creel.LogAggregationStatus           // the last status, 0 before
 }
 
 const statuses = int(creel.LogRunningWithFailure) + 1
 
-// said holds a node's messages, the oldest first.
-type said struct{ messages, failures []string }
+// nodeMessages holds a node's messages, the oldest first.
+type nodeMessages struct{ messages, failures []string }
 
 // Messages limits the nodes' messages over all applications.
 type Messages struct {
@@ -118,7 +118,7 @@ func (l *Logs) TimeOut(room *Messages) {
 
 // Forget drops all stored state.
 func (l *Logs) Forget(room *Messages) {
-	for node := range l.said {
+	for node := range l.texts {
 		l.unhear(node, room)
 	}
 	*l = Logs{}
@@ -148,7 +148,7 @@ func (l *Logs) settle(room *Messages) {
 			l.unhear(node, room)
 		}
 	}
-	l.nodes, l.said = compact(l.nodes), compact(l.said)
+	l.nodes, l.texts = compact(l.nodes), compact(l.texts)
 }
 
 // compact returns a copy of a map without the memory of deleted entries, which Go's maps never release. It returns
@@ -169,13 +169,13 @@ func (l *Logs) hear(node int32, s creel.LogAggregationStatus, message string, ro
 		return
 	}
 	message = strings.Clone(message) // do not retain the whole string behind the cut
-	if l.said == nil {
-		l.said = map[int32]*said{}
+	if l.texts == nil {
+		l.texts = map[int32]*nodeMessages{}
 	}
-	of := l.said[node]
+	of := l.texts[node]
 	if of == nil {
-		of = &said{}
-		l.said[node] = of
+		of = &nodeMessages{}
+		l.texts[node] = of
 	}
 	list := &of.messages
 	if s == creel.LogFailed || s == creel.LogRunningWithFailure {
@@ -190,7 +190,7 @@ func (l *Logs) hear(node int32, s creel.LogAggregationStatus, message string, ro
 }
 
 func (l *Logs) unhear(node int32, room *Messages) {
-	of := l.said[node]
+	of := l.texts[node]
 	if of == nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (l *Logs) unhear(node int32, room *Messages) {
 			room.bytes -= len(m)
 		}
 	}
-	delete(l.said, node)
+	delete(l.texts, node)
 }
 
 // Node is one node of an application.
@@ -214,7 +214,7 @@ func (l *Logs) Nodes() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for _, node := range slices.Sorted(maps.Keys(l.nodes)) {
 			n := Node{Node: node, Status: l.nodes[node]}
-			if of := l.said[node]; of != nil {
+			if of := l.texts[node]; of != nil {
 				n.Messages, n.Failures = slices.Clone(of.messages), slices.Clone(of.failures)
 			}
 			if !yield(n) {

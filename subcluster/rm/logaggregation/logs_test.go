@@ -13,21 +13,21 @@ import (
 	"github.com/creelrm/creel/internal/propertytest"
 )
 
-// slow keeps every node's status in a list and recounts each time, in the order in which YARN's ResourceManager
+// slowLogs keeps every node's status in a list and recounts each time, in the order in which YARN's ResourceManager
 // decides.
-type slow struct {
+type slowLogs struct {
 	nodes map[int32]creel.LogAggregationStatus
 	ended bool
 	last  creel.LogAggregationStatus
 }
 
-func (s *slow) report(node int32, is creel.LogAggregationStatus) {
+func (s *slowLogs) report(node int32, is creel.LogAggregationStatus) {
 	if s.last == 0 && (is != creel.LogRunning || s.nodes[node] != creel.LogRunningWithFailure) {
 		s.nodes[node] = is
 	}
 }
 
-func (s *slow) status() creel.LogAggregationStatus {
+func (s *slowLogs) status() creel.LogAggregationStatus {
 	if s.last != 0 {
 		return s.last
 	}
@@ -66,7 +66,7 @@ func (s *slow) status() creel.LogAggregationStatus {
 func TestTheStatusIsThatOfAllNodes(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		room := &Messages{PerNode: 2}
-		l, want := &Logs{}, &slow{nodes: map[int32]creel.LogAggregationStatus{}}
+		l, want := &Logs{}, &slowLogs{nodes: map[int32]creel.LogAggregationStatus{}}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			node := rapid.Int32Range(0, 3).Draw(t, "node")
 			switch rapid.IntRange(0, 12).Draw(t, "what") {
@@ -160,7 +160,7 @@ func TestGatheredLogsHoldNothing(t *testing.T) {
 	for n := range int32(2000) {
 		l.Report(n, creel.LogSucceeded, "gathered", room)
 	}
-	if l.Status() != creel.LogSucceeded || l.nodes != nil || l.said != nil || room.bytes != 0 {
-		t.Errorf("%v, nodes %v, messages %v, %d bytes", l.Status(), l.nodes, l.said, room.bytes)
+	if l.Status() != creel.LogSucceeded || l.nodes != nil || l.texts != nil || room.bytes != 0 {
+		t.Errorf("%v, nodes %v, messages %v, %d bytes", l.Status(), l.nodes, l.texts, room.bytes)
 	}
 }

@@ -27,22 +27,22 @@ type FairRule struct {
 
 // Place runs the rules in their order. A submission past the last rule is
 // refused; queueconf takes no such policy.
-func (f *FairRules) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.Placed, error) {
+func (f *FairRules) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	for i := range f.Rules {
 		rule := &f.Rules[i]
 		if rule.Kind == "reject" {
-			return queues.Placed{}, refused("no rule before reject found a queue")
+			return queues.PlacementResult{}, refused("no rule before reject found a queue")
 		}
 		path, err := f.apply(rule, s, live)
 		if err != nil {
-			return queues.Placed{}, err
+			return queues.PlacementResult{}, err
 		}
 		if path == "" {
 			continue
 		}
-		return queues.Placed{Queue: path, Create: !f.Tree.exists(path, live), Rule: rule.String()}, nil
+		return queues.PlacementResult{Queue: path, Create: !f.Tree.exists(path, live), Rule: rule.String()}, nil
 	}
-	return queues.Placed{}, refused("no rule found a queue")
+	return queues.PlacementResult{}, refused("no rule found a queue")
 }
 
 func (r *FairRule) String() string {

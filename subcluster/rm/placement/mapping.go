@@ -62,9 +62,9 @@ const (
 
 // Place runs the rules from the first to the last. A submission that names a
 // queue other than "default" keeps it unless mappings override.
-func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.Placed, error) {
+func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	if !m.Override && s.Queue != "" && s.Queue != "default" {
-		return queues.Placed{}, nil
+		return queues.PlacementResult{}, nil
 	}
 	vars := variables(s)
 	for i := range m.Rules {
@@ -74,7 +74,7 @@ func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) b
 		}
 		switch rule.action {
 		case rejectSubmission:
-			return queues.Placed{}, refused(fmt.Sprintf("rule %s rejects", rule.text))
+			return queues.PlacementResult{}, refused(fmt.Sprintf("rule %s rejects", rule.text))
 		case setDefault:
 			vars["%default"] = replaceWhole(rule.target, vars)
 			continue
@@ -98,7 +98,7 @@ func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) b
 			return placed, err
 		}
 	}
-	return queues.Placed{}, nil
+	return queues.PlacementResult{}, nil
 }
 
 // fall applies a rule's fallback after its queue was unavailable. stop ends the search.
@@ -107,24 +107,24 @@ func (m *Mappings) fall(
 	why error,
 	vars map[string]string,
 	live func(creel.QueuePath) bool,
-) (stop bool, placed queues.Placed, err error) {
+) (stop bool, placed queues.PlacementResult, err error) {
 	switch rule.fallback {
 	case fallbackReject:
-		return true, queues.Placed{}, refused(fmt.Sprintf("rule %s: %v", rule.text, why))
+		return true, queues.PlacementResult{}, refused(fmt.Sprintf("rule %s: %v", rule.text, why))
 	case fallbackDefault:
 		placed, err := m.toDefault(vars, live)
 		if err != nil {
-			return true, queues.Placed{}, refused(
+			return true, queues.PlacementResult{}, refused(
 				fmt.Sprintf("rule %s: %v; and the default queue: %v", rule.text, why, err),
 			)
 		}
 		placed.Rule = fmt.Sprintf("%s, default because %v", rule.text, why)
 		return true, placed, nil
 	}
-	return false, queues.Placed{}, nil
+	return false, queues.PlacementResult{}, nil
 }
 
-func (m *Mappings) toDefault(vars map[string]string, live func(creel.QueuePath) bool) (queues.Placed, error) {
+func (m *Mappings) toDefault(vars map[string]string, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	return m.Tree.Target(vars["%default"], false, live)
 }
 
@@ -133,7 +133,7 @@ func (m *Mappings) placeBy(
 	s queues.PlacementRequest,
 	vars map[string]string,
 	live func(creel.QueuePath) bool,
-) (queues.Placed, error) {
+) (queues.PlacementResult, error) {
 	if !strings.Contains(rule.target, "%secondary_group") {
 		return m.Tree.Target(replaceParts(rule.target, vars), rule.create, live)
 	}
@@ -149,7 +149,7 @@ func (m *Mappings) placeBy(
 		} else {
 			parent, err := m.Tree.full(replaceParts(before, vars))
 			if err != nil {
-				return queues.Placed{}, err
+				return queues.PlacementResult{}, err
 			}
 			if at := parent.Child(name); !m.Tree.exists(at, live) {
 				continue
@@ -161,7 +161,7 @@ func (m *Mappings) placeBy(
 		}
 		return m.Tree.Target(replaceParts(before+".%secondary_group"+after, vars), rule.create, live)
 	}
-	return queues.Placed{}, fmt.Errorf("none of the user's secondary groups has a queue for %s", rule.target)
+	return queues.PlacementResult{}, fmt.Errorf("none of the user's secondary groups has a queue for %s", rule.target)
 }
 
 func secondaryGroups(groups []string) []string {

@@ -72,22 +72,22 @@ func (n *Tree) full(path string) (creel.QueuePath, error) {
 
 // Target checks that an application can be placed at path: a leaf that exists,
 // or, where create allows, one that a queue above may make.
-func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool) (queues.Placed, error) {
+func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	full, err := n.full(path)
 	if err != nil {
-		return queues.Placed{}, err
+		return queues.PlacementResult{}, err
 	}
 	if q := n.byPath[full]; q != nil {
 		if q.IsLeaf() {
-			return queues.Placed{Queue: full}, nil
+			return queues.PlacementResult{Queue: full}, nil
 		}
-		return queues.Placed{}, fmt.Errorf("%s is a parent queue", full)
+		return queues.PlacementResult{}, fmt.Errorf("%s is a parent queue", full)
 	}
 	if live(full) {
-		return queues.Placed{Queue: full}, nil
+		return queues.PlacementResult{Queue: full}, nil
 	}
 	if !create {
-		return queues.Placed{}, fmt.Errorf("there is no queue %s, and the rule does not create one", full)
+		return queues.PlacementResult{}, fmt.Errorf("there is no queue %s, and the rule does not create one", full)
 	}
 	missing := 0
 	for at := full; at != ""; at = at.Parent() {
@@ -98,18 +98,18 @@ func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool)
 		}
 		switch {
 		case q.AutoCreate == nil:
-			return queues.Placed{}, fmt.Errorf("there is no queue %s, and %s does not create queues", full, at)
+			return queues.PlacementResult{}, fmt.Errorf("there is no queue %s, and %s does not create queues", full, at)
 		case missing > max(1, q.AutoCreate.Depth):
-			return queues.Placed{}, fmt.Errorf(
+			return queues.PlacementResult{}, fmt.Errorf(
 				"there is no queue %s, and %s creates at most %d levels",
 				full,
 				at,
 				max(1, q.AutoCreate.Depth),
 			)
 		}
-		return queues.Placed{Queue: full, Create: true}, nil
+		return queues.PlacementResult{Queue: full, Create: true}, nil
 	}
-	return queues.Placed{}, fmt.Errorf("there is no queue %s", full)
+	return queues.PlacementResult{}, fmt.Errorf("there is no queue %s", full)
 }
 
 // cleanName makes a user, group or application fit to be part of a path.

@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// inherited holds the settings that a queue of capacity-scheduler.xml takes from its parent.
-type inherited struct {
+// inheritance holds the settings that a queue of capacity-scheduler.xml takes from its parent.
+type inheritance struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
 	defaultLifetime time.Duration
@@ -32,7 +32,7 @@ func setting[T any](r *capacityReader, get lookup, name string, f func(string) (
 }
 
 // queue builds one queue with everything below it.
-func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Queue {
+func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.Queue {
 	own := r.perQueue[string(path)]
 	get := func(name string) (Property, bool) { p, ok := own[name]; return p, ok }
 	_, managed := get("auto-create-child-queue.enabled")
@@ -64,7 +64,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 		}
 	}
 
-	down := inherited{
+	down := inheritance{
 		state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime,
 		keeps: q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
 	}
@@ -76,7 +76,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 }
 
 // settings reads the settings of one queue, or of a template for queues.
-func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inherited) queues.Queue {
+func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inheritance) queues.Queue {
 	q := queues.Queue{
 		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
 		UserFactor:      setting(r, get, "user-limit-factor", userFactor, r.userFactor),
@@ -256,7 +256,7 @@ func (r *capacityReader) access(path creel.QueuePath, get lookup, q *queues.Queu
 	}
 }
 
-func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue, parent inherited) {
+func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue, parent inheritance) {
 	q.State = parent.state
 	p, ok := get("state")
 	if !ok {
@@ -276,7 +276,7 @@ func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue
 }
 
 // lifetimes are inherited; 0 lifts a parent's, a negative one is not given.
-func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inherited) {
+func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inheritance) {
 	inherit := func(name string, from time.Duration) time.Duration {
 		if v := setting(r, get, name, seconds, -1); v >= 0 {
 			return v
@@ -493,7 +493,7 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 			path,
 			prefixed(get, "leaf-queue-template."),
 			true,
-			inherited{state: creel.QueueRunning},
+			inheritance{state: creel.QueueRunning},
 		)
 		r.templateLabels(path, prefixed(get, "leaf-queue-template."), a.OfLeaves, &a.Leaf)
 		if a.Leaf.Capacity.Unit == queues.Unset {
@@ -533,7 +533,7 @@ func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.A
 	// A created leaf may use idle capacity: Hadoop lifts its user limit and its AM limit unless the template sets
 	// them.
 	leaf := r.template(path, get, "leaf-template.")
-	a.Leaf = r.settings(path, leaf, true, inherited{state: creel.QueueRunning})
+	a.Leaf = r.settings(path, leaf, true, inheritance{state: creel.QueueRunning})
 	if _, ok := leaf("user-limit-factor"); !ok {
 		a.Leaf.UserFactor = -1
 	}
@@ -541,7 +541,7 @@ func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.A
 		a.Leaf.MaxAMPercent = 1
 	}
 	parent := r.template(path, get, "parent-template.")
-	a.Parent = r.settings(path, parent, false, inherited{state: creel.QueueRunning})
+	a.Parent = r.settings(path, parent, false, inheritance{state: creel.QueueRunning})
 	r.templateLabels(path, leaf, slices.Concat(a.Any, a.OfLeaves), &a.Leaf)
 	r.templateLabels(path, parent, slices.Concat(a.Any, a.OfParents), &a.Parent)
 	for _, q := range [...]*queues.Queue{&a.Leaf, &a.Parent} {

@@ -9,7 +9,7 @@ import "github.com/creelrm/creel"
 // path is a live leaf. An empty path keeps the submission's own queue; an error
 // refuses the submission.
 type Placement interface {
-	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (Placed, error)
+	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (PlacementResult, error)
 }
 
 // PlacementRequest is the input of placement rules about a submission.
@@ -23,10 +23,10 @@ type PlacementRequest struct {
 	Queue       string // as submitted, possibly a leaf name, "default" or ""
 }
 
-// Placed is where placement sends an application. Create permits making the
+// PlacementResult is where placement sends an application. Create permits making the
 // queue if it is missing (below a queue with AutoCreate in CapacityScheduler,
 // anywhere in FairScheduler).
-type Placed struct {
+type PlacementResult struct {
 	Queue  creel.QueuePath
 	Create bool
 	Rule   string // which rule decided, for why and logs

@@ -150,16 +150,16 @@ func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 		within(a.Submitted, f.startedBegin, f.startedEnd) && within(a.Finished, f.finishedBegin, f.finishedEnd)
 }
 
-// shown is an application with everything that its document needs beside the view.
-type shown struct {
+// appEntry is an application with everything that its document needs beside the view.
+type appEntry struct {
 	app      rm.AppView
 	attempt  rm.AttemptView
 	asks     []sched.AskView
 	viewable bool // whether the caller may see its guarded fields
 }
 
-func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) shown {
-	s := shown{app: a, viewable: h.s.MayView(m, who, &a)}
+func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) appEntry {
+	s := appEntry{app: a, viewable: h.s.MayView(m, who, &a)}
 	if !a.Attempt.IsZero() {
 		s.attempt, _ = m.Attempt(a.Attempt)
 	}
@@ -175,7 +175,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	var found []shown
+	var found []appEntry
 	var at time.Time
 	unknownQueue := false
 	who := h.caller(r)
@@ -206,7 +206,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.final != nil {
-		found = slices.DeleteFunc(found, func(s shown) bool {
+		found = slices.DeleteFunc(found, func(s appEntry) bool {
 			return s.app.Final != *f.final && !(f.routed && s.app.Joins())
 		})
 	}
@@ -230,7 +230,7 @@ func noApp(id creel.ApplicationID) error {
 }
 
 // view finds an application.
-func (h *Handler) view(r *http.Request) (s shown, at time.Time, err error) {
+func (h *Handler) view(r *http.Request) (s appEntry, at time.Time, err error) {
 	id, err := appOf(r)
 	if err != nil {
 		return s, at, err
@@ -263,7 +263,7 @@ func (h *Handler) app(w http.ResponseWriter, r *http.Request) {
 }
 
 // appFields writes AppInfo.
-func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[string]bool) {
+func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[string]bool) {
 	a := &s.app
 	p := h.s.Cluster().Report(a, now, true)
 	u := p.GetAppResource_Usage()
@@ -403,7 +403,7 @@ func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) 
 }
 
 // guarded writes the fields that only callers with view access receive.
-func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
+func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
 	a, t := &s.app, &s.attempt
 	if !s.viewable {
 		for _, name := range []string{

@@ -14,10 +14,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// kept serves a cached copy of a long document until the server reports a relevant change. Dashboards poll documents
+// cached serves a cached copy of a long document until the server reports a relevant change. Dashboards poll documents
 // of thousands of nodes and applications, which cost milliseconds to make. Concurrent requests for the same document
 // wait while one of them makes it.
-func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
+func (h *Handler) cached(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 		user, _ := h.who(r)
@@ -35,7 +35,7 @@ func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
 		)
 		doc := h.s.Kept(key)
 		if doc.Body == nil {
-			var c *recorded
+			var c *recorder
 			if doc, c = h.makeOnce(key, packed, make, w.Header(), r); c != nil {
 				if tag := entityTag(doc); tag != "" {
 					w.Header().Set("ETag", tag)
@@ -45,7 +45,7 @@ func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
 				return
 			}
 		}
-		giveKept(w, r, doc, packed)
+		sendCached(w, r, doc, packed)
 	}
 }
 
@@ -65,7 +65,7 @@ func (h *Handler) makeOnce(
 	make http.HandlerFunc,
 	header http.Header,
 	r *http.Request,
-) (server.Document, *recorded) {
+) (server.Document, *recorder) {
 	making := h.making.of(key)
 	making.Lock()
 	defer making.Unlock()
@@ -73,7 +73,7 @@ func (h *Handler) makeOnce(
 		return doc, nil
 	}
 	stamp := h.s.Stamp()
-	c := &recorded{header: header, status: http.StatusOK}
+	c := &recorder{header: header, status: http.StatusOK}
 	make(c, r)
 	if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
 		return h.s.Keep(key, stamp, c.body), c
@@ -81,8 +81,8 @@ func (h *Handler) makeOnce(
 	return server.Document{}, c
 }
 
-// giveKept sends a document, or "not modified" to a client that has it.
-func giveKept(w http.ResponseWriter, r *http.Request, doc server.Document, packed bool) {
+// sendCached sends a document, or "not modified" to a client that has it.
+func sendCached(w http.ResponseWriter, r *http.Request, doc server.Document, packed bool) {
 	header, tag := w.Header(), entityTag(doc)
 	header["Content-Type"] = contentType(r)
 	header["Vary"] = varyEncoding
@@ -107,18 +107,18 @@ func (l *locks) of(key string) *sync.Mutex {
 	return &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
 }
 
-// recorded is a response that is not sent yet.
-type recorded struct {
+// recorder is a response that is not sent yet.
+type recorder struct {
 	header http.Header
 	status int
 	body   []byte
 }
 
-func (c *recorded) Header() http.Header { return c.header }
+func (c *recorder) Header() http.Header { return c.header }
 
-func (c *recorded) WriteHeader(status int) { c.status = status }
+func (c *recorder) WriteHeader(status int) { c.status = status }
 
-func (c *recorded) Write(b []byte) (int, error) {
+func (c *recorder) Write(b []byte) (int, error) {
 	if c.body == nil {
 		c.body = make([]byte, 0, len(b))
 	}
@@ -126,21 +126,21 @@ func (c *recorded) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// stillAge is the maximum age of a cached short document with numbers that change with time alone, such as rates per
+// shortDocumentAge is the maximum age of a cached short document with numbers that change with time alone, such as rates per
 // second.
-const stillAge = 100 * time.Millisecond
+const shortDocumentAge = 100 * time.Millisecond
 
-// still is a short document, one for each form, that is given again while the
+// shortCache is a short document, one for each form, that is given again while the
 // machine was only asked questions.
-type still [2]atomic.Pointer[stillDocument]
+type shortCache [2]atomic.Pointer[shortDocument]
 
-type stillDocument struct {
+type shortDocument struct {
 	moves uint64
 	made  time.Time
 	body  []byte
 }
 
-func (s *still) form(r *http.Request) *atomic.Pointer[stillDocument] { return &s[formOf(r)] }
+func (s *shortCache) form(r *http.Request) *atomic.Pointer[shortDocument] { return &s[formOf(r)] }
 
 // formOf numbers the forms of a document.
 func formOf(r *http.Request) int {
@@ -150,10 +150,10 @@ func formOf(r *http.Request) int {
 	return 0
 }
 
-// give sends the document if it is still true.
-func (h *Handler) give(w http.ResponseWriter, r *http.Request, s *still) bool {
+// sendShort sends the document if it is still true.
+func (h *Handler) sendShort(w http.ResponseWriter, r *http.Request, s *shortCache) bool {
 	k := s.form(r).Load()
-	if k == nil || k.moves != h.s.Moves() || time.Since(k.made) > stillAge {
+	if k == nil || k.moves != h.s.Moves() || time.Since(k.made) > shortDocumentAge {
 		return false
 	}
 	w.Header()["Content-Type"] = contentType(r)

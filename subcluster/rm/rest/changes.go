@@ -29,13 +29,13 @@ type changes struct {
 	seed  maphash.Seed
 	last  uint64 // change
 	round uint64 // number of comparisons of all applications
-	lines map[creel.ApplicationID]*numbered
+	lines map[creel.ApplicationID]*lineState
 	gone  []goneLine // the newest last
 	from  uint64     // removals before this number are forgotten
 }
 
-// numbered is an application's line with the number of its last change.
-type numbered struct {
+// lineState is an application's line with the number of its last change.
+type lineState struct {
 	line subcluster.AppLine
 	view *rm.AppView // of one that is over: the same while nothing changed
 	sum  uint64
@@ -88,18 +88,18 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) number(m *rm.Machine) {
 	c := &h.changes
 	if c.lines == nil {
-		c.lines, c.seed = map[creel.ApplicationID]*numbered{}, maphash.MakeSeed()
+		c.lines, c.seed = map[creel.ApplicationID]*lineState{}, maphash.MakeSeed()
 		c.life = strconv.FormatInt(h.s.Started().UnixNano(), 36)
 	}
 	c.last++
 	c.round++
 	changed := false
-	var look sched.Look
+	var look sched.WaitScan
 	viewers := h.s.Viewers(m)
 	for a := range m.Apps {
 		n := c.lines[a.ID]
 		if n == nil {
-			n = &numbered{}
+			n = &lineState{}
 			c.lines[a.ID] = n
 		}
 		n.look = c.round

@@ -56,7 +56,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	if routed(r) {
 		kept = &h.routedMetrics
 	}
-	if h.give(w, r, kept) {
+	if h.sendShort(w, r, kept) {
 		return
 	}
 	moves, now := h.s.Moves(), time.Now()
@@ -123,7 +123,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("rmEventQueueSize", 0)
 		w.Int("schedulerEventQueueSize", 0)
 	})
-	kept.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
+	kept.form(r).Store(&shortDocument{moves: moves, made: now, body: body})
 	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, http.StatusOK, body)
 }

@@ -55,8 +55,8 @@ type Handler struct {
 	rate rate
 
 	making        locks
-	metricsDoc    still
-	routedMetrics still // for routers
+	metricsDoc    shortCache
+	routedMetrics shortCache // for routers
 	changes       changes
 	infoDoc       [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
 	sizes         sync.Map                  // of the last document by its root's name, for the next one's buffer
@@ -90,14 +90,14 @@ func (h *Handler) Mount(r chi.Router) {
 		r.Get("/info", h.info)
 		r.Get("/userinfo", h.userinfo)
 		r.Get("/metrics", h.metrics)
-		r.Get("/scheduler", h.kept(h.scheduler))
+		r.Get("/scheduler", h.cached(h.scheduler))
 		r.Get("/scheduler-overview", h.overview)
-		r.Get("/nodes", h.kept(h.nodes))
+		r.Get("/nodes", h.cached(h.nodes))
 		r.Get("/nodes/{nodeId}", h.node)
 		r.Post("/nodes/{nodeId}/resource", h.setNodeResource)
 		r.Get("/queues/{queue}/access", h.queueAccess)
 
-		r.Get("/apps", h.kept(h.apps))
+		r.Get("/apps", h.cached(h.apps))
 		r.Post("/apps", h.unlessOff(h.submit))
 		r.Post("/apps/new-application", h.unlessOff(h.newApplication))
 		r.Get("/appstatistics", h.statistics)
@@ -124,8 +124,8 @@ func (h *Handler) Mount(r chi.Router) {
 	// and method alone: with a trailing slash, or as HEAD, the request reaches the mount.
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
-	r.With(h.identify).Get("/api/v1/apps", h.kept(h.lines))
-	r.With(h.identify).Get("/api/v1/nodes", h.kept(h.nodeLines))
+	r.With(h.identify).Get("/api/v1/apps", h.cached(h.lines))
+	r.With(h.identify).Get("/api/v1/nodes", h.cached(h.nodeLines))
 	r.With(h.identify).Get("/api/v1/apps/changes", h.appChanges)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/logs", h.logs)

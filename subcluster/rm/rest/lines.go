@@ -35,7 +35,7 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 	}
 	doc, who := AppsDoc{Apps: []subcluster.AppLine{}}, h.caller(r)
 	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
-		var look sched.Look
+		var look sched.WaitScan
 		if f.limit == 0 {
 			for a := range m.Apps {
 				if listed, viewable := h.s.Lists(m, who, a); listed {
@@ -61,7 +61,7 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 }
 
 // line returns one application, with its guarded fields only if viewable.
-func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.Look, viewable bool) subcluster.AppLine {
+func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.WaitScan, viewable bool) subcluster.AppLine {
 	l := subcluster.AppLine{
 		ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
 		State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,

@@ -116,7 +116,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
-		if why := h.strange(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
+		if why := h.whyNotFetched(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
 			sentence(w, http.StatusForbidden, "The AM of "+id.String()+" names "+target.String()+" as its page, which is not fetched: "+why)
 			return
 		}
@@ -138,10 +138,10 @@ func amURL(text string) (*url.URL, error) {
 
 var errNoAddress = &refusal{message: "not an http address"}
 
-// strange returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and may name
+// whyNotFetched returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and may name
 // any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its registration,
 // or "") and to creel.rm.proxy.hosts, and never to an address with only local meaning.
-func (h *Handler) strange(ctx context.Context, host, am string) string {
+func (h *Handler) whyNotFetched(ctx context.Context, host, am string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	of := func(name string) []netip.Addr {

@@ -405,7 +405,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		h.s.KeepTrace(r.Context(), c)
-		_, err = do(h, r, h.s.Submit(h.caller(r), c, server.Forwarded{Claim: claimOf(r)}))
+		_, err = do(h, r, h.s.Submit(h.caller(r), c, server.Forwarding{Claim: claimOf(r)}))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
 			!errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrReadOnly) &&

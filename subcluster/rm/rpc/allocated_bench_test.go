@@ -33,11 +33,11 @@ func BenchmarkEncodeAllocated(b *testing.B) {
 	}, &amounts.Shape{
 		Resource: creel.NewResource(128, 1),
 	}
-	var a codec.Allocated
+	var a codec.AllocateAnswer
 	for i := range 10 {
 		id := creel.ContainerID{Attempt: who.Attempt, ID: int64(i)}
 		a.Granted = append(a.Granted, rm.Grant{ID: id, Place: place, Shape: shape, Priority: 1})
-		a.Completed = append(a.Completed, rm.Completed{ID: id, Shape: shape, Diagnostics: "released"})
+		a.Completed = append(a.Completed, rm.Completion{ID: id, Shape: shape, Diagnostics: "released"})
 	}
 	buf := make([]byte, 0, 1<<16)
 	b.ReportAllocs()

@@ -37,7 +37,7 @@ func (h *amHandler) RegisterApplicationMaster(
 	return later(
 		ctx,
 		h.s,
-		server.Then(registered, func(r codec.RegisteredAM) *pb.RegisterApplicationMasterResponseProto {
+		server.Then(registered, func(r codec.AMRegistration) *pb.RegisterApplicationMasterResponseProto {
 			t, finish := h.s.Mint(id.Application)
 			defer finish()
 			answer := codec.RegisterAMResponse(&r, id, t, resourceTypes(h.s))
@@ -57,7 +57,7 @@ func (h *amHandler) FinishApplicationMaster(
 
 func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
 	who, reply := tokenOf(ctx), hrpc.LaterSending(ctx)
-	h.s.Allocate(who.Attempt, codec.Allocate(req), func(a *codec.Allocated, err error) {
+	h.s.Allocate(who.Attempt, codec.Allocate(req), func(a *codec.AllocateAnswer, err error) {
 		if err != nil {
 			reply(nil, err)
 			return
@@ -67,7 +67,7 @@ func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) 
 	return nil, hrpc.ErrLater
 }
 
-func encodeAllocated(s *server.Server, who token.AMRM, a *codec.Allocated) *pb.AllocateResponseProto {
+func encodeAllocated(s *server.Server, who token.AMRM, a *codec.AllocateAnswer) *pb.AllocateResponseProto {
 	t, finish := s.Mint(who.Attempt.Application)
 	defer finish()
 	return codec.AllocateResponse(a, who.Attempt, t, s.NewerAMRMToken(who))

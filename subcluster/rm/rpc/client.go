@@ -56,7 +56,7 @@ func (c *clientHandler) SubmitApplication(
 	ctx context.Context,
 	req *pb.SubmitApplicationRequestProto,
 ) (*pb.SubmitApplicationResponseProto, error) {
-	from := server.Forwarded{Claim: yarnrpc.ClaimOf(req)}
+	from := server.Forwarding{Claim: yarnrpc.ClaimOf(req)}
 	from.Since, from.Left = yarnrpc.CarriedOf(req)
 	c.s.KeepTrace(ctx, req.GetApplicationSubmissionContext())
 	op := c.s.Submit(callerOf(ctx), req.GetApplicationSubmissionContext(), from)

@@ -52,7 +52,7 @@ func (c *clientHandler) GetApplications(
 	}
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
-		var found []server.Listed
+		var found []server.ListEntry
 		m.EachListed(limit, parts, func(a *rm.AppView, part bool) bool {
 			if !keep(a, part) {
 				return false
@@ -61,7 +61,7 @@ func (c *clientHandler) GetApplications(
 			if !listed || !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
 				return false
 			}
-			found = append(found, server.Listed{View: a, Viewable: viewable})
+			found = append(found, server.ListEntry{View: a, Viewable: viewable})
 			return true
 		})
 		return func() (R, error) {
@@ -165,7 +165,7 @@ const applicationsField protowire.Number = 1
 
 // encodeApplications encodes a GetApplicationsResponseProto of these: the reports
 // of those that have ended are made once and joined as bytes.
-func encodeApplications(s *server.Server, found []server.Listed, now time.Time) ([]byte, error) {
+func encodeApplications(s *server.Server, found []server.ListEntry, now time.Time) ([]byte, error) {
 	cluster := s.Cluster()
 	reports := make([][]byte, len(found))
 	s.KeptEnded(found, reports)

@@ -49,7 +49,7 @@ func (h *nodeHandler) RegisterNodeManager(
 			DiagnosticsMessage: new(err.Error()),
 		}, nil
 	}
-	return later(ctx, h.s, server.Then(register, func(a rm.NodeRegistered) *pb.RegisterNodeManagerResponseProto {
+	return later(ctx, h.s, server.Then(register, func(a rm.NodeRegistration) *pb.RegisterNodeManagerResponseProto {
 		return codec.RegisterNodeResponse(&a, h.s.NodeKeys(nil, nil), h.s.Started().UnixMilli(), server.Version)
 	}))
 }

@@ -331,11 +331,11 @@ func (a *App) Pending() (amounts.Vec, int32) {
 		pending.Add(&x.pending)
 		count += x.pendingCount
 	}
-	return pending, told(count)
+	return pending, clampInt32(count)
 }
 
-// told limits a count to the 32 bits of protocols.
-func told(count int64) int32 { return int32(min(count, math.MaxInt32)) }
+// clampInt32 limits a count to the 32 bits of protocols.
+func clampInt32(count int64) int32 { return int32(min(count, math.MaxInt32)) }
 
 // Reserved returns the sum of its reservations and the number of their nodes.
 func (a *App) Reserved() (amounts.Vec, int32) {

@@ -39,13 +39,13 @@ type Ask struct {
 	count     int32 // of "*": containers still wanted
 	alloc     int64
 	execution creel.ExecutionType
-	strict    bool              // of "*": only listed places
-	am        bool              // the AM's own container
-	level     distance          // how far from the listed places it may go now
-	byName    map[string]*place // of hosts and racks, when there are many
+	strict    bool                 // of "*": only listed places
+	am        bool                 // the AM's own container
+	level     distance             // how far from the listed places it may go now
+	byName    map[string]*askPlace // of hosts and racks, when there are many
 
-	hosts []*place // with count > 0, in the order they came
-	racks []*place
+	hosts []*askPlace // with count > 0, in the order they came
+	racks []*askPlace
 
 	// Delay scheduling, beside level.
 	since   int64 // opportunities when the wait began; -1 = not waiting
@@ -271,7 +271,7 @@ func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	}
 }
 
-func (s *Scheduler) lower(w *Ask, p *place) {
+func (s *Scheduler) lower(w *Ask, p *askPlace) {
 	if p == nil {
 		return
 	}
@@ -284,7 +284,7 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 // it. of is that of its Grant.
 func (s *Scheduler) Restore(
 	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
-	of *Rare,
+	of *GrantExtra,
 ) {
 	want := of.Want
 	if of.Label != "" {
@@ -311,7 +311,7 @@ func (s *Scheduler) Restore(
 }
 
 // insist has w name the places of a node again that a container of it had there.
-func (s *Scheduler) insist(w *Ask, n *Node, insists Insists) {
+func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 	again := func(name string, strict bool) {
 		count := int32(1)
 		if p := w.place(name); p != nil {

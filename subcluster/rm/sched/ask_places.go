@@ -16,8 +16,8 @@ const (
 	atAny
 )
 
-// place is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered there.
-type place struct {
+// askPlace is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered there.
+type askPlace struct {
 	name   string
 	host   *host
 	onRack *rack
@@ -33,7 +33,7 @@ const fewPlaces = 12
 const morePlaces = 1 << 16
 
 // resolve looks up a place's host or rack.
-func (s *Scheduler) resolve(p *place) {
+func (s *Scheduler) resolve(p *askPlace) {
 	if p.rack {
 		p.onRack = s.racks[p.name]
 	} else {
@@ -44,7 +44,7 @@ func (s *Scheduler) resolve(p *place) {
 func (w *Ask) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
 
 // place returns the entry of a host or rack, nil if there is none.
-func (w *Ask) place(name string) *place {
+func (w *Ask) place(name string) *askPlace {
 	if w.byName != nil {
 		return w.byName[name]
 	}
@@ -61,7 +61,7 @@ func (w *Ask) place(name string) *place {
 }
 
 // atHost and atRack give the entry that names the host or the rack of a node.
-func (w *Ask) atHost(n *Node) *place {
+func (w *Ask) atHost(n *Node) *askPlace {
 	if w.byName != nil {
 		return w.byName[n.host.name]
 	}
@@ -73,7 +73,7 @@ func (w *Ask) atHost(n *Node) *place {
 	return nil
 }
 
-func (w *Ask) atRack(n *Node) *place {
+func (w *Ask) atRack(n *Node) *askPlace {
 	if w.byName != nil {
 		return w.byName[n.rack.name]
 	}
@@ -102,7 +102,7 @@ func (s *Scheduler) setPlace(w *Ask, name string, count int32, strict bool) {
 		if w.byName != nil {
 			w.byName[name] = p
 		} else if len(w.hosts)+len(w.racks) > fewPlaces {
-			w.byName = make(map[string]*place, 2*fewPlaces)
+			w.byName = make(map[string]*askPlace, 2*fewPlaces)
 			for _, x := range w.hosts {
 				w.byName[x.name] = x
 			}
@@ -117,17 +117,17 @@ func (s *Scheduler) setPlace(w *Ask, name string, count int32, strict bool) {
 	}
 }
 
-func (s *Scheduler) newPlace() *place {
+func (s *Scheduler) newPlace() *askPlace {
 	k := len(s.places)
 	if k == 0 {
-		return &place{}
+		return &askPlace{}
 	}
 	p := s.places[k-1]
 	s.places = s.places[:k-1]
 	return p
 }
 
-func (s *Scheduler) dropPlace(w *Ask, p *place) {
+func (s *Scheduler) dropPlace(w *Ask, p *askPlace) {
 	if w.byName != nil {
 		delete(w.byName, p.name)
 	}
@@ -138,7 +138,7 @@ func (s *Scheduler) dropPlace(w *Ask, p *place) {
 	if i := slices.Index(*list, p); i >= 0 {
 		*list = slices.Delete(*list, i, i+1)
 	}
-	if *p = (place{}); len(s.places) < morePlaces {
+	if *p = (askPlace{}); len(s.places) < morePlaces {
 		s.places = append(s.places, p)
 	}
 }

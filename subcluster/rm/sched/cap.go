@@ -32,8 +32,8 @@ type queueCap struct {
 	until  int64
 }
 
-// capOf identifies a cap.
-type capOf struct {
+// capKey identifies a cap.
+type capKey struct {
 	queue creel.QueuePath
 	label string
 }
@@ -41,7 +41,7 @@ type capOf struct {
 // SetCap puts a cap in force, also for a queue or label that does not exist yet. Containers above it keep running.
 // Schedule is due.
 func (s *Scheduler) SetCap(c QueueCap) {
-	of := capOf{c.Queue, c.Label}
+	of := capKey{c.Queue, c.Label}
 	old := s.caps[of]
 	if old != nil && c.Version < old.Version {
 		return
@@ -64,7 +64,7 @@ func (s *Scheduler) SetCap(c QueueCap) {
 // ClearCap lifts a queue's cap on nodes of a label: it has no federation-wide maximum there
 // any more.
 func (s *Scheduler) ClearCap(q creel.QueuePath, label string) {
-	of := capOf{q, label}
+	of := capKey{q, label}
 	if old := s.caps[of]; old != nil {
 		delete(s.caps, of)
 		if p := s.partition(label); p != nil {

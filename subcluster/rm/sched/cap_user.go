@@ -47,7 +47,7 @@ func (s *Scheduler) SetUserCaps(c UserCaps) {
 	for name, u := range c.Users {
 		k.users[name] = s.userCapOf(&c.Limit, u)
 	}
-	of := capOf{c.Queue, c.Label}
+	of := capKey{c.Queue, c.Label}
 	old := s.userCaps[of]
 	s.userCaps[of] = k
 	if p := s.partition(c.Label); p != nil {
@@ -58,7 +58,7 @@ func (s *Scheduler) SetUserCaps(c UserCaps) {
 // ClearUserCaps lifts them: the queue's users have no federation-wide limit on nodes of the
 // label any more.
 func (s *Scheduler) ClearUserCaps(q creel.QueuePath, label string) {
-	of := capOf{q, label}
+	of := capKey{q, label}
 	if old := s.userCaps[of]; old != nil {
 		delete(s.userCaps, of)
 		if p := s.partition(label); p != nil {

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// placed is a container as the slow reference knows it.
-type placed struct {
+// placedContainer is a container as the slow reference knows it.
+type placedContainer struct {
 	app  *App
 	node *Node
 	tags []string
@@ -29,7 +29,7 @@ type constrainedWorld struct {
 	s          *Scheduler
 	apps       []*App
 	nodes      []*Node
-	containers []placed
+	containers []placedContainer
 	attributes map[string]string // os of hosts
 	wants      []*Want
 }
@@ -134,7 +134,7 @@ func (w *constrainedWorld) settle(what string) {
 			w.t.Fatalf("after %s: %s got a container with %v on %s against %v",
 				what, g.App.id, g.Rare.Want.Tags, g.Node.id, g.Rare.Want.Constraint)
 		}
-		w.containers = append(w.containers, placed{g.App, g.Node, g.Rare.Want.Tags, g.Size})
+		w.containers = append(w.containers, placedContainer{g.App, g.Node, g.Rare.Want.Tags, g.Size})
 	}
 	for _, a := range w.apps {
 		for _, k := range a.asks {

@@ -22,37 +22,37 @@ type Grant struct {
 	Reason              Reason
 	Waited              time.Duration // since it was asked for
 	AM                  bool          // it is for the application's AM
-	Rare                *Rare         // nil for most
+	Rare                *GrantExtra   // nil for most
 }
 
-// Rare holds fields that few grants need.
-type Rare struct {
+// GrantExtra holds fields that few grants need.
+type GrantExtra struct {
 	Want    *Want  // of a scheduling request; nil for other asks
 	Label   string // of the ask: "" also for containers lent by a shared partition
-	Insists Insists
+	Insists NamedPlaces
 }
 
-// rare returns the Rare of w's container on n, nil for none.
-func (w *Ask) rare(n *Node, at distance) *Rare {
+// rare returns the GrantExtra of w's container on n, nil for none.
+func (w *Ask) rare(n *Node, at distance) *GrantExtra {
 	if w.want == nil && !w.strict {
 		return nil
 	}
-	return &Rare{Want: w.want, Insists: w.insists(n, at)}
+	return &GrantExtra{Want: w.want, Insists: w.insists(n, at)}
 }
 
-// Insists lists the places of a container's node that its ask had named, if the ask accepts no other places; 0 for an
+// NamedPlaces lists the places of a container's node that its ask had named, if the ask accepts no other places; 0 for an
 // ask that runs anywhere. Restore asks for them again.
-type Insists uint8
+type NamedPlaces uint8
 
 const (
-	insisted   Insists = 1 << iota // "*" is not relaxed
-	onHost                         // the host was named,
-	onRack                         // and the rack,
-	rackStrict                     // of which only named hosts will do
+	insisted   NamedPlaces = 1 << iota // "*" is not relaxed
+	onHost                             // the host was named,
+	onRack                             // and the rack,
+	rackStrict                         // of which only named hosts will do
 )
 
-// insists returns the Insists of w's container on n.
-func (w *Ask) insists(n *Node, at distance) Insists {
+// insists returns the NamedPlaces of w's container on n.
+func (w *Ask) insists(n *Node, at distance) NamedPlaces {
 	if !w.strict {
 		return 0
 	}

@@ -79,7 +79,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 	}
 	p.init(&spec)
 	if s.containers != nil {
-		p.containers = containersIn{p}
+		p.containers = partitionContainers{p}
 	}
 	p.tree.root = p.addQueue(&spec.Root, nil)
 	p.setPreemption(spec.Preemption)
@@ -214,11 +214,11 @@ func (a *App) whole() *App {
 	return a
 }
 
-// containersIn is preemption's interface to the owner, for one partition.
-type containersIn struct{ p *Scheduler }
+// partitionContainers is preemption's interface to the owner, for one partition.
+type partitionContainers struct{ p *Scheduler }
 
 // Apps calls yield for each application's App in the partition.
-func (k containersIn) Apps(yield func(*App) bool) {
+func (k partitionContainers) Apps(yield func(*App) bool) {
 	k.p.main.containers.Apps(func(a *App) bool {
 		x := a.partIn(k.p)
 		return x == nil || yield(x)
@@ -226,15 +226,15 @@ func (k containersIn) Apps(yield func(*App) bool) {
 }
 
 // Newest returns the containers in all partitions: rounds skip those in others.
-func (k containersIn) Newest(x *App, out []Container) []Container {
+func (k partitionContainers) Newest(x *App, out []Container) []Container {
 	return k.p.main.containers.Newest(x.main, out)
 }
 
 // Weight returns the weight of the whole application.
-func (k containersIn) Weight(x *App) float64 { return k.p.main.containers.Weight(x.main) }
+func (k partitionContainers) Weight(x *App) float64 { return k.p.main.containers.Weight(x.main) }
 
-// Held is a container on a node whose label changes.
-type Held struct {
+// HeldContainer is a container on a node whose label changes.
+type HeldContainer struct {
 	App  *App
 	Size *amounts.Size
 }
@@ -243,7 +243,7 @@ type Held struct {
 // label is not known. Containers keep running: they are charged to their queues and users there from now on,
 // regardless of limits. AMs count against the AM limit of the partition they were asked in. Orders and Schedule are
 // due.
-func (s *Scheduler) SetLabel(n *Node, label string, held []Held) {
+func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 	from, to := n.of, s.partition(label)
 	if to == nil || to == from {
 		return
@@ -300,7 +300,7 @@ func (s *Scheduler) partitionsDue() bool {
 			for _, g := range p.Schedule() {
 				g.App = g.App.whole()
 				if g.Rare == nil {
-					g.Rare = &Rare{}
+					g.Rare = &GrantExtra{}
 				}
 				g.Rare.Label = p.label
 				s.grants = append(s.grants, g)

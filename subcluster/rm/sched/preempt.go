@@ -33,7 +33,7 @@ type preemption struct {
 	claims []*claim // oldest first
 	orders []Order  // since the last Orders
 	short  map[*Queue]*shortage
-	last   Observed
+	last   RoundResult
 	memory chooserMemory
 }
 
@@ -110,8 +110,8 @@ const (
 	Kill
 )
 
-// Observed is the result of the last round, for reports.
-type Observed struct {
+// RoundResult is the result of the last round, for reports.
+type RoundResult struct {
 	At      int64       // ns since the epoch; 0 = there was none
 	Due     amounts.Vec // the queues' excess, as far as others are short
 	Allowed amounts.Vec // limit of the amount under notice
@@ -242,7 +242,7 @@ func (s *Scheduler) preemptRound() {
 	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
 	if s.waiting == 0 && len(p.claims) == 0 {
 		clear(p.short)
-		p.last = Observed{At: s.now}
+		p.last = RoundResult{At: s.now}
 		return
 	}
 	r := s.newRound()

@@ -51,7 +51,7 @@ func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
 				k.amount.Set(i, amounts.Unbounded)
 			}
 		}
-		of := capOf{b.Queue, b.Label}
+		of := capKey{b.Queue, b.Label}
 		if old := was[of]; old != nil && old.Begins.Equal(b.Begins) {
 			k.spent = old.spent
 		}
@@ -65,7 +65,7 @@ func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
 		return
 	}
 	for ; q != nil; q = q.parent {
-		if b := s.preemptBudgets[capOf{q.path, s.label}]; b != nil && s.now < b.until && !yield(b) {
+		if b := s.preemptBudgets[capKey{q.path, s.label}]; b != nil && s.now < b.until && !yield(b) {
 			return
 		}
 	}

@@ -31,7 +31,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 		r.allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
 	}
 	s.whole().takenElsewhere(s, &r.taken)
-	r.p.last = Observed{At: s.now, Allowed: r.allowed}
+	r.p.last = RoundResult{At: s.now, Allowed: r.allowed}
 	if !s.anyBelow(cfg.Balance) {
 		return // no use exceeds the ideal
 	}

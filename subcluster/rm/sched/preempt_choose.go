@@ -111,7 +111,7 @@ type chooser struct {
 	cursors map[*amounts.Size]int  // of the list, for asks that may go anywhere
 	byNode  map[*Node][]int32      // candidates but AMs
 	nodes   []*Node                // in the order of the candidates
-	heaps   map[heapOf]*bundles
+	heaps   map[heapKey]*bundles
 	scratch []*candidate
 	lent    bool // some is lent
 	least   leastWork
@@ -123,9 +123,9 @@ type chooser struct {
 	steps     int
 }
 
-// heapOf identifies the asks that a heap of nodes serves: asks of one size that may go anywhere, by rules that may
+// heapKey identifies the asks that a heap of nodes serves: asks of one size that may go anywhere, by rules that may
 // take the same.
-type heapOf struct {
+type heapKey struct {
 	size    *amounts.Size
 	balance bool
 }
@@ -133,7 +133,7 @@ type heapOf struct {
 func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
-		heaps: map[heapOf]*bundles{}, lent: r.lent,
+		heaps: map[heapKey]*bundles{}, lent: r.lent,
 	}
 	for i := range list {
 		list[i].rank = int32(i)
@@ -306,7 +306,7 @@ func (b *bundles) Pop() any {
 // bundle takes several containers of one node.
 func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	ch.groupByNode()
-	of := heapOf{w.size, n.rule == RuleBalance}
+	of := heapKey{w.size, n.rule == RuleBalance}
 	h := ch.heaps[of]
 	if h == nil || w.picky() {
 		h = &bundles{}

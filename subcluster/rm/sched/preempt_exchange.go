@@ -161,7 +161,7 @@ func (x *exchange) look(claims []*claim) {
 	for _, c := range claims {
 		see(c.node)
 	}
-	if h := ch.heaps[heapOf{x.w.size, x.n.rule == RuleBalance}]; h != nil {
+	if h := ch.heaps[heapKey{x.w.size, x.n.rule == RuleBalance}]; h != nil {
 		for _, b := range h.items[:min(len(h.items), exchangeNodes)] {
 			see(b.node)
 		}

@@ -56,7 +56,7 @@ func (p *fairPolicy) shortfall(r *round) {
 			due.Add(&b.hard)
 		}
 	}
-	r.p.last = Observed{At: s.now, Due: due, Allowed: due}
+	r.p.last = RoundResult{At: s.now, Due: due, Allowed: due}
 	s.inOrder(r)
 }
 

@@ -155,7 +155,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
 		Containers:          q.containers,
 		ReservedContainers:  q.heldContainers,
-		PendingContainers:   told(q.pendingCount),
+		PendingContainers:   clampInt32(q.pendingCount),
 		MaxAllocation:       s.sizes.Resource(&q.largest),
 		MinUserPercent:      written(q.minUserPercent()),
 		UserFactor:          written(q.factor()),
@@ -279,7 +279,7 @@ func (s *Scheduler) Totals() Totals {
 		Pending:           root.pending,
 		InLine:            root.inLine,
 		InLineContainers:  root.inLineCount,
-		PendingContainers: told(root.pendingCount),
+		PendingContainers: clampInt32(root.pendingCount),
 		ReservedNodes:     s.reserved,
 		Activated:         root.running,
 	}
@@ -327,7 +327,7 @@ func (a *App) Asks() []AskView {
 	}
 	for _, w := range a.asks {
 		out = append(out, w.view())
-		for _, list := range [][]*place{w.racks, w.hosts} {
+		for _, list := range [][]*askPlace{w.racks, w.hosts} {
 			for _, p := range list {
 				v := w.view()
 				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict

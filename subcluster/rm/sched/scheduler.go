@@ -57,16 +57,16 @@ type Scheduler struct {
 
 	// Demand.
 	tree        tree
-	seq         int64               // applications so far
-	userRunning map[string]*int     // activated applications by user
-	blockers    int                 // blocked queues; see blocker.go
-	caps        map[capOf]*queueCap // of all partitions, which share it
-	userCaps    map[capOf]*userCaps // the same
+	seq         int64                // applications so far
+	userRunning map[string]*int      // activated applications by user
+	blockers    int                  // blocked queues; see blocker.go
+	caps        map[capKey]*queueCap // of all partitions, which share it
+	userCaps    map[capKey]*userCaps // the same
 
 	planned *capacities // of the federation's plan; nil: the configured ones hold
 
-	preemptBudgets map[capOf]*preemptionBudget // of all partitions, which share it
-	waiting        int                         // applications with asks outstanding that may get containers
+	preemptBudgets map[capKey]*preemptionBudget // of all partitions, which share it
+	waiting        int                          // applications with asks outstanding that may get containers
 
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more room than when they were last offered
@@ -80,10 +80,10 @@ type Scheduler struct {
 	grants     []Grant // of the cycle under way
 	further    bool    // there are partitions, or tagsChanged; see furtherDue
 
-	wanting // scheduling requests; see tags.go
+	tagState // scheduling requests; see tags.go
 
 	// Memory that is used again.
-	places     []*place // not in use
+	places     []*askPlace // not in use
 	scratchQ   []*Queue
 	scratchU   []*user
 	scratchA   []*App
@@ -119,10 +119,10 @@ func New(cfg *Config) (*Scheduler, error) {
 		hosts:         map[string]*host{},
 		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
-		caps:          map[capOf]*queueCap{},
-		userCaps:      map[capOf]*userCaps{},
+		caps:          map[capKey]*queueCap{},
+		userCaps:      map[capKey]*userCaps{},
 
-		preemptBudgets: map[capOf]*preemptionBudget{},
+		preemptBudgets: map[capKey]*preemptionBudget{},
 	}
 	spec := cfg.Queues
 	s.init(&spec)

@@ -128,7 +128,7 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 		if w.want != nil {
 			b = fmt.Appendf(b, " tags=%s constraint=%v", w.want.key, w.want.Constraint)
 		}
-		for _, list := range [][]*place{w.hosts, w.racks} {
+		for _, list := range [][]*askPlace{w.hosts, w.racks} {
 			for _, p := range list {
 				b = fmt.Appendf(b, " %s=%d", p.name, p.count)
 			}

@@ -60,8 +60,8 @@ func (k *tagCounts) add(a *App, tag string, by int32) {
 	}
 }
 
-// wanting holds a scheduler's tags, attributes and constraints. Those of all nodes are in the default partition's.
-type wanting struct {
+// tagState holds a scheduler's tags, attributes and constraints. Those of all nodes are in the default partition's.
+type tagState struct {
 	nodeTags   map[int32]*tagCounts
 	rackTags   map[string]*tagCounts
 	attributes map[string]map[string]string // by host, of PREFIX/NAME
@@ -253,7 +253,7 @@ func (s *Scheduler) Place(a *App, r *Request, want *Want, v *amounts.Vec, more b
 	w := a.wanting(r, want)
 	count := r.Count
 	if w != nil && more {
-		count = told(int64(count) + int64(w.count))
+		count = clampInt32(int64(count) + int64(w.count))
 	}
 	if w == nil {
 		if count <= 0 {

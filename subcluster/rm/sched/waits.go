@@ -7,26 +7,26 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// mostTallies limits how often one Look goes through all nodes. After that many applications with a blacklist or a
+// mostTallies limits how often one WaitScan goes through all nodes. After that many applications with a blacklist or a
 // constraint, the result for further ones is LimitNodes; Why names the clause.
 const mostTallies = 64
 
-// Look is one look at many applications, between two events: asks of one size that any
-// node may serve are held off the nodes by the same clause, so nodes are looked at once for
+// WaitScan checks many applications, between two events: asks of one size that any
+// node may serve are held off the nodes by the same clause, so nodes are checked once for
 // all of them. The zero value is ready.
-type Look struct {
-	tallies map[tallied]nodeTally
+type WaitScan struct {
+	tallies map[tallyKey]nodeTally
 	looked  int
 }
 
-type tallied struct {
+type tallyKey struct {
 	s    *Scheduler
 	size *amounts.Size
 }
 
 // Waits returns the result of Why without its numbers: the limit and its queue. It is for lists of thousands of
 // applications.
-func (s *Scheduler) Waits(a *App, l *Look) (Limit, creel.QueuePath) {
+func (s *Scheduler) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	switch {
 	case !a.activated:
 		limit, q := s.mayActivate(a, inViews)
@@ -49,7 +49,7 @@ func (s *Scheduler) Waits(a *App, l *Look) (Limit, creel.QueuePath) {
 }
 
 // waitsAsk looks at the first outstanding ask, as whyAsk does.
-func (s *Scheduler) waitsAsk(a *App, l *Look) (Limit, creel.QueuePath) {
+func (s *Scheduler) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	k := a.firstWaiting()
 	switch {
 	case k == nil:
@@ -66,8 +66,8 @@ func (s *Scheduler) waitsAsk(a *App, l *Look) (Limit, creel.QueuePath) {
 	return s.waitsNode(a, k, l), a.queue.path
 }
 
-func (s *Scheduler) waitsNode(a *App, k *Ask, l *Look) Limit {
-	key, any := tallied{s, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
+func (s *Scheduler) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
+	key, any := tallyKey{s, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
 	if t, ok := l.tallies[key]; ok && any {
 		return t.limit(s.label)
 	}
@@ -79,7 +79,7 @@ func (s *Scheduler) waitsNode(a *App, k *Ask, l *Look) Limit {
 	t := s.tally(a, k, &best, map[*Constraint]int{})
 	if any {
 		if l.tallies == nil {
-			l.tallies = map[tallied]nodeTally{}
+			l.tallies = map[tallyKey]nodeTally{}
 		}
 		l.tallies[key] = t
 	}

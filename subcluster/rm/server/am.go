@@ -11,18 +11,18 @@ import (
 )
 
 // RegisterAM registers an attempt's AM.
-func (s *Server) RegisterAM(r *rm.RegisterAM) Op[codec.RegisteredAM] {
-	return Op[codec.RegisteredAM]{
+func (s *Server) RegisterAM(r *rm.RegisterAM) Op[codec.AMRegistration] {
+	return Op[codec.AMRegistration]{
 		name:   "registerApplicationMaster",
 		target: r.Attempt.String(),
-		Run: func(m *rm.Machine, now time.Time) func() (codec.RegisteredAM, error) {
+		Run: func(m *rm.Machine, now time.Time) func() (codec.AMRegistration, error) {
 			registered, err := m.RegisterAM(now, r)
 			if err != nil {
-				return Failed[codec.RegisteredAM](err)
+				return Failed[codec.AMRegistration](err)
 			}
 			s.traces.registered(r.Attempt.Application)
 			a, _ := m.App(r.Attempt.Application)
-			return Done(codec.RegisteredAM{Registered: registered, App: a})
+			return Done(codec.AMRegistration{AMRegistration: registered, App: a})
 		},
 	}
 }
@@ -45,7 +45,7 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 
 // Allocate performs an AM's heartbeat. Answer is called once: in the caller's goroutine, before Allocate returns, if
 // the machine had no owner, else in a responder.
-func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.Allocated, error)) {
+func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.AllocateAnswer, error)) {
 	s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {
 		a, err := m.Allocate(now, attempt, r)
@@ -53,7 +53,7 @@ func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer
 			return func() { answer(nil, err) }
 		}
 		s.traces.allocated(attempt, r, a)
-		out := codec.TakeAllocated(m, now, a)
+		out := codec.CopyAnswer(m, now, a)
 		return func() { answer(out, nil) }
 	})
 	if err != nil {

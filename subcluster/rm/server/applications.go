@@ -47,9 +47,9 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 	return nil
 }
 
-// Forwarded is a router's data about a submission: the number of the claim, 0 for a submission past the routers. For
+// Forwarding is a router's data about a submission: the number of the claim, 0 for a submission past the routers. For
 // one that comes from another home it has its submission time there and the rest of its lifetime.
-type Forwarded struct {
+type Forwarding struct {
 	Claim int64
 	Since time.Time
 	Left  time.Duration
@@ -57,7 +57,7 @@ type Forwarded struct {
 
 // Submit submits an application; the response comes when it is durable. A known id changes nothing, except for a UAM
 // that begins again. On a full disk only submissions without a change are accepted.
-func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarded) Op[struct{}] {
+func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarding) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groups.Of(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
@@ -168,7 +168,7 @@ func (s *Server) MoveAway(
 				return Failed[answer](err)
 			}
 			var err error
-			var held rm.Held
+			var held rm.HeldApp
 			switch verb {
 			case yarnrpc.Hold:
 				if err = s.closed(0).ReadOnly(); err == nil {

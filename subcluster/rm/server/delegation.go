@@ -39,7 +39,7 @@ func lifetimes(cfg Config) token.Lifetimes {
 }
 
 func newDelegation(now time.Time, cfg Config) *delegation {
-	rnd := chance()
+	rnd := randomSource()
 	return &delegation{d: token.NewDelegations(lifetimes(cfg), now, rnd), rnd: rnd}
 }
 
@@ -126,7 +126,7 @@ func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
 			t, record, err := s.tokens.d.Issue(now, who.User, renewer, who.RealUser)
 			s.tokens.mu.Unlock()
 			if err == nil {
-				err = putToken(&s.durable.tx, record)
+				err = putToken(&s.durability.tx, record)
 			}
 			if err != nil {
 				return Failed[token.Token](err)
@@ -148,7 +148,7 @@ func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
 			record, err := s.tokens.d.Renew(now, t, who.User)
 			s.tokens.mu.Unlock()
 			if err == nil {
-				err = putToken(&s.durable.tx, record)
+				err = putToken(&s.durability.tx, record)
 			}
 			if err != nil {
 				return Failed[time.Time](err)
@@ -169,7 +169,7 @@ func (s *Server) CancelToken(who Caller, t token.Token) Op[struct{}] {
 			record, err := s.tokens.d.Cancel(t, who.User)
 			s.tokens.mu.Unlock()
 			if err == nil {
-				s.durable.tx.Delete(tokenKey(record.Sequence))
+				s.durability.tx.Delete(tokenKey(record.Sequence))
 			}
 			return Failed[struct{}](err)
 		},

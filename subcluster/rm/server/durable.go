@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// durable is the journal with the responses that wait for it. It belongs to the owner, except for reported and
+// durability is the journal with the responses that wait for it. It belongs to the owner, except for reported and
 // failed.
-type durable struct {
+type durability struct {
 	journal *journal.Journal // nil: nothing is kept
 	tx      journal.Tx       // of this turn
 
@@ -26,7 +26,7 @@ type durable struct {
 // JournalWait returns for how long the journal has made no progress with pending transactions, 0 if it has none. kept
 // reports whether there is a journal.
 func (s *Server) JournalWait() (wait time.Duration, kept bool) {
-	d := &s.durable
+	d := &s.durability
 	if d.journal == nil {
 		return 0, false
 	}
@@ -38,13 +38,13 @@ func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 
 // fail ends the server: it can no longer make its responses durable.
 func (s *Server) fail(err error) {
-	s.durable.failed.CompareAndSwap(nil, &err)
+	s.durability.failed.CompareAndSwap(nil, &err)
 	s.box.poke()
 }
 
 // commit passes this turn's saves to the journal, as one transaction of that number, unless it is 0.
 func (s *Server) commit(number uint64) {
-	d := &s.durable
+	d := &s.durability
 	if number > 0 {
 		if d.waits.Add(1) == 1 {
 			d.moved.Store(time.Now().UnixNano())
@@ -67,8 +67,8 @@ func (s *Server) commit(number uint64) {
 // a full disk without a reserve it waits: to end would only be to start again.
 func (s *Server) commitStart(ctx context.Context) error {
 	done := make(chan error, 1)
-	s.durable.journal.Commit(&s.durable.tx, func(err error) { done <- err })
-	defer s.durable.tx.Reset()
+	s.durability.journal.Commit(&s.durability.tx, func(err error) { done <- err })
+	defer s.durability.tx.Reset()
 	minutes := time.NewTicker(time.Minute)
 	defer minutes.Stop()
 	for {

@@ -12,21 +12,21 @@ import (
 // AddLabels adds node labels to the cluster, by an administrator's order. Like the functions below it returns when
 // its effect is durable.
 func (s *Server) AddLabels(ctx context.Context, list []rm.Label) error {
-	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.AddLabels(now, list) })
+	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.AddLabels(now, list) })
 }
 
 // RemoveLabels takes labels away, from the cluster and from nodes.
 func (s *Server) RemoveLabels(ctx context.Context, names []string) error {
-	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.RemoveLabels(now, names) })
+	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.RemoveLabels(now, names) })
 }
 
 // ReplaceLabels replaces the labels of nodes; strict rejects nodes that never registered.
 func (s *Server) ReplaceLabels(ctx context.Context, list []rm.NodeLabels, strict bool) error {
-	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.ReplaceLabels(now, list, strict) })
+	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.ReplaceLabels(now, list, strict) })
 }
 
-// keptOrder is order for changes that must be durable before the response.
-func (s *Server) keptOrder(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
+// durableOrder is order for changes that must be durable before the response.
+func (s *Server) durableOrder(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
 	_, err := Do(ctx, s, Caller{}, Op[struct{}]{
 		durable: true,
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {

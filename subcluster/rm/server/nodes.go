@@ -88,7 +88,7 @@ func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.node
 
 // RegisterNode registers a node and resolves its Rack. The context limits the lookup of its address. An error means
 // that its host is excluded and the node must stop.
-func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistered], error) {
+func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistration], error) {
 	const name = "registerNodeManager"
 	if !s.nodes.wanted(r.ID.Host) {
 		// Hadoop's words, which its NodeManagers log.
@@ -97,7 +97,7 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 			What: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
 		}
 		s.Audit(who, name, r.ID.String(), err)
-		return Op[rm.NodeRegistered]{}, err
+		return Op[rm.NodeRegistration]{}, err
 	}
 	service, resolves := s.nodes.service(ctx, r.ID)
 	if !resolves && s.cfg.NodesResolve {
@@ -106,17 +106,17 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 			What: fmt.Sprintf("hostname cannot be resolved (ip=%s, hostname=%s)", who.Remote.Addr().Unmap(), r.ID.Host),
 		}
 		s.Audit(who, name, r.ID.String(), err)
-		return Op[rm.NodeRegistered]{}, err
+		return Op[rm.NodeRegistration]{}, err
 	}
 	r.Rack = s.cfg.Rack(r.ID.Host)
 	s.secrets.setService(r.ID, service)
-	return Op[rm.NodeRegistered]{
+	return Op[rm.NodeRegistration]{
 		name:   name,
 		target: r.ID.String(),
-		Run: func(m *rm.Machine, now time.Time) func() (rm.NodeRegistered, error) {
+		Run: func(m *rm.Machine, now time.Time) func() (rm.NodeRegistration, error) {
 			registered, err := m.RegisterNode(now, r)
 			if err != nil {
-				return Failed[rm.NodeRegistered](err)
+				return Failed[rm.NodeRegistration](err)
 			}
 			return Done(registered)
 		},

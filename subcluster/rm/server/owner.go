@@ -112,19 +112,19 @@ func (s *Server) now(read time.Time) time.Time {
 	}
 	now := s.owner.Time.Now(read, wall)
 	ahead, before := s.owner.Time.Ahead(wall), s.ahead
-	if s.ahead = ahead; ahead-before > backTold {
+	if s.ahead = ahead; ahead-before > minLoggedStep {
 		s.log.Warn("system clock was set back: internal time runs on, a tenth slower until the clock has caught up", "ahead", ahead.Round(time.Millisecond))
 	}
 	return now
 }
 
-// backTold is the minimum step back of the clock that is logged.
-const backTold = time.Second
+// minLoggedStep is the minimum step back of the clock that is logged.
+const minLoggedStep = time.Second
 
 // turn performs one round: newly durable transactions, due deadlines, posted events, and then the actions of all of
 // them.
 func (s *Server) turn(events []event) error {
-	if failed := s.durable.failed.Load(); failed != nil {
+	if failed := s.durability.failed.Load(); failed != nil {
 		return *failed
 	}
 	read := time.Now()
@@ -133,7 +133,7 @@ func (s *Server) turn(events []event) error {
 		s.metrics.Paused.Add(int64(d))
 		awake.Tell(s.log, d)
 	}
-	if s.owner.Begin(now, d, s.durable.reported.Load()) {
+	if s.owner.Begin(now, d, s.durability.reported.Load()) {
 		s.moves.Add(1)
 	}
 	for first := true; first || len(events) > 0; first = false {
@@ -156,7 +156,7 @@ func (s *Server) turn(events []event) error {
 
 // end performs the results of a batch and returns the responses that may leave.
 func (s *Server) end() []func() {
-	ended := s.owner.End(&s.durable.tx, s.perform)
+	ended := s.owner.End(&s.durability.tx, s.perform)
 	if ended.Err != nil {
 		s.fail(ended.Err)
 	}

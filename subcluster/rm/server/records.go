@@ -34,12 +34,12 @@ func (s *Server) putStart(m meta) error {
 	if err != nil {
 		return err
 	}
-	s.durable.tx.Put(keyMeta, value)
+	s.durability.tx.Put(keyMeta, value)
 	return s.putSecrets()
 }
 
 // FirstStart reports whether there is a journal and nothing was in it.
-func (s *Server) FirstStart() bool { return s.durable.journal != nil && s.meta.Starts == 1 }
+func (s *Server) FirstStart() bool { return s.durability.journal != nil && s.meta.Starts == 1 }
 
 // MemberEpoch returns the last epoch as a member of a federation of this ResourceManager, or of the one whose journal
 // it took over; 0 for none. Call it before Run.
@@ -58,7 +58,7 @@ func (s *Server) KeepMemberEpoch(ctx context.Context, epoch int64) error {
 			if err != nil {
 				return Failed[struct{}](err)
 			}
-			s.durable.tx.Put(keyMeta, value)
+			s.durability.tx.Put(keyMeta, value)
 			return Done(struct{}{})
 		}},
 	)
@@ -71,24 +71,24 @@ func (s *Server) putSecrets() error {
 	if err != nil {
 		return err
 	}
-	s.durable.tx.Put(keySecrets, value)
-	return s.tokens.putKeys(&s.durable.tx)
+	s.durability.tx.Put(keySecrets, value)
+	return s.tokens.putKeys(&s.durability.tx)
 }
 
-// kept is the content of the journal.
-type kept struct {
+// journalContent is the content of the journal.
+type journalContent struct {
 	meta      meta
 	recover   *rm.Recover
 	secrets   []byte
 	tokenKeys []byte
 	tokens    [][]byte
-	conf      keptConf
+	conf      storedConf
 }
 
 // replay reads the journal: the machine's records, keys and tokens, and how often
 // there was a start.
-func (s *Server) replay() (k kept, err error) {
-	err = s.durable.journal.Each(func(key string, value []byte) error {
+func (s *Server) replay() (k journalContent, err error) {
+	err = s.durability.journal.Each(func(key string, value []byte) error {
 		switch known, err := s.owner.Records.Read(key, value); {
 		case known || err != nil:
 			return err
@@ -108,7 +108,7 @@ func (s *Server) replay() (k kept, err error) {
 		return nil
 	})
 	if err != nil {
-		return kept{}, fmt.Errorf("resource manager: reading the journal in %s: %w", s.cfg.Dir, err)
+		return journalContent{}, fmt.Errorf("resource manager: reading the journal in %s: %w", s.cfg.Dir, err)
 	}
 	k.recover = s.owner.Records.Recovered()
 	return k, nil

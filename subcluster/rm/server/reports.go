@@ -66,23 +66,23 @@ const (
 	endedView = 1 << 10
 )
 
-// Listed is an application in a list.
-type Listed struct {
+// ListEntry is an application in a list.
+type ListEntry struct {
 	View     *rm.AppView
 	Viewable bool // the caller may see all of it
 }
 
-// ended caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they are
+// endedReports caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they are
 // most of a long list, and the list is encoded again whenever any application changes (BenchmarkChangingList in
 // rm/rpc).
-type ended struct {
+type endedReports struct {
 	mu    sync.RWMutex
-	m     map[Listed][]byte
+	m     map[ListEntry][]byte
 	bytes int
 }
 
 // KeptEnded fills in the reports of those listed that have ended and are kept.
-func (s *Server) KeptEnded(list []Listed, reports [][]byte) {
+func (s *Server) KeptEnded(list []ListEntry, reports [][]byte) {
 	s.ended.mu.RLock()
 	defer s.ended.mu.RUnlock()
 	for i, a := range list {
@@ -93,7 +93,7 @@ func (s *Server) KeptEnded(list []Listed, reports [][]byte) {
 }
 
 // KeepEnded caches the reports at these places of a list. They must not be written to any more.
-func (s *Server) KeepEnded(list []Listed, reports [][]byte, places []int) {
+func (s *Server) KeepEnded(list []ListEntry, reports [][]byte, places []int) {
 	if len(places) == 0 {
 		return
 	}
@@ -103,7 +103,7 @@ func (s *Server) KeepEnded(list []Listed, reports [][]byte, places []int) {
 	for _, i := range places {
 		size := endedView + len(reports[i])
 		if e.m == nil || e.bytes+size > maxEnded {
-			e.m, e.bytes = map[Listed][]byte{}, 0 // those that are still listed come back
+			e.m, e.bytes = map[ListEntry][]byte{}, 0 // those that are still listed come back
 		}
 		if _, ok := e.m[list[i]]; !ok {
 			e.m[list[i]] = reports[i]

@@ -16,19 +16,19 @@ const freeRoom = "free space on it, or enlarge it; the ResourceManager then cont
 // JournalRoom returns how full the disk of the journal is; zero where nothing is
 // kept.
 func (s *Server) JournalRoom() journal.Room {
-	if s.durable.journal == nil {
+	if s.durability.journal == nil {
 		return journal.Room{}
 	}
-	return s.durable.journal.Room()
+	return s.durability.journal.Room()
 }
 
 // JournalFree returns how many bytes the disk of the journal has left; kept reports
 // whether there is a journal.
 func (s *Server) JournalFree() (free int64, kept bool) {
-	if s.durable.journal == nil {
+	if s.durability.journal == nil {
 		return 0, false
 	}
-	free, err := s.durable.journal.Free()
+	free, err := s.durability.journal.Free()
 	return free, err == nil
 }
 

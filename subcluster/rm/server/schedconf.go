@@ -76,14 +76,14 @@ const (
 
 func confChangeKey(version int64) string { return fmt.Sprintf("%s%020d", keyConfChange, version) }
 
-// keptConf is the configuration in the journal.
-type keptConf struct {
+// storedConf is the configuration in the journal.
+type storedConf struct {
 	version int64 // 0: nothing
 	values  map[string]string
 	history []*ConfChange // sorted as the keys
 }
 
-func (k *keptConf) read(key string, value []byte) error {
+func (k *storedConf) read(key string, value []byte) error {
 	if key == keyConfVersion {
 		n, err := strconv.ParseInt(string(value), 10, 64)
 		k.version = n
@@ -109,7 +109,7 @@ func (k *keptConf) read(key string, value []byte) error {
 
 // openConf loads the queues' configuration from the journal before the machine exists, or starts with that of the
 // files.
-func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
+func (s *Server) openConf(k *storedConf, mc *rm.Config) error {
 	c := s.cfg.Mutable
 	switch {
 	case c == nil || !c.Kept:
@@ -151,7 +151,7 @@ func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
 
 // putConf adds the changes from one state to another to this turn's transaction.
 func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
-	tx := &s.durable.tx
+	tx := &s.durability.tx
 	tx.Put(keyConfVersion, strconv.AppendInt(nil, to.version, 10))
 	for _, c := range changes {
 		if c.New == nil {

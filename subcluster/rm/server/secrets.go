@@ -48,7 +48,7 @@ type secrets struct {
 	mu       sync.RWMutex
 	apps     map[creel.ApplicationID]*appSecrets
 	live     turn.Live               // attempts with valid AMRM tokens
-	finished finished                // and those that were until a moment ago
+	finished finishedAttempts        // and those that were until a moment ago
 	services map[creel.NodeID]string // ip:port of nodes, for the service of tokens
 	noApp    appSecrets
 
@@ -61,8 +61,8 @@ type secrets struct {
 // secretsValue is the part of the keys that is in the journal.
 type secretsValue struct{ AMRM, NM, Container token.KeyState }
 
-// chance returns an unpredictable random source for master keys.
-func chance() *rand.Rand {
+// randomSource returns an unpredictable random source for master keys.
+func randomSource() *rand.Rand {
 	var seed [32]byte
 	if _, err := crand.Read(seed[:]); err != nil {
 		panic(err) // the systems we run on always have random bytes
@@ -71,7 +71,7 @@ func chance() *rand.Rand {
 }
 
 func newSecrets(now time.Time, cfg Config) *secrets {
-	rnd := chance()
+	rnd := randomSource()
 	ams, nodes := rollings(cfg)
 	s := &secrets{
 		amrm: token.NewKeys(
@@ -84,7 +84,7 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		rnd:       rnd,
 		apps:      map[creel.ApplicationID]*appSecrets{},
 		services:  map[creel.NodeID]string{},
-		finished:  finished{grace: cfg.Machine.AMExpiry},
+		finished:  finishedAttempts{grace: cfg.Machine.AMExpiry},
 		expiry:    cfg.Machine.ContainerExpiry,
 	}
 	s.serviceOf = s.service

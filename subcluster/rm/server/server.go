@@ -30,14 +30,14 @@ type Server struct {
 	start time.Time // our identifier towards nodes, in ms
 
 	// The owner's: see owner.go.
-	owner   ownership
-	box     mailbox
-	durable durable
-	reads   int                            // events of this batch that changed nothing
-	awake   awake.Watch                    // finds pauses of this process
-	wall    func(read time.Time) time.Time // maps a reading to the wall clock's time; nil: unchanged. Tests set it
-	ahead   time.Duration                  // of the wall clock, when last seen
-	meta    meta                           // as in the journal
+	owner      ownership
+	box        mailbox
+	durability durability
+	reads      int                            // events of this batch that changed nothing
+	awake      awake.Watch                    // finds pauses of this process
+	wall       func(read time.Time) time.Time // maps a reading to the wall clock's time; nil: unchanged. Tests set it
+	ahead      time.Duration                  // of the wall clock, when last seen
+	meta       meta                           // as in the journal
 
 	answers chan []func() // to the responders
 	stopped chan struct{} // closed when the machine has no owner any more
@@ -58,7 +58,7 @@ type Server struct {
 	nodes      *nodes
 	documents  documents
 	reports    reports
-	ended      ended
+	ended      endedReports
 	traces     traces
 	addresses  atomic.Pointer[Addresses]
 	drained    atomic.Pointer[func() string]
@@ -119,10 +119,10 @@ func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
 	mc.Volatile = s.cfg.Dir == ""
-	var k kept
+	var k journalContent
 	if !mc.Volatile {
 		var err error
-		if s.durable.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err != nil {
+		if s.durability.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err != nil {
 			return err
 		}
 		if k, err = s.replay(); err != nil {
@@ -240,10 +240,10 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Close releases the resources of New, for a Server on which Run was not called.
 func (s *Server) Close() error {
-	if s.durable.journal == nil {
+	if s.durability.journal == nil {
 		return nil
 	}
-	return s.durable.journal.Close()
+	return s.durability.journal.Close()
 }
 
 // Run serves until the context ends, drains, and returns nil; or it returns the first failure. The protocols run
@@ -263,8 +263,8 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	journalCtx, stopJournal := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopJournal()
 	var last sync.WaitGroup
-	if s.durable.journal != nil {
-		last.Go(func() { ended(s.durable.journal.Run(journalCtx)) })
+	if s.durability.journal != nil {
+		last.Go(func() { ended(s.durability.journal.Run(journalCtx)) })
 		if err := s.commitStart(ctx); err != nil {
 			stopJournal()
 			last.Wait()
@@ -329,7 +329,7 @@ func (s *Server) rollKeys(m *rm.Machine, now time.Time) {
 	if nmActive {
 		m.ForgetNMTokens(now)
 	}
-	if s.tokens.step(now, &s.durable.tx) || changed {
+	if s.tokens.step(now, &s.durability.tx) || changed {
 		if err := s.putSecrets(); err != nil {
 			s.fail(err)
 		}

@@ -40,10 +40,10 @@ type traces struct {
 	some     atomic.Int64         // applications that are followed
 
 	mu   sync.Mutex
-	apps map[creel.ApplicationID]*traced
+	apps map[creel.ApplicationID]*tracedApp
 }
 
-type traced struct {
+type tracedApp struct {
 	*telemetry.Stages
 	am atomic.Pointer[creel.ContainerID] // its AM's container, nil before it has one
 }
@@ -69,12 +69,12 @@ func (t *traces) begin(id creel.ApplicationID, c *pb.ApplicationSubmissionContex
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.apps == nil {
-		t.apps = map[creel.ApplicationID]*traced{}
+		t.apps = map[creel.ApplicationID]*tracedApp{}
 	}
 	if t.apps[id] == nil {
 		t.some.Add(1)
 	}
-	t.apps[id] = &traced{Stages: stages}
+	t.apps[id] = &tracedApp{Stages: stages}
 }
 
 // resume follows the applications that were followed before a restart. Their AMs' next call then is not their first.
@@ -94,7 +94,7 @@ func (t *traces) resume(m *rm.Machine) {
 	}
 }
 
-func (t *traces) of(id creel.ApplicationID) *traced {
+func (t *traces) of(id creel.ApplicationID) *tracedApp {
 	if t.some.Load() == 0 {
 		return nil
 	}

@@ -41,7 +41,7 @@ type Records struct {
 	apps     []rm.AppRecord // read, with
 	index    map[creel.ApplicationID]int
 	attempts []rm.AttemptRecord
-	disowned []rm.Disowned
+	disowned []rm.DisownedClaim
 	labels   rm.Labels
 	hosts    []rm.HostAttributes
 }
@@ -130,7 +130,7 @@ func (r *Records) Read(key string, value []byte) (known bool, err error) {
 			r.attempts = append(r.attempts, v.record())
 		}
 	case strings.HasPrefix(key, keyDisown):
-		var d rm.Disowned
+		var d rm.DisownedClaim
 		if d.App, err = creel.ParseApplicationID(strings.TrimPrefix(key, keyDisown)); err == nil {
 			d.Claim, err = strconv.ParseInt(string(value), 10, 64)
 		}
@@ -167,7 +167,7 @@ func (r *Records) Recovered() *rm.Recover {
 	r.apps, r.index, r.attempts, r.disowned = nil, nil, nil, nil
 	r.labels, r.hosts = rm.Labels{}, nil
 	slices.SortFunc(out.Apps, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
-	slices.SortFunc(out.Disowned, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
+	slices.SortFunc(out.Disowned, func(a, b rm.DisownedClaim) int { return a.App.Compare(b.App) })
 	return out
 }
 

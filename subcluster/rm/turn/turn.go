@@ -70,8 +70,8 @@ func (o *Owner) Hold(answer func()) { o.gate.Hold(answer) }
 // Changed records that this turn changes lists, even if no action of the machine shows it.
 func (o *Owner) Changed() { o.changed = true }
 
-// Ended is the result of a batch of events.
-type Ended struct {
+// BatchResult is the result of a batch of events.
+type BatchResult struct {
 	Commit  uint64   // the number of the transaction, 0 when it is empty
 	Answers []func() // that may leave, once it is handed to the journal; valid until the next End
 	Changed bool     // lists show something else than before
@@ -80,7 +80,7 @@ type Ended struct {
 
 // End ends a batch. The machine's saves go into the transaction. Its other actions are passed to perform, in order.
 // Performing an action causes further actions only through later events.
-func (o *Owner) End(tx Tx, perform func(rm.Action)) (out Ended) {
+func (o *Owner) End(tx Tx, perform func(rm.Action)) (out BatchResult) {
 	o.actions = o.Machine.Actions(o.actions[:0])
 	for _, a := range o.actions {
 		if _, hint := a.(rm.News); !hint { // progress and the like: no change that lists show

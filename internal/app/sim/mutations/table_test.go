@@ -128,8 +128,8 @@ var table = []mutation{
 	{
 		name:     "an AM that died is taken to have heard its last answer",
 		file:     "subcluster/rm/allocate_answer.go",
-		old:      "		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
-		wrong:    "		if MUTANT {\n			m.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.told()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		old:      "		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		wrong:    "		if MUTANT {\n			m.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
 		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
 	},
 	{
@@ -286,15 +286,15 @@ var table = []mutation{
 	{
 		name:     "a cap on nodes of a label binds on those without one",
 		file:     "subcluster/rm/sched/cap.go",
-		old:      "	of := capOf{c.Queue, c.Label}\n",
-		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	of := capOf{c.Queue, c.Label}\n",
+		old:      "	of := capKey{c.Queue, c.Label}\n",
+		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	of := capKey{c.Queue, c.Label}\n",
 		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
 	},
 	{
 		name:     "a preemption budget of nodes without a label binds on those of one",
 		file:     "subcluster/rm/sched/preempt_budget.go",
-		old:      "		of := capOf{b.Queue, b.Label}\n",
-		wrong:    "		of := capOf{b.Queue, b.Label}\n		if MUTANT {\n			of.label = \"\"\n		}\n",
+		old:      "		of := capKey{b.Queue, b.Label}\n",
+		wrong:    "		of := capKey{b.Queue, b.Label}\n		if MUTANT {\n			of.label = \"\"\n		}\n",
 		caughtBy: "subcluster/rm TestABudgetOfOtherNodesBindsNothing",
 	},
 	{

@@ -8,19 +8,19 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// finished holds the attempts whose AMs have unregistered. The response may have been lost with its connection; the
+// finishedAttempts holds the attempts whose AMs have unregistered. The response may have been lost with its connection; the
 // AM then unregisters again, on a new one, and must receive the confirmation. Hadoop's ResourceManager also answers
 // so while it knows the application, but rejects the login: its AM ends with an error though its application has
 // succeeded. creel accepts the login for as long as an AM may be silent: an AM that has not repeated its call by then
 // is gone.
-type finished struct {
+type finishedAttempts struct {
 	grace time.Duration
 	at    map[creel.AttemptID]time.Time
 	order []creel.AttemptID // as they finished, the first first
 }
 
 // add notes that an attempt finished at that time.
-func (f *finished) add(id creel.AttemptID, at time.Time) {
+func (f *finishedAttempts) add(id creel.AttemptID, at time.Time) {
 	if f.at == nil {
 		f.at = map[creel.AttemptID]time.Time{}
 	}
@@ -34,7 +34,7 @@ func (f *finished) add(id creel.AttemptID, at time.Time) {
 }
 
 // has reports whether an attempt has finished a moment ago.
-func (f *finished) has(id creel.AttemptID, now time.Time) bool {
+func (f *finishedAttempts) has(id creel.AttemptID, now time.Time) bool {
 	at, ok := f.at[id]
 	return ok && now.Sub(at) < f.grace
 }
