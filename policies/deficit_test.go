@@ -403,7 +403,7 @@ func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
 				t.Fatal(err)
 			}
 			if why := reason.String(); used == 25 && (home != "sc-1" ||
-				!strings.Contains(why, "starting slowly with 20% of its nodes of label gpu")) {
+				!strings.Contains(why, "in slow start with 20% of its nodes of label gpu")) {
 				t.Errorf("with %d in use of 20 the home is %s\n%s", used, home, why)
 			}
 		}
@@ -447,7 +447,7 @@ func TestAMemberThatStartsSlowlyGetsItsPart(t *testing.T) {
 			homes[home]++
 			why = reason.String()
 		}
-		if used == 25 && (homes["sc-2"] > 0 || !strings.Contains(why, "starting slowly with 20% of its size")) {
+		if used == 25 && (homes["sc-2"] > 0 || !strings.Contains(why, "in slow start with 20% of its size")) {
 			t.Errorf("homes %v: it has more in use than its part\n%s", homes, why)
 		}
 		if homes["sc-1"] == 0 || used == 15 && homes["sc-1"] < 20 {

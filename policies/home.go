@@ -121,13 +121,13 @@ func chooseHome(
 			Kind: creel.ErrNotPermitted,
 			What: fmt.Sprintf("submission to queue %q rejected", s.Queue),
 			Why:  reason.Because,
-			Try:  "submit to another queue, or have the policy changed",
+			Try:  "submit to another queue, or ask an administrator to change the policy",
 		}
 	}
 	d := newHomeDecision(view, s, tried)
 	defer d.over()
 	if err := d.refused(); err != nil {
-		reason.Because = "the federation does not have what it needs"
+		reason.Because = "the federation lacks a label or resource type that it needs"
 		d.readmit()
 		d.tell(&reason, -1)
 		return "", reason, err
@@ -239,7 +239,7 @@ func cannotHold(m *subcluster.Status, size creel.Resource, label string, lent bo
 	}
 	if total := m.Load.Metrics.Total(); !total.IsZero() && label == "" {
 		if size.MemoryMB > total.MemoryMB || size.VCores > total.VCores {
-			return ExcludedTooLarge, fmt.Sprintf("%v is more than all it has, %v", size, total)
+			return ExcludedTooLarge, fmt.Sprintf("%v is more than its total, %v", size, total)
 		}
 	}
 	if len(m.Load.Queues) == 0 {
@@ -408,4 +408,4 @@ func (d *homeDecision) excludeWeightless(w Weights) {
 	})
 }
 
-const noWeight = "every member with weight is out"
+const noWeight = "every member with weight is excluded"

@@ -75,7 +75,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(plan, i, n) }
 	if len(d.in) == 1 {
-		return d.in[0], by + "it alone is left"
+		return d.in[0], by + "only member left"
 	}
 	first := rnd.IntN(len(d.in))
 	second := rnd.IntN(len(d.in) - 1)

@@ -40,14 +40,14 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 				*n = words("has %s", place)
 			}
 		}
-		return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
+		return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, requested for the AM", place)
 	}
 	if d.sub.Strict && len(d.sub.Places) > 0 && !known {
-		return -1, fmt.Sprintf("the AM must run on %q, and no member that is up has it", d.sub.Places)
+		return -1, fmt.Sprintf("the AM must run on %q, and no active member has it", d.sub.Places)
 	}
 	i, because := weightedHome(l).choose(d, rnd)
 	if len(d.sub.Places) > 0 && !known {
-		because = "no member that is up has the wanted places; " + because
+		because = "no active member has the requested places; " + because
 	}
 	return i, because
 }

@@ -26,5 +26,5 @@ func (p priorityHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		d.score[i] = p.weights.of(d.id(i))
 	}
 	best := d.best(d.in)
-	return best, fmt.Sprintf("it has the greatest weight, %g, of those that are up", d.score[best])
+	return best, fmt.Sprintf("it has the greatest weight, %g, of the active members", d.score[best])
 }

@@ -109,7 +109,7 @@ func TestPriorityTakesTheGreatestThatIsUp(t *testing.T) {
 		t.Errorf("chose %s", id)
 	}
 	id, reason, _ := p.Home(v, small, []creel.SubclusterID{"sc-b"}, seeded(1))
-	if id != "sc-c" || reason.Candidates[1].Excluded != "it was tried and did not take it" {
+	if id != "sc-c" || reason.Candidates[1].Excluded != "it was tried and did not accept it" {
 		t.Errorf("after sc-b failed: %s\n%s", id, reason)
 	}
 }
@@ -233,7 +233,7 @@ func TestBalancedLeavesOutTheFullAndSaysWhy(t *testing.T) {
 		t.Errorf("with two left both are drawn, and the freer wins: %v", got)
 	}
 	_, reason, _ := Default().Home(v, small, nil, seeded(1))
-	if !strings.Contains(reason.Candidates[0].Excluded, "full while others have room") {
+	if !strings.Contains(reason.Candidates[0].Excluded, "full and others are not") {
 		t.Errorf("%s", reason)
 	}
 	// When no member has free capacity, the one with the shortest wait.
@@ -327,7 +327,7 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	small1, small2 := member("sc-1", 10), member("sc-2", 10)
 	small1.Load.Metrics.TotalMB, small2.Load.Metrics.TotalMB = 50_000, 50_000
 	if _, _, err = Default().Home(view(small1, small2, lost), s, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) ||
-		!strings.Contains(err.Error(), "more than all it has") {
+		!strings.Contains(err.Error(), "more than its total") {
 		t.Errorf("larger than all that is there now: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func (d *homeDecision) words(i int, n *Numbers) string {
 		}
 		return cmp.Or(mayName(m, d.sub.Queue, label), code.Text())
 	case ExcludedPlace:
-		return fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
+		return fmt.Sprintf("the AM may run only on %s, which is elsewhere", quoted(d.sub.Places))
 	case ExcludedQueue:
 		return fmt.Sprintf("it has no queue %q", d.sub.Queue)
 	case ExcludedEntitlement:

@@ -82,7 +82,7 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 			}
 		}
 	}
-	code, why := cannotFit(size, total, "all it has")
+	code, why := cannotFit(size, total, "its total")
 	if code == "" || !lent {
 		return code, why
 	}
@@ -261,7 +261,7 @@ func (d *splitDecision) nowhere(lacks Exclusion, alone bool) (because string, er
 		}
 	}
 	if len(has) > 0 {
-		return fmt.Sprintf("%d wait: %s has what they need, and cannot be asked now", d.group.Count, some(has)), nil
+		return fmt.Sprintf("%d wait: %s could run them, and cannot be asked now", d.group.Count, some(has)), nil
 	}
 	if lacks == ExcludedResource {
 		return "", nil

@@ -66,7 +66,7 @@ func TestHomesHaveTheLabel(t *testing.T) {
 	}{
 		{"the one that has it", []subcluster.Status{a, b}, "gpu", gig, "sc-b", nil, `sc-a: excluded, it has no node label "gpu"`},
 		{"every node of it is labelled", []subcluster.Status{a, allLabelled}, "gpu", gig, "sc-z", nil, `sc-a: excluded, it has no node label "gpu"`},
-		{"where more of it is free", []subcluster.Status{a, b, c}, "gpu", gigs(2), "sc-b", nil, "full while others have room (label gpu free <memory:1024, vCores:1>"},
+		{"where more of it is free", []subcluster.Status{a, b, c}, "gpu", gigs(2), "sc-b", nil, "full and others are not (label gpu free <memory:1024, vCores:1>"},
 		{"nobody has it", []subcluster.Status{a, b, c}, "tpu", gig, "", creel.ErrInvalidLabel, "no subcluster contains label= tpu: sc-b has gpu, sc-c has gpu, ssd"},
 		{"nobody has any", []subcluster.Status{a}, "tpu", gig, "", creel.ErrInvalidLabel, "no subcluster has node labels"},
 		{"who has it is away", []subcluster.Status{a, lost}, "gpu", gig, "", creel.ErrNoSubcluster, "it is lost"},

@@ -41,7 +41,7 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 	}
 	slices.Sort(ids)
 	return bad(
-		"it gives weight to "+strings.Join(unknown, ", ")+", and no subcluster is called so",
+		"it assigns weight to "+strings.Join(unknown, ", ")+"; no subcluster has that name",
 		"the subclusters are "+strings.Join(ids, ", "),
 	)
 }
@@ -95,7 +95,7 @@ func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback 
 		return given, ""
 	}
 	return in, fmt.Sprintf(
-		"the policy gives weight only to %s, which the federation does not have, so its weights do not count; ",
+		"the policy assigns weight only to %s, which the federation lacks, so its weights do not count; ",
 		strings.Join(unknown, ", "),
 	)
 }

@@ -31,7 +31,7 @@ func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
 			if seen[id] = true; id == "sc-c" {
 				t.Errorf("%s chose the member that the document gives 0", name)
 			}
-			if !strings.Contains(reason.Because, "only to east, west, which the federation does not have") {
+			if !strings.Contains(reason.Because, "only to east, west, which the federation lacks") {
 				t.Fatalf("%s does not say that it fell back: %s", name, reason)
 			}
 		}

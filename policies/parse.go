@@ -59,7 +59,7 @@ func Parse(doc []byte) (Policy, error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &keys); err != nil {
 		return Policy{}, bad(
-			"it is no JSON object: "+strictjson.Worded(err).Error(),
+			"it is not a JSON object: "+strictjson.Worded(err).Error(),
 			`try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`,
 		)
 	}
@@ -104,7 +104,7 @@ func bad(why, try string) error {
 // homeFrom makes a home rule by its name.
 func homeFrom(d ruleDoc) (homeRule, error) {
 	if d.HeadroomAlpha != nil || d.UAMAt != 0 {
-		return nil, bad("headroomAlpha and twinAt mean nothing to a home", `put them under "split"`)
+		return nil, bad("headroomAlpha and twinAt do not apply to a home", `put them under "split"`)
 	}
 	w, err := checkWeights(d.Weights)
 	if err != nil {
@@ -124,7 +124,7 @@ func homeFrom(d ruleDoc) (homeRule, error) {
 		return rule, nil
 	}
 	return nil, bad(
-		fmt.Sprintf("no home policy is called %.40q", d.Policy),
+		fmt.Sprintf("unknown home policy %.40q", d.Policy),
 		"one of "+strings.Join(HomeNames(), ", "),
 	)
 }
@@ -140,16 +140,16 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 		alpha = *d.HeadroomAlpha
 	}
 	if !(alpha >= 0 && alpha <= 1) {
-		return nil, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
+		return nil, bad("headroomAlpha is not in 0..1", "0 uses weights alone, 1 headroom alone")
 	}
 	if d.UAMAt < 0 || d.UAMAt > 1<<20 {
 		return nil, bad("twinAt is not in 0..1048576", "it is how many containers are worth a UAM")
 	}
 	if d.UAMAt != 0 && d.Policy != "balanced" && d.Policy != "" {
-		return nil, bad("twinAt means something to balanced only", "leave it out")
+		return nil, bad("twinAt applies to balanced only", "leave it out")
 	}
 	if d.HeadroomAlpha != nil && d.Policy != "locality" {
-		return nil, bad("headroomAlpha means something to locality only", "leave it out")
+		return nil, bad("headroomAlpha applies to locality only", "leave it out")
 	}
 	name := cmp.Or(d.Policy, Default().SplitName())
 	for _, rule := range splitRules {
@@ -158,7 +158,7 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 		}
 	}
 	return nil, bad(
-		fmt.Sprintf("no split policy is called %.40q", d.Policy),
+		fmt.Sprintf("unknown split policy %.40q", d.Policy),
 		"one of "+strings.Join(SplitNames(), ", "),
 	)
 }
@@ -213,7 +213,7 @@ func parseHadoop(doc []byte) (Policy, error) {
 	alpha := 0.0 // Hadoop's default
 	if len(params.Alpha) > 0 {
 		if alpha, err = hadoopNumber(params.Alpha); err != nil || !(alpha >= 0 && alpha <= 1) {
-			return Policy{}, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
+			return Policy{}, bad("headroomAlpha is not in 0..1", "0 uses weights alone, 1 headroom alone")
 		}
 	}
 	class := d.Type
@@ -313,7 +313,7 @@ func hadoopWeights(raw json.RawMessage) (Weights, error) {
 			return wrong(err)
 		}
 		if _, twice := out[e.Key.ID]; twice {
-			return wrong(fmt.Errorf("%q stands twice", e.Key.ID))
+			return wrong(fmt.Errorf("%q occurs twice", e.Key.ID))
 		}
 		out[e.Key.ID] = n
 	}
@@ -324,7 +324,7 @@ func hadoopNumber(raw json.RawMessage) (float64, error) {
 	s := strings.Trim(string(raw), `"`)
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is no number", s)
+		return 0, fmt.Errorf("%.40q is not a number", s)
 	}
 	return v, nil
 }

@@ -45,18 +45,18 @@ func TestDocumentsAreRead(t *testing.T) {
 
 func TestBadDocumentsSayWhat(t *testing.T) {
 	for doc, want := range map[string]string{
-		``:                             "no JSON object",
-		`[]`:                           "no JSON object",
+		``:                             "not a JSON object",
+		`[]`:                           "not a JSON object",
 		`{"home":{"policy":"hsah"}}`:   "balanced, hash",
 		`{"hom":{}}`:                   "unknown field",
 		`{"home":{"policy":"hash"}} x`: "invalid character",
-		`{"home":{"headroomAlpha":1}}`: "mean nothing to a home",
+		`{"home":{"headroomAlpha":1}}`: "do not apply to a home",
 		`{"split":{"policy":"locality","headroomAlpha":1.5}}`:                                               "0..1",
 		`{"home":{"weights":{"sc-a":-1}}}`:                                                                  "weight of sc-a is -1",
 		`{"home":{"weights":{"sc-a":0}}}`:                                                                   "every weight is 0",
 		`{"home":{"weights":{"a b":1}}}`:                                                                    "subcluster id",
 		`{"type":"FastestPolicyManager"}`:                                                                   "not known",
-		`{"routerPolicyWeights":{"entry":[{"key":{"id":"a"},"value":"x"}]}}`:                                "no number",
+		`{"routerPolicyWeights":{"entry":[{"key":{"id":"a"},"value":"x"}]}}`:                                "not a number",
 		`{"routerPolicyWeights":{"entry":[{"key":{"id":"a"},"value":"1"},{"key":{"id":"a"},"value":"1"}]}}`: "twice",
 		`{"home":{"policy":"uniform","weights":{"a":1}}}`:                                                   "takes no weights",
 	} {

@@ -41,7 +41,7 @@ const (
 	ExcludedTooLarge    Exclusion = "too_large"   // the AM is larger than all the member has
 	ExcludedLabel       Exclusion = "no_label"    // it has no such node label
 	ExcludedResource    Exclusion = "no_resource" // it lacks a resource type that the AM needs
-	ExcludedPlace       Exclusion = "not_there"   // the AM may run on places alone that are elsewhere
+	ExcludedPlace       Exclusion = "not_there"   // the AM may run only on places that are elsewhere
 	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
 	ExcludedWeight      Exclusion = "no_weight"   // the policy assigns it no weight
 	ExcludedFull        Exclusion = "full"        // it has no free capacity while others have
@@ -55,25 +55,25 @@ func (e Exclusion) Text() string {
 	case "":
 		return ""
 	case ExcludedTried:
-		return "it was tried and did not take it"
+		return "it was tried and did not accept it"
 	case ExcludedReservation:
 		return "another member holds the reservation"
 	case ExcludedTooLarge:
-		return "the AM is larger than all it has"
+		return "the AM is larger than its total resources"
 	case ExcludedLabel:
 		return "it has no such node label"
 	case ExcludedResource:
-		return "it has nothing of a resource type that the AM needs"
+		return "it lacks a resource type that the AM needs"
 	case ExcludedPlace:
-		return "the AM may run on places alone that are elsewhere"
+		return "the AM may run only on places that are elsewhere"
 	case ExcludedQueue:
 		return "it has no such queue"
 	case ExcludedWeight:
-		return "the policy gives it no weight"
+		return "the policy assigns it no weight"
 	case ExcludedFull:
-		return "it is full while others have room"
+		return "it is full and others are not"
 	case ExcludedStarting:
-		return "it starts slowly and has used its part"
+		return "it is in slow start and has used its part"
 	case ExcludedEntitlement:
 		return "by the plan the queue has used its entitlement there, and not elsewhere"
 	}
@@ -143,7 +143,7 @@ func (n Numbers) String() string {
 		if n.Label != "" {
 			size = "nodes of label " + n.Label
 		}
-		text += fmt.Sprintf(", starting slowly with %.0f%% of its %s", 100*n.Starting, size)
+		text += fmt.Sprintf(", in slow start with %.0f%% of its %s", 100*n.Starting, size)
 	}
 	return text
 }
@@ -172,7 +172,7 @@ func (r Reason) String() string {
 		}
 	}
 	if r.LeftOut > 0 {
-		fmt.Fprintf(&b, "\n  %d more were in", r.LeftOut)
+		fmt.Fprintf(&b, "\n  %d more candidates", r.LeftOut)
 	}
 	return b.String()
 }

@@ -7,7 +7,7 @@ package policies
 const Schema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "Policy of a queue",
-  "description": "How applications of a queue get their home, and how asks of their AMs are split over subclusters. What is left out is \"balanced\".",
+  "description": "How applications of a queue get their home, and how asks of their AMs are split over subclusters. The default of both is \"balanced\".",
   "type": "object",
   "properties": {
     "home": {
@@ -34,13 +34,13 @@ const Schema = `{
         },
         "weights": {"$ref": "#/$defs/weights"},
         "headroomAlpha": {
-          "description": "How much of the weight comes from headroom, 0.5 unless given. Of locality alone.",
+          "description": "How much of the weight comes from headroom; default 0.5. For locality only.",
           "type": "number",
           "minimum": 0,
           "maximum": 1
         },
         "twinAt": {
-          "description": "From how many containers on another subcluster is worth an unmanaged AM there, 1 unless given. Of balanced alone.",
+          "description": "From how many containers on another subcluster is worth an unmanaged AM there; default 1. For balanced only.",
           "type": "integer",
           "minimum": 0,
           "maximum": 1048576
@@ -62,7 +62,7 @@ const Schema = `{
   "additionalProperties": false,
   "$defs": {
     "weights": {
-      "description": "A number of any scale for each subcluster; 0, or no number while others have one, leaves it out.",
+      "description": "A number of any scale for each subcluster; 0, or no number while others have one, excludes it.",
       "type": "object",
       "propertyNames": {"pattern": "^[A-Za-z0-9._-]{1,128}$"},
       "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1e12},

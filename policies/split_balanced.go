@@ -54,7 +54,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 		}
 	}
 	local := d.placeLocal(n)
-	tell(local, "where their places are")
+	tell(local, "at their places")
 	n -= local
 	from := d.from()
 	keeps := from >= 0 && !d.reach[from].Stuck // its place, where nothing is better
@@ -84,9 +84,9 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(before-n, "where the application is already")
 	chosen, placed, stopped := b.span(d, n, rnd)
 	n -= placed
-	tell(placed, "span to %s (at most %d new ones for so many)", chosen, d.bound())
+	tell(placed, "span to %s (at most %d new ones)", chosen, d.bound())
 	if stopped {
-		tell(n, "wait, since so many more UAMs have granted nothing so far (at most %d)", d.bound())
+		tell(n, "wait, since too many UAMs have no grant so far (at most %d)", d.bound())
 	} else {
 		tell(n, "wait, fitting nowhere now")
 	}

@@ -26,5 +26,5 @@ func (broadcastSplit) all(d *splitDecision) string {
 	for _, i := range d.open {
 		d.shares[i] = d.group.Count
 	}
-	return fmt.Sprintf("each of %d members is asked for all %d; who grants first wins", len(d.open), d.group.Count)
+	return fmt.Sprintf("each of %d members is asked for all %d; the first grant wins", len(d.open), d.group.Count)
 }

@@ -19,7 +19,7 @@ func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	// Home even if it is closed: this policy has no other member.
 	clear(d.shares)
 	d.shares[d.home] = d.group.Count
-	return "everything is asked of home"
+	return "home is asked for everything"
 }
 
 // rejectSplit rejects every ask: Hadoop's RejectAMRMProxyPolicy.

@@ -32,7 +32,7 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	local := d.placeLocal(n)
 	n -= local
 	if n == 0 {
-		return fmt.Sprintf("all %d are asked where their places are", local)
+		return fmt.Sprintf("all %d are asked at their places", local)
 	}
 	var weightSum, headSum float64
 	heads := make([]float64, len(d.reach))
@@ -57,7 +57,7 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 		d.shares[i] += more
 	}
 	return fmt.Sprintf(
-		"%d are asked where their places are, %d spread by weight (headroom counts %g)",
+		"%d are asked at their places, %d spread by weight (headroom counts %g)",
 		local,
 		n,
 		l.alpha,

@@ -136,7 +136,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 		return "it does not answer, or refused the UAM"
 	}
 	if d.group.Strict && !d.hasPlace(i) {
-		return "it has none of the places that are insisted on"
+		return "it has none of the required places"
 	}
 	if _, why := d.lacks(i); why != "" {
 		return why
@@ -147,7 +147,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	m, ok := d.view.Member(r.Member)
 	switch {
 	case weights != nil && weights.of(r.Member) <= 0:
-		return "the policy gives it no weight"
+		return "the policy assigns it no weight"
 	case !ok:
 		return "the view does not know it"
 	case !m.State.Alive():
@@ -182,7 +182,7 @@ func (d *splitDecision) inTurn() {
 	}
 	for _, i := range d.open {
 		if d.reach[i].Stuck {
-			d.reasons[i].Excluded = "it was asked for long, and nobody is known to have the places that are insisted on"
+			d.reasons[i].Excluded = "it held the asks for long, and no member is known to have the required places"
 		}
 	}
 	d.open = left
@@ -275,7 +275,7 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	}
 	if usesPlaces(rule) {
 		if moved := d.toPlaces(); moved > 0 {
-			parts = append(parts, fmt.Sprintf("%d move to where their places are", moved))
+			parts = append(parts, fmt.Sprintf("%d move to their places", moved))
 		}
 	}
 	switch {
@@ -285,7 +285,7 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 			d.shares[d.rest()] += left
 		}
 	case parts == nil:
-		return "members keep what they were asked for"
+		return "members keep their asks"
 	}
 	return strings.Join(parts, "; ")
 }
@@ -325,7 +325,7 @@ func (d *splitDecision) takeBack(n int64) string {
 		}
 	}
 	if len(d.group.Places) > 0 {
-		return "in proportion, first what is not where its places are"
+		return "in proportion, first those not at their places"
 	}
 	return "in proportion"
 }
@@ -413,9 +413,9 @@ func (d *splitDecision) room(i int) int64 {
 	lately := ""
 	switch {
 	case r.Delivers:
-		lately = ", granted some lately"
+		lately = ", recent grants"
 	case r.Unproven:
-		lately = ", granted nothing so far"
+		lately = ", no grant so far"
 	}
 	d.reasons[i].Numbers = words("room for %d, %d pending, %d local%s", n, r.Pending, d.localAt(i), lately)
 	return max(0, n-r.Pending)

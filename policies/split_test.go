@@ -181,7 +181,7 @@ func TestWeightsOfMembersThatAreGoneAreToldOfASplit(t *testing.T) {
 	v := view(member("sc-a", 0), member("sc-b", 50_000))
 	reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
 	for doc, want := range map[string]string{
-		`,"weights":{"old-b":1}`:          "the policy gives weight only to old-b, which the federation does not have, so its weights do not count; 10 span to sc-b",
+		`,"weights":{"old-b":1}`:          "the policy assigns weight only to old-b, which the federation lacks, so its weights do not count; 10 span to sc-b",
 		`,"weights":{"old-b":1,"sc-b":0}`: "10 wait, fitting nowhere now",
 		`,"weights":{"old-b":1,"sc-b":2}`: "10 span to sc-b",
 	} {
@@ -367,7 +367,7 @@ func TestWhatIsOverGoesToMembersThatDeliver(t *testing.T) {
 			if err != nil || show(plan.Shares) != c.want {
 				t.Fatalf("%s: %s, %v, want %s\n%s", c.story, show(plan.Shares), err, c.want, plan.Reason)
 			}
-			if why := plan.Reason.String(); !strings.Contains(why, "granted some lately") && !strings.Contains(why, "granted nothing so far") {
+			if why := plan.Reason.String(); !strings.Contains(why, "recent grants") && !strings.Contains(why, "no grant so far") {
 				t.Fatalf("%s: the reason does not say so\n%s", c.story, why)
 			}
 		}

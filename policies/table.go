@@ -57,7 +57,7 @@ func NewTable(previous *Table, set subcluster.Policies) *Table {
 			b.bad = append(
 				b.bad,
 				fmt.Sprintf(
-					"queue %s, version %d: %v; version %d still holds",
+					"queue %s, version %d: %v; version %d stays in force",
 					doc.Queue,
 					doc.Version,
 					err,
@@ -67,7 +67,7 @@ func NewTable(previous *Table, set subcluster.Policies) *Table {
 		default:
 			b.bad = append(
 				b.bad,
-				fmt.Sprintf("queue %s, version %d: %v; the one above holds", doc.Queue, doc.Version, err),
+				fmt.Sprintf("queue %s, version %d: %v; the one above applies", doc.Queue, doc.Version, err),
 			)
 		}
 	}

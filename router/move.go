@@ -114,7 +114,7 @@ func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, 
 	case standing != Running && m.GiveUp != "":
 		return r.release(ctx, m, number, m.GiveUp)
 	case standing == Absent:
-		return r.release(ctx, m, number, fmt.Sprintf("%s cannot promise to refuse what comes late: its"+
+		return r.release(ctx, m, number, fmt.Sprintf("%s cannot promise to reject late requests: its"+
 			" ResourceManager is not creel's, or older", m.To))
 	}
 	held, err := r.Hold(ctx, m.From, m.Application, number, fmt.Sprintf("%s, because %s", m.To, m.Why))
@@ -185,7 +185,7 @@ func (r *Mover[T]) back(ctx context.Context, m Moving, number int64, why string)
 	case standing == Running:
 		return r.arrived(ctx, m, number)
 	case standing == Absent:
-		return MoveLater, fmt.Sprintf("%s cannot promise to refuse what comes late", m.To)
+		return MoveLater, fmt.Sprintf("%s cannot promise to reject late requests", m.To)
 	}
 	if _, err := r.Homes.Move(ctx, m.Application, m.To, m.From, number, nil); err != nil {
 		return MoveLater, err.Error()
@@ -233,7 +233,7 @@ func (r *Mover[T]) settle(ctx context.Context, m Moving, home creel.SubclusterID
 		}
 		return end, why
 	case standing == Absent:
-		return MoveLater, at + ", which cannot promise to refuse what comes late"
+		return MoveLater, at + ", which cannot promise to reject late requests"
 	}
 	if _, err := r.Homes.Move(ctx, m.Application, home, m.From, number, nil); err != nil {
 		return MoveLater, err.Error()
@@ -259,7 +259,7 @@ func (r *Mover[T]) Mend(
 	for _, id := range others {
 		standing, err := r.Disown(ctx, id, app, number)
 		if err != nil {
-			return false, fmt.Sprintf("%s does not say whether it has it: %v", id, err)
+			return false, fmt.Sprintf("%s did not answer whether it has it: %v", id, err)
 		}
 		if standing == Running {
 			has = id
@@ -274,7 +274,7 @@ func (r *Mover[T]) Mend(
 	if has != at {
 		what, err = "dropped: its home is "+string(has), r.Drop(ctx, at, app, max(number, held))
 	} else {
-		what, err = "released: nobody else has it", r.Release(ctx, at, app, max(number, held))
+		what, err = "released: no other member has it", r.Release(ctx, at, app, max(number, held))
 	}
 	if err != nil {
 		return false, err.Error()

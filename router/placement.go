@@ -260,7 +260,7 @@ func DecodePlacement(b []byte) (Placement, error) {
 		return Placement{}, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "how the home was chosen cannot be read",
-			Why:  fmt.Sprintf("%d bytes in the state store are of another form", len(b)),
+			Why:  fmt.Sprintf("%d bytes in the state store have an unknown format", len(b)),
 			Try:  "update this router, if others run a later version",
 		}
 	}

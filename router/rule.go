@@ -14,10 +14,10 @@ import (
 
 // partsNote is of lists of applications.
 const partsNote = "the home's entry comes first, its UAMs' are merged into it, and UAMs alone are no entry; limit holds for the " +
-	"joined list, newest first. Members of creel's give the UAMs that run, or whose logs are not gathered, whatever the filter; of Hadoop's those count that it lets pass"
+	"joined list, newest first. Creel's ResourceManagers return UAMs that run, or whose logs are not aggregated yet, whatever the filter; Hadoop's return those that pass it"
 
 // logsNote is of how far nodes are with logs.
-const logsNote = "as one ResourceManager with the nodes of all would say; DISABLED does not count beside others, nor NOT_START of a UAM " +
+const logsNote = "as one ResourceManager with the nodes of all would report; DISABLED does not count next to others, nor NOT_START of a UAM " +
 	"that used nothing, or has been over for 10 minutes: no node has logs of it"
 
 // Rule is how one field of several members becomes one.
@@ -49,7 +49,7 @@ const (
 var ruleTexts = [...]string{
 	First:    "first member's",
 	Sum:      "sum",
-	SumKnown: "sum of what is known",
+	SumKnown: "sum of the known values",
 	Max:      "max",
 	Min:      "min",
 	BySize:   "mean by member size",
@@ -57,7 +57,7 @@ var ruleTexts = [...]string{
 	Any:      "any",
 	All:      "all",
 	Prefer:   "prefer",
-	Words:    "first member's, then what others say",
+	Words:    "first member's, then the others'",
 	Union:    "union",
 	Merge:    "merged",
 	Join:     "joined",
@@ -158,7 +158,7 @@ var routeTexts = [...]string{
 	AtOwner:       "the member that has it",
 	ByName:        "the subcluster it names",
 	AtAny:         "any active member",
-	Everywhere:    "all members, each told",
+	Everywhere:    "all members, each reported",
 	Chosen:        "the home that the policy chooses",
 	AtReservation: "home of the reservation",
 	ByRouter:      "the router itself",

@@ -105,7 +105,7 @@ var rpcTypes = []Type{
 			"numAppsFailed", "availableMemoryMB", "allocatedMemoryMB", "pendingMemoryMB", "reservedMemoryMB",
 			"availableVCores", "allocatedVCores", "pendingVCores", "reservedVCores", "allocatedContainers",
 			"pendingContainers", "reservedContainers"),
-		noted("one user at two members counts twice: their names are not told", fields(SumKnown, "numActiveUsers")),
+		noted("one user at two members counts twice: the names are not reported", fields(SumKnown, "numActiveUsers")),
 	)},
 	{"QueueConfigurationsMapProto", slices.Concat(
 		fields(First, "partitionName"), merged("QueueConfigurationsProto", "queueConfigurations"))},

@@ -12,7 +12,7 @@ import "slices"
 var Types = slices.Concat(restTypes, schedulerTypes, rpcTypes)
 
 const (
-	ownLimit = "each member admits up to its own limit, and what counts against it is added too"
+	ownLimit = "each member admits up to its own limit; the counts against it are added too"
 	setting  = "a setting"
 )
 
@@ -90,7 +90,7 @@ var restTypes = []Type{
 		),
 		weighted(ByField, "totalMB", "utilizedMBPercent"),
 		weighted(ByField, "totalVirtualCores", "utilizedVirtualCoresPercent"),
-		noted("who waits, waits for the slowest; -1 is a monitor that is off", fields(Max, "rmSchedulerBusyPercent")),
+		noted("a client waits for the slowest; -1 is a monitor that is off", fields(Max, "rmSchedulerBusyPercent")),
 		merged("ResourceInfo", "totalUsedResourcesAcrossPartition", "totalClusterResourcesAcrossPartition",
 			"totalReservedResourcesAcrossPartition"),
 		fields(All, "crossPartitionMetricsAvailable"),
@@ -135,7 +135,7 @@ var restTypes = []Type{
 	{"nodes document", merged("NodesInfo", "nodes")},
 	{"NodesInfo", []Field{{
 		Name: "node", Rule: Newest, Key: []string{"id"}, Of: "lastHealthUpdate",
-		Note: "a node that moved is still known to the member it left; subClusterId tells whose it is",
+		Note: "a node that moved is still known to the member it left; subClusterId names its member",
 	}}},
 	{"apps document", merged("AppsInfo", "apps")},
 	{
@@ -225,7 +225,7 @@ var schedulerTypes = []Type{
 	)},
 	{"SchedulerHealthInfo", slices.Concat(
 		fields(Max, "lastrun"),
-		noted("their times are not told", fields(First, "operationsInfo")),
+		noted("their times are not reported", fields(First, "operationsInfo")),
 		[]Field{joined("lastRunDetails", "LastRunDetails", "operation")},
 	)},
 	{

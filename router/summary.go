@@ -303,7 +303,7 @@ func (h *History) compare(o *Observation) {
 	}
 	for id := range h.states {
 		if _, still := states[id]; !still {
-			event("member", id, "%s is no member any more", id)
+			event("member", id, "%s left the federation", id)
 		}
 	}
 	switch frozen := o.View.Freeze != nil; {

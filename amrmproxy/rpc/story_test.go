@@ -360,7 +360,7 @@ func (f *federation) until(what string, done func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	f.t.Fatalf("it never came about that %s", what)
+	f.t.Fatalf("condition not met in time: %s", what)
 }
 
 func (m *am) connect(address string) {

@@ -72,7 +72,7 @@ func TestQueueTreeCommands(t *testing.T) {
 	has(as("root", exitOK, "queue", "show", "--federation"), "there is no document")
 
 	has(as("root", exitNotFound, "rebalancer", "plan"), "creel rebalancer")
-	has(as("root", exitOK, "rebalancer", "plan", "--dry-run"), "root.default", "it wants nothing")
+	has(as("root", exitOK, "rebalancer", "plan", "--dry-run"), "root.default", "it has no demand")
 	has(as("alice", exitNotPermitted, "rebalancer", "pause"), "yarn.admin.acl")
 	has(as("root", exitOK, "rebalancer", "pause", "--reason", "new racks"), "paused")
 	has(as("root", exitOK, "rebalancer", "resume"), "resumed")

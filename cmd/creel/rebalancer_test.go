@@ -47,7 +47,7 @@ func TestARebalancerIsSeenAtWork(t *testing.T) {
 		return -1
 	}
 	eventually(t, "a plan", func() bool { return metric("creel_rebalancer_plans_total") > 0 })
-	s.shows(0, "rebalancer why root.default", "root.default is entitled to 0.0% of the federation: it wants nothing")
+	s.shows(0, "rebalancer why root.default", "root.default is entitled to 0.0% of the federation: it has no demand")
 	s.shows(exitNotFound, "rebalancer why root.nowhere", "the plan has no leaf queue root.nowhere")
 	s.shows(exitUsage, "rebalancer history --limit 0", "at least 1")
 	if n := metric("creel_rebalancer_leads"); n != 1 {

@@ -144,7 +144,7 @@ func (t *Tree) Encode() ([]byte, error) {
 func (t *Tree) Check(total creel.Resource) error {
 	refuse := func(why, try string, args ...any) error {
 		return &creel.Error{
-			Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is refused",
+			Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is invalid",
 			Why: fmt.Sprintf(why, args...), Try: try,
 		}
 	}
@@ -166,8 +166,8 @@ func (t *Tree) Check(total creel.Resource) error {
 			if q.MaximumPercent > p.MaximumPercent && p.MaximumPercent > 0 ||
 				q.Bounded() && p.Bounded() && !q.Maximum.Fits(p.Maximum) {
 				return refuse(
-					"the maximum of %s is above that of %s",
-					"lower it, or leave it out: the one above binds",
+					"the maximum of %s exceeds the maximum of %s",
+					"lower it, or leave it out: the one above applies",
 					q.Path,
 					above,
 				)
@@ -180,8 +180,8 @@ func (t *Tree) Check(total creel.Resource) error {
 	}
 	for i := range t.Queues {
 		if above := t.Find(t.Queues[i].Path.Parent()); above != nil && above.UserLimited() {
-			return refuse("%s has a user limit, and queues below it", "a user limit is that of a queue in which "+
-				"applications run: give it to those below", above.Path)
+			return refuse("%s has a user limit and child queues", "a user limit applies to a queue that runs "+
+				"applications: set it on the child queues", above.Path)
 		}
 	}
 	for i := range t.Queues { // in the order of the document, so that the same error comes each time
@@ -378,7 +378,7 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 			if q.UserLimited() {
 				s.UserLimit = amountsOf(q.UserLimit)
 				if _, parent := slices.BinarySearch(r.Above, path); parent {
-					s.Drift = append(s.Drift, "its user limit holds nobody back: members have queues below it")
+					s.Drift = append(s.Drift, "its user limit has no effect: members have queues below it")
 				}
 			}
 			if q.PreemptionBounded() {

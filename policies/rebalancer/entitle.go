@@ -213,7 +213,7 @@ func waterLevel(entries []levelEntry, amount float64) float64 {
 func reason(l *Leaf, want, entitled float64) string {
 	switch {
 	case want == 0:
-		return "it wants nothing"
+		return "it has no demand"
 	case entitled >= l.Maximum:
 		return "its maximum in the federation"
 	case entitled >= want*(1-1e-9):
@@ -221,5 +221,5 @@ func reason(l *Leaf, want, entitled float64) string {
 	case entitled <= l.Guarantee:
 		return "its guarantee"
 	}
-	return fmt.Sprintf("its guarantee and a part of what others leave, by weight %.4g", weight(l.Weight, l.Guarantee))
+	return fmt.Sprintf("its guarantee and a part of the rest, by weight %.4g", weight(l.Weight, l.Guarantee))
 }

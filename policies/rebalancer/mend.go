@@ -100,7 +100,7 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 			case x.size.MemoryMB <= 0:
 				x.note("it has no such nodes now: nothing is compared")
 			case !p.want.members[m.ID]:
-				x.note("it does not tell what its queues have there: nothing is compared")
+				x.note("it does not report its queues there: nothing is compared")
 			default:
 				x.run()
 			}
@@ -290,7 +290,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 		if now := x.own(c.path, "capacity"); written != now {
 			why := "the document guarantees it this"
 			if !c.named {
-				why = "it makes room for its neighbours, which the document names"
+				why = "it shrinks for its siblings, which the document names"
 			}
 			x.change(c.path, x.key("capacity"), now, written, why)
 		}
@@ -437,7 +437,7 @@ func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most
 	}
 	low := is < leastWritten-1e-9
 	if want < leastWritten {
-		want, why = leastWritten, "it is not below what the queue is guaranteed"
+		want, why = leastWritten, "it is not below the queue's guarantee"
 	}
 	if math.Abs(want-is) <= driftBand && !low {
 		return partOf(most, is)
@@ -490,7 +490,7 @@ func (x *mender) amountOfMaximum(path creel.QueuePath, is, most creel.Resource) 
 		under = partOf(most, min(1, v/100))
 		low = v < 100 // a percentage cannot be mixed with an amount
 	}
-	want, why := under, "it is not below what the queue is guaranteed"
+	want, why := under, "it is not below the queue's guarantee"
 	if low {
 		want = want.Max(is)
 	}

@@ -81,7 +81,7 @@ func (x *mender) grant() {
 	root := x.own(creel.RootQueue, "capacity")
 	none := x.member.ByAgent() && (root == "" || root == "0")
 	if none && x.want.drifted[creel.RootQueue] && x.usable(creel.RootQueue) {
-		x.change(creel.RootQueue, x.key("capacity"), root, "100", "without it Hadoop gives no queue any of the label")
+		x.change(creel.RootQueue, x.key("capacity"), root, "100", "without it Hadoop assigns the label to no queue")
 	}
 }
 

@@ -142,7 +142,7 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 			if a.Label != "" {
 				there = " there"
 			}
-			note("what waits in queue %s of %s%s stays: no other member that takes applications has that queue%s%s",
+			note("applications waiting in queue %s of %s%s stay: no other member that takes applications has that queue%s%s",
 				a.Queue, a.Home, onLabel(a.Label), there, in.orExcluded(a.Queue))
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
@@ -164,12 +164,12 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 		case in.Optout != nil && in.Optout(a.Queue):
 			note("queue %s has opted out", a.Queue)
 		case to == nil:
-			note("what waits in queue %s of %s%s stays: no member with that queue has room and is used less by %.0f %%%s",
+			note("applications waiting in queue %s of %s%s stay: no member with that queue has free capacity and is used less by %.0f %%%s",
 				a.Queue, a.Home, onLabel(a.Label), 100*terms.DeadBand, in.orExcluded(a.Queue))
 		case budget <= 0:
 			note("%d a minute are moved, and the others later", terms.PerMinute)
 		case left[key] >= max(1, most):
-			note("of what waits in queue %s of %s, %.0f %% a minute are moved", a.Queue, a.Home, terms.QueuePercent)
+			note("of the applications waiting in queue %s of %s, %.0f %% a minute are moved", a.Queue, a.Home, terms.QueuePercent)
 		default:
 			choose(a, to, fmt.Sprintf("%.0f %% of %s%s is in use and it waits there, %.0f %% of %s",
 				100*use, a.Home, onLabel(a.Label), 100*inUse(to.member), to.member.ID))
@@ -191,7 +191,7 @@ func (in *MoveInput) orExcluded(queue creel.QueuePath) string {
 	if len(excluded) == 0 {
 		return ""
 	}
-	return ", but for " + strings.Join(excluded, ", ") + ", where its policy gives no homes"
+	return ", except " + strings.Join(excluded, ", ") + ", where its policy places no homes"
 }
 
 func onLabel(label string) string {

@@ -114,7 +114,7 @@ func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
 	}
 	in.Excludes = func(creel.QueuePath, creel.SubclusterID) bool { return true }
 	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 ||
-		!strings.Contains(strings.Join(notes, ""), "but for sc-1, sc-2, sc-3, where its policy gives no homes") {
+		!strings.Contains(strings.Join(notes, ""), "except sc-1, sc-2, sc-3, where its policy places no homes") {
 		t.Errorf("%v %q", chosen, notes)
 	}
 }
@@ -211,7 +211,7 @@ func TestWhatWaitsForNodesOfALabelMovesByTheRoomThere(t *testing.T) {
 	}
 	in.View.Members[2].Load.Labels.Partitions[0].Used = creel.NewResource(90<<10, 90)
 	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 ||
-		!strings.Contains(fmt.Sprint(notes), "of sc-1 on nodes of label gpu stays") {
+		!strings.Contains(fmt.Sprint(notes), "of sc-1 on nodes of label gpu stay:") {
 		t.Errorf("within the dead band: %+v %q", chosen, notes)
 	}
 	in.Drained = map[creel.SubclusterID]string{"sc-1": "sc-1 is drained", "sc-3": "sc-3 is drained"}

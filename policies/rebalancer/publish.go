@@ -80,7 +80,7 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 		}
 		q.Reason = reason(&r.Leaves[l], q.Wants, q.Entitled)
 		if t := r.Tree.Find(path); t != nil && t.Optout {
-			q.Optout, q.Reason = true, q.Reason+"; the queue tree says that nobody follows the plan for it"
+			q.Optout, q.Reason = true, q.Reason+"; the queue tree opts it out of the plan"
 		}
 		if q.Entitled > 0 {
 			short := max(0, q.Entitled-q.Uses) / q.Entitled

@@ -24,7 +24,7 @@ func TestOnlyWhatAPlanGivesMovesPartsOfAMaximum(t *testing.T) {
 		maximum  creel.Resource
 		want     string
 	}{
-		{"it wants nothing", 0, nil, creel.NewResource(600, 600), "[200 200 200]"},
+		{"it has no demand", 0, nil, creel.NewResource(600, 600), "[200 200 200]"},
 		{"a little, in one member", 0.05, []float64{1, 0, 0}, creel.NewResource(600, 600), "[240 180 180]"},
 		{"half of its maximum", 0.25, []float64{0, 1, 0}, creel.NewResource(600, 600), "[100 400 100]"},
 		{"all of its maximum", 0.5, []float64{0.5, 0.5, 0}, creel.NewResource(600, 600), "[300 300 1]"},

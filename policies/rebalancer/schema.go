@@ -8,7 +8,7 @@ package rebalancer
 const Schema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "Queues of the federation",
-  "description": "What queues are guaranteed and may use in all subclusters together. What it leaves out is as the members' files say, summed.",
+  "description": "Guarantees and limits of queues over all subclusters together. For omitted values the members' files apply, summed.",
   "type": "object",
   "properties": {
     "queues": {
@@ -16,22 +16,22 @@ const Schema = `{
       "items": {
         "type": "object",
         "properties": {
-          "queue": {"description": "The whole path, below root.", "type": "string", "pattern": "^root\\."},
+          "queue": {"description": "The full path, below root.", "type": "string", "pattern": "^root\\."},
           "guarantee": {
-            "description": "What the queue gets before others get more than theirs.",
+            "description": "The queue's resources before other queues exceed theirs.",
             "$ref": "#/$defs/amounts"
           },
           "weight": {
-            "description": "By which the queue takes what is beyond guarantees; by guarantee unless given.",
+            "description": "The queue's weight for resources beyond guarantees; default: its guarantee.",
             "$ref": "#/$defs/weight"
           },
-          "maximum": {"description": "What the queue may use at most, kept by escrow.", "$ref": "#/$defs/amounts"},
+          "maximum": {"description": "The most that the queue may use, enforced by escrow.", "$ref": "#/$defs/amounts"},
           "user_limit": {
-            "description": "What each user of the queue may use in all subclusters together, kept by escrow.",
+            "description": "The most that each user of the queue may use in all subclusters together, enforced by escrow.",
             "$ref": "#/$defs/amounts"
           },
           "labels": {
-            "description": "The same on nodes of a label, by label. All that is beside it is of nodes without one.",
+            "description": "The same for nodes of a label, by label. The other values apply to nodes without one.",
             "type": "object",
             "propertyNames": {"pattern": "^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$"},
             "additionalProperties": {
@@ -48,7 +48,7 @@ const Schema = `{
             }
           },
           "preemption": {
-            "description": "The most that is taken back from others for the queue in preemption_seconds.",
+            "description": "The most that is taken back from other queues for the queue in preemption_seconds.",
             "$ref": "#/$defs/amounts"
           },
           "preemption_seconds": {"$ref": "#/$defs/seconds"},
@@ -61,7 +61,7 @@ const Schema = `{
   },
   "additionalProperties": false,
   "$defs": {
-    "seconds": {"description": "60 unless given.", "type": "integer", "minimum": 1, "maximum": 86400},
+    "seconds": {"description": "Default: 60.", "type": "integer", "minimum": 1, "maximum": 86400},
     "weight": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9},
     "amounts": {
       "oneOf": [

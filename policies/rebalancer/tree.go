@@ -150,9 +150,9 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
 		return &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: "the federation's queue tree is refused",
+			What: "the federation's queue tree is invalid",
 			Why:  fmt.Sprintf(why, args...),
-			Try:  "correct the document; the one in force holds",
+			Try:  "correct the document; the one in force stays",
 		}
 	}
 	var doc treeJSON
@@ -176,7 +176,7 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		for _, label := range slices.Sorted(maps.Keys(q.Labels)) {
 			limits, on := q.Labels[label], Queue{Path: path, Optout: q.Optout}
 			if !labelForm.MatchString(label) {
-				return nil, refuse("%.40q of %s is no node label: letters, digits, _ and -", label, path)
+				return nil, refuse("%.40q of %s is not a node label: letters, digits, _ and -", label, path)
 			}
 			if err := on.read(&limits); err != nil {
 				return nil, refuse("on nodes of label %s: %v", label, err)
@@ -234,7 +234,7 @@ func amounts(data json.RawMessage, rest int64) (r creel.Resource, percent float6
 		number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 		percent, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if !ok || err != nil {
-			return r, 0, fmt.Errorf("%q is no part of the federation, such as \"40%%\"", text)
+			return r, 0, fmt.Errorf("%q is not a part of the federation, such as \"40%%\"", text)
 		}
 		return r, percent, checkPercent(percent)
 	}
@@ -244,7 +244,7 @@ func amounts(data json.RawMessage, rest int64) (r creel.Resource, percent float6
 	}
 	if p, ok := m["percent"]; ok {
 		if err := json.Unmarshal(p, &percent); err != nil {
-			return r, 0, fmt.Errorf("percent is %s, no number", p)
+			return r, 0, fmt.Errorf("percent is %s, not a number", p)
 		}
 		if err := checkPercent(percent); err != nil {
 			return r, 0, err

@@ -48,7 +48,7 @@ const shownCandidates = 12
 func loadApp(c *pages.Call) (any, error) {
 	id, err := creel.ParseApplicationID(c.Param("id"))
 	if err != nil {
-		return nil, pages.Bad("This is no application id", err.Error())
+		return nil, pages.Bad("Invalid application id", err.Error())
 	}
 	a := app{ID: id}
 	if err := c.Get("/api/v1/apps/"+id.String()+"/why", &a.Why); err != nil {
@@ -111,13 +111,13 @@ func (a *app) headline() string {
 	r := &a.Report
 	for _, k := range a.Why.Asked {
 		if k.Verb == "kill" && k.Refused == "" && !a.Ended {
-			return fmt.Sprintf("%s asked %s ago: %s; that waits for its home %s.",
+			return fmt.Sprintf("%s requested %s ago: %s; queued until its home %s answers.",
 				k.User, pages.Age(k.AgeSeconds), k.What, a.Why.Home)
 		}
 	}
 	switch {
 	case a.Problem != "":
-		return "Its home " + string(a.Why.Home) + " does not tell of it now: " + a.Problem
+		return "Its home " + string(a.Why.Home) + " does not answer for it now: " + a.Problem
 	case a.Ended:
 		text := "It has ended: " + r.State
 		if r.FinalStatus != r.State {
@@ -132,7 +132,7 @@ func (a *app) headline() string {
 	}
 	if r.State == "RUNNING" {
 		return fmt.Sprintf(
-			"It runs at %s with %d containers, and has all it asked for.",
+			"It runs at %s with %d containers and no pending asks.",
 			a.Why.Home,
 			max(r.Containers, 0),
 		)
@@ -164,7 +164,7 @@ func (a *app) timeline() (out []moment) {
 	}
 	for _, c := range a.Containers { // oldest first
 		if c.ID != am {
-			add("first grant of the containers that it has now", "clock of its member", ms(c.Started))
+			add("first grant among its present containers", "clock of its member", ms(c.Started))
 			break
 		}
 	}

@@ -88,7 +88,7 @@ func loadApps(c *pages.Call) (any, error) {
 	for _, m := range a.Missing {
 		text := fmt.Sprintf("%s does not answer (%s)", m.Member, m.Reason)
 		if m.AgeSeconds >= 0 {
-			text += ", what is shown of it is " + pages.Age(m.AgeSeconds) + " old"
+			text += "; its data shown here is " + pages.Age(m.AgeSeconds) + " old"
 		}
 		a.Members = append(a.Members, text)
 	}

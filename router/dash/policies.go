@@ -192,7 +192,7 @@ func previewOf(c *pages.Call, path, draft string) *preview {
 	case len(draft) > maxDraft:
 		out.Problem = fmt.Sprintf("The document is longer than %d bytes: use creel policy preview.", maxDraft)
 	case !json.Valid([]byte(draft)):
-		out.Problem = "The document is no JSON."
+		out.Problem = "The document is not JSON."
 	default:
 		order := map[string]json.RawMessage{"document": json.RawMessage(draft)}
 		if err := c.Post(path+"/preview", order, &out.Preview); err != nil {

@@ -59,7 +59,7 @@ func loadRebalancer(c *pages.Call) (any, error) {
 		}
 		p.Sentence += "."
 	case plan == nil:
-		p.Sentence = "No rebalancer has published a plan: every member goes by its own files."
+		p.Sentence = "No rebalancer has published a plan: every member follows its own files."
 	case p.InForce:
 		p.Sentence = "A plan is in force."
 	default:

@@ -98,7 +98,7 @@ func (l *Loop[T]) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != told && now != "" {
-			l.cfg.Log.Warn("waiting applications are not moved now", "error", now)
+			l.cfg.Log.Warn("failed to move waiting applications", "error", now)
 		}
 		told = now
 	}
@@ -180,7 +180,7 @@ func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
 func (l *Loop[T]) leave(r *Record) {
 	if l.told[r.Application] != r.version {
 		l.told[r.Application] = r.version
-		l.cfg.Log.Warn("a move is left to routers of another version",
+		l.cfg.Log.Warn("move left to routers of another version",
 			"application", r.Application.String(), "why", r.Why)
 	}
 }
@@ -201,7 +201,7 @@ func (l *Loop[T]) forget(all []Record) {
 func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, now time.Time) error {
 	became, why := l.step(ctx, view, r)
 	if became == router.MoveLater {
-		l.cfg.Log.Debug("a move waits", "application", r.Application.String(), "why", why)
+		l.cfg.Log.Debug("move delayed", "application", r.Application.String(), "why", why)
 		return nil
 	}
 	over, there, err := end(ctx, l.cfg.Store, r, became == router.MoveDone, why, now)
@@ -231,7 +231,7 @@ func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (ro
 	case l.gone.Removed(view, r.From):
 		return router.MoveStays, fmt.Sprintf("%s was removed from the federation", r.From)
 	case !ok || !from.State.Alive():
-		return router.MoveLater, "what it holds waits with " + string(r.From)
+		return router.MoveLater, "its move waits for " + string(r.From)
 	}
 	if r.GiveUp == "" && r.Arrived == 0 {
 		r.GiveUp = hindrance(view, &r)
@@ -247,7 +247,7 @@ func hindrance(view *subcluster.View, r *Record) string {
 	case to.State != subcluster.StateActive:
 		return fmt.Sprintf("%s is %s", r.To, to.State)
 	case r.Age > Patience:
-		return fmt.Sprintf("it did not come to %s within %s", r.To, Patience)
+		return fmt.Sprintf("it did not arrive at %s within %s", r.To, Patience)
 	}
 	return ""
 }
@@ -302,7 +302,7 @@ func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record)
 				}
 			}
 			done, what := l.cfg.Mover.Mend(ctx, h.Application, m.ID, h.Claim, others)
-			l.cfg.Log.Warn("an application is held for a move that nobody has on record",
+			l.cfg.Log.Warn("application held for an unrecorded move",
 				"application", h.Application.String(), "subcluster", string(m.ID), "mended", done, "what", what)
 			if done {
 				delete(seen, p)

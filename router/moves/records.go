@@ -135,7 +135,7 @@ func Begin(ctx context.Context, s Store, r Record) error {
 	if len(set.Documents) >= most {
 		return &creel.Error{
 			Kind: creel.ErrBusy, What: fmt.Sprintf("%s is not moved now", r.Application),
-			Why: fmt.Sprintf("%d applications move already", len(set.Documents)), Try: "again when they have",
+			Why: fmt.Sprintf("%d applications move already", len(set.Documents)), Try: "try again when they have moved",
 			RetryAfter: 10 * time.Second,
 		}
 	}

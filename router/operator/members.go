@@ -39,7 +39,7 @@ func ParseMode(text string) (Mode, error) {
 	}
 	return "", &creel.Error{
 		Kind: creel.ErrInvalidRequest,
-		What: fmt.Sprintf("no mode of a drain is called %.40q", text),
+		What: fmt.Sprintf("unknown drain mode %.40q", text),
 		Try:  "stop, finish or move",
 	}
 }

@@ -182,7 +182,7 @@ func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m M
 		Keep: statestore.KeptVersions, Quiet: true,
 	})
 	if errors.Is(err, creel.ErrConflict) {
-		err = fmt.Errorf("somebody else mends queues at the same time: %w", err)
+		err = fmt.Errorf("another user is mending queues: %w", err)
 	}
 	return made.Version, err
 }
@@ -268,7 +268,7 @@ func (o *Operator) Mends(ctx context.Context, before int64, limit int) ([]Mendin
 	for _, d := range list {
 		m := Mending{Version: d.Version, Author: d.Author, Comment: d.Comment, Time: d.Time}
 		if err := json.Unmarshal(d.Data, &m.Members); err != nil {
-			return nil, fmt.Errorf("what was mended in version %d cannot be read: %w", d.Version, err)
+			return nil, fmt.Errorf("the mend of version %d cannot be read: %w", d.Version, err)
 		}
 		out = append(out, m)
 	}

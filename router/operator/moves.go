@@ -163,7 +163,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			say(r.Application, "it does not go back to %s: %s", r.To, r.GiveUp)
 			continue
 		case r.Arrived > 0:
-			say(r.Application, "it has just come to %s: again in a moment", r.To)
+			say(r.Application, "it has just arrived at %s: try again in a moment", r.To)
 			continue
 		}
 		_, err := moves.GiveUp(ctx, o.conf.Store, r.Application, "undone by "+user)

@@ -107,7 +107,7 @@ func (o *Operator) Forget(ctx context.Context, user string, app creel.Applicatio
 		return err
 	}
 	if o.conf.Known == nil {
-		return &creel.Error{Kind: creel.ErrUnavailable, What: "cannot " + what, Why: "its home cannot be asked for it"}
+		return &creel.Error{Kind: creel.ErrUnavailable, What: "cannot " + what, Why: "its home cannot be asked"}
 	}
 	switch has, err := o.conf.Known(ctx, home, app); {
 	case err != nil:
@@ -115,14 +115,14 @@ func (o *Operator) Forget(ctx context.Context, user string, app creel.Applicatio
 			Kind: creel.ErrUnavailable,
 			What: "cannot " + what,
 			Why:  fmt.Sprintf("its home %s does not say whether it still has it: %v", home, err),
-			Try:  "again when that subcluster answers",
+			Try:  "try again when that subcluster answers",
 		}
 	case has:
 		return &creel.Error{
 			Kind: creel.ErrConflict,
 			What: "cannot " + what,
 			Why:  fmt.Sprintf("its home %s still has it, and a repeat of its submission would run it twice", home),
-			Try:  "kill it first; records of what has ended go by themselves (creel.store.home-ttl)",
+			Try:  "kill it first; records of ended applications expire (creel.store.home-ttl)",
 		}
 	}
 	return o.conf.Store.Forget(ctx, app, home, 0)

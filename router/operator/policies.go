@@ -50,8 +50,8 @@ func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version in
 		}
 		return subcluster.Policy{}, &creel.Error{
 			Kind: creel.ErrQueueNotFound,
-			What: fmt.Sprintf("no document holds for %s", q),
-			Why:  "its policies are those of creel.router.policy and creel.proxy.policy",
+			What: fmt.Sprintf("no policy document applies to %s", q),
+			Why:  "creel.router.policy and creel.proxy.policy apply to it",
 			Try:  "write one with `creel policy set`",
 		}
 	}
@@ -162,12 +162,12 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 
 // MayPreview rejects users who may not see others' submissions, from which a preview of a policy is made.
 func (o *Operator) MayPreview(user string) error {
-	return o.maySee(user, "what was submitted to a queue", "others' names are in it")
+	return o.maySee(user, "the submissions to a queue", "they contain other users' names")
 }
 
 // MayInspect rejects users who may not see this router's settings.
 func (o *Operator) MayInspect(user string) error {
-	return o.maySee(user, "this router's settings", "they tell of the machines")
+	return o.maySee(user, "this router's settings", "they describe the machines")
 }
 
 func (o *Operator) maySee(user, what, why string) error {

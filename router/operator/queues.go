@@ -87,7 +87,7 @@ func (o *Operator) compare(d statestore.Document) (QueueTree, error) {
 func noView(what string) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable, What: what + " are not known",
-		Why: "this router has not read the state store yet", Try: "again in a moment",
+		Why: "this router has not read the state store yet", Try: "try again in a moment",
 	}
 }
 
@@ -160,11 +160,11 @@ func resolved(view *subcluster.View, tree *rebalancer.Tree, label string) error 
 		switch {
 		case q.GuaranteePercent+q.MaximumPercent+q.UserLimitPercent == 0:
 		case label == "":
-			return noView("what percentages are of")
+			return noView("the sizes that percentages refer to")
 		default:
 			return &creel.Error{
-				Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is refused",
-				Why: fmt.Sprintf("%s has percentages of the nodes of label %s, and no subcluster tells of such nodes",
+				Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is invalid",
+				Why: fmt.Sprintf("%s has percentages of the nodes of label %s, and no subcluster reports such nodes",
 					q.Path, label),
 				Try: "give amounts, or label nodes first: see `creel node labels`",
 			}
@@ -338,5 +338,5 @@ func (o *Operator) PauseRebalancer(ctx context.Context, user string, paused bool
 			return err
 		}
 	}
-	return fmt.Errorf("%w: others pause or resume it at the same time", creel.ErrConflict)
+	return fmt.Errorf("%w: another user paused or resumed it at the same time", creel.ErrConflict)
 }

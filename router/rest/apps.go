@@ -136,7 +136,7 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 			}
 			var lines struct{ Apps []*subcluster.AppLine }
 			if err := json.Unmarshal(doc, &lines); err != nil {
-				return nil, fmt.Errorf("%s answered what is no list of applications: %w", m.ID, err)
+				return nil, fmt.Errorf("%s did not answer with a list of applications: %w", m.ID, err)
 			}
 			rows := make([]*AppRow, len(lines.Apps))
 			for i, line := range lines.Apps {
@@ -281,7 +281,7 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 	}
 	if text := q.Get("limit"); text != "" {
 		if f.limit, err = strconv.Atoi(text); err != nil || f.limit < 1 || f.limit > maxAppPage {
-			return f, invalid("limit is no number from 1 to 1000", "")
+			return f, invalid("limit is not a number from 1 to 1000", "")
 		}
 	}
 	if by := q.Get("group"); by != "" {
@@ -304,7 +304,7 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 }
 
 func parseCursor(text string) (*AppRow, error) {
-	bad := invalid("the cursor is not one of ours", "leave it out to begin anew")
+	bad := invalid("invalid cursor", "leave it out to start again")
 	number, id, _ := strings.Cut(text, ".")
 	rank, err := strconv.Atoi(number)
 	if err != nil || rank < 0 || rank > 2 {
@@ -328,7 +328,7 @@ func (f *appFilter) place(rows []*AppRow) error {
 	}
 	i := slices.IndexFunc(rows, func(a *AppRow) bool { return a.id == f.after.id })
 	if i < 0 {
-		return invalid("the application that the cursor names is forgotten", "leave it out to begin anew")
+		return invalid("the cursor's application is no longer known", "leave it out to start again")
 	}
 	f.after.Started = rows[i].Started
 	return nil

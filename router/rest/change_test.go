@@ -38,7 +38,7 @@ func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 	home.Cut()
 
 	r := call(t, one, "GET", path+id+asAlice, "")
-	if r.status != 200 || !strings.Contains(at(t, r.body, "app", "diagnostics").(string), "This is what was known") {
+	if r.status != 200 || !strings.Contains(at(t, r.body, "app", "diagnostics").(string), "This report is ") {
 		t.Errorf("what alice saw before: %d %s", r.status, r.body)
 	}
 	if r := call(t, one, "GET", path+id+"?user.name=bob", ""); r.status != 503 {

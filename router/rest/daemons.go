@@ -86,7 +86,7 @@ func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
 	}
 	cursor := q.Get("cursor")
 	if err == nil && cursor != "" && strings.Count(cursor, " ") != 3 {
-		err = invalid("the cursor "+strconv.Quote(cursor)+" is not one of ours", "leave it out to begin anew")
+		err = invalid("the cursor "+strconv.Quote(cursor)+" is invalid", "leave it out to start again")
 	}
 	if err != nil {
 		problemOf(w, err)

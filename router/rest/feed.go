@@ -50,7 +50,7 @@ type fed struct {
 const unfed = time.Minute
 
 // errNoChanges: the member publishes no changes.
-var errNoChanges = errors.New("it does not tell what changes of its applications")
+var errNoChanges = errors.New("it publishes no changes of its applications")
 
 // usable reports whether all members publish changes: none runs Hadoop's ResourceManager, and each published them the
 // last time.
@@ -107,7 +107,7 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 	}
 	var doc subcluster.AppChanges
 	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%s answered what is no list of changes: %w", m.ID, err)
+		return nil, fmt.Errorf("%s did not answer with a list of changes: %w", m.ID, err)
 	}
 	if doc.Whole {
 		clear(k.rows)

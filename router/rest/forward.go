@@ -54,7 +54,7 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err != nil {
 		return nil, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: "the request did not come whole",
+			What: "request body truncated",
 			Why:  err.Error(),
 		}
 	}

@@ -44,7 +44,7 @@ func TestTheLastListOfAMemberThatDoesNotAnswer(t *testing.T) {
 	list, err := alice.GetApplications(t.Context(), &pb.GetApplicationsRequestProto{})
 	if apps := list.GetApplications(); err != nil || len(apps) != 1 || apps[0].GetName() != "known" ||
 		pb.ToApplicationID(apps[0].GetApplicationId()).String() != id ||
-		!strings.HasPrefix(apps[0].GetDiagnostics(), "This is what was known") {
+		!strings.HasPrefix(apps[0].GetDiagnostics(), "This report is ") {
 		t.Errorf("by RPC: %v, %v", list, err)
 	}
 	if _, err := f.As(f.Routers[0], "bob").GetApplications(t.Context(), &pb.GetApplicationsRequestProto{}); err == nil ||

@@ -204,7 +204,7 @@ func TestATokenIsNoLoginForWhatIsAboutTokens(t *testing.T) {
 		{"POST", path, `{"renewer":"alice"}`}, {"POST", path + "/expiration", ""}, {"DELETE", path, ""},
 	} {
 		r := call(t, web, c.method, c.path+asAlice, c.body, append(about, loginHeader, text)...)
-		if r.status != 403 || !strings.Contains(r.body, "by a delegation token") {
+		if r.status != 403 || !strings.Contains(r.body, "a delegation token cannot") {
 			t.Errorf("%s %s: %d %s", c.method, c.path, r.status, r.body)
 		}
 	}

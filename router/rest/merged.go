@@ -55,7 +55,7 @@ func (h *Handler) merged(typ string) http.HandlerFunc {
 func (h *Handler) merge(w http.ResponseWriter, r *http.Request, typ string, parts []router.Part[[]byte]) {
 	for i := range parts {
 		if _, ok := (jsonForm{}).Object(parts[i].Value, nil); parts[i].Err == nil && !ok {
-			parts[i].Err = errors.New("it answered no JSON object")
+			parts[i].Err = errors.New("its answer is not a JSON object")
 		}
 	}
 	if !partial(w, r, parts) {

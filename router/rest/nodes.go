@@ -89,7 +89,7 @@ type NodesDoc struct {
 func pageLimit(r *http.Request) (int64, error) {
 	limit, err := number(r, "limit", 50)
 	if err == nil && (limit < 1 || limit > maxAppPage) {
-		err = invalid("limit is no number from 1 to 1000", "")
+		err = invalid("limit is not a number from 1 to 1000", "")
 	}
 	return limit, err
 }
@@ -136,7 +136,7 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	} else if q.Get("cursor") != "" {
 		problemOf(
 			w,
-			invalid("the cursor "+strconv.Quote(q.Get("cursor"))+" is not one of ours", "leave it out to begin anew"),
+			invalid("the cursor "+strconv.Quote(q.Get("cursor"))+" is invalid", "leave it out to start again"),
 		)
 		return
 	}

@@ -64,7 +64,7 @@ func problemOf(w http.ResponseWriter, err error) {
 func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		problem(w, http.StatusUnsupportedMediaType, "not JSON",
-			"a change is sent with Content-Type: application/json, {} if there is nothing to say")
+			"send a change with Content-Type: application/json, {} if it has no fields")
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxOrder))
@@ -76,7 +76,7 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 		err = strictjson.Unmarshal(body, into)
 	}
 	if err != nil {
-		problem(w, http.StatusBadRequest, "invalid request", "the body is not what this path takes: "+err.Error())
+		problem(w, http.StatusBadRequest, "invalid request", "invalid body: "+err.Error())
 	}
 	return err == nil
 }
@@ -281,7 +281,7 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	if err != nil || n < 0 {
 		return 0, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: name + " is no number from 0 up",
+			What: name + " is not a number of 0 or more",
 		}
 	}
 	return n, nil

@@ -122,7 +122,7 @@ func TestPoliciesAreWrittenThroughARouter(t *testing.T) {
 		t.Errorf("before there is one: %d %s", r.status, r.body)
 	}
 	put(asAlice, `{"document":`+toA+`}`, 403, "yarn.admin.acl")
-	put(asRoot, `{"document":{"home":{"policy":"weighted","weights":{"nowhere":1}}}}`, 400, "no subcluster is called so")
+	put(asRoot, `{"document":{"home":{"policy":"weighted","weights":{"nowhere":1}}}}`, 400, "no subcluster has that name")
 	put(asRoot, `{"document":{"hom":{}}}`, 400, "unknown field")
 	put(asRoot, `{"documents":{}}`, 400, "documents")
 	first := put(asRoot, `{"document":`+toA+`,"comment":"the first"}`, 200, `"author":"root"`)

@@ -45,7 +45,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		sentence(w, http.StatusNotFound, "Application "+app.String()+" could not be found in any subcluster")
 		return
 	case err != nil:
-		away(w, "The home of "+app.String()+" cannot be told now: "+err.Error())
+		away(w, "The home of "+app.String()+" is unknown now: "+err.Error())
 		return
 	}
 	at, err := home.ActiveWeb(r.Context())

@@ -324,6 +324,6 @@ func refusal[T any](parts []held[T]) error {
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted, What: "the members refuse to list this", Why: first.Error(),
-		Try: "ask as somebody who may, by ?user.name=",
+		Try: "ask as a permitted user, by ?user.name=",
 	}
 }

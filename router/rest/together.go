@@ -123,7 +123,7 @@ func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	}
 	if b.answer == nil {
 		fail(w, r, &creel.Error{
-			Kind: creel.ErrUnavailable, What: "the page could not be made", Why: "the router failed; its log says how",
+			Kind: creel.ErrUnavailable, What: "the page could not be made", Why: "the router failed; see its log",
 			Try: "ask again", RetryAfter: time.Second,
 		})
 		return

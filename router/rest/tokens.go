@@ -33,7 +33,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 	renewer := element(unrooted(q.body, "delegation-token"), "renewer")
 	if renewer == "" {
 		fail(w, r, &creel.Error{
-			Kind: creel.ErrInvalidRequest, What: "the request names no renewer", Try: `send {"renewer":"who may renew it"}`,
+			Kind: creel.ErrInvalidRequest, What: "the request names no renewer", Try: `send {"renewer":"USER"}`,
 		})
 		return
 	}
@@ -58,14 +58,14 @@ func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
 	q, err := read(w, r)
 	if _, ok := holder(r); ok && err == nil {
 		err = &creel.Error{
-			Kind: creel.ErrNotPermitted, What: "delegation tokens are not given, renewed or cancelled by a delegation token",
-			Why: "the call shows one as its login", Try: "say who you are by ?user.name=",
+			Kind: creel.ErrNotPermitted, What: "a delegation token cannot issue, renew or cancel tokens",
+			Why: "the call uses one as its login", Try: "name the user by ?user.name=",
 		}
 	}
 	if err == nil && q.user == "" {
 		err = &creel.Error{
-			Kind: creel.ErrNotPermitted, What: "a delegation token is somebody's",
-			Try: "say who you are by ?user.name=",
+			Kind: creel.ErrNotPermitted, What: "a delegation token needs an owner",
+			Try: "name the user by ?user.name=",
 		}
 	}
 	if err != nil {
@@ -94,13 +94,13 @@ func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Tok
 	if err != nil {
 		why := "the header " + tokenHeader + " is missing"
 		if text != "" {
-			why = "the header " + tokenHeader + " holds none: " + err.Error()
+			why = "the header " + tokenHeader + " has no valid token: " + err.Error()
 		}
 		fail(w, r, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "the request has no delegation token",
 			Why:  why,
-			Try:  "send the token as it was given, in that header",
+			Try:  "send the token unchanged, in that header",
 		})
 		return nil, t, false
 	}

@@ -269,7 +269,7 @@ func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
 	told, err := f.As(f.Routers[0], "alice").GetApplicationReport(t.Context(),
 		&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
 	if said := told.GetApplicationReport().GetDiagnostics(); err != nil ||
-		!strings.HasPrefix(said, "This is without what it has in "+string(s.other.ID)+" (") {
+		!strings.HasPrefix(said, "This report lacks its parts in "+string(s.other.ID)+" (") {
 		t.Errorf("by RPC %q, %v", said, err)
 	}
 }

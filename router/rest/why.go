@@ -52,7 +52,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	asked, err := h.server.IntentsOf(r.Context(), app)
 	if err != nil {
-		doc.Note = "whether users asked for changes that wait is not known now: " + err.Error()
+		doc.Note = "queued changes are unknown now: " + err.Error()
 	}
 	for _, i := range asked {
 		doc.Asked = append(doc.Asked, AskedDoc{User: i.User, Verb: string(i.Verb), What: i.String(), Member: i.Member,
@@ -64,7 +64,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			doc.State, doc.Queue = doc.Waits[0].State, doc.Waits[0].Queue
 		}
 		if err != nil {
-			doc.Note = "what it waits for is told by its home, which does not answer now: " + err.Error()
+			doc.Note = "only its home knows why it waits, and does not answer now: " + err.Error()
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
@@ -85,11 +85,11 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 		switch may, err := h.mayView(r, app, user); {
 		case err != nil:
-			doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
+			doc.Note = "the choice is shown only to users who may view the application, and its home, which knows them, " +
 				"does not answer now: " + err.Error()
 		case !may:
 			problem(w, http.StatusForbidden, "not permitted",
-				"how an application's home was chosen is told to its user, and to those who may view it")
+				"the choice of a home is shown only to the application's user and to users who may view it")
 			return
 		case kept:
 			doc.place(placed, out)
@@ -103,7 +103,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.label(), doc.Home)
 	if h.conf.Operator != nil {
 		if doc.Moving, doc.Moved, err = h.conf.Operator.MovesOf(r.Context(), app); err != nil {
-			doc.Note = cmp.Or(doc.Note, "whether it was moved is not known now: "+err.Error())
+			doc.Note = cmp.Or(doc.Note, "its moves are unknown now: "+err.Error())
 		}
 	}
 	answer(w, doc)
@@ -253,7 +253,7 @@ func (h *Handler) standing(
 		} `json:"app"`
 	}
 	if err := json.Unmarshal(said.body, &doc); err != nil {
-		return nil, fmt.Errorf("%s answered what is no report: %w", m.ID, err)
+		return nil, fmt.Errorf("%s did not answer with a report: %w", m.ID, err)
 	}
 	a := doc.App
 	at := &subcluster.AppWait{

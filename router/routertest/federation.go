@@ -342,7 +342,7 @@ func (f *Federation) Until(what string, ok func() bool) {
 			f.t.Fatalf("waiting until %s: %v", what, err)
 		}
 		if time.Since(began) > 3*time.Minute {
-			f.t.Fatalf("it never came about that %s", what)
+			f.t.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }

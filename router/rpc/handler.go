@@ -390,7 +390,7 @@ func (h *Handler) withUAMs(
 	}
 	own.ApplicationReport = merge(h.server, same)
 	if len(missing) > 0 { // no other field of a report can say so
-		without := "This is without what it has in " + router.MissingText(missing) + ". "
+		without := "This report lacks its parts in " + router.MissingText(missing) + ". "
 		own.ApplicationReport.Diagnostics = proto.String(without + own.ApplicationReport.GetDiagnostics())
 	}
 	joined, err := proto.Marshal(own)

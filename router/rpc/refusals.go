@@ -64,7 +64,7 @@ func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 			Kind: creel.ErrIncomplete,
 			What: method + " has no answer of every subcluster",
 			Why:  "missing: " + router.MissingText(l.silent),
-			Try:  "try again later, or allow it there where it refuses; yarn.router.interceptor.allow-partial-result.enable=true gives what there is",
+			Try:  "try again later, or grant permission there if it rejects the call; yarn.router.interceptor.allow-partial-result.enable=true returns partial answers",
 		}
 	}
 	return missingError(method, router.MissingText(append(l.silent, l.others...)))

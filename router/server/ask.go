@@ -128,7 +128,7 @@ func CarriedOut[T any](order string, parts []router.Part[T]) error {
 		Kind: creel.ErrUnavailable,
 		What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", order, len(failed), len(parts)),
 		Why:  strings.Join(failed, "; "),
-		Try:  "again when they are well; in the others it is done",
+		Try:  "try again when they are well; in the others it is done",
 	}
 }
 

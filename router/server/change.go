@@ -60,7 +60,7 @@ func Change[T any](
 		} else if id, seen := s.HomeSeen(i.Application); seen && away {
 			kept.For = []creel.SubclusterID{id}
 		}
-		s.conf.Log.Warn("what a user asked waits for the application's home", "application", i.Application.String(),
+		s.conf.Log.Warn("change queued: home unavailable", "application", i.Application.String(),
 			"user", i.User, "intent", i.String(), "error", err)
 	}
 	if i.Verb == intents.Kill {
@@ -100,7 +100,7 @@ func Signal[T any](
 	defer cancel()
 	waits, unkept := intents.KeepSignal(limited, s.conf.Intents, i, home, silent)
 	for _, id := range waits {
-		s.conf.Log.Warn("a signal waits for a subcluster", "application", i.Application.String(), "subcluster",
+		s.conf.Log.Warn("signal queued: subcluster unavailable", "application", i.Application.String(), "subcluster",
 			string(id), "user", i.User, "intent", i.String(), "error", err)
 	}
 	if unkept != nil || len(waits) == 0 {
@@ -144,7 +144,7 @@ func (s *Server) elsewhere(
 		return err
 	})
 	if err != nil {
-		s.conf.Log.Warn("a change of an application is not made of all its parts, or may be undone by one from before",
+		s.conf.Log.Warn("failed to apply change to all UAMs",
 			"application", i.Application.String(),
 			"user", i.User, "intent", i.String(), "error", err)
 	}
@@ -159,7 +159,7 @@ func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Words {
 	defer cancel()
 	words, err := intents.Earlier(ctx, s.conf.Intents, i)
 	if err != nil {
-		s.conf.Log.Warn("what is on record from before a change is not known, and may undo it", "application",
+		s.conf.Log.Warn("failed to read earlier queued changes; they may undo this one", "application",
 			i.Application.String(), "user", i.User, "intent", i.String(), "error", err)
 	}
 	return words

@@ -89,13 +89,13 @@ func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error 
 	if newest.IsZero() || app.ID < newest.ID {
 		return nil
 	}
-	return neverGiven(app, fmt.Sprintf("the ResourceManager of that start has given out %d ids", newest.ID-1))
+	return neverGiven(app, fmt.Sprintf("the ResourceManager of that start has issued %d ids", newest.ID-1))
 }
 
 func neverGiven(app creel.ApplicationID, why string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,
-		What: fmt.Sprintf("application id %s was never given out", app),
+		What: fmt.Sprintf("application id %s was never issued", app),
 		Why:  why,
 		Try:  "ask for an id with getNewApplication",
 	}

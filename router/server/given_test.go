@@ -27,7 +27,7 @@ func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
 			forged := past
 			forged.ID += 100
 			err := submit(forged)
-			if err == nil || !strings.Contains(err.Error(), "never given out") {
+			if err == nil || !strings.Contains(err.Error(), "never issued") {
 				t.Fatalf("a forged id is answered %v", err)
 			}
 			var told *hrpc.RemoteError

@@ -92,5 +92,5 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 
 // AsOf returns the text before a report that is not the home's present one.
 func AsOf(age time.Duration, err error) string {
-	return fmt.Sprintf("This is what was known %v ago; since then: %v. ", age.Round(time.Second), err)
+	return fmt.Sprintf("This report is %v old; since then: %v. ", age.Round(time.Second), err)
 }

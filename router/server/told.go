@@ -36,7 +36,7 @@ func (t *told) first(name string) bool {
 func (s *Server) Unlisted(typ, field string) {
 	s.counts.Unlisted.Add(1)
 	if s.told.first(typ + "." + field) {
-		s.conf.Log.Warn("a field that no merge rule lists: the first subcluster's is kept",
+		s.conf.Log.Warn("no merge rule for a field; using the first subcluster's value",
 			"field", typ+"."+field, "see", "docs/reference/merging.md")
 	}
 }
@@ -44,7 +44,7 @@ func (s *Server) Unlisted(typ, field string) {
 // LeftOut logs once that answers to a call are without a member whose release does not have the call.
 func (s *Server) LeftOut(call string, member creel.SubclusterID, err error) {
 	if s.told.first(call + " of " + string(member) + ": " + err.Error()) {
-		s.conf.Log.Warn("answers are without a subcluster whose release does not have the call",
+		s.conf.Log.Warn("subcluster left out: its release lacks the call",
 			"call", call, "subcluster", string(member), "error", err)
 	}
 }

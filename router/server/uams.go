@@ -37,7 +37,7 @@ func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Pa
 	defer cancel()
 	parts, err := s.readUAMs(ctx, app)
 	if err != nil {
-		s.conf.Log.Warn("which UAMs an application has is not known", "application", app.String(),
+		s.conf.Log.Warn("failed to read an application's UAMs", "application", app.String(),
 			"error", err)
 	}
 	return parts

@@ -216,7 +216,7 @@ func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 func (t *Tokens) Login(ctx context.Context, text string) (token.Delegation, error) {
 	k, err := token.ParseURLString(text)
 	if err != nil {
-		return token.Delegation{}, notAccepted("it is damaged: it is not as it was given out")
+		return token.Delegation{}, notAccepted("it is damaged: it differs from the issued one")
 	}
 	if k.Kind != token.KindDelegation {
 		return token.Delegation{}, notAccepted("it is a " + k.Kind + ", and not a " + token.KindDelegation)
@@ -245,7 +245,7 @@ func reason(err error) string {
 	var full *creel.Error
 	switch {
 	case !errors.As(err, &full):
-		return "it cannot be proven"
+		return "it cannot be verified"
 	case full.Why != "":
 		return full.Why
 	}

@@ -254,14 +254,14 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 	switch {
 	case len(r.AwaitedStanding) > 0:
 		return needs.Max(share).Min(holds), fmt.Sprintf(
-			"the record is new in this store: nobody gets more until all members have asked, and what these hold has "+
+			"the record is new in this store: no member gets more until all have asked, and the parts of these have "+
 				"no lease: %v", r.AwaitedStanding)
 	case len(r.Awaited) > 0 && now.Before(r.Settled):
 		return needs.Max(share).Min(holds), fmt.Sprintf(
-			"the record is new in this store: nobody gets more until all members have asked (%v missing), or at %s",
+			"the record is new in this store: no member gets more until all have asked (%v missing), or at %s",
 			r.Awaited, r.Settled.UTC().Format(time.TimeOnly))
 	case q.Recovering:
-		return needs.Max(h.Cap), "it recovers: what it held is kept"
+		return needs.Max(h.Cap), "it is recovering: its part is unchanged"
 	case q.Leaves:
 		return needs, ""
 	}

@@ -49,7 +49,7 @@ func Room(told, has creel.Resource) error {
 	if (creel.Resource{}).Fits(told) && told.Fits(has.Max(creel.Resource{})) {
 		return nil
 	}
-	return fmt.Errorf("%s are told as headroom, where there are %s", told, has)
+	return fmt.Errorf("headroom is reported as %s, and only %s are free", told, has)
 }
 
 // Owed returns a queue's guarantee of the whole, as far as it has demand, and its shortfall from that: parts of the
@@ -124,7 +124,7 @@ func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Res
 	var sum creel.Resource
 	for id, s := range shares {
 		if s.MemoryMB < 1 {
-			return fmt.Errorf("the part of %s is nothing", id)
+			return fmt.Errorf("the part of %s is zero", id)
 		}
 		sum = sum.Add(s)
 	}

@@ -107,7 +107,7 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 		clear(l.auditor.told)
 	}
 	l.auditor.told[key] = at
-	l.Log.Warn("an invariant of the federation's queues is broken",
+	l.Log.Warn("invariant of the federation's queues broken",
 		"invariant", string(i), "of", of, "breach", breach.Error(), "runbook", "docs/operations/alerts.md")
 	b := append(l.auditor.audited.Breaches, rebalancer.AuditedBreach{
 		At: at, Invariant: string(i), Of: of, Breach: breach.Error(),

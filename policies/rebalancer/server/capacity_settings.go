@@ -69,7 +69,7 @@ func (k *Follower) conform(ctx context.Context) error {
 	}
 	switch {
 	case conf == nil && follows:
-		k.tellCapacities("capacities do not follow the plan here, as the settings are those of a file: set " +
+		k.tellCapacities("capacities do not follow the plan here: the settings come from a file: set " +
 			"yarn.scheduler.configuration.store.class there")
 		return nil
 	case !ok:

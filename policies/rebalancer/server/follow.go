@@ -85,7 +85,7 @@ func (k *Follower) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != told && now != "" {
-			k.Log.Warn("the federation's plan is not followed", "subcluster", k.ID, "error", now)
+			k.Log.Warn("failed to follow the federation's plan", "subcluster", k.ID, "error", now)
 		}
 		told = now
 		timer.Reset(k.Between())

@@ -125,9 +125,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 		if now != told {
 			if told = now; now != "" {
-				k.Log.Warn("escrow of queues is not renewed", "subcluster", k.ID, "error", now)
+				k.Log.Warn("failed to renew escrow of queues", "subcluster", k.ID, "error", now)
 			} else {
-				k.Log.Info("escrow of queues is renewed again", "subcluster", k.ID)
+				k.Log.Info("escrow of queues renewed again", "subcluster", k.ID)
 			}
 		}
 		select {
@@ -313,7 +313,7 @@ func (k *Keeper) restoreTree(ctx context.Context, set *statestore.DocumentSet) (
 		Comment: "the state store came back without it", Keep: statestore.KeptVersions, Source: set.Source,
 	})
 	if err == nil {
-		k.Log.Warn("the state store came back without the federation's queue tree; it is written back",
+		k.Log.Warn("state store lost the federation's queue tree; writing it back",
 			"subcluster", k.ID, "version", k.tree.Version, "is", d.Version)
 	}
 	return d, err

@@ -124,7 +124,7 @@ func (l *Leader) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != told && now != "" {
-			l.Log.Warn("no plan for the federation's queues", "error", now)
+			l.Log.Warn("failed to plan the federation's queues", "error", now)
 		}
 		told = now
 		next.Reset(max(0, l.Between()-time.Since(began)))
@@ -214,7 +214,7 @@ func (l *Leader) resign(ctx context.Context) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := l.Store.Release(limit, l.lease); err != nil {
-		l.Log.Warn("the rebalancer's lease is not given back; another leads when it is over", "error", err)
+		l.Log.Warn("failed to release the rebalancer's lease; another leads when it expires", "error", err)
 	}
 	l.Counts.Leads.Store(0)
 }
@@ -305,7 +305,7 @@ func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
 	}
 	plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
 	if err != nil {
-		l.Log.Warn("the plan before cannot be read; this one is made without it", "error", err)
+		l.Log.Warn("failed to read the previous plan; planning without it", "error", err)
 		return nil, nil
 	}
 	return plan, nil
@@ -317,7 +317,7 @@ func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan 
 	d, known := control.Find(rebalancer.DecisionsName)
 	if known {
 		if err := json.Unmarshal(d.Data, &log); err != nil {
-			l.Log.Warn("the record of the rebalancer's decisions cannot be read and begins anew", "error", err)
+			l.Log.Warn("failed to read the record of decisions; starting a new one", "error", err)
 		}
 	}
 	if !log.Add(l.before, plan, control.Now) {

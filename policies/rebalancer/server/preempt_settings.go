@@ -56,7 +56,7 @@ func (k *Follower) steer(ctx context.Context) error {
 	defer cancel()
 	now, err := k.Settings.Read(ctx)
 	if err != nil {
-		return fmt.Errorf("what was taken back cannot be read: %w", err)
+		return fmt.Errorf("the preempted amount cannot be read: %w", err)
 	}
 	p.looked, p.bound = true, now.Bound
 	list := make([]rebalancer.PacedBudget, len(k.list))
@@ -73,8 +73,8 @@ func (k *Follower) steer(ctx context.Context) error {
 	case !now.Change:
 		if !p.unbound {
 			p.unbound = true
-			k.Log.Warn("preemption budgets do not bind this ResourceManager, whose settings are those of a file; what it takes "+
-				"back counts, and others take less: set yarn.scheduler.configuration.store.class there", "subcluster", k.ID)
+			k.Log.Warn("preemption budgets do not limit this ResourceManager: its settings come from a file; amounts it takes "+
+				"back count, and others take less: set yarn.scheduler.configuration.store.class there", "subcluster", k.ID)
 		}
 	case bound:
 		if err := k.Settings.Bind(ctx, most); err != nil {
@@ -83,7 +83,7 @@ func (k *Follower) steer(ctx context.Context) error {
 			return err
 		}
 		if !p.bound {
-			k.Log.Info("a budget bounds what is taken back here", "subcluster", k.ID, "round", most.String())
+			k.Log.Info("preemption limited by a budget", "subcluster", k.ID, "round", most.String())
 		}
 		p.unbound, p.bound = false, true
 	case p.bound:
@@ -91,7 +91,7 @@ func (k *Follower) steer(ctx context.Context) error {
 			return err
 		}
 		p.bound = false
-		k.Log.Info("no budget bounds what is taken back here", "subcluster", k.ID)
+		k.Log.Info("preemption no longer limited by a budget", "subcluster", k.ID)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (k *Follower) release(ctx context.Context) {
 		err = k.Settings.Restore(limit)
 	}
 	if err != nil {
-		k.Log.Warn("a preemption budget still bounds what is taken back here, until an agent is started again",
+		k.Log.Warn("failed to restore preemption settings; a budget applies until an agent is started again",
 			"subcluster", k.ID, "error", err)
 	}
 }

@@ -155,7 +155,7 @@ func TestAHadoopMemberIsHeldToItsShare(t *testing.T) {
 			t.Errorf("without a plan %d MB are taken", r.taken-3*6144)
 		}
 		stop()
-		for _, want := range []string{"a budget bounds", "no budget bounds"} {
+		for _, want := range []string{"preemption limited by a budget", "preemption no longer limited by a budget"} {
 			if strings.Count(log.String(), want) != 1 {
 				t.Errorf("%q is not said once:\n%s", want, log)
 			}
@@ -210,8 +210,8 @@ func TestWhatAHadoopMemberTakesByItselfIsCounted(t *testing.T) {
 		r.Unlock()
 		time.Sleep(3 * time.Second)
 		stop()
-		if strings.Count(log.String(), "do not bind this ResourceManager") != 1 ||
-			!strings.Contains(log.String(), "what was taken back cannot be read") {
+		if strings.Count(log.String(), "do not limit this ResourceManager") != 1 ||
+			!strings.Contains(log.String(), "the preempted amount cannot be read") {
 			t.Error(log)
 		}
 	})

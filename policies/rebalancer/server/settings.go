@@ -68,7 +68,7 @@ func (k *Keeper) lift() {
 		if !q.seen {
 			delete(k.queues, path)
 			if path.Label == "" {
-				k.Log.Warn("a queue has no federation-wide maximum any more; its maximum-capacity stays as it was",
+				k.Log.Warn("queue's federation-wide maximum removed; its maximum-capacity stays",
 					"subcluster", k.ID, "queue", string(path.Queue))
 			}
 		}
