@@ -60,7 +60,7 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default",
 		"/queues?queue=root.default": "Its applications",
 		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/policies": "Queues without",
-		"/policies/root.default": "No document holds",
+		"/policies/root.default": "No document applies",
 		"/policies/*":            "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
 	} {
 		resp, body := get(t, web+path)
