@@ -143,9 +143,9 @@ func TestConnectionsInWords(t *testing.T) {
 	for line, want := range map[string]string{
 		"subcluster list --request-timeout 50ms --server http://" + silent.Addr().String(): "no answer came in time",
 		"admin refresh-nodes --request-timeout 50ms --admin " + silent.Addr().String():     "no answer came in time",
-		"subcluster list --server http://" + gone.Addr().String():                          "nobody listens there",
-		"admin refresh-nodes --admin " + gone.Addr().String():                              "nobody listens there",
-		"ready http://" + gone.Addr().String():                                             "nobody listens there",
+		"subcluster list --server http://" + gone.Addr().String():                          "connection refused: no server listens there",
+		"admin refresh-nodes --admin " + gone.Addr().String():                              "connection refused: no server listens there",
+		"ready http://" + gone.Addr().String():                                             "connection refused: no server listens there",
 	} {
 		code, out := ends(t, line)
 		if code != exitUnreachable || !strings.Contains(out, want) || strings.Contains(out, "dial tcp") {

@@ -175,7 +175,7 @@ func TestDriftOfFilesIsNotMended(t *testing.T) {
 	root.SetErr(&out)
 	root.SetArgs([]string{"queue", "mend", "--server", f.Routers[0].Web, "--user", "root"})
 	err := root.ExecuteContext(t.Context())
-	if exitCode(err) != exitPartial || !strings.Contains(out.String(), "its queues are those of a file") ||
+	if exitCode(err) != exitPartial || !strings.Contains(out.String(), "its queues come from a file") ||
 		!strings.Contains(out.String(), "yarn.scheduler.configuration.store.class") {
 		t.Errorf("%v\n%s", err, &out)
 	}

@@ -66,7 +66,7 @@ func (c *Clock) Now() time.Time {
 
 // Tell logs that this process did not run for a time.
 func Tell(log *slog.Logger, pause time.Duration) {
-	log.Warn("this process did not run; nobody is judged by that time",
+	log.Warn("this process was paused; missed heartbeats of that time are ignored",
 		"for", pause.Round(time.Millisecond).String(),
 		"try", "look for stops, migrations, swapping and slow disks of its machine")
 }

@@ -105,7 +105,7 @@ func (c Config) withDefaults() Config {
 // Validate reports the first thing in a Config that cannot be served.
 func (c Config) Validate() error {
 	if !c.Simple && c.Tokens == nil {
-		return errors.New("hrpc: nobody could connect: set Simple, Tokens or both")
+		return errors.New("hrpc: no client could connect: set Simple, Tokens or both")
 	}
 	if c.Integrity && c.Tokens == nil {
 		return errors.New("hrpc: Integrity needs SASL: set Tokens")

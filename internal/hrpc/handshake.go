@@ -218,7 +218,7 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 		return h.fatalf(
 			DetailFatalUnauthorized,
 			ClassAccessControl,
-			"the token is of %q and the connection context says %q: a token cannot act for another user",
+			"the token belongs to %q, not to %q of the connection context: a token cannot act for another user",
 			who.User,
 			cc.effectiveUser,
 		)

@@ -237,7 +237,7 @@ func (s *Server) refuse(nc net.Conn, busy *Error) {
 	if count, write := s.refusedLine.Happened(time.Now()); write {
 		s.cfg.Logger.Warn("RPC port: connections were refused above a limit",
 			"count", count, "last_from", nc.RemoteAddr().String(), "why", busy.Message,
-			"try", "see who that is; more is allowed by creel.ipc.server.max-connections and -per-address")
+			"try", "find out which client that is; creel.ipc.server.max-connections and -per-address allow more")
 	}
 	if s.refusing.Add(1) > maxRefusing {
 		s.refusing.Add(-1)
@@ -363,8 +363,8 @@ func (s *Server) sweep(ctx context.Context) {
 func (s *Server) tooSlow(c *conn, why string) {
 	s.stats.slow.Add(1)
 	if count, write := s.slowLine.Happened(time.Now()); write {
-		s.cfg.Logger.Warn("RPC port: connections were ended that did not send in time what they began",
+		s.cfg.Logger.Warn("RPC port: closed slow connections",
 			"count", count, "last_from", c.remote.String(), "why", why,
-			"try", "see who that is, and keep strangers off the port")
+			"try", "find out which client that is, and block unknown clients from the port")
 	}
 }

@@ -76,7 +76,7 @@ func each(do func(span) error) error {
 	); err != nil ||
 		strings.Contains(string(b), "[never]") {
 		return fmt.Errorf(
-			"this kernel gives no transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or do without",
+			"this kernel has no transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled to madvise",
 		)
 	}
 	f, err := os.Open("/proc/self/maps")

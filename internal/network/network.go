@@ -37,9 +37,9 @@ func InWords(err error) error {
 	case errors.As(err, &untrusted):
 		return &told{certificate(untrusted.Err), err}
 	case errors.As(err, &name):
-		return &told{fmt.Sprintf("no address is known of the host %q", name.Name), err}
+		return &told{fmt.Sprintf("the host %q has no known address", name.Name), err}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &told{"nobody listens there", err}
+		return &told{"connection refused: no server listens there", err}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
 		return &told{"no answer came in time", err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
@@ -56,9 +56,9 @@ func certificate(err error) string {
 	case errors.As(err, &of):
 		return fmt.Sprintf("its certificate is not for %q", of.Host)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate has expired, or is of a time to come"
+		return "its certificate has expired, or is not valid yet"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return "its certificate is signed by nobody whom this machine trusts (SSL_CERT_FILE names others)"
+		return "its certificate has no signer that this machine trusts (SSL_CERT_FILE adds signers)"
 	}
-	return "its certificate is not taken: " + err.Error()
+	return "its certificate is invalid: " + err.Error()
 }

@@ -25,7 +25,7 @@ func TestAConnectionIsToldInWords(t *testing.T) {
 	}
 	l.Close()
 	_, err = net.Dial("tcp", l.Addr().String())
-	if told := network.InWords(err); told.Error() != "nobody listens there" || !errors.Is(told, syscall.ECONNREFUSED) {
+	if told := network.InWords(err); told.Error() != "connection refused: no server listens there" || !errors.Is(told, syscall.ECONNREFUSED) {
 		t.Errorf("%v of %v", told, err)
 	}
 	server := httptest.NewTLSServer(http.NotFoundHandler())
@@ -33,8 +33,8 @@ func TestAConnectionIsToldInWords(t *testing.T) {
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
 	for want, conf := range map[string]*tls.Config{
-		"signed by nobody whom this machine trusts": {RootCAs: x509.NewCertPool()},
-		`not for "elsewhere"`:                       {RootCAs: known, ServerName: "elsewhere"},
+		"no signer that this machine trusts": {RootCAs: x509.NewCertPool()},
+		`not for "elsewhere"`:                {RootCAs: known, ServerName: "elsewhere"},
 		"has expired": {RootCAs: known, Time: func() time.Time {
 			return server.Certificate().NotAfter.Add(time.Hour)
 		}},

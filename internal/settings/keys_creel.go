@@ -15,28 +15,33 @@ var creelStoreKeys = []Setting{
 		Key:     "creel.store.prefix",
 		Type:    String,
 		Default: "creel",
-		Doc:     "What the store's keys begin with, so that federations can share a Redis.",
+		Doc:     "Prefix of the store's keys, so that federations can share a Redis.",
 	},
-	{Key: "creel.store.timeout", Type: Duration, Default: "2s", Doc: "How long one call of the store may take."},
+	{Key: "creel.store.timeout", Type: Duration, Default: "2s", Doc: "Timeout of one call to the store."},
 	{Key: "creel.store.pool-size", Type: Int, Default: "16", Doc: "Connections to each Redis server."},
 	{
 		Key:     "creel.store.wait-replicas",
 		Type:    Int,
 		Default: "0",
-		Doc:     "Replicas that must have a write before it counts; 0 leaves a failover free to lose the last ones.",
+		Doc:     "Replicas that must confirm a write; with 0 a failover may lose the last writes.",
 	},
-	{Key: "creel.store.wait-timeout", Type: Duration, Default: "1s", Doc: "How long to wait for those replicas."},
+	{
+		Key:     "creel.store.wait-timeout",
+		Type:    Duration,
+		Default: "1s",
+		Doc:     "How long a write waits for these replicas.",
+	},
 	{
 		Key:     "creel.store.home-ttl",
 		Type:    Duration,
 		Default: "24h",
-		Doc:     "How long an ended application's home is remembered.",
+		Doc:     "How long the store remembers an ended application's home.",
 	},
 	{
 		Key:     "creel.store.poll-interval",
 		Type:    Duration,
 		Default: "2s",
-		Doc:     "How often members and policies are read again, beside the store's own notices.",
+		Doc:     "How often members and policies are read again, in addition to the store's notifications.",
 	},
 	{
 		Key:  "creel.subcluster.id",
@@ -52,29 +57,34 @@ var creelStoreKeys = []Setting{
 	{
 		Key:  "creel.http.allowed-hosts",
 		Type: List,
-		Doc: "Names of this host under which browsers may reach a router or ResourceManager over loopback, beside localhost and addresses;" +
-			" * is any.",
+		Doc: "Names of this host under which browsers may reach a router or ResourceManager over loopback, in " +
+			"addition to localhost and addresses; * is any.",
 	},
-	{Key: "creel.membership.lease", Type: Duration, Default: "10s", Doc: "A member silent for so long is not alive."},
+	{
+		Key:     "creel.membership.lease",
+		Type:    Duration,
+		Default: "10s",
+		Doc:     "A member without a heartbeat for this time counts as lost.",
+	},
 	{
 		Key:     "creel.membership.take-over",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Take the name of a member that is alive, which then is none any more (--take-over).",
+		Doc:     "Take over the name of a live member, which then loses its membership (--take-over).",
 	},
 	{
 		Key:     "creel.membership.accept-empty",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Start on an empty journal though the store has applications of this member, whose state is lost then" +
-			" (--accept-empty).",
+		Doc: "Start on an empty journal even if the store has applications of this member; their state is lost " +
+			"(--accept-empty).",
 	},
 	{
 		Key:  "creel.cluster.secret-file",
 		Type: Path,
-		Doc: "A file with the secret that seals tokens in the store and signs members there: routers and proxies that " +
-			"have it believe no others. It is made where there is none, and has to be the same for all daemons; empty: " +
-			"one is made and kept in the store, and nothing is signed.",
+		Doc: "A file with the secret that encrypts tokens in the store and signs members there. Routers and " +
+			"proxies with the file accept signed members only. It is created if missing, and must be the same " +
+			"for all daemons. Empty: a secret is created in the store, and nothing is signed.",
 	},
 }
 
@@ -82,47 +92,49 @@ var creelRMKeys = []Setting{
 	{
 		Key:  "creel.rm.proxy.hosts",
 		Type: List,
-		Doc: "Hosts from which the web proxy fetches AMs' pages besides those on which the AMs run " +
-			"(Spark's SPARK_PUBLIC_DNS, say); * is any.",
+		Doc: "Hosts from which the web proxy fetches AMs' pages, in addition to the AM's own (for example " +
+			"Spark's SPARK_PUBLIC_DNS); * is any.",
 	},
-	{Key: "creel.rm.data", Type: Path, Doc: "The directory of the journal; empty: nothing survives a restart."},
+	{Key: "creel.rm.data", Type: Path, Doc: "The directory of the journal; empty: no state survives a restart."},
 	{
 		Key:     "creel.rm.journal.sync",
 		Type:    Bool,
 		Default: "true",
 		Doc:     "Whether a change is on disk before it is acted on.",
 	},
-	{Key: "creel.rm.journal.batch", Type: Int, Default: "1024", Doc: "Changes that one write to disk carries at most."},
+	{Key: "creel.rm.journal.batch", Type: Int, Default: "1024", Doc: "The most changes in one write to disk."},
 	{
 		Key:     "creel.rm.node-order",
 		Type:    Enum,
 		Default: "spread",
 		Choices: []string{"spread", "pack"},
-		Doc:     "Whether containers spread over nodes or fill them one after the other; queues may say otherwise.",
+		Doc:     "Whether containers spread over nodes or fill one node after the other; queues may override it.",
 	},
 	{
 		Key:     "creel.rm.recovery-wait",
 		Type:    Duration,
 		Default: "0s",
-		Doc:     "How long after a restart no container is granted; YARN's yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms where that is set.",
+		Doc: "How long after a restart no container is granted; " +
+			"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms overrides it if set.",
 	},
 	{
 		Key:     "creel.rm.inbox",
 		Type:    Int,
 		Default: "65536",
-		Doc:     "Events that may wait for the scheduler before callers are told to try again.",
+		Doc:     "Events that may wait for the scheduler; further calls are answered \"try again\".",
 	},
 	{
 		Key:     "creel.rm.heartbeat-interval-max",
 		Type:    Duration,
 		Default: "10s",
-		Doc:     "The longest time between heartbeats that nodes are told when the ResourceManager is loaded.",
+		Doc:     "The longest heartbeat interval of nodes when the ResourceManager is loaded.",
 	},
 	{
 		Key:     "creel.scheduler.**.node-order",
 		Type:    Enum,
 		Choices: []string{"spread", "pack"},
-		Doc:     "The node order of one queue, by its path: creel.scheduler.root.a.node-order; its children inherit it.",
+		Doc: "The node order of one queue, by its path: creel.scheduler.root.a.node-order; its children " +
+			"inherit it.",
 	},
 }
 
@@ -130,18 +142,18 @@ var creelNodeKeys = []Setting{
 	{Key: "creel.nm.simulate", Type: Int, Default: "0", Doc: "Simulated nodes in this process; 0: one real node."},
 	{Key: "creel.nm.simulate.memory-mb", Type: Int, Default: "10240", Doc: "Memory of a simulated node in MiB."},
 	{Key: "creel.nm.simulate.vcores", Type: Int, Default: "10", Doc: "Virtual cores of a simulated node."},
-	{Key: "creel.nm.simulate.racks", Type: Int, Default: "10", Doc: "Racks over which they are spread."},
+	{Key: "creel.nm.simulate.racks", Type: Int, Default: "10", Doc: "Racks of the simulated nodes."},
 	{
 		Key:     "creel.nm.simulate.connections",
 		Type:    Int,
 		Default: "4",
-		Doc:     "Connections over which they speak to the ResourceManager.",
+		Doc:     "Connections of the simulated nodes to the ResourceManager.",
 	},
 	{
 		Key:     "creel.nm.simulate.run-time",
 		Type:    Duration,
 		Default: "1s",
-		Doc:     "How long a simulated container runs when its environment does not say.",
+		Doc:     "How long a simulated container runs if its environment sets no time.",
 	},
 }
 
@@ -150,7 +162,7 @@ var creelRouterKeys = []Setting{
 		Key:     "creel.router.client.max-calls",
 		Type:    Int,
 		Default: "8192",
-		Doc:     "Client calls in flight at a router; more are told to try again.",
+		Doc:     "Client calls in flight at a router; further ones are answered \"try again\".",
 	},
 	{
 		Key:     "creel.router.forward-timeout",
@@ -168,8 +180,8 @@ var creelRouterKeys = []Setting{
 		Key:     "creel.router.unclear-wait",
 		Type:    Duration,
 		Default: "2m",
-		Doc: "How long a Hadoop ResourceManager must have answered that it does not know an application, before " +
-			"the application may leave it after a submission that got no answer.",
+		Doc: "After a submission without an answer: how long a Hadoop ResourceManager must answer that it does " +
+			"not know the application before another subcluster is tried.",
 	},
 	{
 		Key:     "creel.router.list-timeout",
@@ -181,38 +193,49 @@ var creelRouterKeys = []Setting{
 		Key:     "creel.router.last-parts",
 		Type:    Duration,
 		Default: "0s",
-		Doc: "For how long a list has the last applications or nodes of a subcluster that does not answer, while the same user asks for the " +
-			"same list. How old they are is told: by REST in the header X-Last-Known-SubClusters, by RPC in each application's diagnostics. " +
-			"Nodes by RPC, and all other lists, are without it.",
+		Doc: "How long a list includes the last known applications or nodes of a subcluster that does not " +
+			"answer, if the same user requests the same list. Their age is in the header " +
+			"X-Last-Known-SubClusters (REST) or in each application's diagnostics (RPC). Lists of nodes by RPC, " +
+			"and all other lists, do not include them.",
 	},
 	{
 		Key:     "creel.router.breaker.failures",
 		Type:    Int,
 		Default: "5",
-		Doc:     "Failures in a row after which a subcluster is left alone for a while.",
+		Doc:     "Consecutive failures after which a router stops calling a subcluster for a while.",
 	},
-	{Key: "creel.router.breaker.open-time", Type: Duration, Default: "5s", Doc: "For how long."},
+	{
+		Key:     "creel.router.breaker.open-time",
+		Type:    Duration,
+		Default: "5s",
+		Doc:     "How long a router does not call such a subcluster.",
+	},
 	{
 		Key:     "creel.router.home-cache",
 		Type:    Int,
 		Default: "100000",
-		Doc:     "Homes of applications that a router remembers.",
+		Doc:     "Homes of applications that a router caches.",
 	},
 	{
 		Key:     "creel.router.policy",
 		Type:    Enum,
 		Default: "balanced",
 		Choices: policies.HomeNames(),
-		Doc:     "How a queue without a policy in the store chooses homes.",
+		Doc:     "The policy that chooses homes for queues without a policy in the store.",
 	},
 	{
 		Key:     "creel.router.proxy-user",
 		Type:    String,
 		Default: "${user.name}",
-		Doc:     "The user that a router acts as towards ResourceManagers, on behalf of its clients.",
+		Doc:     "The user as which a router calls ResourceManagers on behalf of its clients.",
 	},
-	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions kept for `creel app why`."},
-	{Key: "creel.router.dashboard", Type: Bool, Default: "true", Doc: "Whether the web address serves the dashboard."},
+	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions stored for `creel app why`."},
+	{
+		Key:     "creel.router.dashboard",
+		Type:    Bool,
+		Default: "true",
+		Doc:     "Whether the web address serves the dashboard.",
+	},
 }
 
 var creelProxyKeys = []Setting{
@@ -220,92 +243,104 @@ var creelProxyKeys = []Setting{
 		Key:     "creel.proxy.call-timeout",
 		Type:    Duration,
 		Default: "10s",
-		Doc:     "How long one call to a subcluster may take.",
+		Doc:     "Timeout of one call to a subcluster.",
 	},
 	{
 		Key:     "creel.proxy.member-timeout",
 		Type:    Duration,
 		Default: "10s",
-		Doc:     "How long a subcluster may fail to answer before what is asked of it moves to others.",
+		Doc:     "How long a subcluster may fail to answer before its asks move to others.",
 	},
 	{
 		Key:     "creel.proxy.heartbeat-interval",
 		Type:    Duration,
 		Default: "250ms",
-		Doc:     "The time between the heartbeats of an unmanaged AM that waits for containers.",
+		Doc:     "The heartbeat interval of an unmanaged AM that waits for containers.",
 	},
-	{Key: "creel.proxy.max-sessions", Type: Int, Default: "10000", Doc: "Attempts that one proxy serves."},
+	{
+		Key:     "creel.proxy.max-sessions",
+		Type:    Int,
+		Default: "10000",
+		Doc:     "The most application attempts that one proxy serves.",
+	},
 	{
 		Key:     "creel.proxy.policy",
 		Type:    Enum,
 		Default: "balanced",
 		Choices: policies.SplitNames(),
-		Doc:     "How asks of a queue without a policy in the store are split.",
+		Doc:     "The policy that splits asks of queues without a policy in the store.",
 	},
 	{
 		Key:     "creel.proxy.move-asks-after",
 		Type:    Duration,
 		Default: "30s",
-		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere; " +
-			"a hundredth of it where the subcluster says that it has no room, or for fewer than wait there, and the split is balanced.",
+		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere. With the " +
+			"balanced policy: a hundredth of it if the subcluster reports no free capacity, or capacity for " +
+			"fewer containers than wait there.",
 	},
 	{
 		Key:     "creel.proxy.idle-uam-after",
 		Type:    Duration,
 		Default: "60s",
-		Doc:     "How long an unmanaged AM may hold and ask for nothing before its subcluster is given back.",
+		Doc:     "How long an unmanaged AM without containers and asks stays registered at its subcluster.",
 	},
 	{
 		Key:     "creel.proxy.shuffling-types",
 		Type:    List,
 		Default: "MAPREDUCE,SPARK,TEZ",
-		Doc: "Types of applications whose ended containers leave data on their nodes that others read: " +
-			"a subcluster where one has run is given back only at the application's end.",
+		Doc: "Types of applications whose completed containers leave data on their nodes for others. A " +
+			"subcluster that ran such a container is released only when the application ends.",
 	},
 	{
 		Key:     "creel.proxy.one-id-types",
 		Type:    List,
 		Default: "MAPREDUCE,TEZ",
-		Doc: "Types of applications whose containers find each other's data on a node by the application's id: " +
-			"an unmanaged AM of theirs that died at a ResourceManager of Hadoop's, which takes an id once, is not made again.",
+		Doc: "Types of applications whose containers find each other's data on a node by the application's id. " +
+			"If such an unmanaged AM dies at a Hadoop ResourceManager, which accepts an id once, it is not " +
+			"started again.",
 	},
 	{
 		Key:  "creel.proxy.hadoop-key-files",
 		Type: List,
-		Doc: "Items SUBCLUSTER=FILE: where Hadoop's ResourceManager of the subcluster keeps the keys of its AMs' tokens, " +
-			"FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode under its " +
-			"yarn.resourcemanager.fs.state-store.uri. " +
-			"The proxy then knows its AMs by itself; those of others log in at their ResourceManager through it.",
+		Doc: "Items SUBCLUSTER=FILE: the file in which the subcluster's Hadoop ResourceManager stores the keys " +
+			"of its AMs' tokens, FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode under its " +
+			"yarn.resourcemanager.fs.state-store.uri. The proxy then authenticates these AMs itself; other AMs " +
+			"log in at their ResourceManager through it.",
 	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }
 
 var creelRebalancerKeys = []Setting{
 	{Key: "creel.rebalancer.interval", Type: Duration, Default: "10s", Doc: "The time between two plans."},
-	{Key: "creel.rebalancer.lease", Type: Duration, Default: "15s", Doc: "How long the leader leads without renewing."},
+	{
+		Key:     "creel.rebalancer.lease",
+		Type:    Duration,
+		Default: "15s",
+		Doc:     "How long a leader leads without renewing its lease.",
+	},
 	{
 		Key:     "creel.rebalancer.max-change",
 		Type:    Percent,
 		Default: "10",
-		Doc: "The most by which one plan changes the part of a queue's maximum that is for one subcluster; all at " +
-			"once where a subcluster is gone or has lost a fifth of what it had.",
+		Doc: "The most by which one plan changes a subcluster's part of a queue's maximum. If a subcluster is " +
+			"lost or has lost a fifth of its resources, the change is made at once.",
 	},
 	{
 		Key:     "creel.rebalancer.slow-start",
 		Type:    Duration,
 		Default: "2m",
-		Doc: "In what time a subcluster that is new, was away or has got many nodes comes to count with all of its " +
-			"size in balanced homes and splits: at once with a tenth, then evenly more; 0: at once with all. In " +
-			"the first such time after the first plan all count with all.",
+		Doc: "How long a subcluster that is new, was away or has gained many nodes takes to count with its full " +
+			"size in balanced homes and splits: first with a tenth, then linearly more. 0: with its full size at " +
+			"once. During this time after the first plan all subclusters count in full.",
 	},
 	{
 		Key:     "creel.rebalancer.capacities",
 		Type:    Bool,
 		Default: "true",
-		Doc: "Whether queues get in ResourceManagers what the plan gives them there before others get more " +
-			"than theirs, in place of what is configured and while the plan's lease lasts, where the federation's " +
-			"queue tree gives some queue a guarantee or a weight. Hadoop's are set by their agents, where calls " +
-			"change them.",
+		Doc: "Whether a queue gets its share of the plan in each ResourceManager before others exceed theirs. " +
+			"The plan replaces configured capacities while its lease lasts, if the federation's queue tree has a " +
+			"guarantee or a weight for some queue. Agents set it at Hadoop's ResourceManagers, if their queues " +
+			"can be changed by calls.",
 	},
 	{
 		Key:     "creel.escrow.lease",
@@ -317,75 +352,84 @@ var creelRebalancerKeys = []Setting{
 		Key:     "creel.escrow.linger",
 		Type:    Duration,
 		Default: "10m",
-		Doc:     "How long that part counts after its lease: containers of a subcluster that is cut off run on.",
+		Doc: "How long that part counts after its lease, because containers of a disconnected subcluster " +
+			"keep running.",
 	},
 	{
 		Key:     "creel.escrow.interval",
 		Type:    Duration,
 		Default: "500ms",
-		Doc:     "The time between two looks of a ResourceManager at what its queues need of their maxima.",
+		Doc:     "How often a ResourceManager compares its queues' needs with their parts of federation-wide maxima.",
 	},
 	{
 		Key:     "creel.escrow.recovery",
 		Type:    Duration,
 		Default: "1m",
-		Doc:     "How long after a restart a part is not lowered, and what has one does not grow: until all nodes have said what they run.",
+		Doc: "How long after a restart a part is not lowered, and queues with a part do not grow: until all " +
+			"nodes have reported their containers.",
 	},
 	{
 		Key:     "creel.rebalancer.mend",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether routers bring the queues of members to what the federation's queue tree says, unasked, once two " +
-			"looks a minute apart find the same drift: as `creel queue mend` does, as creel.router.proxy-user.",
+		Doc: "Whether routers repair drift of members' queues from the federation's queue tree automatically, " +
+			"once two checks a minute apart find the same drift. They do what `creel queue mend` does, as " +
+			"creel.router.proxy-user.",
 	},
 	{
 		Key:     "creel.rebalancer.move.loaded",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether routers move waiting applications out of subclusters that are loaded, to such with room. " +
-			"Drains with --mode move do so whatever this says. What has been granted a container is never moved.",
+		Doc: "Whether routers move waiting applications from loaded subclusters to others with free capacity. " +
+			"Drains with --mode move do so in any case. Applications with a granted container are never moved.",
 	},
 	{
 		Key:     "creel.rebalancer.move.per-minute",
 		Type:    Int,
 		Default: "60",
-		Doc:     "How many applications are moved in a minute at most, in the whole federation.",
+		Doc:     "The most applications moved in a minute, in the whole federation.",
 	},
 	{
 		Key:     "creel.rebalancer.move.queue-percent",
 		Type:    Percent,
 		Default: "20",
-		Doc:     "Which part of what waits in a queue of a loaded subcluster is moved in a minute at most.",
+		Doc: "The largest part of a queue's waiting applications in a loaded subcluster that is moved in a " +
+			"minute.",
 	},
 	{
 		Key:     "creel.rebalancer.move.dead-band",
 		Type:    Percent,
 		Default: "20",
-		Doc: "By how much of its size a subcluster must be in use more than another for applications to be moved " +
-			"from it to that one.",
+		Doc: "How much higher a subcluster's utilization must be than another's for applications to be moved " +
+			"there, in percent of its size.",
 	},
 	{
 		Key:     "creel.rebalancer.move.again-after",
 		Type:    Duration,
 		Default: "10m",
-		Doc:     "In what time an application is not moved a second time.",
+		Doc:     "How long an application is not moved again.",
 	},
 	{
 		Key:     "creel.rebalancer.audit.interval",
 		Type:    Duration,
 		Default: "0",
-		Doc: "The time between two looks at which the leading rebalancer holds the federation's invariants against what " +
-			"members report: the metrics creel_invariant_checked_total and creel_invariant_broken_total, a line in the " +
-			"log for each breach, and `creel rebalancer audit`; 0: it does not look.",
+		Doc: "How often the leading rebalancer checks the federation's invariants against the members' reports. " +
+			"Results are the metrics creel_invariant_checked_total and creel_invariant_broken_total, a log line " +
+			"for each violation, and `creel rebalancer audit`. 0: no checks.",
 	},
 	{
 		Key:     "creel.rebalancer.audit.within",
 		Type:    Duration,
 		Default: "5m",
-		Doc: "How long a queue may be short of its guarantee or entitlement, or room be idle that it waits for, " +
-			"before an audit counts that as a breach.",
+		Doc: "How long a queue may be below its guarantee or entitlement, or needed capacity may be idle, before " +
+			"an audit counts a violation.",
 	},
-	{Key: "creel.rebalancer.dry-run", Type: Bool, Default: "false", Doc: "Whether plans are only shown."},
+	{
+		Key:     "creel.rebalancer.dry-run",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether plans are only shown, not applied.",
+	},
 }
 
 var creelDaemonKeys = []Setting{
@@ -399,7 +443,7 @@ var creelDaemonKeys = []Setting{
 		Key:     "creel.ipc.server.max-connections-per-address",
 		Type:    Int,
 		Default: "0",
-		Doc:     "Connections of one remote address to a port; 0: no limit of its own.",
+		Doc:     "Connections of one remote address to a port; 0: no separate limit.",
 	},
 	{
 		Key:     "creel.ipc.server.max-calls-per-connection",
@@ -411,43 +455,43 @@ var creelDaemonKeys = []Setting{
 		Key:     "creel.ipc.server.max-request-memory",
 		Type:    Bytes,
 		Default: "1g",
-		Doc:     "Bytes held on one port of requests that are incomplete or being served, above 1 KB each; an address may hold half.",
+		Doc:     "Bytes of incomplete and running requests on one port, above 1 KB each; one address may use half.",
 	},
 	{
 		Key:     "creel.ipc.server.max-reply-bytes",
 		Type:    Bytes,
 		Default: "16m",
-		Doc:     "Bytes of answers that may wait on a connection that does not read.",
+		Doc:     "Bytes of unsent answers on one connection whose client does not read.",
 	},
 	{
 		Key:     "creel.ipc.server.max-reply-memory",
 		Type:    Bytes,
 		Default: "1g",
-		Doc:     "The same over all connections of a port.",
+		Doc:     "Bytes of unsent answers on all connections of a port.",
 	},
 	{
 		Key:     "creel.ipc.server.handshake-timeout",
 		Type:    Duration,
 		Default: "20s",
-		Doc:     "How long a connection may take to say who it is.",
+		Doc:     "How long the handshake of a connection may take.",
 	},
 	{
 		Key:     "creel.ipc.server.stall-timeout",
 		Type:    Duration,
 		Default: "60s",
-		Doc:     "A connection that takes no byte of its answers for so long is closed.",
+		Doc:     "A connection that accepts no byte of its answers for this time is closed.",
 	},
 	{
 		Key:     "creel.http.max-request-size",
 		Type:    Bytes,
 		Default: "8m",
-		Doc:     "Bytes of the largest body that a request over HTTP may have.",
+		Doc:     "The largest body of an HTTP request.",
 	},
 	{
 		Key:     "creel.http.max-connections",
 		Type:    Int,
 		Default: "20000",
-		Doc:     "Connections of one web port; more are answered 503.",
+		Doc:     "Connections of one web port; further ones are answered 503.",
 	},
 	{
 		Key:     "creel.http.max-connections-per-address",
@@ -464,55 +508,60 @@ var creelDaemonKeys = []Setting{
 	{
 		Key:  "creel.http.tls.certificate",
 		Type: Path,
-		Doc:  "A certificate for the web ports; they do not speak TLS yet, and one that is named stops the start.",
+		Doc:  "A certificate for the web ports. Not supported yet: a daemon with a certificate refuses to start.",
 	},
-	{Key: "creel.http.tls.key", Type: Path, Doc: "Its key; the same."},
+	{
+		Key:  "creel.http.tls.key",
+		Type: Path,
+		Doc:  "The key of creel.http.tls.certificate. Not supported yet: a daemon with a key refuses to start.",
+	},
 	{
 		Key:     "creel.drain-timeout",
 		Type:    Duration,
 		Default: "10s",
-		Doc:     "How long calls in flight may finish after the first signal.",
+		Doc:     "How long calls in flight may take to finish after the first signal.",
 	},
 	{
 		Key:     "creel.log.level",
 		Type:    Enum,
 		Default: "info",
 		Choices: []string{"debug", "info", "warn", "error"},
-		Doc:     "What is logged.",
+		Doc:     "The lowest level that is logged.",
 	},
 	{
 		Key:     "creel.log.format",
 		Type:    Enum,
 		Default: "auto",
 		Choices: []string{"auto", "text", "json"},
-		Doc:     "How: auto is text on a terminal, JSON elsewhere.",
+		Doc:     "The log's format; auto is text on a terminal, JSON elsewhere.",
 	},
 	{
 		Key:     "creel.log.audit",
 		Type:    Enum,
 		Default: "creel",
 		Choices: []string{"creel", "hadoop"},
-		Doc: "How lines of audit are written: as all others, or in the form of Hadoop's RMAuditLogger " +
-			"(USER=… IP=… OPERATION=…), for programs that read that.",
+		Doc: "The format of audit lines: that of all other lines, or that of Hadoop's RMAuditLogger (USER=… IP=… " +
+			"OPERATION=…), for programs that parse it.",
 	},
 	{
 		Key:     "creel.health.address",
 		Type:    Address,
 		Default: "127.0.0.1:0",
-		Doc: "Where a proxy, a rebalancer or simulated nodes answer /healthz, /readyz and /metrics; port 0: a free one, " +
-			"which the ready file names. ResourceManagers and routers answer on their web ports.",
+		Doc: "Where a proxy, a rebalancer or simulated nodes serve /healthz, /readyz and /metrics. Port 0 is a " +
+			"free port, which the ready file contains. ResourceManagers and routers serve them on their web " +
+			"ports.",
 	},
-	{Key: "creel.debug.address", Type: Address, Doc: "Where /debug/pprof listens, on loopback; empty: nowhere."},
+	{Key: "creel.debug.address", Type: Address, Doc: "Loopback address of /debug/pprof; empty: not served."},
 	{
 		Key:  "creel.trace.endpoint",
 		Type: URL,
-		Doc: "Where OpenTelemetry traces are sent, by OTLP over HTTP. Empty: where OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or " +
-			"OTEL_EXPORTER_OTLP_ENDPOINT say, else nowhere.",
+		Doc: "Where OpenTelemetry traces are sent, by OTLP over HTTP. Empty: the value of " +
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, otherwise nowhere.",
 	},
 	{
 		Key:     "creel.trace.sample",
 		Type:    Float,
 		Default: "0.01",
-		Doc:     "The share of requests traced when the caller does not decide.",
+		Doc:     "The share of requests traced if the caller does not decide.",
 	},
 }

@@ -67,7 +67,7 @@ var hadoopKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How clients prove who they are: simple, and tokens; kerberos stops the start.",
+		Doc:     "How clients authenticate: simple, and tokens. A daemon with kerberos refuses to start.",
 	},
 	{
 		Key:     "hadoop.security.authorization",
@@ -79,58 +79,60 @@ var hadoopKeys = []Setting{
 		Key:     "security.service.authorization.default.acl",
 		Type:    ACL,
 		Default: "*",
-		Doc:     "Who may speak a protocol that has no list of its own.",
+		Doc:     "Users and groups that may use a protocol without a list of its own.",
 	},
 	{
 		Key:     "security.service.authorization.default.acl.blocked",
 		Type:    ACL,
 		Default: "",
-		Doc:     "Who may not, where a protocol has no such list of its own.",
+		Doc:     "Users and groups that may not use a protocol without such a list of its own.",
 	},
 	{
 		Key:     "security.service.authorization.default.hosts",
 		Type:    List,
 		Default: "*",
-		Doc:     "From where: addresses, networks in CIDR form, host names; * is anywhere.",
+		Doc: "Client machines that may use a protocol without a list of its own: addresses, networks in CIDR " +
+			"form, host names; * is any.",
 	},
 	{
 		Key:     "security.service.authorization.default.hosts.blocked",
 		Type:    List,
 		Default: "",
-		Doc:     "From where not.",
+		Doc:     "Client machines that may not use a protocol without such a list of its own.",
 	},
 	{
 		Key:  "security.**.protocol.acl",
 		Type: ACL,
-		Doc: "Who may speak a protocol: applicationclient, applicationmaster, resourcetracker, " +
-			"resourcemanager-administration, ha.service, and applicationmaster-nodemanager.applicationmaster at the proxy.",
+		Doc: "Users and groups that may use a protocol: applicationclient, applicationmaster, resourcetracker, " +
+			"resourcemanager-administration, ha.service, and applicationmaster-nodemanager.applicationmaster at " +
+			"the proxy.",
 	},
 	{
 		Key:  "security.**.protocol.acl.blocked",
 		Type: ACL,
-		Doc:  "Who may not, though the list before allows it.",
+		Doc:  "Users and groups that may not use a protocol; overrides the previous list.",
 	},
 	{
 		Key:  "security.**.protocol.hosts",
 		Type: List,
-		Doc:  "From where it may be spoken.",
+		Doc:  "Client machines that may use a protocol.",
 	},
 	{
 		Key:  "security.**.protocol.hosts.blocked",
 		Type: List,
-		Doc:  "From where not, though the list before allows it.",
+		Doc:  "Client machines that may not use a protocol; overrides the previous list.",
 	},
 	{
 		Key:     "hadoop.security.instrumentation.requires.admin",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether /conf, /jmx and /stacks are for yarn.admin.acl alone.",
+		Doc:     "Whether /conf, /jmx and /stacks are for yarn.admin.acl only.",
 	},
 	{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",
-		Doc:     "Protection of RPC after SASL; a list without authentication stops the start.",
+		Doc:     "Protection of RPC after SASL. A daemon with a list without authentication refuses to start.",
 	},
 	{
 		Key:     "hadoop.security.token.service.use_ip",
@@ -142,25 +144,37 @@ var hadoopKeys = []Setting{
 		Key:     "hadoop.security.group.mapping",
 		Type:    Class,
 		Default: "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
-		Doc:     "How a user's groups are found; every Unix mapping means this machine's groups.",
+		Doc:     "How a user's groups are found; every Unix mapping uses this machine's groups.",
 	},
 	{
 		Key:     "hadoop.security.groups.cache.secs",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "How long a user's groups are remembered.",
+		Doc:     "How long a user's groups are cached.",
 	},
 	{
 		Key:     "hadoop.user.group.static.mapping.overrides",
 		Type:    String,
 		Default: "dr.who=;",
-		Doc:     "Groups of users that are not looked up: user=group1,group2;user2=group3.",
+		Doc:     "Groups of users without a lookup: user=group1,group2;user2=group3.",
 	},
-	{Key: "hadoop.proxyuser.*.hosts", Type: String, Doc: "Hosts from which this user may act for others; * is any."},
-	{Key: "hadoop.proxyuser.*.groups", Type: String, Doc: "Groups whose members this user may act for; * is any."},
-	{Key: "hadoop.proxyuser.*.users", Type: String, Doc: "Users that this user may act for; * is any."},
-	{Key: "net.topology.script.file.name", Type: Path, Doc: "A program that prints the rack of each host given to it."},
+	{
+		Key:  "hadoop.proxyuser.*.hosts",
+		Type: String,
+		Doc:  "Hosts from which this user may impersonate others; * is any.",
+	},
+	{
+		Key:  "hadoop.proxyuser.*.groups",
+		Type: String,
+		Doc:  "Groups whose members this user may impersonate; * is any.",
+	},
+	{Key: "hadoop.proxyuser.*.users", Type: String, Doc: "Users that this user may impersonate; * is any."},
+	{
+		Key:  "net.topology.script.file.name",
+		Type: Path,
+		Doc:  "A program that prints the rack of each host in its arguments.",
+	},
 	{Key: "net.topology.table.file.name", Type: Path, Doc: "A file of two columns, host and rack."},
 	{
 		Key:     "net.topology.node.switch.mapping.impl",
@@ -172,7 +186,7 @@ var hadoopKeys = []Setting{
 		Key:     "net.topology.script.number.args",
 		Type:    Int,
 		Default: "100",
-		Doc:     "How many hosts one call of the topology script is given.",
+		Doc:     "How many hosts are passed to one call of the topology script.",
 	},
 }
 
@@ -199,19 +213,20 @@ var ipcKeys = []Setting{
 		Key:     "ipc.server.handler.queue.size",
 		Type:    Int,
 		Default: "100",
-		Doc:     "Calls that may wait per handler thread; with the thread count, the calls in flight of a port.",
+		Doc: "Calls that may wait per handler thread. Times the thread count it is the number of calls in " +
+			"flight of a port.",
 	},
 	{
 		Key:     "ipc.client.idlethreshold",
 		Type:    Int,
 		Default: "4000",
-		Doc:     "Connections of a port from which on idle ones are closed.",
+		Doc:     "Number of connections of a port from which on idle ones are closed.",
 	},
 	{
 		Key:     "ipc.client.connection.maxidletime",
 		Type:    Duration,
 		Default: "10000",
-		Doc:     "A client closes a connection idle for so long; a server after twice that.",
+		Doc:     "Idle time after which a client closes a connection; a server closes it after twice that.",
 	},
 	{
 		Key:     "ipc.client.connect.timeout",
@@ -243,13 +258,13 @@ var ipcKeys = []Setting{
 		Default: "120000",
 		Doc:     "How long a client waits for an answer; 0 waits for ever.",
 	},
-	{Key: "ipc.client.ping", Type: Bool, Default: "true", Doc: "Whether a client that waits pings the server."},
+	{Key: "ipc.client.ping", Type: Bool, Default: "true", Doc: "Whether a waiting client pings the server."},
 	{Key: "ipc.ping.interval", Type: Duration, Default: "60000", Doc: "The time between such pings."},
 	{
 		Key:     "ipc.client.fallback-to-simple-auth-allowed",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a secure client talks to a server that is not.",
+		Doc:     "Whether a secure client may use an insecure server.",
 	},
 }
 
@@ -259,7 +274,7 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "HTTP_ONLY",
 		Choices: []string{"HTTP_ONLY", "HTTPS_ONLY"},
-		Doc:     "Whether web ports speak TLS; HTTPS_ONLY stops the start.",
+		Doc:     "Whether web ports use TLS. A daemon with HTTPS_ONLY refuses to start.",
 	},
 	{
 		Key:     "hadoop.http.staticuser.user",
@@ -272,19 +287,19 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How web clients prove who they are: simple reads user.name; kerberos stops the start.",
+		Doc:     "How web clients authenticate: simple reads user.name. A daemon with kerberos refuses to start.",
 	},
 	{
 		Key:     "hadoop.http.authentication.simple.anonymous.allowed",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether a web request may come without a user.",
+		Doc:     "Whether web requests without a user are allowed.",
 	},
 	{
 		Key:     "hadoop.http.idle_timeout.ms",
 		Type:    Duration,
 		Default: "60000",
-		Doc:     "A web connection idle for so long is closed.",
+		Doc:     "Idle time after which a web connection is closed.",
 	},
 	{
 		Key:     "hadoop.http.cross-origin.enabled",
@@ -296,33 +311,33 @@ var httpKeys = []Setting{
 		Key:     "yarn.resourcemanager.webapp.cross-origin.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "The same of the ResourceManager.",
+		Doc:     "Whether pages of other origins may read the ResourceManager's REST API.",
 	},
 	{
 		Key:     "yarn.router.webapp.cross-origin.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "The same of the router.",
+		Doc:     "Whether pages of other origins may read the router's REST API.",
 	},
-	{Key: "hadoop.http.cross-origin.allowed-origins", Type: List, Default: "*", Doc: "Origins that may."},
+	{Key: "hadoop.http.cross-origin.allowed-origins", Type: List, Default: "*", Doc: "Allowed origins."},
 	{
 		Key:     "hadoop.http.cross-origin.allowed-methods",
 		Type:    List,
 		Default: "GET,POST,HEAD",
-		Doc:     "Methods that they may use.",
+		Doc:     "Methods allowed to pages of other origins.",
 	},
 	{
 		Key:     "hadoop.http.cross-origin.allowed-headers",
 		Type:    List,
 		Default: "X-Requested-With,Content-Type,Accept,Origin",
-		Doc:     "Headers that they may send.",
+		Doc:     "Headers allowed to pages of other origins.",
 	},
 	{
 		Key:     "hadoop.http.cross-origin.max-age",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "1800",
-		Doc:     "How long a browser remembers the permission.",
+		Doc:     "How long a browser caches the permission.",
 	},
 	{
 		Key:     "yarn.webapp.enable-rest-app-submissions",
@@ -334,13 +349,14 @@ var httpKeys = []Setting{
 		Key:     "yarn.webapp.filter-entity-list-by-user",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether lists of applications have only those that the user may view (yarn.acl.enable), routers' too.",
+		Doc: "Whether lists of applications, routers' too, include only those that the user may view " +
+			"(yarn.acl.enable).",
 	},
 	{
 		Key:     "yarn.webapp.filter-invalid-xml-chars",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether characters that XML cannot carry are dropped from answers.",
+		Doc:     "Whether characters that XML cannot represent are dropped from answers.",
 	},
 }
 
@@ -349,12 +365,13 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.hostname",
 		Type:    String,
 		Default: "127.0.0.1",
-		Doc:     "The host of the ResourceManager's addresses. YARN's default is 0.0.0.0; creel opens nothing to the network unless told to.",
+		Doc: "The host of the ResourceManager's addresses. YARN's default is 0.0.0.0; creel listens on " +
+			"loopback unless configured otherwise.",
 	},
 	{
 		Key:  "yarn.resourcemanager.bind-host",
 		Type: String,
-		Doc:  "The host to listen on when it differs from the one in the addresses; 0.0.0.0 is every interface.",
+		Doc:  "The host to listen on if it differs from the one in the addresses; 0.0.0.0 is every interface.",
 	},
 	{
 		Key:     "yarn.resourcemanager.address",
@@ -378,43 +395,43 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.admin.address",
 		Type:    Address,
 		Default: "${yarn.resourcemanager.hostname}:8033",
-		Doc:     "Where administrators reach it.",
+		Doc:     "Where administrators reach the ResourceManager.",
 	},
 	{
 		Key:     "yarn.resourcemanager.webapp.address",
 		Type:    Address,
 		Default: "${yarn.resourcemanager.hostname}:8088",
-		Doc:     "Its web address: REST, metrics, health.",
+		Doc:     "The ResourceManager's web address: REST, metrics, health.",
 	},
 	{
 		Key:     "yarn.resourcemanager.webapp.https.address",
 		Type:    Address,
 		Default: "${yarn.resourcemanager.hostname}:8090",
-		Doc:     "Its web address over TLS.",
+		Doc:     "The ResourceManager's web address over TLS.",
 	},
 	{
 		Key:  "yarn.web-proxy.address",
 		Type: Address,
-		Doc: "The web proxy that tracking URLs name; empty: the ResourceManager's web address. The address of a " +
-			"router, where tracking URLs shall work for users who reach routers alone: it leads to AMs' pages too.",
+		Doc: "The web proxy in tracking URLs; empty: the ResourceManager's web address. Set a router's address " +
+			"if users can reach only routers; it serves AMs' pages too.",
 	},
 	{
 		Key:     "yarn.resourcemanager.ha.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether several ResourceManagers serve as one: an agent reads from this where those of Hadoop are; " +
-			"true stops the start of one of creel's.",
+		Doc: "Whether several ResourceManagers form an HA pair. An agent uses it to find Hadoop's; creel's own " +
+			"ResourceManager refuses to start with true.",
 	},
 	{
 		Key:  "yarn.resourcemanager.ha.rm-ids",
 		Type: List,
-		Doc:  "The names of the ResourceManagers of a pair, two or more, for the agent that speaks for them.",
+		Doc:  "The names of a pair's ResourceManagers, two or more, for the pair's agent.",
 	},
-	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "Which of them this one is."},
+	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "The name of this ResourceManager within its pair."},
 	{
 		Key:  "yarn.resourcemanager.hostname.*",
 		Type: String,
-		Doc:  "The host of one of a pair, where one of its addresses below is not set.",
+		Doc:  "The host of one of a pair, if one of its addresses below is not set.",
 	},
 	{Key: "yarn.resourcemanager.address.*", Type: Address, Doc: "The client address of one of a pair."},
 	{Key: "yarn.resourcemanager.scheduler.address.*", Type: Address, Doc: "The AMs' address of one of a pair."},
@@ -429,20 +446,25 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.client.thread-count",
 		Type:    Int,
 		Default: "50",
-		Doc:     "With ipc.server.handler.queue.size, the client calls in flight.",
+		Doc:     "Times ipc.server.handler.queue.size: client calls in flight.",
 	},
-	{Key: "yarn.resourcemanager.scheduler.client.thread-count", Type: Int, Default: "50", Doc: "The same for AMs."},
+	{
+		Key:     "yarn.resourcemanager.scheduler.client.thread-count",
+		Type:    Int,
+		Default: "50",
+		Doc:     "Times ipc.server.handler.queue.size: AMs' calls in flight.",
+	},
 	{
 		Key:     "yarn.resourcemanager.resource-tracker.client.thread-count",
 		Type:    Int,
 		Default: "50",
-		Doc:     "The same for nodes.",
+		Doc:     "Times ipc.server.handler.queue.size: nodes' calls in flight.",
 	},
 	{
 		Key:     "yarn.resourcemanager.admin.client.thread-count",
 		Type:    Int,
 		Default: "1",
-		Doc:     "The same for administrators.",
+		Doc:     "Times ipc.server.handler.queue.size: administrators' calls in flight.",
 	},
 	{
 		Key:     "yarn.resourcemanager.amlauncher.thread-count",
@@ -463,80 +485,91 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.am.liveness-monitor.expiry-interval-ms",
 		Type:    Duration,
 		Default: "900000",
-		Doc:     "An AM silent for so long is lost.",
+		Doc:     "An AM without a heartbeat for this time is lost.",
 	},
 	{
 		Key:     "yarn.nm.liveness-monitor.expiry-interval-ms",
 		Type:    Duration,
 		Default: "600000",
-		Doc:     "A node silent for so long is lost.",
+		Doc:     "A node without a heartbeat for this time is lost.",
 	},
 	{
 		Key:     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
 		Type:    Duration,
 		Default: "600000",
-		Doc:     "A container granted but not started for so long is taken back.",
+		Doc:     "A container granted but not started for this time expires.",
 	},
 	{
 		Key:     "yarn.resourcemanager.container.liveness-monitor.interval-ms",
 		Type:    Duration,
 		Default: "600000",
-		Doc:     "Read for YARN's sake: expiry is decided when it is due, not at intervals.",
+		Doc:     "YARN's interval between checks for expiry; creel expires containers when they are due.",
 	},
 	{
 		Key:     "yarn.resourcemanager.am.max-attempts",
 		Type:    Int,
 		Default: "2",
-		Doc:     "Attempts of an application that does not ask for another number.",
+		Doc:     "Attempts of an application that requests no other number.",
 	},
 	{
 		Key:  "yarn.resourcemanager.am.global.max-attempts",
 		Type: Int,
-		Doc:  "The most attempts that an application may ask for; empty: yarn.resourcemanager.am.max-attempts.",
+		Doc:  "The most attempts that an application may request; empty: yarn.resourcemanager.am.max-attempts.",
 	},
 	{
 		Key:     "yarn.resourcemanager.max-completed-applications",
 		Type:    Int,
 		Default: "1000",
-		Doc:     "Ended applications that are remembered.",
+		Doc:     "How many ended applications are remembered.",
 	},
 	{
 		Key:     "yarn.resourcemanager.state-store.max-completed-applications",
 		Type:    Int,
 		Default: "${yarn.resourcemanager.max-completed-applications}",
-		Doc:     "Ended applications that survive a restart, those that ended last.",
+		Doc:     "How many ended applications survive a restart, the latest ones.",
 	},
 	{
 		Key:     "yarn.resourcemanager.application-timeouts.monitor.interval-ms",
 		Type:    Duration,
 		Default: "3000",
-		Doc:     "How late an application's lifetime may be noticed.",
+		Doc:     "How late the end of an application's lifetime may be noticed.",
 	},
-	{Key: "yarn.resourcemanager.application.max-tags", Type: Int, Default: "10", Doc: "Tags of one application."},
-	{Key: "yarn.resourcemanager.application.max-tag.length", Type: Int, Default: "100", Doc: "Characters of one tag."},
+	{
+		Key:     "yarn.resourcemanager.application.max-tags",
+		Type:    Int,
+		Default: "10",
+		Doc:     "The most tags of one application.",
+	},
+	{
+		Key:     "yarn.resourcemanager.application.max-tag.length",
+		Type:    Int,
+		Default: "100",
+		Doc:     "The most characters of one tag.",
+	},
 	{
 		Key:     "yarn.app.attempt.diagnostics.limit.kc",
 		Type:    Int,
 		Default: "64",
-		Doc:     "How many times 1,024 characters of an attempt's diagnostics are kept: the last ones.",
+		Doc:     "How many times 1,024 characters of an attempt's diagnostics are stored, the last ones.",
 	},
 	{
 		Key:     "yarn.workflow-id.tag-prefix",
 		Type:    String,
 		Default: "workflowid:",
-		Doc:     "What the tag of an application begins with that names its workflow; yarn.scheduler.capacity.workflow-priority-mappings.",
+		Doc: "Prefix of the application tag with the workflow's name; see " +
+			"yarn.scheduler.capacity.workflow-priority-mappings.",
 	},
 	{
 		Key:     "yarn.cluster.max-application-priority",
 		Type:    Int,
 		Default: "0",
-		Doc:     "The highest priority an application may have; higher asks are lowered to it.",
+		Doc:     "The highest priority of an application; higher requests are lowered to it.",
 	},
 	{
 		Key:     "yarn.resourcemanager.auto-update.containers",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a container's increase takes effect without its AM's part.",
+		Doc:     "Whether a container's increase takes effect without its AM's participation.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
@@ -554,25 +587,25 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms",
 		Type:    Duration,
 		Default: "1000",
-		Doc:     "The shortest time between heartbeats then.",
+		Doc:     "The shortest scaled heartbeat interval.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms",
 		Type:    Duration,
 		Default: "1000",
-		Doc:     "The longest time between heartbeats then.",
+		Doc:     "The longest scaled heartbeat interval.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-speedup-factor",
 		Type:    Float,
 		Default: "1.0",
-		Doc:     "How much less a node waits whose processors are used less than the cluster's.",
+		Doc:     "How strongly the interval shrinks for a node whose CPU use is below the cluster's average.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
 		Type:    Float,
 		Default: "1.0",
-		Doc:     "How much more one waits whose processors are used more.",
+		Doc:     "How strongly the interval grows for a node whose CPU use is above the cluster's average.",
 	},
 	{
 		Key:  "yarn.resourcemanager.nodes.include-path",
@@ -585,20 +618,21 @@ var rmLifeKeys = []Setting{
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "3600",
-		Doc:     "How long a decommissioning node may finish its containers; negative: without end.",
+		Doc:     "How long a decommissioning node may take to finish its containers; negative: no limit.",
 	},
 	{
 		Key:     "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "20",
-		Doc:     "How often decommissioning nodes are looked at.",
+		Doc:     "How often decommissioning nodes are checked.",
 	},
 	{
 		Key:     "yarn.resourcemanager.node-removal-untracked.timeout-ms",
 		Type:    Duration,
 		Default: "60000",
-		Doc:     "How long a node is still shown that serves no more and is on neither list of hosts, while there are hosts to include.",
+		Doc: "How long an inactive node that is on neither host list is still shown, if there are hosts to " +
+			"include.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanager.minimum.version",
@@ -610,26 +644,27 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.resource-tracker.nm.ip-hostname-check",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a node may register whose name does not resolve: true refuses it.",
+		Doc:     "Whether nodes whose name does not resolve are rejected.",
 	},
 	{
 		Key:     "yarn.resourcemanager.opportunistic-container-allocation.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether opportunistic containers are given.",
+		Doc:     "Whether opportunistic containers are allocated.",
 	},
 	{
 		Key:     "yarn.resourcemanager.placement-constraints.handler",
 		Type:    Enum,
 		Default: "disabled",
 		Choices: []string{"disabled", "scheduler", "placement-processor"},
-		Doc:     "Who serves scheduling requests with constraints.",
+		Doc:     "Which component places scheduling requests with constraints.",
 	},
 	{
 		Key:     "yarn.resourcemanager.placement-constraints.retry-attempts",
 		Type:    Int,
 		Default: "3",
-		Doc:     "After how many calls of its AM the placement-processor rejects what it cannot place.",
+		Doc: "The number of an AM's calls after which the placement-processor rejects requests that it " +
+			"cannot place.",
 	},
 	{
 		Key:  "yarn.resourcemanager.placement-constraints.algorithm.class",
@@ -641,7 +676,8 @@ var rmLifeKeys = []Setting{
 		Type:    Enum,
 		Default: "SERIAL",
 		Choices: []string{"SERIAL", "POPULAR_TAGS"},
-		Doc:     "In which order the placement-processor takes the requests of one call: as listed, or popular tags first.",
+		Doc: "In which order the placement-processor handles the requests of one call: as listed, or popular " +
+			"tags first.",
 	},
 	{
 		Key:  "yarn.resourcemanager.placement-constraints.algorithm.pool-size",
@@ -651,13 +687,13 @@ var rmLifeKeys = []Setting{
 	{
 		Key:  "yarn.resourcemanager.placement-constraints.scheduler.pool-size",
 		Type: Int,
-		Doc:  "Threads of Hadoop's placement-processor that book containers.",
+		Doc:  "Threads of Hadoop's placement-processor that allocate containers.",
 	},
 	{
 		Key:     "yarn.resourcemanager.reservation-system.enable",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether reservations are served.",
+		Doc:     "Whether reservations are supported.",
 	},
 	{
 		Key:     "yarn.resourcemanager.resource-profiles.enabled",
@@ -665,29 +701,29 @@ var rmLifeKeys = []Setting{
 		Default: "false",
 		Doc:     "Whether asks may name a resource profile.",
 	},
-	{Key: "yarn.node-labels.enabled", Type: Bool, Default: "false", Doc: "Whether node labels are served."},
+	{Key: "yarn.node-labels.enabled", Type: Bool, Default: "false", Doc: "Whether node labels are supported."},
 	{
 		Key:     "yarn.node-labels.configuration-type",
 		Type:    Enum,
 		Default: "centralized",
 		Choices: []string{"centralized", "distributed", "delegated-centralized"},
-		Doc:     "Who gives nodes their labels: administrators' calls, the nodes themselves, or a provider.",
+		Doc:     "The source of nodes' labels: administrators' calls, the nodes themselves, or a provider.",
 	},
 	{
 		Key:  "yarn.resourcemanager.node-labels.am.default-node-label-expression",
 		Type: String,
-		Doc:  "The label of AMs whose submission names none.",
+		Doc:  "The label of AMs whose submission has none.",
 	},
 	{
 		Key:     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether AMs may run on nodes that a label lends.",
+		Doc:     "Whether AMs may run on nodes that a non-exclusive label shares.",
 	},
 	{
 		Key:  "yarn.node-labels.exclusive-enforced-partitions",
 		Type: List,
-		Doc:  "Labels to whose nodes applications are bound by their queue.",
+		Doc:  "Labels that asks must have if their application has them, and must not have otherwise.",
 	},
 	{Key: "yarn.node-labels.fs-store.root-dir", Type: String, Doc: "Where Hadoop keeps labels."},
 	{Key: "yarn.node-labels.fs-store.impl.class", Type: Class, Doc: "How Hadoop keeps labels."},
@@ -697,13 +733,13 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.proxy.timeout.enabled",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether the web proxy gives up on an AM that does not answer.",
+		Doc:     "Whether the web proxy's requests to AMs time out.",
 	},
 	{
 		Key:     "yarn.resourcemanager.proxy.connection.timeout",
 		Type:    Duration,
 		Default: "60000",
-		Doc:     "After how long it does.",
+		Doc:     "The timeout of the web proxy's requests to AMs.",
 	},
 }
 
@@ -718,7 +754,7 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.admin.acl",
 		Type:    ACL,
 		Default: "*",
-		Doc:     "Users and groups that administer: users, a space, groups.",
+		Doc:     "Users and groups that are administrators: users, a space, groups.",
 	},
 	{
 		Key:     "yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs",
@@ -751,31 +787,32 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.resourcemanager.delegation.token.max-lifetime",
 		Type:    Duration,
 		Default: "604800000",
-		Doc:     "The longest life of a delegation token.",
+		Doc:     "The longest lifetime of a delegation token.",
 	},
 	{
 		Key:     "yarn.resourcemanager.delegation.token.renew-interval",
 		Type:    Duration,
 		Default: "86400000",
-		Doc:     "How long it lives without a renewal.",
+		Doc:     "The lifetime of a delegation token without a renewal.",
 	},
 	{
 		Key:     "yarn.resourcemanager.delegation.token.remove-scan-interval",
 		Type:    Duration,
 		Default: "1h",
-		Doc:     "How often expired ones are removed.",
+		Doc:     "How often expired delegation tokens are removed.",
 	},
 	{
 		Key:     "yarn.resourcemanager.recovery.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether state survives a restart: true demands a directory, creel.rm.data (--data); with one it always does.",
+		Doc: "Whether state survives a restart. true requires a directory, creel.rm.data (--data); with a " +
+			"directory state always survives.",
 	},
 	{
 		Key:     "yarn.resourcemanager.work-preserving-recovery.enabled",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether containers run on over a restart.",
+		Doc:     "Whether containers keep running over a restart.",
 	},
 	{
 		Key:     "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
@@ -788,32 +825,40 @@ var rmSecurityKeys = []Setting{
 		Type: String,
 		Doc:  "The name of this cluster; in a federation, the subcluster's id.",
 	},
-	{Key: "yarn.resourcemanager.epoch", Type: Long, Default: "0", Doc: "The first epoch of container ids; 0: in a federation one that no other member has, alone 0."},
+	{
+		Key:     "yarn.resourcemanager.epoch",
+		Type:    Long,
+		Default: "0",
+		Doc:     "The first epoch of container ids; 0: a unique one in a federation, otherwise 0.",
+	},
 	{
 		Key:     "yarn.resourcemanager.epoch.range",
 		Type:    Long,
 		Default: "0",
-		Doc:     "How many epochs this one may use before it starts over; 0: no end.",
+		Doc:     "How many epochs this ResourceManager may use before it starts over; 0: no limit.",
 	},
 	{
 		Key:     "yarn.log-aggregation-enable",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether nodes gather the logs of ended applications; they say how far they are, and applications show it. Nodes need it as well.",
+		Doc: "Whether nodes aggregate the logs of ended applications. They report their progress, which " +
+			"applications show. Nodes need the setting as well.",
 	},
 	{
 		Key:     "yarn.log-aggregation-status.time-out.ms",
 		Type:    Duration,
 		Default: "10m",
-		Doc:     "How long after its end an application waits for nodes to say that its logs are gathered; then their status is TIME_OUT. 0 or less is 10 minutes.",
+		Doc: "How long after an application's end its nodes may take to report aggregated logs; then their " +
+			"status is TIME_OUT. 0 or less is 10 minutes.",
 	},
 	{
 		Key:     "yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory",
 		Type:    Int,
 		Default: "10",
-		Doc:     "How many of a node's messages of the logs of an application are kept, and as many of failures; of each up to 1,024 bytes.",
+		Doc: "How many of a node's messages about an application's logs are stored, and as many of failures, " +
+			"up to 1,024 bytes each.",
 	},
-	{Key: "yarn.log.server.url", Type: URL, Doc: "Where gathered logs are shown."},
+	{Key: "yarn.log.server.url", Type: URL, Doc: "The server that shows aggregated logs."},
 }
 
 var schedulerKeys = []Setting{
@@ -821,13 +866,15 @@ var schedulerKeys = []Setting{
 		Key:     "yarn.resourcemanager.scheduler.class",
 		Type:    Class,
 		Default: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
-		Doc:     "The scheduler, and which file describes its queues: CapacityScheduler reads capacity-scheduler.xml, FairScheduler the allocation file; any other stops the start.",
+		Doc: "The scheduler, and the format of its queue file: CapacityScheduler reads " +
+			"capacity-scheduler.xml, FairScheduler the allocation file. A ResourceManager with any other class " +
+			"refuses to start.",
 	},
 	{
 		Key:     "yarn.scheduler.minimum-allocation-mb",
 		Type:    Int,
 		Default: "1024",
-		Doc:     "The smallest container, and the step in which memory is given, in MiB.",
+		Doc:     "The smallest container, and the step of memory sizes, in MiB.",
 	},
 	{Key: "yarn.scheduler.maximum-allocation-mb", Type: Int, Default: "8192", Doc: "The largest container in MiB."},
 	{
@@ -852,40 +899,57 @@ var schedulerKeys = []Setting{
 		Key:     "yarn.scheduler.queue-placement-rules",
 		Type:    List,
 		Default: "user-group",
-		Doc:     "Which rules choose the queue of a submission: user-group, app-name, or classes.",
+		Doc:     "The rules that choose the queue of a submission: user-group, app-name, or classes.",
 	},
 	{
 		Key:  "yarn.scheduler.queue-placement-rules.app-name",
 		Type: List,
-		Doc:  "Queues of applications by their name: application:queue; they follow yarn.scheduler.capacity.queue-mappings.",
+		Doc: "Queues of applications by name: application:queue; applied after " +
+			"yarn.scheduler.capacity.queue-mappings.",
 	},
 	{
 		Key:     "yarn.scheduler.configuration.store.class",
 		Type:    Enum,
 		Default: "file",
 		Choices: []string{"file", "memory", "leveldb", "zk", "fs"},
-		Doc:     "Where CapacityScheduler's queues are described: file (capacity-scheduler.xml; calls change nothing), memory (calls change them until the next start), fs (calls change them; kept in the journal, creel.rm.data); leveldb and zk stop the start.",
+		Doc: "Where CapacityScheduler's queues are stored: file (capacity-scheduler.xml; no changes by " +
+			"calls), memory (changes by calls last until the next start), fs (changes by calls are stored in the " +
+			"journal, creel.rm.data). A ResourceManager with leveldb or zk refuses to start.",
 	},
 	{
 		Key:     "yarn.scheduler.configuration.store.max-logs",
 		Type:    Int,
 		Default: "1000",
-		Doc:     "How many changes of the queues by calls are remembered, to be undone.",
+		Doc:     "How many changes of the queues by calls are stored, to be undone.",
 	},
 	{
 		Key:     "yarn.scheduler.configuration.mutation.acl-policy.class",
 		Type:    String,
 		Default: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.DefaultConfigurationMutationACLPolicy",
-		Doc:     "Who may change the queues by calls: administrators alone, or by QueueAdminConfigurationMutationACLPolicy those of a queue too; any other stops the start.",
+		Doc: "Which users may change queues by calls: administrators only, or with " +
+			"QueueAdminConfigurationMutationACLPolicy a queue's administrators too. A ResourceManager with any " +
+			"other class refuses to start.",
 	},
-	{Key: "yarn.resource-types", Type: List, Doc: "Resource types beside memory and cores, such as yarn.io/gpu."},
+	{
+		Key:  "yarn.resource-types",
+		Type: List,
+		Doc:  "Resource types in addition to memory and cores, such as yarn.io/gpu.",
+	},
 	{Key: "yarn.resource-types.**.units", Type: String, Doc: "The unit of a resource type."},
-	{Key: "yarn.resource-types.**.minimum-allocation", Type: Long, Doc: "The least of it that a container gets."},
-	{Key: "yarn.resource-types.**.maximum-allocation", Type: Long, Doc: "The most of it that a container gets."},
+	{
+		Key:  "yarn.resource-types.**.minimum-allocation",
+		Type: Long,
+		Doc:  "The least amount of the type in a container.",
+	},
+	{
+		Key:  "yarn.resource-types.**.maximum-allocation",
+		Type: Long,
+		Doc:  "The largest amount of the type in a container.",
+	},
 	{
 		Key:  "yarn.resource-types.**.increment-allocation",
 		Type: String,
-		Doc:  "The step in which the FairScheduler gives it.",
+		Doc:  "The step in which the FairScheduler allocates the type.",
 	},
 }
 
@@ -894,19 +958,19 @@ var fairKeys = []Setting{
 		Key:     "yarn.scheduler.fair.allocation.file",
 		Type:    Path,
 		Default: "fair-scheduler.xml",
-		Doc:     "The allocation file; a relative name is sought in the configuration directory.",
+		Doc:     "The allocation file; a relative name is looked up in the configuration directory.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.user-as-default-queue",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether a submission without a queue goes to the user's own.",
+		Doc:     "Whether a submission without a queue goes to the user's own queue.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.allow-undeclared-pools",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether submissions may make queues that the file does not name.",
+		Doc:     "Whether submissions may create queues that are not in the file.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.sizebasedweight",
@@ -918,31 +982,31 @@ var fairKeys = []Setting{
 		Key:     "yarn.scheduler.fair.assignmultiple",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether one pass gives a node several containers.",
+		Doc:     "Whether one pass assigns several containers to a node.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.dynamic.max.assign",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether such a pass gives half of what is free.",
+		Doc:     "Whether one pass assigns at most half of a node's free resources.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.max.assign",
 		Type:    Int,
 		Default: "-1",
-		Doc:     "The most that such a pass gives otherwise; -1: no limit.",
+		Doc:     "The most containers that one pass assigns to a node otherwise; -1: no limit.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.locality.threshold.node",
 		Type:    Float,
 		Default: "-1.0",
-		Doc:     "Share of the cluster's nodes to pass over while waiting for the asked node; negative: no wait.",
+		Doc:     "Share of the cluster's nodes to skip while waiting for the requested node; negative: no wait.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.locality.threshold.rack",
 		Type:    Float,
 		Default: "-1.0",
-		Doc:     "The same for the asked rack.",
+		Doc:     "Share of the cluster's nodes to skip while waiting for the requested rack; negative: no wait.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.update-interval-ms",
@@ -954,13 +1018,13 @@ var fairKeys = []Setting{
 		Key:     "yarn.scheduler.increment-allocation-mb",
 		Type:    Int,
 		Default: "1024",
-		Doc:     "The step in which memory is given, in MiB.",
+		Doc:     "The step of memory sizes, in MiB.",
 	},
 	{
 		Key:     "yarn.scheduler.increment-allocation-vcores",
 		Type:    Int,
 		Default: "1",
-		Doc:     "The step in which virtual cores are given.",
+		Doc:     "The step of virtual cores.",
 	},
 }
 
@@ -974,7 +1038,7 @@ var nmKeys = []Setting{
 	{
 		Key:  "yarn.nodemanager.bind-host",
 		Type: String,
-		Doc:  "The host to listen on when it differs from the one in the addresses.",
+		Doc:  "The host to listen on if it differs from the one in the addresses.",
 	},
 	{
 		Key:     "yarn.nodemanager.address",
@@ -1010,30 +1074,30 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.local-dirs",
 		Type:    List,
 		Default: "${hadoop.tmp.dir}/nm-local-dir",
-		Doc:     "Directories for what containers need.",
+		Doc:     "Directories for containers' files.",
 	},
 	{
 		Key:     "yarn.nodemanager.log-dirs",
 		Type:    List,
 		Default: "${hadoop.tmp.dir}/userlogs",
-		Doc:     "Directories for what containers write to their logs.",
+		Doc:     "Directories for containers' logs.",
 	},
 	{
 		Key:     "yarn.nodemanager.container-manager.thread-count",
 		Type:    Int,
 		Default: "20",
-		Doc:     "With ipc.server.handler.queue.size, calls of AMs in flight.",
+		Doc:     "Times ipc.server.handler.queue.size: AMs' calls in flight.",
 	},
 	{
 		Key:     "yarn.nodemanager.sleep-delay-before-sigkill.ms",
 		Type:    Duration,
 		Default: "250",
-		Doc:     "The time between asking a container to end and ending it.",
+		Doc:     "The time between the request to a container to end and its kill.",
 	},
 	{
 		Key:  "yarn.nodemanager.resourcemanager.connect.max-wait.ms",
 		Type: Duration,
-		Doc:  "How long a node looks for its ResourceManager; empty: yarn.resourcemanager.connect.max-wait.ms.",
+		Doc:  "How long a node tries to reach its ResourceManager; empty: yarn.resourcemanager.connect.max-wait.ms.",
 	},
 	{
 		Key:  "yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
@@ -1044,7 +1108,7 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.recovery.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether containers outlive a restart of the node's daemon.",
+		Doc:     "Whether containers survive a restart of the node's daemon.",
 	},
 	{
 		Key:     "yarn.nodemanager.opportunistic-containers-max-queue-length",
@@ -1056,7 +1120,7 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.container-diagnostics-maximum-size",
 		Type:    Int,
 		Default: "10000",
-		Doc:     "Characters of diagnostics kept for a container.",
+		Doc:     "Characters of diagnostics stored for a container.",
 	},
 }
 
@@ -1065,7 +1129,7 @@ var proxyKeys = []Setting{
 		Key:     "yarn.nodemanager.amrmproxy.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether AMs that simulated nodes play (creel run) call the proxy; ours is a daemon of its own.",
+		Doc:     "Whether AMs simulated by nodes (creel run) call the proxy; creel's proxy is a separate daemon.",
 	},
 	{
 		Key:     "yarn.nodemanager.amrmproxy.address",
@@ -1077,19 +1141,19 @@ var proxyKeys = []Setting{
 		Key:     "yarn.nodemanager.amrmproxy.client.thread-count",
 		Type:    Int,
 		Default: "25",
-		Doc:     "With ipc.server.handler.queue.size, calls of AMs in flight.",
+		Doc:     "Times ipc.server.handler.queue.size: AMs' calls in flight.",
 	},
 	{
 		Key:     "yarn.federation.amrmproxy.hb.maximum.wait.ms",
 		Type:    Duration,
 		Default: "5s",
-		Doc:     "The longest that an allocate waits for the home ResourceManager's answer.",
+		Doc:     "The longest time that an allocate call waits for the home ResourceManager's answer.",
 	},
 	{
 		Key:     "yarn.federation.amrmproxy.subcluster.timeout.ms",
 		Type:    Duration,
 		Default: "60000",
-		Doc:     "A ResourceManager silent for so long gets no new asks, and its open ones move.",
+		Doc:     "A ResourceManager without an answer for this time gets no new asks, and its pending ones move.",
 	},
 	{
 		Key:     "yarn.federation.amrmproxy.register.uam.retry-count",
@@ -1101,7 +1165,7 @@ var proxyKeys = []Setting{
 		Key:     "yarn.federation.amrmproxy.register.uam.interval",
 		Type:    Duration,
 		Default: "100ms",
-		Doc:     "The pause between them.",
+		Doc:     "The pause between attempts to register an unmanaged AM.",
 	},
 }
 
@@ -1115,7 +1179,7 @@ var routerKeys = []Setting{
 	{
 		Key:  "yarn.router.bind-host",
 		Type: String,
-		Doc:  "The host to listen on when it differs from the one in the addresses.",
+		Doc:  "The host to listen on if it differs from the one in the addresses.",
 	},
 	{
 		Key:     "yarn.router.clientrm.address",
@@ -1127,19 +1191,19 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.rmadmin.address",
 		Type:    Address,
 		Default: "${yarn.router.hostname}:8052",
-		Doc:     "Where administrators reach it.",
+		Doc:     "Where administrators reach the router.",
 	},
 	{
 		Key:     "yarn.router.webapp.address",
 		Type:    Address,
 		Default: "${yarn.router.hostname}:8089",
-		Doc:     "Its web address: REST, dashboard, metrics, health.",
+		Doc:     "The router's web address: REST, dashboard, metrics, health.",
 	},
 	{
 		Key:     "yarn.router.webapp.https.address",
 		Type:    Address,
 		Default: "${yarn.router.hostname}:8091",
-		Doc:     "Its web address over TLS.",
+		Doc:     "The router's web address over TLS.",
 	},
 	{
 		Key:     "yarn.router.submit.retry",
@@ -1147,27 +1211,33 @@ var routerKeys = []Setting{
 		Default: "3",
 		Doc:     "Further subclusters that a submission tries after the first fails.",
 	},
-	{Key: "yarn.router.submit.interval.time", Type: Duration, Default: "10ms", Doc: "The pause between them."},
+	{
+		Key:     "yarn.router.submit.interval.time",
+		Type:    Duration,
+		Default: "10ms",
+		Doc:     "The pause between attempts of a submission.",
+	},
 	{
 		Key:     "yarn.router.interceptor.allow-partial-result.enable",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether a list by RPC is given without a subcluster that does not answer, or refuses; false: it is an error that names it. " +
-			"A lost subcluster is left out either way. By REST the list is given, and headers name who is missing.",
+		Doc: "Whether a list by RPC is returned without a subcluster that does not answer, or rejects the call; " +
+			"false: the list is an error that names it. A lost subcluster is left out in both cases. REST always " +
+			"returns the list, and headers name the missing subclusters.",
 	},
 	{
 		Key:     "yarn.router.partial-result.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether lists have an application of which only unmanaged AMs were reported: its home does not answer, or its own report " +
-			"is none of those that were asked for. Of several such reports one is made.",
+		Doc: "Whether lists include an application that only unmanaged AMs reported, because its home does not " +
+			"answer or its own report does not match the filter. Several such reports are merged into one.",
 	},
 	{
 		Key:     "yarn.router.webapp.proxy.enable",
 		Type:    Bool,
 		Default: "true",
-		Doc: "Whether the router leads to AMs' pages, at /proxy/ID, through the web proxy of their home. " +
-			"Members' yarn.web-proxy.address makes tracking URLs name it.",
+		Doc: "Whether the router serves AMs' pages, at /proxy/ID, through the web proxy of their home. Members' " +
+			"yarn.web-proxy.address makes tracking URLs use it.",
 	},
 	{
 		Key:     "yarn.router.webapp.connect-timeout",
@@ -1175,24 +1245,29 @@ var routerKeys = []Setting{
 		Default: "30s",
 		Doc:     "How long the router waits for a connection to a ResourceManager's web address.",
 	},
-	{Key: "yarn.router.webapp.read-timeout", Type: Duration, Default: "30s", Doc: "How long it waits for the answer."},
+	{
+		Key:     "yarn.router.webapp.read-timeout",
+		Type:    Duration,
+		Default: "30s",
+		Doc:     "How long the router waits for an answer from a ResourceManager's web address.",
+	},
 	{
 		Key:     "yarn.router.asc-interceptor-max-size",
 		Type:    Bytes,
 		Default: "1MB",
-		Doc:     "Bytes of the largest submission that a router or a ResourceManager takes.",
+		Doc:     "Bytes of the largest submission that a router or a ResourceManager accepts.",
 	},
 	{
 		Key:     "yarn.router.deregister.subcluster.enabled",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether members long silent are removed.",
+		Doc:     "Whether members without heartbeats for a long time are removed.",
 	},
 	{
 		Key:     "yarn.router.subcluster.heartbeat.expiration.time",
 		Type:    Duration,
 		Default: "30m",
-		Doc:     "After how long they are.",
+		Doc:     "The time after which such members are removed.",
 	},
 }
 
@@ -1201,21 +1276,21 @@ var federationKeys = []Setting{
 		Key:     "yarn.federation.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a ResourceManager announces itself as a member; creel does when creel.store.url is set.",
+		Doc:     "Whether a ResourceManager registers as a member; creel's does if creel.store.url is set.",
 	},
 	{
 		Key:     "yarn.federation.cache-ttl.secs",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "The oldest that members and policies read from the store may be.",
+		Doc:     "The longest age of cached members and policies.",
 	},
 	{
 		Key:     "yarn.federation.state-store.heartbeat-interval-secs",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "The time between a member's heartbeats as YARN has it; creel.membership.heartbeat-interval is creel's.",
+		Doc:     "YARN's heartbeat interval of members; creel's is creel.membership.heartbeat-interval.",
 	},
 	{
 		Key:     "yarn.federation.state-store.max-applications",
@@ -1226,7 +1301,8 @@ var federationKeys = []Setting{
 	{
 		Key:  "yarn.federation.machine-list",
 		Type: Path,
-		Doc:  "A file of lines: host, subcluster, rack; they overrule what members publish. It is read again when it changes.",
+		Doc: "A file of lines: host, subcluster, rack. It overrides the hosts that members publish, and is read " +
+			"again when it changes.",
 	},
 }
 
@@ -1235,31 +1311,31 @@ var clientKeys = []Setting{
 		Key:     "yarn.resourcemanager.connect.max-wait.ms",
 		Type:    Duration,
 		Default: "900000",
-		Doc:     "How long a client looks for the ResourceManager; -1: for ever.",
+		Doc:     "How long a client tries to reach the ResourceManager; -1: for ever.",
 	},
 	{
 		Key:     "yarn.resourcemanager.connect.retry-interval.ms",
 		Type:    Duration,
 		Default: "30000",
-		Doc:     "The pause between its attempts.",
+		Doc:     "The pause between a client's attempts to reach the ResourceManager.",
 	},
 	{
 		Key:     "yarn.client.application-client-protocol.poll-interval-ms",
 		Type:    Duration,
 		Default: "200",
-		Doc:     "How often a client asks how its submission goes.",
+		Doc:     "How often a client polls the state of its submission.",
 	},
 	{
 		Key:     "yarn.client.nodemanager-connect.max-wait-ms",
 		Type:    Duration,
 		Default: "180000",
-		Doc:     "How long a NodeManager is looked for when a container is to start.",
+		Doc:     "How long a client tries to reach a NodeManager to start a container.",
 	},
 	{
 		Key:     "yarn.client.nodemanager-connect.retry-interval-ms",
 		Type:    Duration,
 		Default: "10000",
-		Doc:     "The pause between those attempts.",
+		Doc:     "The pause between a client's attempts to reach a NodeManager.",
 	},
-	{Key: "yarn.application.classpath", Type: List, Doc: "The class path that clients give to their containers."},
+	{Key: "yarn.application.classpath", Type: List, Doc: "The class path that clients set for their containers."},
 }

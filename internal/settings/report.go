@@ -303,23 +303,23 @@ func Reference(w io.Writer) error {
 		"Sources, later wins: the defaults below; `core-site.xml`, `yarn-site.xml` and (the access lists of protocols) `hadoop-policy.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ",
 	)
 	b.WriteString(
-		"`final` values withstand later files, not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n",
+		"`final` values override later files, but not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n",
 	)
 	b.WriteString(
-		"Times take ns, us, ms, s, m, h or d; a plain number is in the unit named. Sizes take k, m, g, t (powers of 1024). ",
+		"Durations take ns, us, ms, s, m, h or d; a plain number has the unit in the type column. Sizes take k, m, g, t (powers of 1024). ",
 	)
 	b.WriteString(
-		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse or means nothing (a time of -1), stops the start. ",
+		"`*` in a name matches one part, `**` several. A daemon refuses to start with an unknown `creel.*` key, or a value that does not parse or is meaningless (a duration of -1). ",
 	)
 	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
 	b.WriteString(
-		"Each setting is *in force* (a test starts every daemon and sees it read), *without effect* (of no meaning to creel, with the reason), ",
+		"Each setting is *in force* (a test starts every daemon and checks that it is read), *without effect* (meaningless to creel, with the reason), ",
 	)
 	b.WriteString(
-		"or *not yet*: another value than the default is a warning at the start, in `creel config check` and in `/conf`. ",
+		"or *not yet*: a value other than the default causes a warning at the start, in `creel config check` and in `/conf`. ",
 	)
 	b.WriteString(
-		"Values that would weaken security, durability or exclusivity and are not in force stop the start: see [refused starts](refused-starts.md).\n\n",
+		"With some unsupported values a daemon refuses to start: see [refused starts](refused-starts.md).\n\n",
 	)
 	b.WriteString("This page is generated from the registry: `go test ./internal/settings -run Reference -update`.\n")
 	last := ""

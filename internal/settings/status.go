@@ -27,8 +27,8 @@ type inactive struct {
 }
 
 const (
-	client   = "read by Hadoop's clients; creel's daemons have no use for it"
-	hadoopNM = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
+	client   = "read by Hadoop's clients; creel's daemons do not use it"
+	hadoopNM = "read by Hadoop's NodeManagers; creel's are simulated, without files and processes"
 	twoKeys  = "its key changes at the interval of AMRM tokens, " +
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
@@ -70,25 +70,25 @@ var notInForce = []inactive{
 		"yarn.nodemanager.opportunistic-containers-max-queue-length",
 		"yarn.nodemanager.container-diagnostics-maximum-size",
 	}},
-	{WithoutEffect, "expiry is decided when it is due, not at intervals", []string{
+	{WithoutEffect, "expiry is exact, not checked at intervals", []string{
 		"yarn.resourcemanager.container.liveness-monitor.interval-ms",
 		"yarn.resourcemanager.application-timeouts.monitor.interval-ms",
 		"yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
 		"yarn.resourcemanager.delegation.token.remove-scan-interval",
 	}},
-	{WithoutEffect, "a ResourceManager is a member where creel.store.url names a store", []string{
+	{WithoutEffect, "a ResourceManager is a member if creel.store.url names a store", []string{
 		"yarn.federation.enabled",
 	}},
-	{WithoutEffect, "the store tells of every change, and creel.store.poll-interval bounds what is missed", []string{
+	{WithoutEffect, "the store notifies of every change, and creel.store.poll-interval bounds the delay of missed ones", []string{
 		"yarn.federation.cache-ttl.secs",
 	}},
-	{WithoutEffect, "creel.membership.heartbeat-interval is what creel's members go by", []string{
+	{WithoutEffect, "creel's members use creel.membership.heartbeat-interval", []string{
 		"yarn.federation.state-store.heartbeat-interval-secs",
 	}},
 	{WithoutEffect, "the store is read in pages, whatever its size", []string{
 		"yarn.federation.state-store.max-applications",
 	}},
-	{WithoutEffect, "creel.proxy.call-timeout and creel.proxy.member-timeout are what creel's proxy goes by", []string{
+	{WithoutEffect, "creel's proxy uses creel.proxy.call-timeout and creel.proxy.member-timeout", []string{
 		"yarn.federation.amrmproxy.hb.maximum.wait.ms",
 		"yarn.federation.amrmproxy.subcluster.timeout.ms",
 		"yarn.federation.amrmproxy.register.uam.retry-count",
@@ -96,7 +96,7 @@ var notInForce = []inactive{
 	}},
 	{
 		WithoutEffect,
-		"creel.router.forward-timeout and creel.router.list-timeout are what creel's router goes by",
+		"creel's router uses creel.router.forward-timeout and creel.router.list-timeout",
 		[]string{
 			"yarn.router.webapp.connect-timeout",
 			"yarn.router.webapp.read-timeout",
@@ -107,60 +107,60 @@ var notInForce = []inactive{
 		"creel.store.pool-size",
 	}},
 	{WithoutEffect, "shares are computed when they change", []string{"yarn.scheduler.fair.update-interval-ms"}},
-	{WithoutEffect, "a heartbeat is answered with all that fits the node", []string{
+	{WithoutEffect, "a heartbeat's answer contains all containers that fit the node", []string{
 		"yarn.scheduler.fair.assignmultiple",
 		"yarn.scheduler.fair.dynamic.max.assign",
 		"yarn.scheduler.fair.max.assign",
 	}},
 	{WithoutEffect, "an epoch is never used again", []string{"yarn.resourcemanager.epoch.range"}},
-	{WithoutEffect, "answers never carry characters that XML cannot", []string{
+	{WithoutEffect, "answers never contain characters that XML cannot represent", []string{
 		"yarn.webapp.filter-invalid-xml-chars",
 	}},
-	{WithoutEffect, "an AM's start is tried until yarn.client.nodemanager-connect.max-wait-ms is over", []string{
+	{WithoutEffect, "an AM's start is retried until yarn.client.nodemanager-connect.max-wait-ms is over", []string{
 		"yarn.resourcemanager.nodemanager-connect-retries",
 		"yarn.client.nodemanager-connect.retry-interval-ms",
 	}},
 	{WithoutEffect, "administrators share the limit of clients: a call in flight costs no thread", []string{
 		"yarn.resourcemanager.admin.client.thread-count",
 	}},
-	{WithoutEffect, "containers always run on over a restart", []string{
+	{WithoutEffect, "containers always keep running over a restart", []string{
 		"yarn.resourcemanager.work-preserving-recovery.enabled",
 	}},
 
-	{WithoutEffect, "the ResourceManager finds the racks of nodes, by net.topology.*", []string{
+	{WithoutEffect, "the ResourceManager finds the nodes' racks, by net.topology.*", []string{
 		"creel.nm.simulate.racks",
 	}},
-	{WithoutEffect, "the script is given one host at a time", []string{"net.topology.script.number.args"}},
+	{WithoutEffect, "the script gets one host at a time", []string{"net.topology.script.number.args"}},
 
-	{WithoutEffect, "an agent speaks for all of a pair, and creel's own ResourceManagers have none", []string{
+	{WithoutEffect, "an agent represents both of a pair, and creel's own ResourceManagers form none", []string{
 		"yarn.resourcemanager.ha.id",
 	}},
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
 	}},
-	{NotYet, "a token names its service by address", []string{"hadoop.security.token.service.use_ip"}},
-	{NotYet, "web ports speak HTTP, at their own address", []string{
+	{NotYet, "tokens name their service by address", []string{"hadoop.security.token.service.use_ip"}},
+	{NotYet, "web ports use HTTP, at their own address", []string{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
 	}},
-	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
+	{NotYet, "asks for opportunistic containers are treated as guaranteed ones", []string{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
 	}},
-	{NotYet, "reservations are refused", []string{"yarn.resourcemanager.reservation-system.enable"}},
-	{NotYet, "resource profiles are refused", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
-	{NotYet, "AMs are not placed on nodes that a label lends", []string{
+	{NotYet, "reservations are rejected", []string{"yarn.resourcemanager.reservation-system.enable"}},
+	{NotYet, "resource profiles are rejected", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
+	{NotYet, "AMs are not placed on nodes that a non-exclusive label shares", []string{
 		"yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
 	}},
-	{NotYet, "asks alone say on which label's nodes they go", []string{
+	{NotYet, "only asks determine the label of their nodes", []string{
 		"yarn.node-labels.exclusive-enforced-partitions",
 	}},
-	{WithoutEffect, "requests are placed by the scheduler, as they come, whichever handler is named", []string{
+	{WithoutEffect, "the scheduler places requests as they arrive, whichever handler is configured", []string{
 		"yarn.resourcemanager.placement-constraints.algorithm.class",
 		"yarn.resourcemanager.placement-constraints.algorithm.pool-size",
 		"yarn.resourcemanager.placement-constraints.scheduler.pool-size",
 	}},
-	{WithoutEffect, "labels and attributes are kept in the journal, creel.rm.data", []string{
+	{WithoutEffect, "labels and attributes are stored in the journal, creel.rm.data", []string{
 		"yarn.node-labels.fs-store.root-dir",
 		"yarn.node-labels.fs-store.impl.class",
 		"yarn.node-attribute.fs-store.root-dir",
@@ -170,13 +170,13 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
 		"creel.rm.recovery-wait",
 	}},
-	{NotYet, "no page leads to gathered logs", []string{"yarn.log.server.url"}},
+	{NotYet, "no page links to aggregated logs", []string{"yarn.log.server.url"}},
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
-	{NotYet, "a member long silent stays in the list, as lost", []string{
+	{NotYet, "a member without heartbeats stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",
 		"yarn.router.subcluster.heartbeat.expiration.time",
 	}},
-	{NotYet, "a change is on disk before it is acted on, and one write carries all that waits", []string{
+	{NotYet, "a change is on disk before it is acted on, and one write contains all waiting changes", []string{
 		"creel.rm.journal.sync",
 		"creel.rm.journal.batch",
 	}},

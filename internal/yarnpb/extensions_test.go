@@ -47,10 +47,10 @@ func TestEveryFieldOfOursHasItsPlace(t *testing.T) {
 	}
 
 	var page bytes.Buffer
-	page.WriteString("# Fields of ours on YARN's wire\n\nMade from the table in internal/yarnpb/extensions.go: " +
-		"`go test ./internal/yarnpb -run EveryField -update`.\n\nParts of creel tell each other by these what YARN's messages have no place for. " +
-		"Hadoop ignores them; so does a part of creel that is older than the field, and\nthe other side sees that in the answer and does without.\n\n" +
-		"| message | field | what it says |\n| --- | --- | --- |\n")
+	page.WriteString("# Creel's fields in YARN's messages\n\nGenerated from the table in internal/yarnpb/extensions.go: " +
+		"`go test ./internal/yarnpb -run EveryField -update`.\n\nIn these fields parts of creel exchange data that YARN's messages have no field for. " +
+		"Hadoop ignores them. So does a part of creel that is older than the field;\nthe other side detects that in the answer and continues without the field.\n\n" +
+		"| message | field | meaning |\n| --- | --- | --- |\n")
 	for _, e := range pb.Extensions {
 		fmt.Fprintf(&page, "| `%s` | %d | %s |\n", e.Message, e.Number, e.Meaning)
 	}

@@ -21,6 +21,6 @@ func notify(state string) {
 		_, err = conn.Write([]byte(state))
 	}
 	if err != nil {
-		slog.Warn("systemd is not told how the service stands", "state", state, "error", err)
+		slog.Warn("failed to notify systemd of the service's state", "state", state, "error", err)
 	}
 }

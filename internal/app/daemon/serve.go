@@ -109,7 +109,7 @@ func (s *Service) reload(ctx context.Context) {
 		return
 	}
 	if err := s.Reload(ctx); err != nil {
-		slog.Error("not reloaded: what was in force stays", "error", err)
+		slog.Error("failed to reload; the previous configuration stays in force", "error", err)
 		return
 	}
 	slog.Info("reloaded")

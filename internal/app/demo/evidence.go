@@ -60,7 +60,7 @@ func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
 	if err != nil {
 		return fmt.Errorf("the evidence of a bad verdict: %w", err)
 	}
-	_, err = fmt.Fprintf(c.Out, "evidence: %s: what was broken, the figures, the daemons' log, the ResourceManagers' journals\nrepeat:   %s\n",
+	_, err = fmt.Fprintf(c.Out, "evidence: %s: the violations, the metrics, the daemons' log, the ResourceManagers' journals\nrepeat:   %s\n",
 		dir, c.Repeat)
 	return err
 }

@@ -97,18 +97,18 @@ func (s *Summary) Print(w io.Writer) bool {
 	)
 	fmt.Fprintf(w, "containers    %d granted, %.0f a second\n", s.Containers.Granted, s.Containers.PerSecond)
 	if room := &s.Room; room.Looks > 0 {
-		fmt.Fprintf(w, "room          %.0f%% in use on average; full, so that asks wait, at %d of %d looks\n",
+		fmt.Fprintf(w, "utilization   %.0f%% on average, saturated in %d of %d samples\n",
 			100*room.InUse, room.Full, room.Looks)
 	}
-	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms, waiting for room included\n",
+	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms, including waits for free capacity\n",
 		s.GrantMS.P50, s.GrantMS.P99, s.GrantMS.Max)
 	fmt.Fprintf(w, "submission    p50 %.1f ms, p99 %.1f ms\n", s.SubmitMS.P50, s.SubmitMS.P99)
-	fmt.Fprintf(w, "entitlement   of what the federation guarantees, and was asked for, queues lacked %.1f%% on average, %.1f%% at p99\n",
+	fmt.Fprintf(w, "entitlement   queues received %.1f%% less than their guarantee on average, %.1f%% at p99\n",
 		100*s.EntitlementError.Mean, 100*s.EntitlementError.P99)
 	if m := &s.Maximum; m.Checked > 0 {
 		fmt.Fprintf(
 			w,
-			"maximum       a queue used at most %.1f%% of what it may in the whole federation, looked at %d times\n",
+			"maximum       a queue used at most %.1f%% of its federation-wide maximum, in %d samples\n",
 			100*m.Fullest,
 			m.Checked,
 		)
@@ -117,10 +117,10 @@ func (s *Summary) Print(w io.Writer) bool {
 	fmt.Fprintf(w, "wall          %.1f s\n", s.WallS)
 	if p := s.Steady; p != nil {
 		e := &p.EntitlementError
-		fmt.Fprintf(w, "steady part   %d applications, %d containers, room %.0f%% in use; %d lost, %d doubled, %d of %d "+
+		fmt.Fprintf(w, "steady part   %d applications, %d containers, utilization %.0f%%; %d lost, %d doubled, %d of %d "+
 			"invariants broken\n", p.Applications.Submitted, p.Containers.Granted, 100*p.Room.InUse,
 			p.Applications.Lost, p.Applications.Doubled, p.Invariants.Broken, p.Invariants.Checked)
-		fmt.Fprintf(w, "              of guarantees queues lacked %.1f%% on average, %.1f%% at p99 (%d queues and looks)\n",
+		fmt.Fprintf(w, "              queues received %.1f%% less than their guarantee on average, %.1f%% at p99 (%d samples)\n",
 			100*e.Mean, 100*e.P99, e.Samples)
 	}
 	fmt.Fprintln(w)
@@ -146,7 +146,7 @@ func (s *Summary) beside(w io.Writer, o *Summary) {
 	row("guarantee lacked, p99", "%", 100*o.EntitlementError.P99, 100*s.EntitlementError.P99)
 	row("ask to grant, p50", "ms", o.GrantMS.P50, s.GrantMS.P50)
 	row("ask to grant, p99", "ms", o.GrantMS.P99, s.GrantMS.P99)
-	row("room in use, on average", "%", 100*o.Room.InUse, 100*s.Room.InUse)
+	row("utilization, on average", "%", 100*o.Room.InUse, 100*s.Room.InUse)
 	if o, s := o.Steady, s.Steady; o != nil && s != nil {
 		row("steady part: guarantee lacked, on average", "%", 100*o.EntitlementError.Mean, 100*s.EntitlementError.Mean)
 		row("steady part: guarantee lacked, p99", "%", 100*o.EntitlementError.P99, 100*s.EntitlementError.P99)

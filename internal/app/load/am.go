@@ -396,7 +396,7 @@ func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(contex
 			return failed
 		}
 		for _, f := range answer.GetFailedRequests() {
-			reason := cmp.Or(f.GetException().GetMessage(), "its node gave no reason")
+			reason := cmp.Or(f.GetException().GetMessage(), "the node reported no reason")
 			failed = append(failed, notStarted{yarnpb.ToContainerID(f.GetContainerId()), reason})
 		}
 		return failed

@@ -138,7 +138,7 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 		return fmt.Errorf("register node %s: %w", n.id, err)
 	}
 	if answer.GetNodeAction() == pb.NodeActionProto_SHUTDOWN {
-		return fmt.Errorf("node %s was told to shut down: %s", n.id, answer.GetDiagnosticsMessage())
+		return fmt.Errorf("node %s was ordered to shut down: %s", n.id, answer.GetDiagnosticsMessage())
 	}
 	n.heartbeat.LastKnownContainerTokenMasterKey = answer.GetContainerTokenMasterKey()
 	n.heartbeat.LastKnownNmTokenMasterKey = answer.GetNmTokenMasterKey()
@@ -147,7 +147,7 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 }
 
 // errShutdown reports a node that received the order to shut down. It continues its heartbeats, because it is load.
-var errShutdown = errors.New("a node was told to shut down")
+var errShutdown = errors.New("a node was ordered to shut down")
 
 // news moves data that arrived since the last heartbeat into the next.
 func (n *fleetNode) news() {

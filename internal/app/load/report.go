@@ -85,7 +85,7 @@ type read struct {
 }
 
 // errShort reports a response that lacks requested content.
-var errShort = errors.New("an answer without what was asked for")
+var errShort = errors.New("incomplete answer")
 
 func reading(kind string, ids []creel.ApplicationID) (read, error) {
 	r := read{request: func(int64) []byte { return nil }, check: func(_ int64, answer []byte) error {

@@ -28,7 +28,7 @@ func (o *Options) check(addresses ...string) error {
 		return err
 	}
 	if o.User == "" {
-		return badOption("no user: say as whom to call")
+		return badOption("the user name is missing")
 	}
 	for _, pid := range o.PIDs {
 		if _, _, err := processUse(pid); err != nil {

@@ -81,7 +81,7 @@ func Decode(text string) (s Spec, err error) {
 		err = json.Unmarshal(b, &s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("%s is not what creel run writes: %w", EnvSpec, err)
+		return s, fmt.Errorf("invalid %s: %w", EnvSpec, err)
 	}
 	return s, s.Check()
 }

@@ -241,7 +241,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
 		m.w.audit.completionTold(m, id, epoch)
 		if m.w.cfg.Log != nil {
-			m.w.say("%s is told that %s has completed: %d", m.attempt, id, s.GetExitStatus())
+			m.w.say("%s receives the completion of %s: %d", m.attempt, id, s.GetExitStatus())
 		}
 		delete(m.held, id)
 		delete(m.started, id)
@@ -294,7 +294,7 @@ func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 		of := m.w.clusters[of.index]
 		m.w.audit.check(!known || of.process != rm || m.proxy().epoch != proxy ||
 			of.paused.After(gone) || of.excused.After(gone),
-			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
+			"%s is gone from %s, and its completion was never reported to its AM", id, of.id)
 		m.w.audit.fault("tasks given up")
 		m.say(m.play.StartFailed(id))
 	})

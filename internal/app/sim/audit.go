@@ -422,7 +422,7 @@ func (a *auditor) grantTold(m *am, id creel.ContainerID) {
 	if app.told == nil {
 		app.told = map[int]int64{}
 	}
-	a.check(id.Epoch() >= app.told[of], "%s is told of %s, and was told of one of life %d before",
+	a.check(id.Epoch() >= app.told[of], "%s receives %s after a container of epoch %d",
 		m.attempt, id, app.told[of]%epochStep)
 	app.told[of] = id.Epoch()
 }
@@ -452,7 +452,7 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 	for i := range r.Granted {
 		id := r.Granted[i].ID
 		by, known := a.granters[id]
-		a.check(!known || by == c, "%s is granted by two lives of %s", id, c.id)
+		a.check(!known || by == c, "%s is granted by two epochs of %s", id, c.id)
 		a.granters[id] = c
 	}
 }
@@ -461,7 +461,7 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 	a.told++
 	a.check(asked > 0 || a.apps[m.attempt.Application].twice,
-		"%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
+		"%s received %s at unwanted priority %d", m.attempt, g.Container, g.Priority)
 }
 
 // launching: a UAM is launched only when a restarted proxy would know of it,
@@ -478,7 +478,7 @@ func (a *auditor) launching(s *session, member creel.SubclusterID, phase string)
 // registered checks that an AM is reported as registered only if a restarted proxy would know it.
 func (a *auditor) registered(s *session) {
 	_, err := a.w.store.UAMRecord(s.attempt)
-	a.check(err == nil || a.forgetful(), "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
+	a.check(err == nil || a.forgetful(), "%s is reported as registered, which the store does not know: %v", s.attempt, err)
 }
 
 // sessionOver checks why a session ends: only another proxy's session or a later attempt's replaces it, or a call
@@ -490,7 +490,7 @@ func (a *auditor) sessionOver(s *session, why string) {
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
 	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
 	gives := later || s.former() || a.dropped[s.attempt] || s.epoch > 0
-	a.check(gives, "the session of %s is superseded, and by nobody", s.attempt)
+	a.check(gives, "the session of %s is superseded without a successor", s.attempt)
 }
 
 // finished checks that an AM is told that it has finished only if its ResourceManager would know it after a restart.
@@ -498,7 +498,7 @@ func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	t, ok := c.kept.attempt(id)
 	a.check(
 		ok && t.Final != creel.FinalUndefined,
-		"%s is told that it has finished, and the journal of %s does not know",
+		"%s is reported as finished, which the journal of %s does not know",
 		id,
 		c.id,
 	)
@@ -509,7 +509,7 @@ func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here bool) {
 	_, known := c.kept.app(id)
 	a.check(known || !here && c.kept.disowned(id) >= claim,
-		"a router is told that %s is in %s (%v), refused up to claim %d, and the journal does not know",
+		"a router receives that %s is in %s (%v), refused up to claim %d, which the journal does not know",
 		id, c.id, here, claim)
 }
 
@@ -553,7 +553,7 @@ func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
 	}
 	if n, settled := s.driver.Session().Asked(c.id); settled {
 		a.check(then.pending >= n,
-			"%s believes that %s was asked for %d containers; it knows of %d", s.attempt, c.id, n, then.pending)
+			"%s sent %s an ask for %d containers; %d arrived", s.attempt, c.id, n, then.pending)
 	}
 }
 
@@ -563,7 +563,7 @@ func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleas
 // reached the AM, and repeats those that may not have.
 func (a *auditor) completionTold(m *am, id creel.ContainerID, epoch int) {
 	before, told := m.told[id]
-	a.check(!told || epoch != before, "container %s was told to have ended twice", id)
+	a.check(!told || epoch != before, "the completion of container %s was reported twice", id)
 	m.told[id] = epoch
 	a.containers[id] |= wasTold
 }
@@ -735,7 +735,7 @@ func (a *auditor) waitsFor(m *am) string {
 		return ""
 	}
 	wanted, running := m.play.Outstanding()
-	text := fmt.Sprintf("; its AM wants %d and believes %d to run", wanted, running)
+	text := fmt.Sprintf("; its AM wants %d and counts %d running", wanted, running)
 	var held []string
 	for id := range m.held {
 		l, state := a.containers[id], ""
@@ -766,7 +766,7 @@ func (a *auditor) surplus() {
 	}
 	a.check(
 		a.granted-a.told <= most,
-		"of %d containers granted only %d were wanted when their AMs could be told",
+		"of %d granted containers only %d were wanted when they could reach their AMs",
 		a.granted,
 		a.told,
 	)
@@ -795,7 +795,7 @@ func (a *auditor) final() {
 	left := a.records()
 	a.check(left == "", "the store still has UAM records of %s", left)
 	waits := a.keptIntents()
-	a.check(waits == "", "nobody has carried out %s", waits)
+	a.check(waits == "", "%s was never carried out", waits)
 	others := a.members()
 	a.check(others == "", "the store has other members than there are: %s", others)
 }

@@ -188,7 +188,7 @@ func (c *cluster) allocate(
 			for i := range taken.Completed {
 				c.w.mark("completion sent", taken.Completed[i].ID.ID, c.number)
 				if c.w.cfg.Log != nil {
-					c.w.say("%s tells the completion of %s, answer %d", c.id, taken.Completed[i].ID, taken.ResponseID)
+					c.w.say("%s reports the completion of %s, answer %d", c.id, taken.Completed[i].ID, taken.ResponseID)
 				}
 			}
 			t, done := c.mint(a.Application)

@@ -434,7 +434,7 @@ func (w *World) slowPath(which uint64, down time.Duration) {
 	w.audit.fault("paths slow one way")
 	w.late[way] = time.Second + time.Duration(which>>16%uint64(slowestPath-time.Second))
 	w.mark("slow path", int64(way), w.late[way].Milliseconds())
-	w.say("what goes from site %d to site %d is late by %v", from, to, w.late[way])
+	w.say("messages from site %d to site %d are late by %v", from, to, w.late[way])
 	w.after(down, func() {
 		w.late[way] = 0
 		w.mark("slow path", int64(way), 0)

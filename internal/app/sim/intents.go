@@ -324,7 +324,7 @@ func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	switch i.Verb {
 	case intents.Kill:
 		r, kept := c.kept.app(i.Application)
-		a.check(!kept || r.State.Ended(), "%s says that %s has ended, and its journal does not", c.id, i.Application)
+		a.check(!kept || r.State.Ended(), "%s reports that %s has ended, which its journal does not know", c.id, i.Application)
 	case intents.Signal:
 		s := signalled{i.Container, i.Command}
 		if _, runs := a.running[i.Container]; runs && a.signals[s] == nil {
@@ -362,7 +362,7 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 			return
 		}
 	}
-	a.breach("what a user wants of %s (%s) is on record no more, and nobody has done it", i.Application, d.Name)
+	a.breach("a user's request for %s (%s) was deleted before it was carried out", i.Application, d.Name)
 }
 
 // signalArrives records that a node received a signal.
@@ -387,7 +387,7 @@ func (a *auditor) heartbeats(n *node, anew bool) {
 		if sent.heartbeats++; anew {
 			sent.heartbeats = 0
 		}
-		a.check(sent.heartbeats <= mostHeartbeats, "node %s was never told to signal %s (%s)", n.name, s.container,
+		a.check(sent.heartbeats <= mostHeartbeats, "node %s never received the signal for %s (%s)", n.name, s.container,
 			pb.SignalContainerCommandProto(s.command))
 	}
 }

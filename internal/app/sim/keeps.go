@@ -83,7 +83,7 @@ func (m *am) keep(previous []*pb.ContainerProto) {
 		id := pb.ToContainerID(c.GetId())
 		m.w.mark("kept", id.ID, int64(m.attempt.Attempt))
 		if m.w.cfg.Log != nil {
-			m.w.say("%s is told that it has kept %s", m.attempt, id)
+			m.w.say("%s receives the kept container %s", m.attempt, id)
 		}
 		m.w.audit.keptTold(m, id)
 		if _, held := m.held[id]; !held && m.keeps {
@@ -141,7 +141,7 @@ func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 		if m.dead || !runs || !holds || a.w.clusters[of].process != process || a.vanished[id] {
 			return
 		}
-		a.check(m.kept[id], "%s runs since an attempt before %s, which was told of neither it nor its end",
+		a.check(m.kept[id], "%s runs since before %s, which received neither it nor its completion",
 			id, m.attempt)
 	})
 }
@@ -149,11 +149,11 @@ func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 // keptTold checks that an AM that keeps no containers receives none, and one that does receives none whose completion
 // it knows.
 func (a *auditor) keptTold(m *am, id creel.ContainerID) {
-	a.check(m.keeps, "%s keeps no containers, and is told of %s", m.attempt, id)
-	a.check(id.Attempt.Application == m.attempt.Application, "%s is told to have kept %s", m.attempt, id)
+	a.check(m.keeps, "%s keeps no containers, but receives %s", m.attempt, id)
+	a.check(id.Attempt.Application == m.attempt.Application, "%s receives as kept %s", m.attempt, id)
 	_, runs := a.running[id]
 	_, told := m.told[id]
-	a.check(!told || runs, "%s knows that %s has ended, and is told to have kept it", m.attempt, id)
+	a.check(!told || runs, "%s knows that %s has ended, but receives it as kept", m.attempt, id)
 	if m.kept != nil {
 		m.kept[id] = true
 	}

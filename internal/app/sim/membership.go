@@ -84,7 +84,7 @@ func (c *cluster) carryOut(load []byte) {
 		case errors.Is(err, creel.ErrNotRegistered), errors.Is(err, creel.ErrStale) && c.gone:
 			c.joining.Forgotten()
 		case errors.Is(err, creel.ErrStale):
-			w.audit.breach("%s was told that a later epoch of it exists: %v", c.id, err)
+			w.audit.breach("%s received that a later epoch of it exists: %v", c.id, err)
 		}
 		if c.reporting = err == nil && s.Heartbeat == nil && w.claims(); c.reporting {
 			c.carryOut(load)

@@ -109,7 +109,7 @@ func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err er
 	if r.w.moving.IntN(3) == 0 && len(s.Moves) > 0 {
 		x := s.Moves[r.w.moving.IntN(len(s.Moves))]
 		r.w.audit.fault("moves given up")
-		_, err = moves.GiveUp(t.flow, storeDocuments{t}, x.Application, "somebody wants it so")
+		_, err = moves.GiveUp(t.flow, storeDocuments{t}, x.Application, "a user wants it")
 	}
 	return out, err
 }
@@ -253,7 +253,7 @@ func (a *auditor) held(c *cluster, id creel.ApplicationID, claim int64) {
 	app.moves = true
 	r, kept := c.kept.app(id)
 	over := c.kept.disowned(id) >= claim || r.Released >= claim // when the answer is sent
-	a.check(over || kept && r.Hold.Claim >= claim, "%s says that it holds %s, and its journal does not know", c.id, id)
+	a.check(over || kept && r.Hold.Claim >= claim, "%s reports that it holds %s, which its journal does not know", c.id, id)
 	// Another router may hold it again where it was, while it begins at its new home.
 	a.check(a.forgetful() || app.home == nil || app.home.index != c.index,
 		"%s is held in %s for a move, and has begun there", id, c.id)

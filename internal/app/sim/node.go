@@ -162,7 +162,7 @@ func (n *node) perform(a nm.Action) {
 		n.wake(n.w.now)
 	case nm.Halt:
 		n.pace.Halt()
-		n.w.audit.breach("node %s was told to stop: %s", n.name, a.Reason)
+		n.w.audit.breach("node %s was ordered to stop: %s", n.name, a.Reason)
 	}
 }
 

@@ -248,7 +248,7 @@ func (p *proxy) follow() {
 			return f.sleep(ctx, time.Duration(p.w.rnd.Int64N(int64(followJitter)))) == nil
 		})
 		if err != nil {
-			p.w.say("%s does not read who has which host: %v", p.name, err)
+			p.w.say("%s failed to read the members' hosts: %v", p.name, err)
 		}
 	}, func() { p.inRound = false })
 }

@@ -285,7 +285,7 @@ func (s *session) send(a amrmproxy.Send) {
 	if a.Token != nil {
 		var err error
 		if as, err = c.caller(a.Token); err != nil {
-			s.w.audit.breach("%s shows a token of nobody to %s: %v", s.attempt, a.Member, err)
+			s.w.audit.breach("%s presents an unknown token to %s: %v", s.attempt, a.Member, err)
 			return
 		}
 		if a.Register != nil {

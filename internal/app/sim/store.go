@@ -158,5 +158,5 @@ func (a *auditor) homeOf(id creel.ApplicationID, is creel.SubclusterID, who stri
 		return
 	}
 	home, err := a.w.store.Home(a.w.storeClock(), id)
-	a.check(err == nil && home == is, "%s says that %s lives in %s, the store says %s (%v)", who, id, is, home, err)
+	a.check(err == nil && home == is, "%s has %s in %s, the store has it in %s (%v)", who, id, is, home, err)
 }

@@ -76,8 +76,8 @@ func (w *World) killHelpless() bool {
 		}
 	}
 	for _, id := range left {
-		w.audit.fault("applications that nobody could help, killed by their users")
-		w.say("%s is killed by its user: nobody can help it", id)
+		w.audit.fault("helpless applications killed by their users")
+		w.say("%s is killed by its user: it cannot proceed", id)
 		w.audit.apps[id].home.kill(id, "killed by its user", func(bool, error) {})
 	}
 	return len(left) > 0

@@ -95,7 +95,7 @@ func NewMetrics(port string, services []hrpc.Service) *Metrics {
 	)
 	counter(
 		"connections_slow_total",
-		"Connections ended that did not send in time what they began.",
+		"Connections closed because a request did not arrive in time.",
 		func(s hrpc.Stats) float64 { return float64(s.Slow) },
 	)
 	counter(

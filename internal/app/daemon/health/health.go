@@ -53,7 +53,7 @@ func New() *Health {
 	h := &Health{registry: prometheus.NewRegistry()}
 	is := build.Read()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "creel_build_info", Help: "1, labelled with what this process was built from.",
+		Name: "creel_build_info", Help: "Always 1; the labels are the version, the commit and the Go version.",
 		ConstLabels: prometheus.Labels{"version": is.Version, "commit": is.Commit, "go": is.Go},
 	})
 	info.Set(1)

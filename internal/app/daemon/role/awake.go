@@ -25,6 +25,6 @@ func newClock(s *daemon.Service, log *slog.Logger) *awake.Clock {
 func countPauses(h *health.Health, paused func() time.Duration) {
 	h.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "creel_process_paused_seconds_total",
-		Help: "Time in which this process did not run, and for which it judged nobody.",
+		Help: "Time in which this process did not run; it ignores missed heartbeats of that time.",
 	}, func() float64 { return paused().Seconds() }))
 }

@@ -34,15 +34,15 @@ func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger
 		return epoch, err
 	case want != epochs.Any || before:
 		want = max(want, 0)
-		log.Warn("the store does not say whether the first epoch is this member's alone", "subcluster", m.ID,
+		log.Warn("failed to check that the first epoch is unique", "subcluster", m.ID,
 			"epoch", want, "error", err)
 		return want, nil
 	}
 	return 0, &creel.Error{
 		Kind: creel.ErrUnavailable,
 		What: "the ResourceManager of " + string(m.ID) + " does not start: it has no first epoch",
-		Why:  "the store gives it one that no other member has, and does not answer: " + err.Error(),
-		Try:  "start it when the store answers, or set yarn.resourcemanager.epoch to a number of its own",
+		Why:  "the store assigns a unique one, and did not answer: " + err.Error(),
+		Try:  "start it when the store answers, or set yarn.resourcemanager.epoch to a unique number",
 	}
 }
 

@@ -42,7 +42,7 @@ func hadoopKeyFiles(s *settings.Settings) (*keys.HadoopFiles, error) {
 // warnOfOpenFiles logs a warning for key files that every user of this machine can read.
 func warnOfOpenFiles(files *keys.HadoopFiles, log *slog.Logger) {
 	for _, path := range files.OpenToAll() {
-		log.Warn("a file of AMs' keys may be read by every user of this machine, who could speak for any of these AMs",
-			"file", path, "try", "let only Hadoop's user and this one read it, or its directory")
+		log.Warn("every user of this machine can read an AM key file and impersonate its AMs",
+			"file", path, "try", "let only Hadoop's user and this user read the file, or its directory")
 	}
 }

@@ -57,10 +57,10 @@ func (q memberQueues) call(
 	text, try := strings.TrimSpace(fmt.Sprintf("%.400s", refused.Words())), ""
 	switch {
 	case refused.Code == http.StatusBadRequest && strings.Contains(text, "utable"):
-		text = "its queues are those of a file"
+		text = "its queues come from a file"
 		try = "set yarn.scheduler.configuration.store.class there, or change the file"
 	case refused.Code == http.StatusForbidden, refused.Code == http.StatusUnauthorized:
-		try = "as a user whom yarn.admin.acl of that ResourceManager names"
+		try = "as an administrator in yarn.admin.acl of that ResourceManager"
 	}
 	return nil, &creel.Error{
 		Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("the queues of %s stay as they are", id), Why: text, Try: try,

@@ -264,7 +264,7 @@ func (m *mover) chosen(
 		}
 		list, err := routerrpc.Waiting(ctx, m.pool.Member(status))
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s does not say what waits there: %v", status.ID, err))
+			notes = append(notes, fmt.Sprintf("failed to list the waiting applications of %s: %v", status.ID, err))
 			continue
 		}
 		for _, w := range list {
@@ -350,7 +350,7 @@ func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalance
 	view := m.view()
 	if view == nil {
 		return nil, nil, &creel.Error{
-			Kind: creel.ErrUnavailable, What: "what would be moved is not known",
+			Kind: creel.ErrUnavailable, What: "the moves are not known",
 			Why: "this router has not read the state store yet", Try: "again in a moment",
 		}
 	}

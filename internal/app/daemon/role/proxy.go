@@ -186,7 +186,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	dependOnKeys(p.Health, amrmKeys, c.HadoopKeys)
 	p.countSessions()
 	p.Health.Counter("creel_proxy_relayed_logins_total",
-		"Logins of AMs at their homes, whose keys the proxy does not have.", relay.Begun)
+		"Logins relayed to the AM's home, because the proxy does not have its key.", relay.Begun)
 
 	addWitness(&p.Service, store, view)
 	p.Add("view", p.Watcher.Run)

@@ -109,10 +109,10 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		func() float64 { return float64(n.Leads.Load()) })
 	part := func(v *atomic.Uint64) func() float64 { return func() float64 { return math.Float64frombits(v.Load()) } }
 	r.Health.Gauge("creel_rebalancer_entitlement_error_mean_ratio",
-		"What queues lack of their entitlement in the federation, on average.", part(&n.ErrorMean))
+		"Average shortfall of queues below their entitlement in the federation.", part(&n.ErrorMean))
 	r.Health.Gauge(
 		"creel_rebalancer_entitlement_error_worst_ratio",
-		"The same, of the queue that lacks most.",
+		"Largest shortfall of a queue below its entitlement in the federation.",
 		part(&n.ErrorWorst),
 	)
 	r.Health.Register(queueShares{r.Leader})
@@ -132,11 +132,11 @@ type queueShares struct{ leader *rebalance.Leader }
 
 var (
 	queueEntitled = prometheus.NewDesc("creel_rebalancer_queue_entitled_ratio",
-		"What the queue is entitled to, of the federation.", []string{"queue"}, nil)
+		"The queue's entitlement, as a part of the federation.", []string{"queue"}, nil)
 	queueUsed = prometheus.NewDesc("creel_rebalancer_queue_used_ratio",
-		"What the queue uses, of the federation.", []string{"queue"}, nil)
+		"The queue's use, as a part of the federation.", []string{"queue"}, nil)
 	queueWanted = prometheus.NewDesc("creel_rebalancer_queue_wanted_ratio",
-		"What the queue uses and waits for, of the federation.", []string{"queue"}, nil)
+		"The queue's use and pending demand, as a part of the federation.", []string{"queue"}, nil)
 	queueHeld = prometheus.NewDesc("creel_rebalancer_escrow_held_bytes",
 		"Memory that members hold of the queue's maximum.", []string{"queue"}, nil)
 	memberCounts = prometheus.NewDesc("creel_rebalancer_member_counts_ratio",
@@ -178,10 +178,10 @@ type audited struct{ leader *rebalance.Leader }
 
 var (
 	invariantChecked = prometheus.NewDesc("creel_invariant_checked_total",
-		"Checks of an invariant of the federation's queues against what members report, by this process while it led.",
+		"Checks of an invariant against the members' reports, by this process as leader.",
 		[]string{"invariant"}, nil)
 	invariantBroken = prometheus.NewDesc("creel_invariant_broken_total",
-		"Of these, checks that found it broken.", []string{"invariant"}, nil)
+		"Checks that found the invariant violated.", []string{"invariant"}, nil)
 )
 
 func (a audited) Describe(out chan<- *prometheus.Desc) {

@@ -61,13 +61,13 @@ func unreadable(key string) func(*settings.Settings) (bool, string) {
 var refusals = []refusal{
 	{
 		key: "hadoop.security.authentication", roles: onServers, example: "kerberos",
-		why:     "creel cannot check Kerberos tickets: every client would be taken at its word",
+		why:     "creel cannot check Kerberos tickets: every client could claim any user name",
 		try:     "set simple, on a network that you trust",
 		refused: is("hadoop.security.authentication", "kerberos"),
 	},
 	{
 		key: "hadoop.security.group.mapping", roles: onServers, example: "org.apache.hadoop.security.LdapGroupsMapping",
-		why: "creel knows no such class: access lists would be held against other groups",
+		why: "creel does not support this class: access lists would be checked against other groups",
 		try: "set org.apache.hadoop.security.ShellBasedUnixGroupsMapping and have this machine know the groups (sssd), " +
 			"or name them in hadoop.user.group.static.mapping.overrides",
 		refused: func(s *settings.Settings) (bool, string) {
@@ -77,7 +77,7 @@ var refusals = []refusal{
 	},
 	{
 		key: "hadoop.rpc.protection", roles: onServers, example: "privacy",
-		why: "creel neither signs nor encrypts RPC: what clients send would be open to whoever listens",
+		why: "creel neither signs nor encrypts RPC: requests could be read on the network",
 		try: "add authentication to the list, on a network that you trust",
 		refused: func(s *settings.Settings) (bool, string) {
 			list := s.List("hadoop.rpc.protection")
@@ -86,13 +86,13 @@ var refusals = []refusal{
 	},
 	{
 		key: "yarn.http.policy", roles: onWeb, example: "HTTPS_ONLY",
-		why:     "creel's web ports do not speak TLS: they would answer in the clear",
+		why:     "creel's web ports do not support TLS: answers would be unencrypted",
 		try:     "set HTTP_ONLY, and put a TLS proxy before them",
 		refused: is("yarn.http.policy", "HTTPS_ONLY"),
 	},
 	{
 		key: "creel.http.tls.certificate", roles: onWeb, example: "/etc/creel/tls.crt",
-		why: "nothing reads it: web ports would answer in the clear",
+		why: "creel's web ports do not support TLS: answers would be unencrypted",
 		try: "remove it, and put a TLS proxy before them",
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.String("creel.http.tls.certificate") != "", ""
@@ -100,7 +100,7 @@ var refusals = []refusal{
 	},
 	{
 		key: "creel.http.tls.key", roles: onWeb, example: "/etc/creel/tls.key",
-		why: "nothing reads it: web ports would answer in the clear",
+		why: "creel's web ports do not support TLS: answers would be unencrypted",
 		try: "remove it, and put a TLS proxy before them",
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.String("creel.http.tls.key") != "", ""
@@ -108,13 +108,13 @@ var refusals = []refusal{
 	},
 	{
 		key: "hadoop.http.authentication.type", roles: onWeb, example: "kerberos",
-		why:     "creel's web ports know no SPNEGO: every web client would be taken at its word",
+		why:     "creel's web ports do not support SPNEGO: every web client could claim any user name",
 		try:     "set simple, on a network that you trust",
 		refused: is("hadoop.http.authentication.type", "kerberos"),
 	},
 	{
 		key: "hadoop.http.cross-origin.allowed-origins", roles: onWeb, example: "regex:(",
-		why: "which origins it means cannot be told",
+		why: "the list of origins is invalid",
 		try: "write a regular expression after regex:, or an origin as browsers do, https://host:port",
 		refused: func(s *settings.Settings) (bool, string) {
 			_, err := originsOf(s)
@@ -123,13 +123,13 @@ var refusals = []refusal{
 	},
 	{
 		key: "yarn.resourcemanager.ha.enabled", roles: onRM, example: "true",
-		why:     "creel's ResourceManagers elect no leader: two of them would be two clusters with the same nodes",
+		why:     "creel's ResourceManagers do not elect a leader: two would be two clusters with the same nodes",
 		try:     "set false and start one; its journal (--data) brings it back after a crash",
 		refused: is("yarn.resourcemanager.ha.enabled", "true"),
 	},
 	{
 		key: "yarn.resourcemanager.recovery.enabled", roles: onRM, example: "true",
-		why: "without a directory for the journal nothing survives a restart",
+		why: "without a directory for the journal no state survives a restart",
 		try: "give one by --data DIR or creel.rm.data",
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.data") == "", ""
@@ -150,7 +150,7 @@ var refusals = []refusal{
 	{
 		key: "yarn.resourcemanager.scheduler.class", roles: onRM,
 		example: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
-		why:     "creel has a CapacityScheduler and a FairScheduler: with another the limits of queues would be others",
+		why:     "creel has a CapacityScheduler and a FairScheduler: other queue limits would be ignored",
 		try:     "name one of the two; a FIFO cluster is a CapacityScheduler with one queue",
 		refused: func(s *settings.Settings) (bool, string) {
 			name := schedulerName(s)
@@ -159,8 +159,8 @@ var refusals = []refusal{
 	},
 	{
 		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "zk",
-		why: "creel has no such store: queues that calls have changed would not be the ones in force",
-		try: "set fs, which keeps changes in the journal, memory, or file",
+		why: "creel does not support this store: earlier changes of queues would be lost",
+		try: "set fs (changes are stored in the journal), memory, or file",
 		refused: func(s *settings.Settings) (bool, string) {
 			store := s.String("yarn.scheduler.configuration.store.class")
 			return store == "zk" || store == "leveldb", ""
@@ -176,7 +176,7 @@ var refusals = []refusal{
 	},
 	{
 		key: "yarn.scheduler.configuration.mutation.acl-policy.class", roles: onRM, example: "com.example.OurPolicy",
-		why: "creel runs no classes: who may change queues would not be who it says",
+		why: "creel cannot run this class: other users than intended could change queues",
 		try: "set org.apache.hadoop.yarn.server.resourcemanager.scheduler.DefaultConfigurationMutationACLPolicy or " +
 			"org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.QueueAdminConfigurationMutationACLPolicy",
 		refused: func(s *settings.Settings) (bool, string) {
@@ -189,7 +189,7 @@ var refusals = []refusal{
 		key:     "creel.cluster.secret-file",
 		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent},
 		example: "/nowhere/secret",
-		why:     "the secret that seals tokens and signs members in the store cannot be used",
+		why:     "the secret that encrypts tokens and signs members in the store is unusable",
 		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
 		refused: func(s *settings.Settings) (bool, string) {
 			file := s.String("creel.cluster.secret-file")
@@ -206,7 +206,7 @@ var refusals = []refusal{
 	},
 	{
 		key: "creel.debug.address", roles: settings.Roles, example: "0.0.0.0:6060",
-		why: "profiles show what a process holds",
+		why: "profiles show the process's memory",
 		try: "give a loopback address, such as 127.0.0.1:6060",
 		refused: func(s *settings.Settings) (bool, string) {
 			address := s.Address("creel.debug.address")
@@ -215,7 +215,7 @@ var refusals = []refusal{
 	},
 	{
 		key: "yarn.node-labels.configuration-type", roles: onRM, example: "delegated-centralized",
-		why: "creel asks no provider for labels: nodes would be open to asks that their labels keep off",
+		why: "creel does not support label providers: nodes would accept asks that their labels exclude",
 		try: "set centralized and label nodes by yarn rmadmin -replaceLabelsOnNode, or distributed",
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.String("yarn.node-labels.configuration-type") == "delegated-centralized", ""

@@ -43,8 +43,8 @@ func TestValuesThatWouldWeakenWhatWasAskedForStopTheStart(t *testing.T) {
 	}
 	var page strings.Builder
 	page.WriteString("# Refused starts\n\n" +
-		"Values that would weaken security, durability or exclusivity, and that creel does not honour, stop the start of " +
-		"a daemon instead of being passed over. `creel config check --role ROLE` finds them without a start.\n\n" +
+		"A daemon refuses to start with these values: creel does not support them, and ignoring them would weaken " +
+		"security, durability or exclusivity. `creel config check --role ROLE` finds them without a start.\n\n" +
 		"This page is generated from the messages: " +
 		"`go test ./internal/app/daemon/role -run StopTheStart -update`.\n\n" +
 		"| setting | such as | daemons | why | what to do |\n|---|---|---|---|---|\n")
@@ -125,7 +125,7 @@ func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
 	s := minimal(t, "yarn.resourcemanager.reservation-system.enable=true", "yarn.router.webapp.proxy.enable=true")
 	if w := s.WarningsFor(settings.RM); len(w) != 1 ||
 		!strings.Contains(w[0], "yarn.resourcemanager.reservation-system.enable=true") ||
-		!strings.Contains(w[0], "reservations are refused") {
+		!strings.Contains(w[0], "reservations are rejected") {
 		t.Errorf("an rm is told %q", w)
 	}
 	if w := s.WarningsFor(settings.Router); len(w) != 0 {

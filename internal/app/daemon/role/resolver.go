@@ -33,7 +33,7 @@ func addResolver(
 	f := &resolver.Follower{Store: store, View: view, List: list, Log: log}
 	s.Health.Gauge(
 		"creel_resolver_hosts",
-		"Hosts whose subcluster is known.",
+		"Hosts with a known subcluster.",
 		func() float64 { return float64(f.Hosts()) },
 	)
 	s.Health.Counter("creel_resolver_reads_total", "Lists of nodes that were read from the state store.", f.Reads)

@@ -421,7 +421,7 @@ func (r *Router) countSubmissions() {
 		}
 		r.Health.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "creel_router_claims_moved_total",
-			Help:        "Members that a submission was moved away from, by what became of the call there.",
+			Help:        "Submissions moved away from a member, by the outcome of the call there.",
 			ConstLabels: prometheus.Labels{"reason": strings.ReplaceAll(v.String(), " ", "_")},
 		}, func() float64 { return float64(n.MovedAfter[v].Load()) }))
 	}

@@ -52,7 +52,7 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *aw
 		if t := loop.Trouble(); t != "" {
 			return health.State{Err: errors.New(t)}
 		}
-		return health.State{Text: "the store gives them"}
+		return health.State{Text: "available from the store"}
 	})
 }
 

@@ -26,7 +26,7 @@ func TestAStoreThatCannotBeUsedIsNamedWithItsOwnReason(t *testing.T) {
 	nobody := l.Addr().String()
 	l.Close()
 	for store, reason := range map[string]string{
-		"redis://bob:hunter2@" + nobody + "?timeout=100ms":                   "nobody listens there; start it",
+		"redis://bob:hunter2@" + nobody + "?timeout=100ms":                   "connection refused: no server listens there; start it",
 		"redis://bob:hunter2@" + redistest.Start(t).Addr + "/0":              "WRONGPASS invalid username-password pair or user is disabled.; check user, password",
 		"redis-sentinel://" + nobody + "/m?sentinel_password=hunter2&tls=no": "",
 	} {

@@ -27,7 +27,7 @@ func NewFigures() *Figures {
 		refusedDesc: prometheus.NewDesc("creel_http_connections_refused_total",
 			"Connections above a limit.", nil, nil),
 		slowDesc: prometheus.NewDesc("creel_http_connections_slow_total",
-			"Connections ended that did not send in time what they began.", nil, nil),
+			"Connections closed because a request did not arrive in time.", nil, nil),
 	}
 }
 
@@ -46,7 +46,7 @@ func (f *Figures) refused(c *conn, why string) {
 	if count, write := f.refusedLine.Happened(time.Now()); write {
 		slog.Warn("web port: connections were refused above a limit",
 			"address", c.l.Addr().String(), "count", count, "last_from", c.from.String(), "why", why,
-			"try", "see who that is; more is allowed by creel.http.max-connections and -per-address")
+			"try", "find out which client that is; creel.http.max-connections and -per-address allow more")
 	}
 }
 
@@ -54,8 +54,8 @@ func (f *Figures) refused(c *conn, why string) {
 func (f *Figures) tooSlow(c *conn, why string) {
 	f.slowCount.Add(1)
 	if count, write := f.slowLine.Happened(time.Now()); write {
-		slog.Warn("web port: connections were ended that did not send in time what they began",
+		slog.Warn("web port: closed slow connections",
 			"address", c.l.Addr().String(), "count", count, "last_from", c.from.String(), "why", why,
-			"try", "see who that is, and keep strangers off the port")
+			"try", "find out which client that is, and block unknown clients from the port")
 	}
 }

@@ -82,7 +82,7 @@ func anonymous(next http.Handler, c Config) http.Handler {
 // DisallowAnonymous rejects a request without a user name, as Hadoop's web servers do.
 func DisallowAnonymous(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("WWW-Authenticate", "PseudoAuth")
-	http.Error(w, "Anonymous requests are disallowed: say who you are by ?user.name=", http.StatusForbidden)
+	http.Error(w, "Anonymous requests are disallowed: add ?user.name=", http.StatusForbidden)
 }
 
 // setCookie is the header that stores a client's name in a cookie. Frequent requests of a name get the same cookie
