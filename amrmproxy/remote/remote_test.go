@@ -144,7 +144,8 @@ func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
 	login.Close()
 }
 
-// throughUs is an AM that logs in through us at one of a pair, and calls there with a short time. clock may be nil.
+// throughUs is an AM that logs in through us at one of a pair, and calls there, with a second for each call while the
+// first of the pair hangs. clock may be nil.
 func throughUs(t *testing.T, pair []*rm, clock *awake.Clock) (allocate func() error, logins *atomic.Int64) {
 	t.Helper()
 	r := New(viewOf(pair), "proxy", clock, hrpc.ClientConfig{})
@@ -159,7 +160,11 @@ func throughUs(t *testing.T, pair []*rm, clock *awake.Clock) (allocate func() er
 			return login, func() hrpc.Identity { return hrpc.Identity{User: string(id)} }, err
 		},
 	}, yarnrpc.ApplicationMasterProtocolName, "allocate", func(ctx context.Context, _ []byte) ([]byte, error) {
-		ctx, enough := context.WithTimeout(ctx, 300*time.Millisecond)
+		given := time.Minute
+		if pair[0].hangs.Load() {
+			given = time.Second
+		}
+		ctx, enough := context.WithTimeout(ctx, given)
 		defer enough()
 		_, err := r.Allocate(ctx, server.To{Member: "sc-1", Login: now.Load()}, &yarnpb.AllocateRequestProto{})
 		return nil, err

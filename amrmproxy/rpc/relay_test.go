@@ -141,7 +141,7 @@ func TestWhoCannotLogInAtHomeCannotLogInAtTheProxy(t *testing.T) {
 		credential := *m.cred
 		credential.Password = password
 		am := yarnrpc.NewApplicationMasterProtocolClient(client, at.address, hrpc.Login{Credential: &credential})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("am")})
 		return err

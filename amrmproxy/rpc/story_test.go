@@ -354,7 +354,7 @@ func must[T any](t T, err error) T {
 // until waits for something that other goroutines bring about.
 func (f *federation) until(what string, done func() bool) {
 	f.t.Helper()
-	for range 3000 {
+	for range 30_000 { // it counts looks, of which a slow machine needs no more
 		if done() {
 			return
 		}
@@ -369,7 +369,7 @@ func (m *am) connect(address string) {
 
 func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 	m.f.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		r, err := m.am.RegisterApplicationMaster(
 			context.Background(),
 			&pb.RegisterApplicationMasterRequestProto{
@@ -395,7 +395,7 @@ func (m *am) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
 // everything again.
 func (m *am) heartbeat() {
 	m.f.t.Helper()
-	for range 200 {
+	for range 10_000 {
 		a := &pb.AllocateRequestProto{
 			ResponseId: proto.Int32(m.lastID),
 			Release:    m.release,

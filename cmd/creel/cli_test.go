@@ -114,9 +114,9 @@ func smallWith(t *testing.T, defines []string, rebalancers ...int) *federation.F
 // eventually waits until something holds.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("not within 20 s: ", what)
+			t.Fatal("not within 3 minutes: ", what)
 		}
 	}
 }
@@ -349,7 +349,7 @@ func upForScripts(t *testing.T, audited bool, more ...string) {
 	ended := make(chan error, 1)
 	go func() { ended <- up.Wait() }()
 	var entries []daemon.Entry
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if b, err := os.ReadFile(ready); err == nil {
 			if err := json.Unmarshal(b, &entries); err != nil {
 				t.Fatalf("the ready file is no array of entries: %v\n%s", err, b)

@@ -28,6 +28,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/programs"
 	"github.com/creelrm/creel/policies/rebalancer"
 )
@@ -128,7 +129,7 @@ func (b *browser) rows(table string) (out [][]string) {
 func (b *browser) until(what string, ok func() bool) {
 	b.t.Helper()
 	for began := time.Now(); !ok(); {
-		if err := b.t.Context().Err(); err != nil || time.Since(began) > 40*time.Second {
+		if err := b.t.Context().Err(); err != nil || time.Since(began) > process.Guard {
 			b.t.Fatalf("waiting until %s: %v; the page says\n%s", what, err, b.text("body"))
 		}
 		time.Sleep(50 * time.Millisecond)

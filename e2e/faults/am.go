@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -75,7 +76,7 @@ func (f *federation) am(client *hrpc.Client, id string) *am {
 
 // register says why it did not work; the proxy may ask for a repeat.
 func (m *am) register() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	_, err := m.am.RegisterApplicationMaster(
 		ctx,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -272,7 +273,7 @@ func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
 	m.rm.run(t)
 	select {
 	case <-m.rm.Done():
-	case <-time.After(time.Minute):
+	case <-time.After(process.Guard):
 		t.Fatalf("it runs on an empty journal\n%s", m.rm.Tail(20))
 	}
 	time.Sleep(2 * step) // operators look

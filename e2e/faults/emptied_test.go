@@ -33,7 +33,7 @@ func TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing(t *testing.T) {
 	}
 	url := f.storeURL
 	f.router.Stop()
-	time.Sleep(2 * time.Second) // witnesses have looked since the last member came
+	time.Sleep(5 * time.Second) // witnesses have looked since the last member came
 	f.members[0].rm.Signal(syscall.SIGSTOP)
 	server.Do("FLUSHALL")
 	f.router = f.startRouter("router-2", url)

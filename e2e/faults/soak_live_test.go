@@ -20,6 +20,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -151,7 +152,7 @@ func (s *soak) rage(seed uint64, d time.Duration) {
 	close(s.healed)
 }
 
-// patient repeats a call until it is answered, and gives up two minutes after all
+// patient repeats a call until it is answered, and gives up process.Guard after all
 // faults are over.
 func (s *soak) patient(what string, try func() (bool, error)) error {
 	var end time.Time
@@ -169,9 +170,9 @@ func (s *soak) patient(what string, try func() (bool, error)) error {
 		select {
 		case <-s.healed:
 			if end.IsZero() {
-				end = time.Now().Add(2 * time.Minute)
+				end = time.Now().Add(process.Guard)
 			} else if time.Now().After(end) {
-				return fmt.Errorf("%s: not in two minutes after the last fault: %w", what, last)
+				return fmt.Errorf("%s: not in %v after the last fault: %w", what, process.Guard, last)
 			}
 		default:
 		}

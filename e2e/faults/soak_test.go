@@ -47,9 +47,21 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	s.submitSoon(s.newID()) // a new store gives no home at first
 
 	var users sync.WaitGroup
-	for user := range soakUsers {
+	draws := make([]*rand.Rand, soakUsers)
+	for user := range draws {
+		draws[user] = rand.New(rand.NewPCG(seed, 2+uint64(user)))
 		users.Go(func() {
-			rnd := rand.New(rand.NewPCG(seed, 2+uint64(user)))
+			if id, err := s.live(draws[user]); err != nil {
+				t.Errorf("%s, before any fault: %v", id, err)
+			}
+		})
+	}
+	began := time.Now()
+	users.Wait()
+	calm := max(time.Since(began), 10*time.Second) // what an application of each user takes on this machine
+	before := len(s.done)
+	for _, rnd := range draws {
+		users.Go(func() {
 			for {
 				if id, err := s.live(rnd); err != nil {
 					t.Errorf("%s: %v", id, err)
@@ -66,8 +78,8 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	users.Wait()
 	s.audit()
 	t.Logf("%d applications finished; calls were made again %d times", len(s.done), s.repeated.Load())
-	if len(s.done) < int(d.Seconds())/10*soakUsers/4 {
-		t.Errorf("only %d applications finished: the federation stood still", len(s.done))
+	if n := len(s.done) - before; n < int(d/calm)*soakUsers/4 {
+		t.Errorf("%d applications finished in %v, and without faults %d in %v: the federation stood still", n, d, before, calm)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -125,7 +126,7 @@ func crowd(t *testing.T, n int, d *daemon, rpc, web []stranger) {
 // through the proxy.
 func (f *federation) honest(client *hrpc.Client, m *am) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	id, err := creel.ParseApplicationID(f.newID())
 	if err != nil {

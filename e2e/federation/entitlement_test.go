@@ -148,7 +148,7 @@ func TestUseFollowsEntitlementThroughFailovers(t *testing.T) {
 					what, took.Round(100*time.Millisecond), samples, used)
 				return
 			}
-			if took > time.Minute {
+			if took > process.Guard {
 				for s, ids := range apps {
 					t.Log(s.ID, f.operate(t, "app", "why", ids[len(ids)-1]))
 				}

@@ -112,7 +112,7 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 				t.Logf("after %s: %v, in %d samples none above", took.Round(100*time.Millisecond), by, samples)
 				return
 			}
-			if took > 2*time.Minute {
+			if took > process.Guard {
 				t.Fatalf("after %s it is %v, want %v\n%s", took, by, want, f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
 			}
 			time.Sleep(50 * time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 )
 
 // Three ResourceManagers share what a user may use in a queue. The user comes to it from one
@@ -59,7 +60,7 @@ func TestAUserIsHeldToTheLimitInAllMembersTogether(t *testing.T) {
 				t.Logf("after %s: %v, in %d samples none above", took.Round(100*time.Millisecond), by, samples)
 				return by
 			}
-			if took > time.Minute {
+			if took > process.Guard {
 				t.Fatalf("after %s it is %v, want %d in all\n%s", took, by, want,
 					f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
 			}

@@ -25,10 +25,10 @@ import (
 
 // Guard is how long a child may take to become ready or to end before the test
 // is failed. It is far above what a slow machine needs and decides nothing else.
-const Guard = 3 * time.Minute
+const Guard = 6 * time.Minute
 
 // stopGrace is the time between SIGTERM and SIGKILL.
-const stopGrace = 20 * time.Second
+const stopGrace = time.Minute
 
 // Command says what to start.
 type Command struct {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/e2e/rm"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
@@ -263,7 +264,7 @@ func (s *configured) give(c *configuration) (int, string) {
 	maps.Copy(next, c.keys)
 	code, body := s.update(next)
 	// Hadoop's scheduler hears of the end of applications a little later.
-	for until := time.Now().Add(10 * time.Second); strings.Contains(body, "not yet in stopped") && time.Now().Before(until); {
+	for until := time.Now().Add(process.Guard); strings.Contains(body, "not yet in stopped") && time.Now().Before(until); {
 		time.Sleep(50 * time.Millisecond)
 		code, body = s.update(next)
 	}
@@ -394,7 +395,7 @@ type duo struct {
 // events take that are under way.
 func (d *duo) compare(where string) {
 	d.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for _, q := range documents {
 		for _, accept := range []string{"application/json", "application/xml"} {
 			name := where + "." + q.name

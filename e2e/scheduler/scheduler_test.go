@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 )
@@ -144,7 +145,7 @@ func submit(t *testing.T, r *hadoop.ResourceManager, user, name, queue string) (
 	var report struct {
 		App struct{ Queue, State, FinalStatus, Diagnostics, User string } `json:"app"`
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(process.Guard)
 	for {
 		get(t, r, "/ws/v1/cluster/apps/"+made.ID, &report)
 		switch report.App.State {

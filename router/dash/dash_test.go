@@ -144,7 +144,7 @@ func TestOperationsListsTheDaemonsOfTheFederation(t *testing.T) {
 	web := "http://" + f.Routers[0].Web
 	page := func(path string, has, lacks []string) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 			_, body := get(t, web+path)
 			absent := slices.DeleteFunc(slices.Clone(has), func(s string) bool { return strings.Contains(body, s) })
 			extra := slices.DeleteFunc(slices.Clone(lacks), func(s string) bool { return !strings.Contains(body, s) })

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // managed returns a submission whose AM needs a container of a size.
@@ -70,11 +71,34 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 		}
 		return id
 	}
+	// Two heartbeats of each node follow: the first may have been read before the submission.
+	offered := func() {
+		beats := func() (out []time.Time) {
+			err := full.D.Query(ctx, func(m *rm.Machine, _ time.Time) {
+				m.Nodes(func(n rm.NodeView) bool { out = append(out, n.LastHeartbeat); return true })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		for range 2 {
+			before := beats()
+			f.Until("each node has sent a heartbeat", func() bool {
+				for i, at := range beats() {
+					if !at.After(before[i]) {
+						return false
+					}
+				}
+				return true
+			})
+		}
+	}
 	var running, waiting []creel.ApplicationID
 	for _, mb := range []int64{8192, 1024, 128} { // until no container of that size fits
 		for range 200 {
 			id := submit(mb)
-			time.Sleep(20 * time.Millisecond) // nodes send heartbeats every 50 ms; a full one grants nothing
+			offered() // a full node grants nothing
 			if v, _ := full.App(ctx, id); v.Containers == 0 {
 				_, err := client.ForceKillApplication(ctx,
 					&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})

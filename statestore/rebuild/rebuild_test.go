@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,6 +94,24 @@ func (l late) Acquire(ctx context.Context, name, holder string, ttl time.Duratio
 	}
 }
 
+// looks counts a rebuilder's looks by the view with which each begins.
+type looks struct {
+	view  func() *subcluster.View
+	began atomic.Int64
+}
+
+func (l *looks) View() *subcluster.View {
+	l.began.Add(1)
+	return l.view()
+}
+
+// await waits until a look that begins from now on is over.
+func (l *looks) await(t *testing.T) {
+	t.Helper()
+	n := l.began.Load()
+	until(t, "a look at the store", func() bool { return l.began.Load() >= n+2 })
+}
+
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {
@@ -134,6 +153,7 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	}()
 	var stores []*redis.Store
 	var views []func() *subcluster.View
+	var all []*looks
 	for _, name := range []string{"router-1", "router-2"} {
 		s, err := redis.Open(redis.Config{URL: server.URL()})
 		if err != nil {
@@ -151,9 +171,11 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		if name == "router-2" {
 			through = late{s, func() bool { return strings.Contains(log.String(), "state store rebuilt") }}
 		}
+		look := &looks{view: w.View}
+		all = append(all, look)
 		r := rebuild.New(
 			through,
-			rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: name, Every: 20 * time.Millisecond,
+			rebuild.Config{View: look.View, Ask: rms.ask, End: rms.end, Name: name, Every: 20 * time.Millisecond,
 				Log: slog.New(slog.NewTextHandler(&log, nil))},
 		)
 		wg.Go(func() { _ = w.Run(ctx) })
@@ -191,7 +213,9 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		t.Fatal("a whole store is rebuilt")
 	}
 	// The looks that saw the policy's view must be over before the store is lost.
-	time.Sleep(100 * time.Millisecond)
+	for _, look := range all {
+		look.await(t)
+	}
 
 	server.Do("FLUSHALL")
 	until(t, "sc-1 is asked", func() bool { return reads() > 2 })
@@ -274,7 +298,7 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 		ctx, cancel := context.WithCancel(ctx)
 		w := watch.New(s, watch.Config{Poll: 20 * time.Millisecond})
 		r := rebuild.New(s, rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: "router",
-			Every: 20 * time.Millisecond, Settle: 500 * time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))})
+			Every: 20 * time.Millisecond, Settle: 2 * time.Second, Log: slog.New(slog.NewTextHandler(log, nil))})
 		var mine sync.WaitGroup
 		mine.Go(func() { _ = w.Run(ctx) })
 		mine.Go(func() { _ = r.Run(ctx) })
@@ -314,7 +338,8 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	register(member, "sc-2", "sc-removed", "sc-gone")
 	w := watch.New(member, watch.Config{Poll: 20 * time.Millisecond})
 	wg.Go(func() { _ = w.Run(ctx) })
-	wg.Go(func() { _ = rebuild.Witness(member, w.View, 20*time.Millisecond).Run(ctx) })
+	look := &looks{view: w.View}
+	wg.Go(func() { _ = rebuild.Witness(member, look.View, 20*time.Millisecond).Run(ctx) })
 	until(t, "the witness sees four", func() bool { v := w.View(); return v != nil && len(v.Members) == 4 })
 	if err := member.Deregister(ctx, "sc-removed", 1); err != nil {
 		t.Fatal(err)
@@ -322,7 +347,11 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	if err := member.RemoveMember(ctx, "sc-removed"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
+	until(t, "the witness sees that one was removed", func() bool {
+		m, ok := w.View().Member("sc-removed")
+		return !ok || m.Forgotten
+	})
+	look.await(t)
 	if err := member.AcceptMissing(ctx, "sc-2"); !errors.Is(err, creel.ErrConflict) {
 		t.Errorf("giving up a member of a whole store is answered %v", err)
 	}

@@ -523,14 +523,29 @@ func placements(t *testing.T, d Deployment) {
 // absences: the wait for a home that cannot disown is stored with the home, whichever router reports.
 func absences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	const second = time.Second
-	absent := func(number int64, surely bool, from, to time.Duration) {
+	// A moment is the time of a call by the store's clock: between two readings of it.
+	type moment struct{ before, after time.Time }
+	now := func() time.Time {
+		r, err := s.Records(ctx)
+		ok(t, err)
+		return r.Now
+	}
+	// absent reports a claim, whose home must have waited since a moment, or not at all if that is nil.
+	absent := func(number int64, surely bool, since *moment) *moment {
 		t.Helper()
+		m := &moment{before: now()}
 		waited, err := s.Absent(ctx, App(1), "sc-1", number, surely)
 		ok(t, err)
-		if waited < from || waited > to {
-			t.Errorf("claim %d, surely %v: waited %v, want %v to %v", number, surely, waited, from, to)
+		m.after = now()
+		if since == nil {
+			since = m
 		}
+		const rounding = 2 * time.Millisecond
+		least, most := m.before.Sub(since.after)-rounding, m.after.Sub(since.before)+rounding
+		if waited < 0 || waited < least || waited > most {
+			t.Errorf("claim %d, surely %v: waited %v, want %v to %v", number, surely, waited, least, most)
+		}
+		return m
 	}
 	_, err := s.Absent(ctx, App(1), "sc-1", 1, true)
 	refused(t, err, creel.ErrApplicationNotFound)
@@ -540,33 +555,33 @@ func absences(t *testing.T, d Deployment) {
 	}
 	_, err = s.Absent(ctx, App(1), "sc-2", 1, true)
 	refused(t, err, creel.ErrConflict)
-	const tick, soon = 300 * time.Millisecond, 250 * time.Millisecond
-	absent(2, true, 0, soon) // it begins with the first report
+	const tick = 300 * time.Millisecond
+	second := absent(2, true, nil) // it begins with the first report
 	d.Advance(tick)
-	absent(3, true, tick, second)
+	absent(3, true, second)
 	d.Advance(tick)
-	absent(4, false, 0, soon) // a call without an answer
+	fourth := absent(4, false, nil) // a call without an answer
 	d.Advance(tick)
-	absent(5, true, tick, second)
-	absent(7, true, 0, soon) // the sixth has no recorded outcome
-	absent(6, true, tick, second)
+	absent(5, true, fourth)
+	absent(7, true, nil) // the sixth has no recorded outcome
+	absent(6, true, fourth)
 	d.Advance(tick)
-	absent(8, true, 2*tick, 2*second)
-	absent(10, true, 0, soon)
-	absent(9, false, 0, soon)
+	absent(8, true, fourth)
+	absent(10, true, nil)
+	ninth := absent(9, false, nil)
 	d.Advance(tick)
-	absent(11, true, tick, second)
-	absent(20, true, 0, soon) // eight are open, and count from now
+	absent(11, true, ninth)
+	absent(20, true, nil) // eight are open, and count from now
 	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	ok(t, err)
 	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0, nil)
 	ok(t, err)
 	d.Advance(tick)
-	absent(22, true, 0, soon) // a move starts it again
+	absent(22, true, nil) // a move starts it again
 	d.Advance(tick)
-	absent(22+2+statestore.MostOpenClaims, true, 0, soon) // more open ones than are remembered
+	many := absent(22+2+statestore.MostOpenClaims, true, nil) // more open ones than are remembered
 	d.Advance(tick)
-	absent(23+2+statestore.MostOpenClaims, true, tick, second)
+	absent(23+2+statestore.MostOpenClaims, true, many)
 }
 
 // numberedClaims: the call that made the record has number 1, each later claim
@@ -1080,13 +1095,13 @@ func keys(t *testing.T, d Deployment) {
 	_, err := s.RotateKey(ctx, "tokens", 0, []byte("another"), time.Hour)
 	refused(t, err, creel.ErrConflict)
 	same(t, "changes by a repeat and a refusal", changes(), before)
-	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 100*time.Millisecond))
+	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 2*time.Second)) // read below, by a slow machine too
 	all := ring(s.Keys(ctx, "tokens"))
 	if len(all) != 2 || all[0].ID != k2.ID || string(all[0].Secret) != "two" || !all[0].Expires.IsZero() ||
 		all[1].ID != 1 || string(all[1].Secret) != "secret\x00one" || all[1].Expires.IsZero() || all[0].Created.IsZero() {
 		t.Fatalf("ring is %+v", all)
 	}
-	d.Advance(150 * time.Millisecond)
+	d.Advance(2 * time.Second)
 	all = ring(s.Keys(ctx, "tokens"))
 	if len(all) != 1 || all[0].ID != 2 {
 		t.Fatalf("ring after the old key's time is %+v", all)

@@ -51,7 +51,7 @@ func (d *smallDisk) next(t *testing.T) Room {
 	select {
 	case r := <-d.told:
 		return r
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute): // a journal that hangs
 		t.Fatalf("nothing was told of the room; it is %+v", d.Room())
 		return Room{}
 	}

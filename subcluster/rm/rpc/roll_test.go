@@ -20,7 +20,7 @@ import (
 // matter of time and so proved in package token, with its time given.)
 func TestKeysRollUnderARunningAM(t *testing.T) {
 	cfg := config()
-	cfg.KeyRoll = 600 * time.Millisecond
+	cfg.KeyRoll = 1500 * time.Millisecond
 	cfg.HeartbeatInterval = 10 * time.Millisecond
 	c := start(t, cfg)
 	c.nodes(1, nil)

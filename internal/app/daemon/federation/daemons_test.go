@@ -72,7 +72,7 @@ func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
 		t.Helper()
 		var doc rest.DaemonsDoc
 		var is []string
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			doc, is = rest.DaemonsDoc{}, nil
 			resp, err := http.Get("http://" + fed.Routers[router].Address("web") + "/api/v1/daemons")
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,17 @@ import (
 	"github.com/creelrm/creel/statestore/watch"
 )
 
+// lookedAt counts the looks at a store's health by the question that begins each.
+type lookedAt struct {
+	*redis.Store
+	began atomic.Int64
+}
+
+func (l *lookedAt) Unanswered() int64 {
+	l.began.Add(1)
+	return l.Store.Unanswered()
+}
+
 // A problem of a real Redis is logged once with its remedy, when it appears. It is a line of /readyz?verbose and a
 // metric while it lasts.
 func TestTheHealthOfTheStoreIsTold(t *testing.T) {
@@ -33,7 +45,8 @@ func TestTheHealthOfTheStoreIsTold(t *testing.T) {
 	var log bytes.Buffer
 	s := &daemon.Service{Health: health.New()}
 	s.Health.SetReady(true)
-	dependOnStore(s, store, slog.New(slog.NewTextHandler(&log, nil)))
+	looks := &lookedAt{Store: store}
+	dependOnStore(s, looks, slog.New(slog.NewTextHandler(&log, nil)))
 	h := &storeHealth{store: store, log: slog.New(slog.NewTextHandler(&log, nil))}
 	s.Health.Depend("looked", h.state)
 	look := func() {
@@ -42,8 +55,11 @@ func TestTheHealthOfTheStoreIsTold(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan error, 1)
+		began := looks.began.Load()
 		go func() { done <- s.Tasks[0].Run(ctx) }()
-		time.Sleep(300 * time.Millisecond)
+		for looks.began.Load() < began+2 { // the second follows the end of the first
+			time.Sleep(time.Millisecond)
+		}
 		cancel()
 		<-done
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -61,9 +62,9 @@ func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 		"half headers": "GET / HTTP/1.1\r\nHost: x\r\nX-",
 		"half a body":  "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf",
 	} {
-		c := dial(t, address, says)
-		c.SetReadDeadline(time.Now().Add(20 * time.Second))
 		began := time.Now()
+		c := dial(t, address, says)
+		c.SetReadDeadline(began.Add(3 * time.Minute))
 		if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Errorf("%s: it was not hung up on", name)
 		}
@@ -81,6 +82,7 @@ func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 
 // A request that lasts longer than its body may take is served to its end.
 func TestTheTimeOfABodyIsNotThatOfItsRequest(t *testing.T) {
+	const given = time.Second
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			t.Error(err)
@@ -88,10 +90,10 @@ func TestTheTimeOfABodyIsNotThatOfItsRequest(t *testing.T) {
 		select {
 		case <-r.Context().Done():
 			t.Error("the request was ended")
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(5 * given / 2):
 		}
 		fmt.Fprint(w, "served")
-	}, Config{ReadHeaderTimeout: 100 * time.Millisecond})
+	}, Config{ReadHeaderTimeout: given})
 	resp, err := http.Post("http://"+address, "text/plain", strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +132,7 @@ func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond) // accepted
 	get := func(c net.Conn) (int, string) {
-		c.SetDeadline(time.Now().Add(10 * time.Second))
+		c.SetDeadline(time.Now().Add(3 * time.Minute))
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") // a refusal may have closed it already
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
@@ -145,7 +147,7 @@ func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
 	}
 	third := dial(t, address, "")
 	time.Sleep(50 * time.Millisecond)
-	third.SetDeadline(time.Now().Add(10 * time.Second))
+	third.SetDeadline(time.Now().Add(3 * time.Minute))
 	resp, err := http.ReadResponse(bufio.NewReader(third), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,9 @@ func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
 // and those with half a body. A connection whose request is being served stays.
 func TestThoseThatAreWaitedForGiveWay(t *testing.T) {
 	finish := make(chan struct{})
+	var port atomic.Pointer[listener]
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		port.Store(r.Context().Value(connKey{}).(*conn).l)
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
 		}
@@ -187,16 +191,25 @@ func TestThoseThatAreWaitedForGiveWay(t *testing.T) {
 	if _, err := http.ReadResponse(bufio.NewReader(quiet[1]), nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // all are waited for
+	waitedFor := func(n int) {
+		l := port.Load()
+		for is := -1; is != n; time.Sleep(time.Millisecond) {
+			l.mu.Lock()
+			is = l.quiet.Len()
+			l.mu.Unlock()
+		}
+	}
+	waitedFor(len(quiet))
 	for range maxQuiet - len(quiet) {
 		dial(t, address, "")
 	}
+	waitedFor(maxQuiet)
 	time.Sleep(2 * quietTime)
 	for range quiet {
 		dial(t, address, "")
 	}
 	for i, c := range quiet {
-		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 		if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Errorf("%d was not given up: %v", i, err)
 		}

@@ -182,10 +182,13 @@ var reasons = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^ *(?:\[rapid\] )?(\w+\.go:\d+: .*)$`),
 }
 
+// hang bounds a run that would never end. No verdict depends on it, and the longest run takes a minute.
+const hang = 30 * time.Minute
+
 // runTest runs one test with a mutation switched on, number 0 for none, and returns the failed test, "" for none.
 func runTest(t testing.TB, binary, pkg string, number int, args ...string) (failed, why string) {
 	t.Helper()
-	c := exec.Command(binary, append(args, "-test.v", "-test.failfast", "-test.timeout=3m")...)
+	c := exec.Command(binary, append(args, "-test.v", "-test.failfast", "-test.timeout="+hang.String())...)
 	c.Dir = filepath.Join(root, pkg)
 	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
 	out, err := c.CombinedOutput()
@@ -198,6 +201,9 @@ func runTest(t testing.TB, binary, pkg string, number int, args ...string) (fail
 			t.Fatalf("%s %v runs no test", pkg, args)
 		}
 		return "", ""
+	}
+	if bytes.Contains(out, []byte("panic: test timed out after")) { // a slow machine would catch every mutation
+		t.Fatalf("%s %v with mutation %d did not end within %v", pkg, args, number, hang)
 	}
 	failed = "the run"
 	if all := failure.FindAllSubmatch(out, -1); len(all) > 0 {
