@@ -349,7 +349,7 @@ func (s *Session) onNumbered(e Numbered) {
 	}
 	m.busy = false
 	if e.Err != nil {
-		s.uamGone(m, "there is no id for a UAM in "+string(m.id)+": "+e.Err.Error())
+		s.uamGone(m, "no id for a UAM in "+string(m.id)+": "+e.Err.Error())
 		return
 	}
 	m.ownID, m.state = e.ID, memberPlanned

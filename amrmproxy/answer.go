@@ -45,7 +45,7 @@ func (s *Session) onAnswered(e Answered) {
 		s.onFinished(m, e.Finish)
 	default:
 		m.under = under
-		s.onError(m, &creel.Error{Kind: creel.ErrUnavailable, What: "no answer in the answer"})
+		s.onError(m, &creel.Error{Kind: creel.ErrUnavailable, What: "empty answer"})
 	}
 }
 
@@ -469,7 +469,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})
 			return
 		}
-		s.abandon("its home says that the attempt is over: "+err.Error(), err)
+		s.abandon("home reported the attempt over: "+err.Error(), err)
 		return
 	}
 	if s.phase >= phaseFinishing && (m.state == memberEnding || m.state == memberDropping) {
@@ -558,7 +558,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		g := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
 		if m.home && unknownToken(err) {
-			s.abandon("its home knows the attempt no more", err)
+			s.abandon("home no longer knows the attempt", err)
 			return
 		}
 		if m.home {

@@ -270,7 +270,7 @@ func (d *Driver) homeAnswered(e HomeAnswered) {
 		d.step(e.Label)
 	}
 	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {
-		d.step(Ended{Why: "its home says that the application is over"})
+		d.step(Ended{Why: "home reported the application over"})
 	}
 }
 

@@ -4,7 +4,7 @@ package amrmproxy
 
 import "slices"
 
-const idleWhy = "the UAM there did nothing for its AM, and was given back"
+const idleWhy = "the UAM there was idle and was ended"
 
 // giveBack ends the UAMs that have been idle for Config.IdleAfter, so that no ResourceManager carries applications it
 // does nothing for. The intention is recorded first: a proxy that was paused while another took over its attempt must

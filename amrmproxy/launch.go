@@ -60,7 +60,7 @@ func ownerOf(
 	}
 	report, err := c.Report(ctx, home, "", app)
 	if err != nil {
-		return "", fmt.Errorf("who owns %s: %w", app, err)
+		return "", fmt.Errorf("failed to find the owner of %s: %w", app, err)
 	}
 	if report.GetUser() == "" {
 		return "", noOwner(app)
@@ -81,7 +81,7 @@ func originOf(ctx, brief context.Context, c Clients, l Launch) (*yarnpb.Applicat
 	origin, err := c.Report(ctx, l.Home, l.User, l.Application)
 	switch {
 	case err != nil && l.User == "":
-		return nil, fmt.Errorf("who owns %s: %w", l.Application, err)
+		return nil, fmt.Errorf("failed to find the owner of %s: %w", l.Application, err)
 	case err != nil:
 		return &yarnpb.ApplicationReportProto{User: proto.String(l.User)}, nil
 	case origin.GetUser() == "":
@@ -93,7 +93,7 @@ func originOf(ctx, brief context.Context, c Clients, l Launch) (*yarnpb.Applicat
 func noOwner(app creel.ApplicationID) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: "the home does not say who owns " + app.String(),
+		What: "home did not report the owner of " + app.String(),
 		Try:  "try again",
 	}
 }
@@ -140,20 +140,20 @@ func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (La
 			if last <= after {
 				return out, &creel.Error{
 					Kind: ErrSpent,
-					What: fmt.Sprintf("the UAM in %s is %s, and cannot be begun again", l.Member, state),
-					Why:  cmp.Or(report.GetDiagnostics(), "its ResourceManager takes an application id once"),
+					What: fmt.Sprintf("the UAM in %s is %s and cannot be started again", l.Member, state),
+					Why:  cmp.Or(report.GetDiagnostics(), "its ResourceManager accepts an application id only once"),
 				}
 			}
 			after = last
 			yarnpb.BeginAfter(submission, last)
 			if err := c.Submit(ctx, l.Member, user, submission); err != nil {
-				return out, fmt.Errorf("begin the UAM in %s again: %w", l.Member, err)
+				return out, fmt.Errorf("restart the UAM in %s: %w", l.Member, err)
 			}
 		case state == creel.AppRunning:
 			return out, &creel.Error{
 				Kind: creel.ErrConflict,
 				What: fmt.Sprintf("the UAM in %s has registered before", l.Member),
-				Why:  "its token is told only before that, and is lost",
+				Why:  "its token is reported only before that, and is lost",
 				Try:  "kill it there",
 			}
 		}
@@ -162,7 +162,7 @@ func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (La
 				Kind: creel.ErrUnavailable,
 				What: fmt.Sprintf("the UAM in %s was not launched in time", l.Member),
 				Why:  err.Error(),
-				Try:  "is its queue full?",
+				Try:  "check whether its queue is full",
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 			Kind: creel.ErrInvalidRequest,
 			What: "unreadable UAM record",
 			Why:  err.Error(),
-			Try:  "was it sealed by another secret, or written by a later version?",
+			Try:  "check whether another secret sealed it, or a later version wrote it",
 		}
 	}
 	if err := json.Unmarshal(b, &j); err != nil {

@@ -73,7 +73,7 @@ func (r *Recording) Load(ctx context.Context) (*Record, error) {
 		// first ones behind: rather let the AM try again.
 		return nil, &creel.Error{
 			Kind: creel.ErrUnavailable,
-			What: "the store cannot tell where " + r.Attempt.Application.String() + " lives",
+			What: "failed to read the UAM records of " + r.Attempt.Application.String(),
 			Why:  err.Error(),
 			Try:  "try again",
 		}
@@ -165,7 +165,7 @@ func (r *Recording) put(ctx context.Context, e Entry) error {
 	case errors.Is(err, creel.ErrConflict):
 		return &creel.Error{
 			Kind: creel.ErrStale,
-			What: "the UAM record of " + r.Attempt.String() + " is not ours any more",
+			What: "another proxy has taken over the UAM record of " + r.Attempt.String(),
 			Why:  err.Error(),
 		}
 	case err != nil:

@@ -180,7 +180,7 @@ func (sc *scenario) command(line string) string {
 	case "launchfailed":
 		err := creel.ErrUnavailable
 		if len(words) > 2 {
-			err = &creel.Error{Kind: ErrSpent, What: "the UAM in " + words[1] + " is KILLED, and cannot be begun again"}
+			err = &creel.Error{Kind: ErrSpent, What: "the UAM in " + words[1] + " is KILLED and cannot be started again"}
 		}
 		return sc.step(LaunchFailed{Member: creel.SubclusterID(words[1]), Err: err})
 	case "dropped":

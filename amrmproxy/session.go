@@ -128,7 +128,7 @@ func NewSession(o Options) (*Session, error) {
 		return nil, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "no session",
-			Why:  "attempt, home and a random source are needed",
+			Why:  "attempt, home or random source is missing",
 		}
 	}
 	s := &Session{
@@ -174,7 +174,7 @@ func (s *Session) restore(r *Record) {
 		}
 	}
 	if s.record.Ending {
-		s.end("it was ending when its proxy went", nil)
+		s.end("it was finishing when its proxy stopped", nil)
 		s.inherited = s.restored
 	}
 }

@@ -99,7 +99,7 @@ func ParseDaemon(data []byte) (Daemon, error) {
 // TooManyDaemons returns the error for a daemon's record beyond MaxDaemons.
 func TooManyDaemons(d Daemon) error {
 	return failf(creel.ErrBusy, "nothing depends on the record but the list of daemons",
-		"the record of "+d.Kind+" "+d.Name+" is not kept", "%d daemons have one", MaxDaemons)
+		"the record of "+d.Kind+" "+d.Name+" was not stored", "%d daemons have one", MaxDaemons)
 }
 
 // keptDaemon is a record in memory.

@@ -147,12 +147,12 @@ func OtherDocument(class, name string, is, expected int64) error {
 // OtherSource returns the error for a store that is not the one a write was decided on.
 func OtherSource(class, name string) error {
 	return failf(creel.ErrConflict, "read it again from the store as it is now",
-		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or started anew meanwhile")
+		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or restarted meanwhile")
 }
 
 // TooManyDocuments returns the error for a class that has as many documents as a write allows.
 func TooManyDocuments(class, name string, are int64) error {
-	return failf(creel.ErrBusy, "again when some are gone",
+	return failf(creel.ErrBusy, "try again after removing some",
 		fmt.Sprintf("%s document %q not written", class, name), "there are %d of them already", are)
 }
 

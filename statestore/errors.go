@@ -52,7 +52,7 @@ func NoReservation(id creel.ReservationID) error {
 func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
 	return failf(
 		creel.ErrConflict,
-		"use the home that is",
+		"use the current home",
 		"home of "+what.String()+" not changed",
 		"it is %q, not %q",
 		is,
@@ -81,7 +81,7 @@ func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
 		creel.ErrConflict,
 		"stop the other process, give this one a name of its own, or start it with --take-over",
 		fmt.Sprintf("subcluster %q is taken", id),
-		"another process speaks for it under epoch %d, last %v ago",
+		"another process holds it with epoch %d, last heartbeat %v ago",
 		epoch, age.Round(time.Millisecond),
 	)
 }
@@ -116,7 +116,7 @@ func StillMember(id creel.SubclusterID) error {
 func NoUAMRecord(a creel.AttemptID) error {
 	return failf(
 		creel.ErrAttemptNotFound,
-		"start it anew",
+		"start the attempt again",
 		"no UAM record of "+a.String(),
 		"the state store has no record of it",
 	)
@@ -188,7 +188,7 @@ func BadCursor(cursor string) error {
 		creel.ErrInvalidRequest,
 		"begin the listing again with an empty cursor",
 		"listing refused",
-		"cursor %.80q is not one that a page gave",
+		"cursor %.80q is not from an earlier page",
 		cursor,
 	)
 }

@@ -17,7 +17,7 @@ var Findings = []string{NotWritable, Evicts, NotPersistent, FewReplicas, NearlyF
 // The names.
 const (
 	NotWritable   = "not_writable"   // it is read-only, full, cannot write to its disk, or has too few replicas in step
-	Evicts        = "evicts"         // it throws records away when its memory is full
+	Evicts        = "evicts"         // it evicts records when its memory is full
 	NotPersistent = "not_persistent" // a restart loses all records
 	FewReplicas   = "few_replicas"   // the loss of one server loses records
 	NearlyFull    = "nearly_full"    // it will refuse claims soon

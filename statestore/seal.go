@@ -59,7 +59,7 @@ func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 			creel.ErrInvalidToken,
 			"request a new one",
 			"sealed value refused",
-			"it is not one of this version of creel",
+			"it was not sealed by this version of creel",
 		)
 	}
 	id := int32(binary.BigEndian.Uint32(sealed[1:]))

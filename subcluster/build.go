@@ -197,7 +197,7 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 	if forgotten > 0 && len(records.Members) == 0 && aliveIn(previous) > 0 {
 		return &Freeze{
 			At:     previous.At,
-			Reason: "the store has no record of any member: it came back empty, or it is not the store we knew",
+			Reason: "the store has no member records: it came back empty, or it is another store",
 		}
 	}
 	if well < 2 {
@@ -205,7 +205,7 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 	}
 	return &Freeze{
 		At:     newest,
-		Reason: fmt.Sprintf("all %d members fell silent together: we suspect the store or ourselves, not them", well),
+		Reason: fmt.Sprintf("all %d members fell silent together: probably the store or this process failed, not they", well),
 	}
 }
 
@@ -285,7 +285,7 @@ func Unseen(previous *View, gap time.Duration) *View {
 	v := *previous
 	v.Freeze = &Freeze{
 		At:     previous.At,
-		Reason: fmt.Sprintf("the store was not read for %s: it or this process stood still", short(gap)),
+		Reason: fmt.Sprintf("the store was not read for %s: it or this process was paused", short(gap)),
 	}
 	return &v
 }

@@ -149,7 +149,7 @@ func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
 		for i, known := range cutNames {
 			if text, _ := name.(string); strings.EqualFold(text, known) {
 				if text != known || seen&(1<<i) != 0 {
-					return nil, fmt.Errorf("%q is there twice, or not written as %q", text, known)
+					return nil, fmt.Errorf("%q occurs twice, or is not written as %q", text, known)
 				}
 				seen |= 1 << i
 			}

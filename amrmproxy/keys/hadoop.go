@@ -163,7 +163,7 @@ func (f *HadoopFiles) look() {
 // readHadoopFile reads the keys of one file; info is its state before.
 func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no file")
+		return nil, errors.New("not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -179,7 +179,7 @@ func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	}
 	ring, err := token.ParseAMRMKeys(b)
 	if err != nil {
-		return nil, fmt.Errorf("it does not hold such keys: %w", err)
+		return nil, fmt.Errorf("it has no AMRM keys: %w", err)
 	}
 	return ring, nil
 }

@@ -134,13 +134,13 @@ func TestAKeyFileThatIsNoneIsRefused(t *testing.T) {
 	}
 	for name, why := range map[string]string{
 		"empty":      "no current master key",
-		"text":       "it does not hold such keys",
+		"text":       "it has no AMRM keys",
 		"no secret":  "no master key",
 		"next alone": "no master key",
-		"cut":        "it does not hold such keys",
+		"cut":        "it has no AMRM keys",
 		"long":       "longer than 65536 bytes",
 		"none":       "no such file or directory",
-		".":          "it is no file",
+		".":          "not a regular file",
 	} {
 		_, err := keys.OpenHadoopFiles([]keys.HadoopFile{{Member: "sc-h", Path: filepath.Join(dir, name)}})
 		if !errors.Is(err, creel.ErrInvalidRequest) || !strings.Contains(err.Error(), why) ||

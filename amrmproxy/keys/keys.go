@@ -80,7 +80,7 @@ func Publish(
 		Kind: creel.ErrConflict,
 		What: fmt.Sprintf("keys of %s not published", member),
 		Why:  "another ResourceManager of that name publishes too",
-		Try:  "do two have the same id?",
+		Try:  "check whether two have the same id",
 	}
 }
 
@@ -276,7 +276,7 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 		case <-ctx.Done():
 			refused := &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused",
 				Why: fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID),
-				Try: "is the ResourceManager a member, and has it the cluster's secret?"}
+				Try: "check that the ResourceManager is a member and has the cluster's secret"}
 			if errors.Is(err, creel.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 				refused.Kind = creel.ErrUnavailable
 				refused.Try = "try again in a moment: the state store cannot be read"

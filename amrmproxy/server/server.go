@@ -99,7 +99,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	switch {
 	case c.Members == nil || c.Clients == nil || c.Store == nil || c.Sealer == nil || c.View == nil:
-		return errors.New("proxy: Members, Clients, Store, Sealer and View are needed")
+		return errors.New("proxy: Members, Clients, Store, Sealer and View must be set")
 	case c.Mailbox < 0 || c.MaxSessions < 0:
 		return errors.New("proxy: Mailbox and MaxSessions must not be negative")
 	}
@@ -264,7 +264,7 @@ func (s *Server) session(who Caller) (*session, error) {
 	if len(s.sessions) >= s.cfg.MaxSessions {
 		return nil, &creel.Error{
 			Kind: creel.ErrBusy,
-			What: "the proxy has no room for another attempt",
+			What: "the proxy has reached its limit of attempts",
 			Try:  "try again, or raise its limit",
 		}
 	}
@@ -351,7 +351,7 @@ func (s *Server) seen() *sight {
 	if view != nil {
 		before := len(table.Bad())
 		if table = policies.NewTable(table, view.Policies); len(table.Bad()) > before {
-			s.cfg.Logger.Warn("policies that cannot be read", "bad", table.Bad())
+			s.cfg.Logger.Warn("ignored unreadable policies", "bad", table.Bad())
 		}
 	}
 	fresh := &sight{view, table}

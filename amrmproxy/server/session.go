@@ -301,11 +301,11 @@ func (d *session) send(ctx context.Context, a amrmproxy.Send) {
 		}
 		if a.Idle && e.Finish.GetIsUnregistered() {
 			d.server.count.returns.Add(1)
-			d.log.Info("idle UAM given back", "member", a.Member)
+			d.log.Info("idle UAM ended", "member", a.Member)
 		}
 		if e.Err != nil {
 			d.server.count.callErrors.Add(1)
-			d.log.Debug("a member did not answer well", "member", a.Member, "error", e.Err)
+			d.log.Debug("member call failed", "member", a.Member, "error", e.Err)
 		}
 		d.post(message{event: e, toHome: a.Token == nil})
 	})
@@ -321,7 +321,7 @@ func (d *session) save(ctx context.Context, a amrmproxy.Save) {
 			if errors.Is(err, context.Canceled) {
 				return
 			}
-			d.log.Warn("UAM record not saved", "error", err)
+			d.log.Warn("failed to save UAM record", "error", err)
 			d.post(message{event: amrmproxy.SaveFailed{Number: a.Number, Err: err}})
 			return
 		}
@@ -352,7 +352,7 @@ func (d *session) launch(ctx context.Context, a amrmproxy.Launch) {
 		e, err := amrmproxy.LaunchUAM(ctx, brief, d.server.cfg.Clients, sleep, a)
 		if err != nil {
 			d.server.count.launchFailures.Add(1)
-			d.log.Warn("UAM not launched", "member", a.Member, "error", err)
+			d.log.Warn("failed to launch UAM", "member", a.Member, "error", err)
 			d.post(message{event: amrmproxy.LaunchFailed{Member: a.Member, Err: err}})
 			return
 		}
@@ -370,7 +370,7 @@ func (d *session) drop(ctx context.Context, a amrmproxy.Drop) {
 		defer enough()
 		err := amrmproxy.DropUAM(ctx, brief, d.server.cfg.Clients, sleep, a)
 		if err != nil {
-			d.log.Warn("UAM not killed", "member", a.Member, "error", err)
+			d.log.Warn("failed to kill UAM", "member", a.Member, "error", err)
 		}
 		d.post(message{event: amrmproxy.Dropped{Member: a.Member, Err: err}})
 	})

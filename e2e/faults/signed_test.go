@@ -63,7 +63,7 @@ func TestAPoisonedMemberOfRedisIsNotBelieved(t *testing.T) {
 		t.Fatal("no record of the member in Redis")
 	}
 	f.await("the router without the secret believes it", func() bool { return at(f.router) == "127.0.0.1:1" })
-	careful.WaitLine(t, "not believed")
+	careful.WaitLine(t, "not signed")
 	if got := at(careful); got != real {
 		t.Errorf("the router with the secret goes to %q", got)
 	}

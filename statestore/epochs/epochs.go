@@ -59,7 +59,7 @@ func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want in
 				What: fmt.Sprintf("%s and %s have the same first epoch, %d", id, other, want),
 				Why:  "their containers would have the same ids",
 				Try: fmt.Sprintf("give %s another yarn.resourcemanager.epoch, or none if it is creel's, then one is chosen; "+
-					"if %s is no more, remove it: creel subcluster remove %s", id, other, other),
+					"if %s no longer exists, remove it: creel subcluster remove %s", id, other, other),
 			}
 		}
 		return want, nil
@@ -70,8 +70,8 @@ func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want in
 		}
 	}
 	return 0, &creel.Error{
-		Kind: creel.ErrConflict, What: "there is no epoch left for " + string(id),
-		Try: "give it yarn.resourcemanager.epoch, or remove members that are no more",
+		Kind: creel.ErrConflict, What: "no free epoch for " + string(id),
+		Try: "set its yarn.resourcemanager.epoch, or remove members that no longer exist",
 	}
 }
 

@@ -56,7 +56,7 @@ func AtOthers(
 	failed := earlier.at("").giveWay(ctx, s, i)
 	others, err := Others(ctx, s, i, home)
 	if err != nil {
-		failed = errors.Join(failed, fmt.Errorf("where else the application has parts is not known: %w", err))
+		failed = errors.Join(failed, fmt.Errorf("failed to find the application's other subclusters: %w", err))
 	}
 	for _, p := range others {
 		err := call(ctx, p)

@@ -177,15 +177,15 @@ func (i *Intent) name() string {
 func Record(ctx context.Context, s Store, i Intent) error {
 	refuse := func(kind error, why, try string, after time.Duration) error {
 		return &creel.Error{
-			Kind: kind, What: fmt.Sprintf("that %s is to %s is not kept for later", i.Application, &i),
+			Kind: kind, What: fmt.Sprintf("%s: request to %s not recorded", i.Application, &i),
 			Why: why, Try: try, RetryAfter: after,
 		}
 	}
 	if i.User == "" {
 		return refuse(
 			creel.ErrInvalidRequest,
-			"it came without a user's name",
-			"give one (user.name, HADOOP_USER_NAME)",
+			"it has no user name",
+			"set one (user.name, HADOOP_USER_NAME)",
 			0,
 		)
 	}
@@ -210,8 +210,8 @@ func Record(ctx context.Context, s Store, i Intent) error {
 			return err
 		}
 	}
-	return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already, %d of them of %s",
-		len(set.Documents), own, i.User), "again when the member answers", 30*time.Second)
+	return refuse(creel.ErrBusy, fmt.Sprintf("%d requests are waiting for their members, %d of them from %s",
+		len(set.Documents), own, i.User), "try again when the member answers", 30*time.Second)
 }
 
 // write puts an intent on record, as one of at most so many (0: any number), unless the user's word there is
@@ -301,7 +301,7 @@ func (w Words) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
 	}
 	to.Again = true
 	if err := write(ctx, s, to, 0, newest); err != nil {
-		failed = fmt.Errorf("an earlier word may undo this one: %w", err)
+		failed = fmt.Errorf("an earlier request may undo this one: %w", err)
 	}
 	return errors.Join(failed, w.drop(ctx, s))
 }
@@ -313,7 +313,7 @@ func (w Words) drop(ctx context.Context, s Store) (failed error) {
 			Class: class, Name: w[k].Name, Expect: w[k].Version, Author: w[k].Author, Quiet: true,
 		})
 		if err != nil && !errors.Is(err, creel.ErrConflict) {
-			failed = errors.Join(failed, fmt.Errorf("an earlier word is still on record: %w", err))
+			failed = errors.Join(failed, fmt.Errorf("failed to remove an earlier request: %w", err))
 		}
 	}
 	return failed

@@ -62,7 +62,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := l.Round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, creel.ErrUnavailable) {
-				l.cfg.Log.Warn("what users asked while members were away is not carried out", "error", err)
+				l.cfg.Log.Warn("failed to carry out recorded intents", "error", err)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (l *Loop) Round(ctx context.Context) (failed error) {
 		i, err := Read(d, set.Now)
 		if err != nil {
 			if set.Now.Sub(d.Time) > RefusedFor { // until then a router of another version may read it
-				l.cfg.Log.Warn("a recorded intent cannot be read, and goes", "name", d.Name, "error", err)
+				l.cfg.Log.Warn("dropped an unreadable intent", "name", d.Name, "error", err)
 				l.write(ctx, d, nil)
 			}
 			continue
@@ -133,7 +133,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	}
 	home, err := l.store.Home(ctx, i.Application)
 	if errors.Is(err, creel.ErrApplicationNotFound) {
-		l.cfg.Log.Info("a recorded intent is over: the application's record is gone", attrs...)
+		l.cfg.Log.Info("intent dropped: the application has no record", attrs...)
 		l.write(ctx, d, nil)
 		return nil
 	}
@@ -147,7 +147,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	if r.gone.Removed(r.view, at) {
 		now := i
 		now.Doubted, now.Refused = "", fmt.Sprintf("subcluster %s was removed from the federation", at)
-		l.cfg.Log.Warn("a recorded intent is refused: its subcluster was removed",
+		l.cfg.Log.Warn("intent refused: its subcluster was removed",
 			append(attrs, "subcluster", string(at))...)
 		l.hear(ctx, d, i, now)
 		return nil
@@ -176,7 +176,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	case errors.Is(err, ErrUnknownVerb):
 		if _, told := l.left[d.Name]; !told {
 			l.left[d.Name] = d.Version
-			l.cfg.Log.Warn("a recorded intent is left to routers of another version", append(attrs, "error", err)...)
+			l.cfg.Log.Warn("intent left to routers of another version", append(attrs, "error", err)...)
 		}
 	case errors.Is(err, creel.ErrApplicationNotFound):
 		if l.cfg.Moving != nil {
@@ -195,12 +195,12 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 				return err
 			}
 		}
-		l.cfg.Log.Info("a recorded intent is over: the subcluster does not know the application", attrs...)
+		l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
 		l.write(ctx, d, nil)
 	case err != nil:
 		now := i.heard(errors.Is(err, creel.ErrContainerNotFound), err.Error())
 		if now.Refused != "" && !i.Again {
-			l.cfg.Log.Warn("a recorded intent is refused by the subcluster that must carry it out",
+			l.cfg.Log.Warn("intent refused by its subcluster",
 				append(attrs, "error", err)...)
 		}
 		l.hear(ctx, d, i, now)
@@ -218,7 +218,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 			l.write(ctx, d, nil)
 			break
 		}
-		l.cfg.Log.Info("a recorded intent is carried out", attrs...)
+		l.cfg.Log.Info("intent carried out", attrs...)
 		if i.Another || len(earlier) > 0 {
 			i.Another, i.Again = false, true
 			l.write(ctx, d, &i)
@@ -320,6 +320,6 @@ func (l *Loop) write(ctx context.Context, d *statestore.Document, i *Intent) {
 		_, err = l.store.PutDocument(ctx, w)
 	}
 	if err != nil && !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
-		l.cfg.Log.Warn("the record of an intent stays as it was", "name", d.Name, "error", err)
+		l.cfg.Log.Warn("failed to update an intent", "name", d.Name, "error", err)
 	}
 }

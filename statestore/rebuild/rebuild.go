@@ -127,7 +127,7 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 			reported = ""
 		} else if text := trouble.Error(); text != reported && ctx.Err() == nil {
 			reported = text
-			r.cfg.Log.Warn("state store not rebuilt", "error", text)
+			r.cfg.Log.Warn("failed to rebuild the state store", "error", text)
 		}
 		select {
 		case <-ctx.Done():
@@ -195,9 +195,9 @@ func (r *Rebuilder) tell(trouble error) {
 		r.trouble.Store(nil)
 		return
 	}
-	text := "the store came back empty, and the ResourceManagers are asked what they run"
+	text := "the store came back empty; its homes are being rebuilt"
 	if r.before == nil { // this process has seen no other store
-		text = "the store is new or came back empty, and the ResourceManagers are asked what they run"
+		text = "the store is new or came back empty; its homes are being rebuilt"
 	}
 	if trouble != nil {
 		text += ": " + trouble.Error()
@@ -250,7 +250,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	}
 	if r.told != len(members)+1 {
 		r.told = len(members) + 1
-		r.cfg.Log.Info("state store is empty, asking the ResourceManagers what they run", "members", len(members))
+		r.cfg.Log.Info("state store is empty, reading applications from the ResourceManagers", "members", len(members))
 	}
 	var resolved []statestore.Conflict
 	found := 0
@@ -276,7 +276,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 		return nil
 	}
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
-		"try", "ask what emptied the store; see that it is persistent (docs/operations/redis.md)")
+		"try", "find out why the store was empty; make it persistent (docs/operations/redis.md)")
 	for _, c := range slices.Concat(resolved, overruled) {
 		line := audit.Line{Operation: "rebuild", Target: c.Application.String(), Result: audit.Success}
 		line.Log(r.cfg.Log, slog.Any("home", c.Home), slog.Any("others", c.Others), slog.String("rule", c.Rule))
@@ -313,7 +313,7 @@ func (r *Rebuilder) members() []*subcluster.Status {
 // collect asks all members at once; all must answer.
 func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) ([]statestore.Report, error) {
 	if len(members) == 0 {
-		return nil, errors.New("no member is known yet that could be asked")
+		return nil, errors.New("no member is known yet")
 	}
 	reports, errs := make([]statestore.Report, len(members)), make([]error, len(members))
 	var wg sync.WaitGroup
@@ -322,7 +322,7 @@ func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) (
 			apps, err := r.cfg.Ask(ctx, m)
 			if err != nil {
 				errs[i] = fmt.Errorf(
-					"%s must say what it runs, or be given up (creel store rebuild --accept-missing %s): %w",
+					"%s must report its applications, or be given up (creel store rebuild --accept-missing %s): %w",
 					m.ID,
 					m.ID,
 					err,
@@ -357,7 +357,7 @@ func (r *Rebuilder) drain(ctx context.Context) {
 		case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrInvalidRequest):
 			continue // not yet
 		case err != nil:
-			r.cfg.Log.Error("drain not put back", "subcluster", id, "error", err)
+			r.cfg.Log.Error("failed to restore a drain", "subcluster", id, "error", err)
 		}
 		delete(r.drains, id)
 	}
@@ -380,11 +380,11 @@ func (r *Rebuilder) putBack(ctx context.Context) {
 			Document: p.Document,
 			Author:   p.Author,
 			Comment: strings.TrimSpace(
-				p.Comment + fmt.Sprintf(" (version %d, put back after the store was lost)", p.Version),
+				p.Comment + fmt.Sprintf(" (version %d, restored after the store was lost)", p.Version),
 			),
 		})
 		if err != nil && !errors.Is(err, creel.ErrConflict) {
-			r.cfg.Log.Error("policy not put back", "queue", p.Queue, "error", err)
+			r.cfg.Log.Error("failed to restore a policy", "queue", p.Queue, "error", err)
 		}
 	}
 }

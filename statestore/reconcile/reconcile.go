@@ -96,7 +96,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := l.Round(ctx); err != nil && ctx.Err() == nil {
-				l.cfg.Log.Warn("homes not compared with what members have", "error", err)
+				l.cfg.Log.Warn("failed to compare homes with the members' applications", "error", err)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (l *Loop) look(ctx context.Context, r *round, p place) error {
 	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
 	switch verdict {
 	case statestore.AwayEnd:
-		log.Error("an application runs in two subclusters; it is ended where it is not at home")
+		log.Error("application found in two subclusters; ending it outside its home")
 		m, _ := r.view.Member(p.at)
 		if err := l.cfg.End(ctx, m, p.app); err != nil {
 			return fmt.Errorf("ending %s at %s: %w", p.app, p.at, err)
@@ -207,14 +207,14 @@ func (l *Loop) look(ctx context.Context, r *round, p place) error {
 		l.stats.Ended.Add(1)
 		delete(r.found, p)
 	case statestore.AwayRehome:
-		log.Error("an application lives where it is not at home; its home record follows it")
+		log.Error("application found outside its home; moving its home record")
 		if _, err := l.store.Move(ctx, p.app, home, p.at, 0, nil); err != nil {
 			return fmt.Errorf("moving the home of %s: %w", p.app, err)
 		}
 		l.stats.Rehomed.Add(1)
 		delete(r.found, p)
 	default:
-		log.Warn("an application lives where it is not at home; nothing is done yet")
+		log.Warn("application found outside its home; not changed yet")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *Store) replicasWanted() int {
 
 func notWritable(why string) statestore.Finding {
 	return statestore.Finding{
-		Name: statestore.NotWritable, Stop: true, What: "the state store takes no writes: " + why,
+		Name: statestore.NotWritable, Stop: true, What: "the state store rejects writes: " + why,
 		Try: "point creel.store.url at the primary, or give the server memory, disk or replicas",
 	}
 }
@@ -105,7 +105,7 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		out = append(out, statestore.Finding{
 			Name: statestore.Evicts,
-			What: "the state store throws records away when its memory is full: maxmemory-policy is " + policy,
+			What: "the state store evicts records when its memory is full: maxmemory-policy is " + policy,
 			Try:  "set maxmemory-policy to noeviction",
 		})
 	}
@@ -118,21 +118,21 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 	case number("aof_enabled") == 0 && !snapshots:
 		out = append(out, statestore.Finding{
 			Name: statestore.NotPersistent,
-			What: "the state store keeps nothing over a restart: neither the append-only file nor snapshots are on",
+			What: "the state store has no persistence: append-only file and snapshots are off",
 			Try:  "set appendonly yes",
 		})
 	case info["aof_last_write_status"] == "err", info["rdb_last_bgsave_status"] == "err":
 		out = append(out, statestore.Finding{
 			Name: statestore.NotPersistent,
 			What: "the state store's last write to its disk failed",
-			Try:  "see the disk of the server, and its log",
+			Try:  "check the server's disk and its log",
 		})
 	}
 	if have := number("connected_slaves"); info["role"] != "slave" && have < int64(replicas) {
 		out = append(out, statestore.Finding{
 			Name: statestore.FewReplicas,
 			What: fmt.Sprintf(
-				"a primary of the state store has %d replicas, of %d that there should be",
+				"a primary of the state store has %d of %d replicas",
 				have,
 				replicas,
 			),

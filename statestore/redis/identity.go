@@ -34,7 +34,7 @@ func came(why string) error {
 }
 
 func untilRebuilt(why string) error {
-	return statestore.Unavailable(why+"; known homes go on, new ones wait until it is rebuilt", 5*time.Second)
+	return statestore.Unavailable(why+"; known homes are served, new ones wait for the rebuild", 5*time.Second)
 }
 
 // rebuilding is the error of a store whose homes are being written back, for a process that never saw it whole.
@@ -166,7 +166,7 @@ func (s *Store) adopt(ctx context.Context, identity string) error {
 	case len(list) != 2 || str(list[0]) != identity || str(list[1]) == stateMaking || str(list[1]) == stateRebuild:
 		return came("it is not ready yet")
 	case str(list[1]) != stateRebuilt:
-		return came("somebody opened it as a new one, and nobody has rebuilt it")
+		return came("it was opened as a new store and not rebuilt")
 	}
 	s.identity.Store(&identity)
 	return nil
@@ -313,7 +313,7 @@ func (s *Store) remember(ctx context.Context, args []any) error {
 		return &creel.Error{
 			Kind: creel.ErrConflict,
 			What: "the state store is not being rebuilt",
-			Why:  "it knows its homes",
+			Why:  "its homes are complete",
 		}
 	}
 	return err

@@ -341,7 +341,7 @@ func TestANewcomerOpensTheLostStoreFirst(t *testing.T) {
 	lost(t, newcomer, false)
 	lost(t, a, true)
 	_, _, err := a.Claim(t.Context(), storetest.App(2), "sc-2", nil)
-	unavailable(t, err, "opened it as a new one")
+	unavailable(t, err, "opened as a new store")
 
 	conflicts, err := a.Reopen(t.Context(), func(ctx context.Context) ([]statestore.Home, error) {
 		// While the reports are collected all claims fail, also the newcomer's.

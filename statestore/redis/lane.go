@@ -278,7 +278,7 @@ func answered(cmd *goredis.Cmd, broken error) (any, error) {
 	return v, err
 }
 
-var errNoAnswer = errors.New("the server gave no answer")
+var errNoAnswer = errors.New("no answer from the server")
 
 var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 

@@ -235,7 +235,7 @@ func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
 func surprise(v any) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: "state store gave a surprising answer",
+		What: "unexpected reply from the state store",
 		Why:  short(v),
 		Try:  "check that nothing else writes under this prefix",
 	}

@@ -192,7 +192,7 @@ func (c *Config) parse() (target, error) {
 			return fail("parameter %q is unknown", name)
 		}
 		if err != nil {
-			return fail("parameter %s=%q is not right", name, v)
+			return fail("parameter %s=%q is invalid", name, v)
 		}
 	}
 	return t, c.complete(raw)

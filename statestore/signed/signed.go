@@ -68,9 +68,9 @@ func (r *Reader) believed(records subcluster.Records, err error) (subcluster.Rec
 	r.refused.Store(int64(len(refused)))
 	if now := time.Now(); len(refused) > 0 && now.Sub(r.warned) >= warnEvery {
 		r.warned = now
-		r.log.Warn("members in the state store that are not signed under the cluster's secret are not believed",
-			"subclusters", refused, "try", "give all daemons the same creel.cluster.secret-file, and look who else "+
-				"writes into the store")
+		r.log.Warn("ignored members not signed with the cluster's secret",
+			"subclusters", refused, "try", "use the same creel.cluster.secret-file in all daemons, and find other writers "+
+				"to the store")
 	}
 	return records, nil
 }

@@ -89,7 +89,7 @@ func TestAPoisonedMemberStaysWhatItWas(t *testing.T) {
 	if r := w.believed(1); r == nil || r.Addresses.Client != "good:1" {
 		t.Fatalf("a poisoned member of a later epoch is %+v", r)
 	}
-	if n := strings.Count(w.log.String(), "not believed"); n != 1 || !strings.Contains(w.log.String(), "sc-1") {
+	if n := strings.Count(w.log.String(), "not signed"); n != 1 || !strings.Contains(w.log.String(), "sc-1") {
 		t.Errorf("it is told %d times within a minute:\n%s", n, &w.log)
 	}
 	w.register(w.signer.Member(member(9, "good:2")))

@@ -83,7 +83,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return nil
 		case now := <-tick.C:
 			if err := k.round(ctx, now); err != nil && ctx.Err() == nil {
-				k.cfg.Log.Warn("state store not tidied", "error", err)
+				k.cfg.Log.Warn("failed to tidy the state store", "error", err)
 			}
 		}
 	}

@@ -217,7 +217,7 @@ func (w *Watcher) refresh(ctx context.Context, whole bool) {
 	}
 	next := subcluster.Observer{Longest: w.longest(), Validate: w.cfg.Validate}.Observe(before, records, err)
 	if next == nil {
-		w.cfg.Log.Warn("state store cannot be read, there is no view yet", "error", err)
+		w.cfg.Log.Warn("failed to read the state store; no view yet", "error", err)
 		return
 	}
 	w.publish(before, next)
@@ -238,7 +238,7 @@ func (w *Watcher) readPlan(ctx context.Context, queues []string) *subcluster.Pla
 	}
 	d, err := w.planDocument(ctx, queues)
 	if err := w.plan.Read(d, err, queues, now); err != nil {
-		w.cfg.Log.Warn("the rebalancer's plan is not followed", "version", d.Version, "error", err)
+		w.cfg.Log.Warn("failed to read the rebalancer's plan", "version", d.Version, "error", err)
 	}
 	return w.plan.Plan()
 }

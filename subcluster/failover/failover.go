@@ -86,7 +86,7 @@ func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func
 // none is the error of a call to a port without hosts.
 type none struct{}
 
-func (none) Error() string { return "it has published no address of this port" }
+func (none) Error() string { return "it has no published address for this port" }
 
 // MayBeServed is false.
 func (none) MayBeServed() bool { return false }

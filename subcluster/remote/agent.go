@@ -120,7 +120,7 @@ func (a *Agent) tell(before string, err error) string {
 	switch {
 	case now == before:
 	case now == "":
-		a.Logger.Info("membership is well again", "subcluster", a.Member.ID)
+		a.Logger.Info("membership restored", "subcluster", a.Member.ID)
 	default:
 		a.Logger.Warn("no heartbeat", "subcluster", a.Member.ID, "error", now)
 	}

@@ -202,7 +202,7 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 		same(t, b.take(), "6s heartbeat ")
 	})
 	if strings.Count(log, "its ResourceManager does not serve: connection refused") != 1 ||
-		strings.Count(log, "well again") != 1 {
+		strings.Count(log, "membership restored") != 1 {
 		t.Errorf("trouble is told once and its end once:\n%s", log)
 	}
 }

@@ -27,7 +27,7 @@ func (h *HadoopConf) Read(ctx context.Context) (map[string]string, error) {
 func (h *HadoopConf) Change(ctx context.Context, to map[string]string) error {
 	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, changeOf(to))
 	if err == nil && code != http.StatusOK {
-		err = fmt.Errorf("it does not change its queues: %d %.300s", code, bytes.TrimSpace(answer))
+		err = fmt.Errorf("it refused to change its queues: %d %.300s", code, bytes.TrimSpace(answer))
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func parseTaken(data []byte) (creel.Resource, error) {
 			return creel.NewResource(*b.AggregateMemoryMBPreempted, *b.AggregateVcoresPreempted), nil
 		}
 	}
-	return creel.Resource{}, unreadableDocument("metrics", errors.New("they do not say what was preempted"))
+	return creel.Resource{}, unreadableDocument("metrics", errors.New("they lack the preempted resources"))
 }
 
 // Bind has one round take so much at most. Read comes first.
@@ -121,7 +121,7 @@ func (h *HadoopPreemption) Restore(ctx context.Context) error {
 func (h *HadoopPreemption) change(ctx context.Context, to ...QueueParam) error {
 	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, SchedulerConfChange{Global: &Params{to}})
 	if err == nil && code != http.StatusOK {
-		err = fmt.Errorf("it does not change %s: %d %.300s", perRound, code, bytes.TrimSpace(answer))
+		err = fmt.Errorf("it refused to change %s: %d %.300s", perRound, code, bytes.TrimSpace(answer))
 	}
 	return err
 }

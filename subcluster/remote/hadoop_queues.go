@@ -174,7 +174,7 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	case err != nil:
 		return true, err
 	case code != http.StatusOK:
-		return false, fmt.Errorf("it does not change its queues: %d %.300s", code, bytes.TrimSpace(answer))
+		return false, fmt.Errorf("it refused to change its queues: %d %.300s", code, bytes.TrimSpace(answer))
 	}
 	return false, nil
 }

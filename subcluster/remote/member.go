@@ -295,11 +295,11 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		return &Unavailable{
 			Member: m.ID,
-			Err:    fmt.Errorf("%s calls are cut off for up to %v after it fell silent", kind, m.pool.conf.OpenFor),
+			Err:    fmt.Errorf("%s calls are rejected for up to %v after it fell silent", kind, m.pool.conf.OpenFor),
 		}
 	case errors.Is(err, creel.ErrStandby):
 		return &Unavailable{
-			Member: m.ID, Err: errors.New("none of its ResourceManagers is active: one is standby and said so"),
+			Member: m.ID, Err: errors.New("none of its ResourceManagers is active: one answered as standby"),
 		}
 	case silent(err):
 		var u *Unavailable

@@ -186,13 +186,13 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	if open := m.Open(); !slices.Equal(open, []Kind{Write}) {
 		t.Errorf("open: %v", open)
 	}
-	if err := call(Read); err == nil || strings.Contains(err.Error(), "cut off") {
+	if err := call(Read); err == nil || strings.Contains(err.Error(), "rejected") {
 		t.Errorf("another kind of call: %v", err)
 	}
 	// While it is open nothing is sent.
 	cut := false
 	for range 100 {
-		if err := call(Write); strings.Contains(err.Error(), "write calls are cut off") {
+		if err := call(Write); strings.Contains(err.Error(), "write calls are rejected") {
 			cut = true
 			var u *Unavailable
 			if !errors.As(err, &u) || u.Sent {
@@ -336,7 +336,7 @@ func TestAListThatWaitedInVainOpensItsBreakerAtOnce(t *testing.T) {
 	if open := m.Open(); !slices.Equal(open, []Kind{List}) {
 		t.Errorf("after a list that waited in vain: open %v", open)
 	}
-	if err := call(t.Context(), List); err == nil || !strings.Contains(err.Error(), "cut off") {
+	if err := call(t.Context(), List); err == nil || !strings.Contains(err.Error(), "rejected") {
 		t.Errorf("the next list: %v", err)
 	}
 }

@@ -106,7 +106,7 @@ func (m *Member) notInRelease(s *Since) error {
 	return &creel.Error{
 		Kind: ErrNotInRelease,
 		What: s.Name + " is not in Hadoop " + m.release,
-		Why:  fmt.Sprintf("subcluster %s runs that release, and it is there from %s on", m.ID, s.Release),
+		Why:  fmt.Sprintf("subcluster %s runs that release; it needs %s or later", m.ID, s.Release),
 		Try:  "ask another subcluster, or upgrade that one's ResourceManager",
 	}
 }

@@ -62,7 +62,7 @@ func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	slices.SortFunc(out, func(a, b subcluster.QueueLoad) int { return subcluster.CompareQueueOn(on(&a), on(&b)) })
 	for i := 1; i < len(out); i++ {
 		if on(&out[i]) == on(&out[i-1]) {
-			return nil, unreadableDocument("scheduler", fmt.Errorf("queue %q is there twice", out[i].Queue))
+			return nil, unreadableDocument("scheduler", fmt.Errorf("queue %q occurs twice", out[i].Queue))
 		}
 	}
 	return out, nil

@@ -160,7 +160,7 @@ func (w *WebMember) tell(err error) {
 		now = err.Error()
 	}
 	if now != "" && now != w.trouble && w.Log != nil {
-		w.Log.Warn("the ResourceManager's release, queues or labels are as they were", "error", now)
+		w.Log.Warn("failed to refresh the ResourceManager's release, queues or labels", "error", now)
 	}
 	w.trouble = now
 }
@@ -176,7 +176,7 @@ func (w *WebMember) readRelease(ctx context.Context) error {
 		ClusterInfo struct{ HAState, ResourceManagerVersion string }
 	}
 	if err := json.Unmarshal(body, &doc); err != nil {
-		return unreadableDocument("description of itself", err)
+		return unreadableDocument("info document", err)
 	}
 	if doc.ClusterInfo.HAState != "STANDBY" {
 		w.release = doc.ClusterInfo.ResourceManagerVersion
@@ -242,7 +242,7 @@ func unreadableDocument(which string, err error) error {
 		Kind: creel.ErrInvalidRequest,
 		What: "the ResourceManager's " + which + " cannot be read",
 		Why:  err.Error(),
-		Try:  "see whether its web address is that of a ResourceManager",
+		Try:  "check that its web address is a ResourceManager's",
 	}
 }
 

@@ -91,12 +91,12 @@ func Decode(encoded []byte) (Nodes, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: "a subcluster's nodes cannot be read",
 			Why:  fmt.Sprintf(format, args...),
-			Try:  "restart the ResourceManager or agent that published them: it writes them anew",
+			Try:  "restart the ResourceManager or agent that published them: it writes them again",
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(encoded)), MaxBytes+1))
 	if err != nil {
-		return bad("they are not packed as they should be")
+		return bad("their compression is invalid")
 	}
 	if len(text) > MaxBytes {
 		return bad("they are longer than %d bytes", MaxBytes)
@@ -109,7 +109,7 @@ func Decode(encoded []byte) (Nodes, error) {
 		}
 		for host := range strings.SplitSeq(hosts, " ") {
 			if !goodName(host) {
-				return bad("a host of rack %q has no name that could be one", rack)
+				return bad("a host of rack %q has an invalid name", rack)
 			}
 			n[strings.Clone(host)] = rack
 		}

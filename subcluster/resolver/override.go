@@ -47,13 +47,13 @@ func ParseMachineList(text string) ([]Override, error) {
 		}
 		o := Override{Host: fields[0], Member: creel.SubclusterID(fields[1]), Rack: fields[2]}
 		if !goodName(o.Host) {
-			return bad("its host is no name")
+			return bad("its host is not a valid name")
 		}
 		if err := subcluster.ValidID(o.Member); err != nil {
 			return bad(err.Error())
 		}
 		if o.Rack != "" && !goodName(o.Rack) {
-			return bad("its rack is no name")
+			return bad("its rack is not a valid name")
 		}
 		if i, listed := place[fold(o.Host)]; listed {
 			out[i] = o

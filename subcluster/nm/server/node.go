@@ -146,7 +146,7 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 		n.wake(now)
 	case nm.Halt:
 		n.pace.Halt()
-		n.farm.log.Info("node was told to stop", "node", n.m.ID().String(), "reason", a.Reason)
+		n.farm.log.Info("node stopped by the ResourceManager", "node", n.m.ID().String(), "reason", a.Reason)
 	case nm.AppEnded:
 	}
 	return calls

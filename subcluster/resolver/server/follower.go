@@ -69,7 +69,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != logged && now != "" {
-			f.Log.Warn("which subcluster has which host is as it was", "error", now)
+			f.Log.Warn("failed to refresh host map; using the previous one", "error", now)
 		}
 		logged = now
 		select {

@@ -64,7 +64,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != logged && now != "" {
-			p.Log.Warn("hosts are not published: asks for new ones are not routed by place",
+			p.Log.Warn("failed to publish hosts; asks for new ones are not routed to them",
 				"subcluster", p.Member, "error", now)
 		}
 		logged = now

@@ -91,7 +91,7 @@ func TestTheHealthOfTheStoreIsTold(t *testing.T) {
 	server.Do("REPLICAOF", "127.0.0.1", "1")
 	look()
 	want(log.String(), `"state store: the problem is over" problem=evicts`)
-	want(get("/readyz?verbose"), "[-] store: the state store takes no writes")
+	want(get("/readyz?verbose"), "[-] store: the state store rejects writes")
 	if out := get("/readyz"); out != "ok\n" {
 		t.Errorf("/readyz is %q", out)
 	}

@@ -84,9 +84,9 @@ func TestAHadoopKeyFileThatIsNoneStopsTheStart(t *testing.T) {
 	for value, says := range map[string]string{
 		"sc-h=" + good:                       "",
 		"sc-h=" + good + ", sc-i=" + good:    "",
-		"sc-h=" + bad:                        "it does not hold such keys",
+		"sc-h=" + bad:                        "it has no AMRM keys",
 		"sc-h=" + filepath.Join(dir, "none"): "no such file or directory",
-		"sc-h=" + dir:                        "it is no file",
+		"sc-h=" + dir:                        "not a regular file",
 		good:                                 "is not SUBCLUSTER=FILE",
 		"sc-h=" + good + ",sc-h=" + good:     "sc-h is there twice",
 	} {
