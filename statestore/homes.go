@@ -12,36 +12,36 @@ import (
 // homeTable keeps the homes of one kind of id, ordered for listings.
 type homeTable[ID comparable] struct {
 	compare func(a, b ID) int
-	of      map[ID]placed
+	of      map[ID]homeEntry
 	at      map[creel.SubclusterID][]ID // each sorted by compare
-	ending  []end[ID]                   // sorted by time, then id
+	ending  []homeExpiry[ID]            // sorted by time, then id
 
-	absences map[ID]*absence // of homes that cannot disown; they go with the home
+	denials map[ID]*denials // of homes that cannot disown; they go with the home
 }
 
-type placed struct {
+type homeEntry struct {
 	home          creel.SubclusterID
 	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
 	placement     []byte    // from the claim or the move; never modified
 }
 
-type end[ID comparable] struct {
+type homeExpiry[ID comparable] struct {
 	at time.Time
 	id ID
 }
 
 func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
 	return homeTable[ID]{
-		compare: compare, of: map[ID]placed{}, at: map[creel.SubclusterID][]ID{}, absences: map[ID]*absence{},
+		compare: compare, of: map[ID]homeEntry{}, at: map[creel.SubclusterID][]ID{}, denials: map[ID]*denials{},
 	}
 }
 
 // find returns the entry that is valid at now; expired ones are not.
-func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
+func (t *homeTable[ID]) find(now time.Time, id ID) (homeEntry, bool) {
 	p, ok := t.of[id]
 	if ok && !p.ends.IsZero() && !now.Before(p.ends) {
-		return placed{}, false
+		return homeEntry{}, false
 	}
 	return p, ok
 }
@@ -59,14 +59,14 @@ func (t *homeTable[ID]) claim(
 		return p.home, p.number
 	}
 	t.drop(id) // an expired entry is replaced
-	delete(t.absences, id)
-	t.put(id, placed{
+	delete(t.denials, id)
+	t.put(id, homeEntry{
 		home: member, number: 1, claimed: now.Truncate(time.Second), placement: slices.Clone(placement),
 	})
 	return member, 1
 }
 
-func (t *homeTable[ID]) put(id ID, p placed) {
+func (t *homeTable[ID]) put(id ID, p homeEntry) {
 	t.of[id] = p
 	list := t.at[p.home]
 	i, ok := slices.BinarySearchFunc(list, id, t.compare)
@@ -74,7 +74,7 @@ func (t *homeTable[ID]) put(id ID, p placed) {
 		t.at[p.home] = slices.Insert(list, i, id)
 	}
 	if !p.ends.IsZero() {
-		e := end[ID]{p.ends, id}
+		e := homeExpiry[ID]{p.ends, id}
 		i, _ := slices.BinarySearchFunc(t.ending, e, t.compareEnds)
 		t.ending = slices.Insert(t.ending, i, e)
 	}
@@ -94,13 +94,13 @@ func (t *homeTable[ID]) drop(id ID) {
 		delete(t.at, p.home)
 	}
 	if !p.ends.IsZero() {
-		if i, ok := slices.BinarySearchFunc(t.ending, end[ID]{p.ends, id}, t.compareEnds); ok {
+		if i, ok := slices.BinarySearchFunc(t.ending, homeExpiry[ID]{p.ends, id}, t.compareEnds); ok {
 			t.ending = slices.Delete(t.ending, i, i+1)
 		}
 	}
 }
 
-func (t *homeTable[ID]) compareEnds(a, b end[ID]) int {
+func (t *homeTable[ID]) compareEnds(a, b homeExpiry[ID]) int {
 	if c := a.at.Compare(b.at); c != 0 {
 		return c
 	}
@@ -126,7 +126,7 @@ func (t *homeTable[ID]) move(
 		return p.home, false, false
 	}
 	t.drop(id)
-	delete(t.absences, id)
+	delete(t.denials, id)
 	p.home = to
 	p.number++
 	p.placement = slices.Clone(placement)
@@ -185,7 +185,7 @@ func (t *homeTable[ID]) over(now time.Time, limit int) []ID {
 	var gone []ID
 	for len(gone) < limit && len(t.ending) > 0 && !now.Before(t.ending[0].at) {
 		gone = append(gone, t.ending[0].id)
-		delete(t.absences, t.ending[0].id)
+		delete(t.denials, t.ending[0].id)
 		t.drop(t.ending[0].id)
 	}
 	return gone

@@ -119,14 +119,14 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.apps.drop(h.Application)
-		n.apps.put(h.Application, placed{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Placement})
+		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Placement})
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {
 			return err
 		}
 		n.reservations.drop(h.Reservation)
-		n.reservations.put(h.Reservation, placed{h.Home, 1, h.Claimed, h.Ends, nil})
+		n.reservations.put(h.Reservation, homeEntry{h.Home, 1, h.Claimed, h.Ends, nil})
 	}
 	for _, sp := range s.UAMRecords {
 		if err := CheckUAMRecord(&sp); err != nil {

@@ -12,12 +12,12 @@ import (
 // Believer accepts only records signed with the cluster's secret, from one read of the store to the next: a member
 // that it accepted before stays unchanged, one that it never accepted is left out. It has one owner at a time.
 type Believer struct {
-	signer *Signer
-	good   map[creel.SubclusterID]*good
+	signer   *Signer
+	accepted map[creel.SubclusterID]*acceptedRecord
 }
 
-// good is a member's last accepted record.
-type good struct {
+// acceptedRecord is a member's last accepted record.
+type acceptedRecord struct {
 	member    Member
 	load      string
 	parsed    *Load
@@ -27,7 +27,7 @@ type good struct {
 
 // NewBeliever makes a Believer that has accepted no member.
 func NewBeliever(signer *Signer) *Believer {
-	return &Believer{signer: signer, good: map[creel.SubclusterID]*good{}}
+	return &Believer{signer: signer, accepted: map[creel.SubclusterID]*acceptedRecord{}}
 }
 
 // Believe leaves unsigned data out of records, and returns the members of which something was refused. Records
@@ -41,13 +41,13 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 		if !member || !load {
 			refused = append(refused, record.ID)
 		}
-		if b.good[record.ID] != nil {
+		if b.accepted[record.ID] != nil {
 			believed = append(believed, record)
 		}
 	}
-	for id := range b.good {
+	for id := range b.accepted {
 		if !slices.ContainsFunc(believed, func(m Record) bool { return m.ID == id }) {
-			delete(b.good, id) // it was removed
+			delete(b.accepted, id) // it was removed
 		}
 	}
 	records.Members = believed
@@ -56,7 +56,7 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 
 // believe replaces unsigned parts of a record by earlier ones, and reports whether each of its two parts was refused.
 func (b *Believer) believe(record *Record) (member, load bool) {
-	known := b.good[record.ID]
+	known := b.accepted[record.ID]
 	if known == nil || record.Member != known.member {
 		member = b.signer.GoodMember(&record.Member) && (known == nil || record.Epoch >= known.member.Epoch)
 		switch {
@@ -65,8 +65,8 @@ func (b *Believer) believe(record *Record) (member, load bool) {
 		case !member:
 			record.Member = known.member
 		case known == nil || record.Epoch != known.member.Epoch:
-			known = &good{member: record.Member}
-			b.good[record.ID] = known
+			known = &acceptedRecord{member: record.Member}
+			b.accepted[record.ID] = known
 		default:
 			known.member = record.Member
 		}
@@ -85,7 +85,7 @@ func (b *Believer) believe(record *Record) (member, load bool) {
 }
 
 // signed reports whether a load, or each part of one, was signed, and not earlier than the last accepted one.
-func (b *Believer) signed(record *Record, known *good) bool {
+func (b *Believer) signed(record *Record, known *acceptedRecord) bool {
 	if !inParts(record.Load) {
 		sequence, ok := b.signer.GoodLoad(record.ID, record.Epoch, record.Load)
 		if ok = ok && sequence >= known.sequence; ok {

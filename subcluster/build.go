@@ -101,11 +101,11 @@ func nextPolicies(previous *View, records Records) Policies {
 
 // withForgotten adds to the records the members that the previous view knew
 // and the store no longer has, with the heartbeat they had.
-func withForgotten(previous *View, records Records) []known {
-	list := make([]known, 0, len(records.Members))
+func withForgotten(previous *View, records Records) []knownRecord {
+	list := make([]knownRecord, 0, len(records.Members))
 	have := make(map[creel.SubclusterID]bool, len(records.Members))
 	for _, r := range records.Members {
-		list = append(list, known{Record: r})
+		list = append(list, knownRecord{Record: r})
 		have[r.ID] = true
 	}
 	if previous == nil {
@@ -118,18 +118,18 @@ func withForgotten(previous *View, records Records) []known {
 		}
 		r := Record{Member: p.Member, Heartbeat: previous.At.Add(-p.Age), Load: p.loadText}
 		r.Draining = p.Draining
-		list = append(list, known{Record: r, forgotten: true})
+		list = append(list, knownRecord{Record: r, forgotten: true})
 	}
 	return list
 }
 
-type known struct {
+type knownRecord struct {
 	Record
 	forgotten bool // the store has no record of it any more
 }
 
 // freeze decides whether all members fell silent together.
-func freeze(previous *View, records Records, members []known, now time.Time) *Freeze {
+func freeze(previous *View, records Records, members []knownRecord, now time.Time) *Freeze {
 	var alive, forgotten int
 	var newest time.Time // last sign of life of anybody
 	var lease time.Duration
@@ -228,7 +228,7 @@ func aliveIn(v *View) int {
 
 // status turns a record into a member's status in the view. In a freeze each member is seen as of the freeze, unless
 // it has sent a heartbeat since.
-func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
+func status(previous *View, f *Freeze, k *knownRecord, asOf, now time.Time) Status {
 	s := Status{
 		Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat)), Forgotten: k.forgotten,
 	}
@@ -254,7 +254,7 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 
 // readLoad takes the load from the record, or from the view before where that is
 // the same or better.
-func (s *Status) readLoad(k *known, before *Status, ok bool) {
+func (s *Status) readLoad(k *knownRecord, before *Status, ok bool) {
 	s.loadText = k.Load
 	if s.loadText == "" {
 		s.loadText = k.Capability
@@ -302,6 +302,6 @@ func Unreachable(previous *View, why string) *View {
 	}
 	f.Reason = "the state store does not answer: " + why
 	v.Freeze, v.Plan = &f, nil
-	v.derived = &derived{view: &v, of: map[QueueOn]any{}} // decisions go by the plan, too
+	v.derived = &derivedData{view: &v, of: map[QueueOn]any{}} // decisions go by the plan, too
 	return &v
 }

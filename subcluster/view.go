@@ -26,12 +26,12 @@ type View struct {
 	KeyChanges int64 // see Records
 
 	index   map[creel.SubclusterID]int
-	derived *derived
+	derived *derivedData
 }
 
-// derived is the data that decisions have derived from a view for queues. A copy of the view, which may be changed,
+// derivedData is the data that decisions have derived from a view for queues. A copy of the view, which may be changed,
 // has none.
-type derived struct {
+type derivedData struct {
 	view *View
 	mu   sync.RWMutex
 	of   map[QueueOn]any
@@ -139,7 +139,7 @@ func NewView(at time.Time, members []Status, policies []Policy) *View {
 
 func (v *View) seal() {
 	slices.SortFunc(v.Members, func(a, b Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	v.derived = &derived{view: v, of: map[QueueOn]any{}}
+	v.derived = &derivedData{view: v, of: map[QueueOn]any{}}
 	v.index = make(map[creel.SubclusterID]int, len(v.Members))
 	for i := range v.Members {
 		m := &v.Members[i]

@@ -140,8 +140,8 @@ type Server struct {
 	cfg     Config
 	count   counters
 	workers *workers.Pool[func()] // they make the sessions' calls
-	latest  atomic.Pointer[sight]
-	renew   sync.Mutex // guards the making of a new sight
+	latest  atomic.Pointer[policyView]
+	renew   sync.Mutex // guards the making of a new policyView
 
 	mu       sync.Mutex // guards the fields below; held for look-ups only
 	sessions map[creel.AttemptID]*session
@@ -149,8 +149,8 @@ type Server struct {
 	wg       sync.WaitGroup
 }
 
-// sight is a view with its policies read.
-type sight struct {
+// policyView is a view with its policies read.
+type policyView struct {
 	view  *subcluster.View
 	table *policies.Table
 }
@@ -333,7 +333,7 @@ func (s *Server) places() amrmproxy.Places {
 }
 
 // seen is the federation as it is now, with its policies read.
-func (s *Server) seen() *sight {
+func (s *Server) policyView() *policyView {
 	view := s.cfg.View()
 	old := s.latest.Load()
 	if old != nil && old.view == view {
@@ -354,7 +354,7 @@ func (s *Server) seen() *sight {
 			s.cfg.Logger.Warn("ignored unreadable policies", "bad", table.Bad())
 		}
 	}
-	fresh := &sight{view, table}
+	fresh := &policyView{view, table}
 	s.latest.Store(fresh)
 	return fresh
 }

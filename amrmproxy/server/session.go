@@ -182,8 +182,8 @@ func (d *session) renew(t *yarnpb.TokenProto) {
 }
 
 func (d *session) step(ctx context.Context, e amrmproxy.Event) {
-	seen := d.server.seen()
-	d.driver.See(seen.view, seen.table, d.server.places())
+	policies := d.server.policyView()
+	d.driver.See(policies.view, policies.table, d.server.places())
 	actions := d.driver.Step(d.server.cfg.Clock.Now(), e)
 	if s := d.driver.Session(); s != nil {
 		if q := s.Queue(); q != d.queue {

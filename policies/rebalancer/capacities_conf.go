@@ -195,11 +195,11 @@ func FollowPlan(
 	if furthest <= band {
 		return nil, true
 	}
-	held := map[string]subcluster.HeldSetting{}
+	held := map[string]subcluster.SavedSetting{}
 	hold := func(path creel.QueuePath, key, is string) {
 		name := capacityPrefix + string(path) + "." + key
 		if was := configured[name]; was != is && (was != "" || is != "0") {
-			held[name] = subcluster.HeldSetting{Was: was, Is: is}
+			held[name] = subcluster.SavedSetting{Was: was, Is: is}
 		}
 	}
 	for _, x := range pools {
@@ -220,7 +220,7 @@ func FollowPlan(
 	}
 	maps.DeleteFunc(set, func(name, value string) bool { return conf[name] == value })
 	record, _ := json.Marshal(held) // of strings
-	set[subcluster.HeldName] = string(record)
+	set[subcluster.SavedSettingsName] = string(record)
 	return set, true
 }
 
@@ -325,8 +325,8 @@ func Restored(conf QueueConf) map[string]string {
 			set[name] = configured[name]
 		}
 	}
-	if conf[subcluster.HeldName] != "" {
-		set[subcluster.HeldName] = ""
+	if conf[subcluster.SavedSettingsName] != "" {
+		set[subcluster.SavedSettingsName] = ""
 	}
 	return set
 }

@@ -81,7 +81,7 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 			continue
 		}
 		mend, added := MemberMend{Member: m.ID}, map[creel.QueuePath]bool{}
-		if conf[subcluster.HeldName] != "" {
+		if conf[subcluster.SavedSettingsName] != "" {
 			mend.Notes = append(mend.Notes,
 				"the capacities of its queues follow the plan now: pause plans first (creel rebalancer pause)")
 			out = append(out, mend)

@@ -128,7 +128,7 @@ func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
 	home creel.SubclusterID,
-	earlier intents.Words,
+	earlier intents.Documents,
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) error,
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
@@ -151,7 +151,7 @@ func (s *Server) elsewhere(
 }
 
 // earlier returns the recorded changes that this change replaces.
-func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Words {
+func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Documents {
 	if s.conf.Intents == nil {
 		return nil
 	}

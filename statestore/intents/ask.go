@@ -49,7 +49,7 @@ func comesAgain(err error) bool {
 // recorded. Intents from before home was asked (Earlier) are removed where this one is carried out. The errors are of
 // unchanged parts and of intents that stay on record: errors of their members or the store.
 func AtOthers(
-	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Words,
+	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Documents,
 	call func(context.Context, Part) error,
 ) error {
 	i.Member = ""

@@ -250,13 +250,13 @@ func write(ctx context.Context, s Store, i Intent, most int, version int64) erro
 	return err
 }
 
-// Words are intents as they are on record.
-type Words []statestore.Document
+// Documents are intents as they are on record.
+type Documents []statestore.Document
 
 // Earlier returns the recorded intents that an intent replaces where it is carried out: they set the same value
 // otherwise, for any user. It is read before that, since intents recorded meanwhile are not earlier. Refused ones are
 // not carried out, and stay readable.
-func Earlier(ctx context.Context, s Store, i Intent) (Words, error) {
+func Earlier(ctx context.Context, s Store, i Intent) (Documents, error) {
 	if !i.Verb.sets() {
 		return nil, nil
 	}
@@ -264,7 +264,7 @@ func Earlier(ctx context.Context, s Store, i Intent) (Words, error) {
 	return i.earlier(set), err
 }
 
-func (i *Intent) earlier(set statestore.DocumentSet) (out Words) {
+func (i *Intent) earlier(set statestore.DocumentSet) (out Documents) {
 	ofApplication := i.Application.String() + "/"
 	for k := range set.Documents {
 		d := &set.Documents[k]
@@ -280,7 +280,7 @@ func (i *Intent) earlier(set statestore.DocumentSet) (out Words) {
 }
 
 // at are those for a member, the home for "".
-func (w Words) at(member creel.SubclusterID) (out Words) {
+func (w Documents) at(member creel.SubclusterID) (out Documents) {
 	for k := range w {
 		if i, err := Read(&w[k], w[k].Time); err == nil && i.Member == member {
 			out = append(out, w[k])
@@ -291,7 +291,7 @@ func (w Words) at(member creel.SubclusterID) (out Words) {
 
 // giveWay removes a member's intents, if unchanged, in favour of one that it has carried out. That one replaces them
 // on record, to be sent again.
-func (w Words) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
+func (w Documents) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
 	if len(w) == 0 {
 		return nil
 	}
@@ -307,7 +307,7 @@ func (w Words) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
 }
 
 // drop takes words off the record, where they are as they were.
-func (w Words) drop(ctx context.Context, s Store) (failed error) {
+func (w Documents) drop(ctx context.Context, s Store) (failed error) {
 	for k := range w {
 		_, err := s.PutDocument(ctx, statestore.DocumentWrite{
 			Class: class, Name: w[k].Name, Expect: w[k].Version, Author: w[k].Author, Quiet: true,

@@ -252,7 +252,7 @@ func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, 
 
 // earlier returns the intents from before one that its member has carried out: the member may have been busy when it
 // was asked for them.
-func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Intent) Words {
+func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Intent) Documents {
 	if !i.Verb.sets() {
 		return nil
 	}

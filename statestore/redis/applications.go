@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-func ofApp(a creel.ApplicationID) place         { return locate(a.ClusterTimestamp, int64(a.ID)) }
-func ofReservation(r creel.ReservationID) place { return locate(r.ClusterTimestamp, r.ID) }
+func ofApp(a creel.ApplicationID) homeKey         { return locate(a.ClusterTimestamp, int64(a.ID)) }
+func ofReservation(r creel.ReservationID) homeKey { return locate(r.ClusterTimestamp, r.ID) }
 
 // anyIdentity claims in a store that is being rebuilt.
 type anyIdentity struct{ s *Store }
@@ -139,7 +139,7 @@ func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 
 // Placement implements statestore.Homes.
 func (s *Store) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
-	placement, ok, err := s.apps().placed(ctx, ofApp(app))
+	placement, ok, err := s.apps().storedPlacement(ctx, ofApp(app))
 	if err == nil && !ok {
 		err = statestore.NoHome(app)
 	}

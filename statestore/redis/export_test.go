@@ -53,7 +53,7 @@ func ParseMembers(id, record, epoch, heartbeat string) (int, []string) {
 		}
 		return set
 	}
-	m := (&memberSet{}).with(looked{
+	m := (&memberSet{}).with(recordsReply{
 		times: heartbeat, loads: []string{id}, all: true,
 		changed: columns(id, record, epoch, heartbeat, "", "", "0 "+epoch),
 	})

@@ -19,17 +19,17 @@ import (
 // listpack; the listing of a home is a sorted set of equal scores for each
 // shard, so that a cursor is the last member seen.
 
-// place is where an id lies.
-type place struct {
+// homeKey is the location of a home by its id.
+type homeKey struct {
 	n     int64  // shard, in its lowest bits
 	index string // in listings: timestamp and number, base 36
 	field string // in the bucket
 	block string // bucket name
 }
 
-func locate(ts, n int64) place {
+func locate(ts, n int64) homeKey {
 	t := strconv.FormatInt(ts, 36)
-	return place{
+	return homeKey{
 		n:     n,
 		index: t + "." + strconv.FormatInt(n, 36),
 		field: strconv.FormatInt(n>>6&63, 10),
@@ -56,16 +56,16 @@ type table struct {
 func (s *Store) apps() table         { return table{s: s, kind: "a", publish: true} }
 func (s *Store) reservations() table { return table{s: s, kind: "r"} }
 
-func (t table) bucket(p place) string { return t.s.shard(p.n, t.kind+":"+p.block) }
+func (t table) bucket(p homeKey) string { return t.s.shard(p.n, t.kind+":"+p.block) }
 func (t table) index(n int64, m creel.SubclusterID) string {
 	return t.s.shard(n, t.kind+"h:"+string(m))
 }
-func (t table) placement(p place) string { return t.s.shard(p.n, t.kind+"p:"+p.block) }
-func (t table) ended(n int64) string     { return t.s.shard(n, t.kind+"e") }
+func (t table) placement(p homeKey) string { return t.s.shard(p.n, t.kind+"p:"+p.block) }
+func (t table) ended(n int64) string       { return t.s.shard(n, t.kind+"e") }
 
 // uamRecords is the key that goes with an application; reservations have none, but
 // scripts want a key in the slot.
-func (t table) uamRecords(p place) string { return t.s.shard(p.n, t.kind+"s:"+p.index) }
+func (t table) uamRecords(p homeKey) string { return t.s.shard(p.n, t.kind+"s:"+p.index) }
 
 func (t table) write(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	if !t.any {
@@ -118,7 +118,7 @@ func parseHome(v string) (home, error) {
 // claim repeats a call whose answer was lost: the second has a number above 1, although its caller made the home.
 func (t table) claim(
 	ctx context.Context,
-	p place,
+	p homeKey,
 	member creel.SubclusterID,
 	placement []byte,
 ) (is creel.SubclusterID, number int64, err error) {
@@ -151,7 +151,7 @@ func (t table) claim(
 }
 
 // drop removes a value that is over, as it was read.
-func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
+func (t table) drop(ctx context.Context, p homeKey, value string) (bool, error) {
 	var m creel.SubclusterID
 	if value != "" {
 		h, err := parseHome(value)
@@ -178,7 +178,7 @@ func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
 // move returns the home that is, "" if there is none.
 func (t table) move(
 	ctx context.Context,
-	p place,
+	p homeKey,
 	name string,
 	from, to creel.SubclusterID,
 	number int64,
@@ -214,7 +214,7 @@ func (t table) move(
 // and the home that is, "" if there is none.
 func (t table) absent(
 	ctx context.Context,
-	p place,
+	p homeKey,
 	home creel.SubclusterID,
 	number int64,
 	surely bool,
@@ -257,7 +257,7 @@ func (t table) channel() string {
 
 func (t table) forget(
 	ctx context.Context,
-	p place,
+	p homeKey,
 	name string,
 	member creel.SubclusterID,
 	ttl time.Duration,
@@ -287,7 +287,7 @@ func (t table) forget(
 }
 
 // find is one HGET; only ending or missing ones need more.
-func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
+func (t table) find(ctx context.Context, p homeKey) (creel.SubclusterID, error) {
 	v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field))
 	if err != nil {
 		return "", err
@@ -306,8 +306,8 @@ func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 	return h.member, nil
 }
 
-// placed returns the stored reason why an id's home was chosen, and whether it has a home.
-func (t table) placed(ctx context.Context, p place) (placement []byte, ok bool, err error) {
+// storedPlacement returns the stored reason why an id's home was chosen, and whether it has a home.
+func (t table) storedPlacement(ctx context.Context, p homeKey) (placement []byte, ok bool, err error) {
 	is, err := t.find(ctx, p)
 	if err != nil || is == "" {
 		return nil, false, err

@@ -37,10 +37,10 @@ func untilRebuilt(why string) error {
 	return statestore.Unavailable(why+"; known homes are served, new ones wait for the rebuild", 5*time.Second)
 }
 
-// rebuilding is the error of a store whose homes are being written back, for a process that never saw it whole.
-type rebuilding struct{ error }
+// rebuildingError is the error of a store whose homes are being written back, for a process that never saw it whole.
+type rebuildingError struct{ error }
 
-func (e rebuilding) Unwrap() error { return e.error }
+func (e rebuildingError) Unwrap() error { return e.error }
 
 // whole returns the identity, waiting while the store is rebuilt. A new or emptied store serves homes after some
 // seconds, and a client that came a moment too early would have to repeat itself. It waits as long as do does.
@@ -52,7 +52,7 @@ func (s *Store) whole(ctx context.Context) (string, error) {
 	const pause = 250 * time.Millisecond
 	for {
 		id, err := s.known(ctx)
-		if err == nil || !errors.As(err, new(rebuilding)) || time.Until(deadline) <= pause || !sleep(ctx, pause) {
+		if err == nil || !errors.As(err, new(rebuildingError)) || time.Until(deadline) <= pause || !sleep(ctx, pause) {
 			return id, err
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	}
 	switch state {
 	case stateRebuild:
-		return "", rebuilding{untilRebuilt("the store is new or came back empty, and its homes are being written back")}
+		return "", rebuildingError{untilRebuilt("the store is new or came back empty, and its homes are being written back")}
 	case stateMaking:
 		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err

@@ -70,13 +70,13 @@ func (p logPlace) String() string {
 // isNext reports whether the logs of b follow those of p.
 func (p logPlace) isNext(b logPlace) bool { return num(b.generation) == num(p.generation)+1 }
 
-// logged is an entry of a log: the report of a member in an epoch. The text is empty if the rows are gone; so is a
+// logEntry is an entry of a log: the report of a member in an epoch. The text is empty if the rows are gone; so is a
 // head when the load is to be read as a whole.
-type logged struct{ id, epoch, text string }
+type logEntry struct{ id, epoch, text string }
 
 // readLog reads the entries of a log that are later than a count of changes. They are not ok if it is not a log
 // from its beginning to its end; of the log of heads, which has every change, neither if one is missing.
-func readLog(text string, after int64, every bool) (entries []logged, last int64, ok bool) {
+func readLog(text string, after int64, every bool) (entries []logEntry, last int64, ok bool) {
 	last = after
 	for text != "" {
 		entry, found := strings.CutPrefix(text, "\x1e")
@@ -98,7 +98,7 @@ func readLog(text string, after int64, every bool) (entries []logged, last int64
 		last = count
 		id, rest, _ := strings.Cut(rest, " ")
 		epoch, part, _ := strings.Cut(rest, " ")
-		entries = append(entries, logged{id, epoch, part})
+		entries = append(entries, logEntry{id, epoch, part})
 	}
 	return entries, last, true
 }
@@ -111,7 +111,7 @@ func (s *Store) look(
 	policies *policySet,
 	members *memberSet,
 	wanted bool,
-) (is looked, reported [][]logged, loads logPlace, err error) {
+) (is recordsReply, reported [][]logEntry, loads logPlace, err error) {
 	keys := s.controls("meta", "m", "e", "b", "r", "d", "x", "v", "lv", "p", "mv", "s")
 	for from := members.loads; ; from.generation = "" {
 		args := []any{policies.version, policies.identity, members.changes, from.String()}
@@ -125,10 +125,10 @@ func (s *Store) look(
 		}
 		answers, err := s.all(ctx, calls)
 		if err != nil {
-			return looked{}, nil, logPlace{}, err
+			return recordsReply{}, nil, logPlace{}, err
 		}
 		if is, err = parseLook(answers[0], answers[1]); err != nil {
-			return looked{}, nil, logPlace{}, err
+			return recordsReply{}, nil, logPlace{}, err
 		}
 		loads = is.place
 		switch {
@@ -171,7 +171,7 @@ func (s *Store) readLogs(
 	from, is logPlace,
 	queues []string,
 	answers []any,
-) (reported [][]logged, to logPlace, err error) {
+) (reported [][]logEntry, to logPlace, err error) {
 	texts := make([]string, len(answers))
 	to = logPlace{count: from.count, generation: from.generation, at: make([]int64, len(answers))}
 	for i, answer := range answers {
@@ -196,7 +196,7 @@ func (s *Store) readLogs(
 			to.at[i] = int64(len(str(answer)))
 		}
 	}
-	reported = make([][]logged, len(texts))
+	reported = make([][]logEntry, len(texts))
 	for i, text := range texts {
 		entries, last, ok := readLog(text, from.count, i == 0)
 		if i == 0 {
@@ -214,7 +214,7 @@ func (s *Store) readLogs(
 // readLoads reads the loads that are due: in parts if the set is of parts and a current creel cut the member's load
 // in this epoch, else whole. They may be newer than the rest of the set: then they come again with the next check.
 // Loads that are in the logs are combined from the known parts and the logged ones.
-func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged) error {
+func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logEntry) error {
 	whole := m.due
 	if m.inParts {
 		if m.parts = maps.Clone(m.parts); m.parts == nil {
@@ -245,7 +245,7 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logged
 
 // report applies the logged changes, and returns the members whose loads are to be read whole. It skips the entries
 // of members that are due.
-func (m *memberSet) report(reported [][]logged) (whole []string) {
+func (m *memberSet) report(reported [][]logEntry) (whole []string) {
 	told := map[string]bool{} // of members of which something came, whether a head did
 	for column, entries := range reported {
 		for _, e := range entries {

@@ -221,8 +221,8 @@ func (s *Store) records(
 	return out, nil
 }
 
-// looked is the reply of the records script, and the heartbeats read after it.
-type looked struct {
+// recordsReply is the reply of the records script, and the heartbeats read after it.
+type recordsReply struct {
 	now                              time.Time
 	identity, policyVersion, changes string
 	keyChanges                       int64
@@ -237,12 +237,12 @@ type looked struct {
 }
 
 // parseLook reads both.
-func parseLook(script, times any) (is looked, err error) {
+func parseLook(script, times any) (is recordsReply, err error) {
 	list, _ := script.([]any)
 	if len(list) < 7 || len(list) > 9 {
-		return looked{}, surprise(script)
+		return recordsReply{}, surprise(script)
 	}
-	is = looked{
+	is = recordsReply{
 		now: serverTime(list), identity: str(list[2]), policyVersion: str(list[3]), changes: str(list[4]),
 		place: parsePlace(str(list[5])), keyChanges: num(list[6]), times: str(times),
 	}
@@ -251,7 +251,7 @@ func parseLook(script, times any) (is looked, err error) {
 	}
 	part := columns(list[7])
 	if len(part) != 3 && len(part) != 4 {
-		return looked{}, surprise(script)
+		return recordsReply{}, surprise(script)
 	}
 	is.others, is.loads, is.changed, is.all = columns(part[0]), part.of(1), columns(part[2]), len(part) == 4
 	if len(list) == 9 {
@@ -294,7 +294,7 @@ func (m *memberSet) andOf(queues []string) *memberSet {
 }
 
 // with is the set after a look.
-func (m *memberSet) with(is looked) *memberSet {
+func (m *memberSet) with(is recordsReply) *memberSet {
 	next := *m
 	next.list = slices.Clone(m.list)
 	changed := is.changed.of(0)

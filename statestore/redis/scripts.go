@@ -121,7 +121,7 @@ if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'IS', ARGV[7]}`)
 
 	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open claims. It does the same as
-	// absence.tell of package statestore.
+	// denials.record of package statestore.
 	absentScript = newScript("absent", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end

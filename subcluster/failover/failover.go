@@ -62,7 +62,7 @@ func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func
 	if len(hosts) == 1 { // and the other ports' choice stays as it is
 		return call(hosts[0])
 	}
-	var refused error = none{}
+	var refused error = noAddressError{}
 	start := p.active.Load()
 	for i := range hosts {
 		at := (int(start) + i) % len(hosts)
@@ -83,13 +83,13 @@ func Each[H any](ctx context.Context, p *Pair, hosts []H, repeat bool, call func
 	return refused
 }
 
-// none is the error of a call to a port without hosts.
-type none struct{}
+// noAddressError is the error of a call to a port without hosts.
+type noAddressError struct{}
 
-func (none) Error() string { return "it has no published address for this port" }
+func (noAddressError) Error() string { return "it has no published address for this port" }
 
 // MayBeServed is false.
-func (none) MayBeServed() bool { return false }
+func (noAddressError) MayBeServed() bool { return false }
 
 // turn has the next call begin with a host, unless another call has turned already.
 func (p *Pair) turn(from uint32, to int) {
@@ -98,20 +98,20 @@ func (p *Pair) turn(from uint32, to int) {
 	}
 }
 
-// unanswered is the failure of a call to which no answer came: hrpc's, and package remote's.
-type unanswered interface {
+// noAnswerError is the failure of a call to which no answer came: hrpc's, and package remote's.
+type noAnswerError interface {
 	error
 	MayBeServed() bool // the call may have reached the server
 }
 
 // unserved reports whether a host gave no answer of its own.
 func unserved(err error) bool {
-	return errors.Is(err, creel.ErrStandby) || errors.As(err, new(unanswered)) ||
+	return errors.Is(err, creel.ErrStandby) || errors.As(err, new(noAnswerError)) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // arrived reports whether a call that a host did not answer may have been served.
 func arrived(err error) bool {
-	var u unanswered
+	var u noAnswerError
 	return !errors.Is(err, creel.ErrStandby) && (!errors.As(err, &u) || u.MayBeServed())
 }

@@ -152,12 +152,12 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container              // live and unacknowledged containers by arrival: the content of a heartbeat
-	live       int                       // of them, those that have not finished
-	deadlines  int                       // of them, those with a deadline
-	orphans    bool                      // of them, some may be of an application that has ended
-	recent     map[creel.ContainerID]end // finished and forgotten by the protocol, for late askers
-	fading     []fading                  // the entries of recent, by time of insertion
+	order      []*Container                     // live and unacknowledged containers by arrival: the content of a heartbeat
+	live       int                              // of them, those that have not finished
+	deadlines  int                              // of them, those with a deadline
+	orphans    bool                             // of them, some may be of an application that has ended
+	recent     map[creel.ContainerID]completion // finished and forgotten by the protocol, for late askers
+	expiries   []expiry                         // the entries of recent, by time of insertion
 	apps       map[creel.ApplicationID]struct{}
 
 	active     bool
@@ -194,14 +194,14 @@ func (k *keys) find(id int32) *pb.MasterKeyProto {
 	return nil
 }
 
-type end struct {
+type completion struct {
 	status *pb.ContainerStatusProto
 	until  time.Time
 }
 
-// fading is a remembered container and the time when it is forgotten. All last equally long, so that the oldest is
+// expiry is a remembered container and the time when it is forgotten. All last equally long, so that the oldest is
 // always the first to go and a heartbeat checks no more than the expired ones.
-type fading struct {
+type expiry struct {
 	id    creel.ContainerID
 	until time.Time
 }
@@ -218,7 +218,7 @@ func New(cfg Config) *Node {
 		cfg:        cfg,
 		id:         pb.FromNodeID(cfg.ID),
 		containers: map[creel.ContainerID]*Container{},
-		recent:     map[creel.ContainerID]end{},
+		recent:     map[creel.ContainerID]completion{},
 		apps:       map[creel.ApplicationID]struct{}{},
 		attempts:   map[creel.AttemptID]*pb.MasterKeyProto{},
 		interval:   time.Second,
@@ -499,15 +499,15 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 // forgetOld drops expired memories of finished containers.
 func (n *Node) forgetOld(now time.Time) {
 	gone := 0
-	for gone < len(n.fading) && now.After(n.fading[gone].until) {
-		f := n.fading[gone]
+	for gone < len(n.expiries) && now.After(n.expiries[gone].until) {
+		f := n.expiries[gone]
 		if e, ok := n.recent[f.id]; ok && e.until.Equal(f.until) {
 			delete(n.recent, f.id)
 		}
 		gone++
 	}
-	if n.fading = n.fading[gone:]; len(n.fading) == 0 {
-		n.fading = nil
+	if n.expiries = n.expiries[gone:]; len(n.expiries) == 0 {
+		n.expiries = nil
 	}
 }
 
@@ -518,8 +518,8 @@ func (n *Node) forget(now time.Time, gone func(*Container) bool) {
 			return false
 		}
 		until := now.Add(n.cfg.Forget)
-		n.recent[c.ID] = end{status: c.statusProto(), until: until}
-		n.fading = append(n.fading, fading{c.ID, until})
+		n.recent[c.ID] = completion{status: c.statusProto(), until: until}
+		n.expiries = append(n.expiries, expiry{c.ID, until})
 		delete(n.containers, c.ID)
 		return true
 	})

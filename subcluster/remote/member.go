@@ -144,7 +144,7 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 				return errors.Is(
 					err,
 					context.Canceled,
-				) || errors.As(err, new(*slept))
+				) || errors.As(err, new(*pausedError))
 			},
 			OnStateChange: func(_ string, _, to gobreaker.State) {
 				if p.conf.Changed != nil {
@@ -176,11 +176,11 @@ func silent(err error) bool {
 	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status) && !errors.Is(err, creel.ErrStandby)
 }
 
-// slept is the failure of a call during which this process was paused: no breaker
+// pausedError is the failure of a call during which this process was paused: no breaker
 // counts it against the member.
-type slept struct{ error }
+type pausedError struct{ error }
 
-func (s *slept) Unwrap() error { return s.error }
+func (s *pausedError) Unwrap() error { return s.error }
 
 // Member calls one subcluster.
 type Member struct {
@@ -189,8 +189,8 @@ type Member struct {
 	addresses subcluster.Addresses
 	version   string
 	byAgent   bool
-	release   string  // of its Hadoop, "" if not known
-	lacks     []Since // calls that this release lacks
+	release   string        // of its Hadoop, "" if not known
+	lacks     []ReleaseCall // calls that this release lacks
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
 
 	// the last call waited for its whole deadline: the member accepts calls and hangs
@@ -286,7 +286,7 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		paused := m.pool.conf.Clock.Paused()
 		err := call(ctx)
 		if silent(err) && m.pool.conf.Clock.Paused() > paused {
-			err = &slept{err} // its time ran out while we did not run
+			err = &pausedError{err} // its time ran out while we did not run
 		}
 		m.stalled[kind].Store(kind == List && whole && errors.Is(err, context.DeadlineExceeded))
 		return struct{}{}, err

@@ -16,14 +16,14 @@ import (
 // ResourceManager does not have.
 var ErrNotInRelease = fmt.Errorf("not in the member's release: %w", creel.ErrNotEnabled)
 
-// Since is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are those of
+// ReleaseCall is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are those of
 // router.Documents: a REST path is below /ws/v1/cluster.
-type Since struct{ Protocol, Name, Release string }
+type ReleaseCall struct{ Protocol, Name, Release string }
 
 // Releases are the calls that Hadoop's ResourceManager may lack, according to the classes of its releases 3.1.4,
 // 3.2.0, 3.2.4, 3.3.0, 3.3.6, 3.4.0 and 3.4.2. Calls that are not here go to every member: all of these have them, or
 // they were backported later (the version, format and validation of scheduler-conf).
-var Releases = []Since{
+var Releases = []ReleaseCall{
 	{"REST", "GET /get-rm-node-labels", "3.4.0"},
 	{"REST", "GET /scheduler-overview", "3.4.0"},
 	{"REST", "GET /scheduler/bulk-activities", "3.4.0"},
@@ -41,7 +41,7 @@ var Releases = []Since{
 var apaches = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$`)
 
 // lackedBy returns the calls that a release lacks; none if it is not Apache's.
-func lackedBy(release string) (lacks []Since) {
+func lackedBy(release string) (lacks []ReleaseCall) {
 	if !apaches.MatchString(release) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func isCall(name, call string) bool {
 	return len(segments) == 0
 }
 
-func (m *Member) notInRelease(s *Since) error {
+func (m *Member) notInRelease(s *ReleaseCall) error {
 	return &creel.Error{
 		Kind: ErrNotInRelease,
 		What: s.Name + " is not in Hadoop " + m.release,

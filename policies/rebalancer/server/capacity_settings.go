@@ -96,7 +96,7 @@ func (k *Follower) conform(ctx context.Context) error {
 
 // noted takes over how the configuration is.
 func (c *conformed) noted(conf map[string]string) {
-	if c.bound = conf[subcluster.HeldName] != ""; !c.bound {
+	if c.bound = conf[subcluster.SavedSettingsName] != ""; !c.bound {
 		c.shares.Store(nil)
 		return
 	}

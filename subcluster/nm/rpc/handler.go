@@ -74,13 +74,13 @@ func (d *handler) start(v *visitor, now time.Time, id token.Container, launch *p
 	if err == nil {
 		err = v.node.Do(now, start)
 	}
-	return told(err)
+	return exceptionFor(err)
 }
 
 func failure(id creel.ContainerID, err error) *pb.ContainerExceptionMapProto {
 	return &pb.ContainerExceptionMapProto{
 		ContainerId: pb.FromContainerID(id),
-		Exception:   yarnrpc.ToSerialized(told(err)),
+		Exception:   yarnrpc.ToSerialized(exceptionFor(err)),
 	}
 }
 
@@ -181,8 +181,8 @@ func (d *handler) SignalToContainer(
 	return &pb.SignalContainerResponseProto{}, nil
 }
 
-// told maps the machine's refusals to YARN's exceptions.
-func told(err error) error {
+// exceptionFor maps the machine's refusals to YARN's exceptions.
+func exceptionFor(err error) error {
 	e, ok := err.(*creel.Error)
 	if !ok {
 		return err

@@ -1039,7 +1039,7 @@ var table = []mutation{
 	},
 	{
 		name:     "a capacity that an administrator changed while it followed a plan is put back",
-		file:     "subcluster/held.go",
+		file:     "subcluster/saved_settings.go",
 		old:      "		case changed[levelOf(name)]:\n",
 		wrong:    "		case !MUTANT && changed[levelOf(name)]:\n",
 		caughtBy: "policies/rebalancer TestWhatAnAdministratorChangesMeanwhileStays",

@@ -9,13 +9,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// absence is for how long a home that cannot disown an application has answered that it
+// denials records for how long a home that cannot disown an application has answered that it
 // does not know it: see Homes.Absent. It is by the store's clock, and the store's, so that
 // it does not matter which routers ask.
-type absence struct {
-	since time.Time // of the latest answer that followed a call without one
-	told  int64     // the highest recorded claim
-	open  []openClaim
+type denials struct {
+	since  time.Time // of the latest answer that followed a call without one
+	latest int64     // the highest recorded claim
+	open   []openClaim
 }
 
 // openClaim is an earlier claim whose call has no recorded outcome.
@@ -28,18 +28,18 @@ type openClaim struct {
 // again.
 const MostOpenClaims = 8
 
-// tell records an answer and returns for how long the home has answered so since the last call that may still be on
+// record stores an answer and returns for how long the home has answered so since the last call that may still be on
 // its way.
-func (a *absence) tell(now time.Time, number int64, surely bool) time.Duration {
-	if a.told == 0 {
-		*a = absence{since: now, told: number}
+func (a *denials) record(now time.Time, number int64, surely bool) time.Duration {
+	if a.latest == 0 {
+		*a = denials{since: now, latest: number}
 	}
-	if number-a.told-1+int64(len(a.open)) > MostOpenClaims {
-		*a = absence{since: now, told: number}
+	if number-a.latest-1+int64(len(a.open)) > MostOpenClaims {
+		*a = denials{since: now, latest: number}
 	}
-	for ; a.told < number; a.told++ {
-		if a.told+1 < number {
-			a.open = append(a.open, openClaim{a.told + 1, now})
+	for ; a.latest < number; a.latest++ {
+		if a.latest+1 < number {
+			a.open = append(a.open, openClaim{a.latest + 1, now})
 		}
 	}
 	a.open = slices.DeleteFunc(a.open, func(o openClaim) bool { return o.number == number })
@@ -67,12 +67,12 @@ func (t *homeTable[ID]) absent(
 	if !ok || p.home != home {
 		return p.home, 0
 	}
-	a := t.absences[id]
+	a := t.denials[id]
 	if a == nil {
-		a = &absence{}
-		t.absences[id] = a
+		a = &denials{}
+		t.denials[id] = a
 	}
-	return home, a.tell(now, number, surely)
+	return home, a.record(now, number, surely)
 }
 
 // Absent: see Homes.

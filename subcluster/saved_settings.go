@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// HeldName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the same
+// SavedSettingsName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the same
 // change, the values of queues' settings before it had them follow a plan.
-const HeldName = "creel.plan.before"
+const SavedSettingsName = "creel.plan.before"
 
-// HeldSetting is a setting that follows a plan: its earlier value, "" for not set, and its current one.
-type HeldSetting struct{ Was, Is string }
+// SavedSetting is a setting that follows a plan: its earlier value, "" for not set, and its current one.
+type SavedSetting struct{ Was, Is string }
 
 // Held reads which settings of a scheduler configuration follow a plan, by their names.
 // A record that cannot be read counts as none.
-func Held(conf map[string]string) map[string]HeldSetting {
-	out := map[string]HeldSetting{}
-	if json.Unmarshal([]byte(conf[HeldName]), &out) != nil {
+func Held(conf map[string]string) map[string]SavedSetting {
+	out := map[string]SavedSetting{}
+	if json.Unmarshal([]byte(conf[SavedSettingsName]), &out) != nil {
 		return nil
 	}
 	return out
@@ -34,7 +34,7 @@ func ConfiguredQueues(conf map[string]string) map[string]string {
 		changed[levelOf(name)] = changed[levelOf(name)] || conf[name] != h.Is
 	}
 	out := maps.Clone(conf)
-	delete(out, HeldName)
+	delete(out, SavedSettingsName)
 	for name, h := range held {
 		switch {
 		case changed[levelOf(name)]:
