@@ -126,7 +126,7 @@ spec:
         {{- end }}
       {{- end }}
       {{- if .web }}
-      # An answer, however slow: a store that is away stops no daemon, and /readyz does not ask about it.
+      # Any answer: a daemon runs without its store, and /readyz ignores it.
       startupProbe:
         httpGet: { path: /livez, port: {{ .web }} }
         periodSeconds: 2
@@ -142,7 +142,7 @@ spec:
         timeoutSeconds: 3
       {{- end }}
       {{- if .pause }}
-      # Until it has gone from the Service's endpoints everywhere, clients still come.
+      # Clients still connect until the pod is removed from all endpoints.
       lifecycle: { preStop: { sleep: { seconds: 5 } } }
       {{- end }}
       resources: {{ toYaml .place.resources | nindent 8 }}
