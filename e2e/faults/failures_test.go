@@ -146,10 +146,10 @@ func failuresPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Failures
 
-Made from the tests of e2e/faults, which with those of the packages that rows name make each of these happen:
+Look up a failure: its effect, the signal, creel's promise, and the test that causes it. A test generates this page:
 ` + "`go test ./e2e/faults -run TestTheFailuresPage -update`" + `.
 
-| what fails | what users see | what operators see | what is promised | the test |
+| failure | users see | operators see | promise | test |
 | --- | --- | --- | --- | --- |
 `)
 	for _, f := range failures {
