@@ -67,7 +67,7 @@ func startEngine(t *testing.T) *engine {
 			t.Logf("engine %s after %v", strings.TrimSpace(string(out)), time.Since(began).Round(time.Second))
 			return e
 		}
-		if d.Ended() || time.Since(began) > time.Minute {
+		if d.Ended() || time.Since(began) > process.Guard {
 			t.Fatalf("the container engine did not start (it needs root and cgroups): %v %s\n%s", err, out, d.Tail(20))
 		}
 		time.Sleep(200 * time.Millisecond)

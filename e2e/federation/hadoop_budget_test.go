@@ -111,7 +111,11 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	began := time.Now().Truncate(interval) // as intervals are counted by the store's clock, which is ours
 	load("default", 12)
 	samples, intervals, bound := 0, 0, map[string]int{}
-	for intervals < 6 {
+	enough := func() bool {
+		here, there := taken()
+		return here+there >= 2*budget && there >= budget/2
+	}
+	for intervals < 6 || !enough() && time.Since(began) < process.Guard { // a slow machine needs more
 		here, there := taken()
 		intervals = int(time.Now().Truncate(interval).Sub(began)/interval) + 1
 		if samples++; here+there > budget*intervals {
@@ -125,7 +129,7 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	here, there := taken()
 	t.Logf("%d and %d MB in %d intervals of at most %d, in %d samples none above; a round took at most, in so many: %v\n%s",
 		here, there, intervals, budget, samples, bound, plan)
-	if here+there < budget*(intervals-4) || there < budget/2 {
+	if !enough() {
 		t.Errorf("only %d and %d MB are taken back in %d intervals of %d", here, there, intervals, budget)
 	}
 	if !strings.Contains(plan, "taken back for root.default") {

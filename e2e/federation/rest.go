@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-var httpClient = &http.Client{Timeout: 20 * time.Second}
+var httpClient = &http.Client{Timeout: time.Minute}
 
 // App is what the tests read of YARN's app document.
 type App struct {

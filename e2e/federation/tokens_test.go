@@ -136,7 +136,7 @@ func submitAs(t *testing.T, address, user string) string {
 	rpc := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	defer rpc.Close()
 	c := yarnrpc.NewApplicationClientProtocolClient(rpc, address, hrpc.Login{User: user})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), process.Guard)
 	defer cancel()
 	made, err := c.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})
 	if err != nil {

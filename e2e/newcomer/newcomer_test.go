@@ -34,7 +34,7 @@ type newcomer struct {
 func (n *newcomer) types(want int, args ...string) string {
 	n.Helper()
 	n.typed++
-	ctx, cancel := context.WithTimeout(n.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(n.Context(), 2*process.Guard)
 	defer cancel()
 	out, all, code := process.Run(ctx, n, process.Command{
 		Name: fmt.Sprintf("typed-%d", n.typed), Dir: n.dir,
