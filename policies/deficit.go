@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planned is the part of the rebalancer's plan in a view that concerns one queue. The zero value means that no plan
+// queuePlan is the part of the rebalancer's plan in a view that concerns one queue. The zero value means that no plan
 // applies: everything is decided as without one.
-type planned struct {
+type queuePlan struct {
 	plan  *subcluster.Plan // of the nodes with label
 	queue *subcluster.QueuePlan
 	label string
@@ -20,30 +20,30 @@ type planned struct {
 // planFor finds the plan of a queue on the nodes that members are chosen for; label returns the label of those nodes
 // at each member, by index. A plan covers only queues that are to follow it. If members would use nodes of different
 // labels, by their queues' defaults, no plan applies: shares of different nodes are not comparable.
-func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func(i int) string) planned {
+func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func(i int) string) queuePlan {
 	if view == nil || view.Plan == nil || len(members) == 0 {
-		return planned{}
+		return queuePlan{}
 	}
 	on := label(members[0])
 	for _, i := range members[1:] {
 		if label(i) != on {
-			return planned{}
+			return queuePlan{}
 		}
 	}
 	plan := view.Plan.In(on)
 	found := plan.Queue(q)
 	if found == nil || found.Optout || len(found.Members) == 0 {
-		return planned{}
+		return queuePlan{}
 	}
-	return planned{plan, found, on}
+	return queuePlan{plan, found, on}
 }
 
 // speaks reports whether the plan covers the queue.
-func (p planned) speaks() bool { return p.queue != nil }
+func (p queuePlan) speaks() bool { return p.queue != nil }
 
 // deficit returns, as shares of WholeOf the plan's label, the queue's entitlement in a member and its use there by
 // the member's last report, plus more that is on its way. Entitled less used is how much it should still get there.
-func (p planned) deficit(m *subcluster.Status, more creel.Resource) (entitled, used float64) {
+func (p queuePlan) deficit(m *subcluster.Status, more creel.Resource) (entitled, used float64) {
 	entitled = p.queue.Given(m.ID)
 	if load := p.load(m); load != nil {
 		more = more.Add(load.Used)
@@ -52,7 +52,7 @@ func (p planned) deficit(m *subcluster.Status, more creel.Resource) (entitled, u
 }
 
 // load returns the member's report of the queue on the nodes of the plan, nil if there is none.
-func (p planned) load(m *subcluster.Status) *subcluster.QueueLoad {
+func (p queuePlan) load(m *subcluster.Status) *subcluster.QueueLoad {
 	return m.Load.FindOn(p.queue.Queue, p.label)
 }
 
@@ -65,7 +65,7 @@ func WholeOf(label string) string {
 }
 
 // containers is how many of a size fit into a share.
-func (p planned) containers(share float64, size creel.Resource) int64 {
+func (p queuePlan) containers(share float64, size creel.Resource) int64 {
 	one := part(size, p.plan.Total)
 	switch {
 	case share <= 0:

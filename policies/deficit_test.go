@@ -129,7 +129,7 @@ func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
 			m := &view.Members[i]
 			l := &m.Load.Queues[0]
 			net := l.Free.Sub(l.Pending)
-			entitled, used := planned{plan: view.Plan, queue: &q}.deficit(m, creel.Resource{})
+			entitled, used := queuePlan{plan: view.Plan, queue: &q}.deficit(m, creel.Resource{})
 			of[m.ID] = at{size.Fits(net) && !net.IsZero(), entitled-used > part(size, view.Plan.Total)}
 			anyRoom = anyRoom || of[m.ID].room
 		}
@@ -176,7 +176,7 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 			return max(0, Fitting(l.Free.Sub(l.Pending), g.Size, false))
 		}
 		deficit := func(i int) int64 {
-			p := planned{plan: view.Plan, queue: &q}
+			p := queuePlan{plan: view.Plan, queue: &q}
 			if len(q.Members) == 0 {
 				return 0
 			}

@@ -70,7 +70,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	by := ""
 	if plan.speaks() {
 		if by = b.preferEntitled(d, plan); by == "" {
-			plan = planned{} // no score is made from it
+			plan = queuePlan{} // no score is made from it
 		}
 	}
 	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(plan, i, n) }
@@ -114,7 +114,7 @@ func less(a, b int64) int64 {
 }
 
 // balancedNumbers writes the numbers that a member's score was made from.
-func (d *homeDecision) balancedNumbers(plan planned, i int, n *Numbers) {
+func (d *homeDecision) balancedNumbers(plan queuePlan, i int, n *Numbers) {
 	*n = d.known.numbers[i]
 	sent := d.sentTo(i)
 	n.Apps, n.Assumed = sent.Apps, sent.Size
@@ -126,7 +126,7 @@ func (d *homeDecision) balancedNumbers(plan planned, i int, n *Numbers) {
 // preferEntitled leaves out the members in which the queue has used its entitlement by the plan, as long as there is
 // another, and scores the others by the unused entitlement. It returns how the reason begins, "" if no member remains
 // that way.
-func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
+func (b balancedHome) preferEntitled(d *homeDecision, plan queuePlan) string {
 	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
 	for _, i := range d.in {

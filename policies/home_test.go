@@ -445,7 +445,7 @@ func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
 			return cmp.Compare(b.Load.Metrics.AvailableMB, a.Load.Metrics.AvailableMB)
 		})
 		best := slices.DeleteFunc(slices.Clone(in), func(m subcluster.Status) bool { return m.ID == id })
-		for i := range best[:min(len(best), toldIn-1)] {
+		for i := range best[:min(len(best), listedIn-1)] {
 			want[best[i].ID] = true
 		}
 		if id != "" {

@@ -143,7 +143,7 @@ func (d *splitDecision) mayHave(i int, n int64) bool {
 
 // deficits are how many containers of the group the queue should still get in each
 // open member by the plan.
-func (d *splitDecision) deficits(plan planned) []int64 {
+func (d *splitDecision) deficits(plan queuePlan) []int64 {
 	out := make([]int64, len(d.reach))
 	for _, i := range d.open {
 		if m, ok := d.view.Member(d.reach[i].Member); ok {
@@ -156,7 +156,7 @@ func (d *splitDecision) deficits(plan planned) []int64 {
 
 // byEntitlement assigns to members the containers that fit there within the queue's entitlement. It returns a text of
 // the members and the number placed.
-func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, n int64) (string, int64) {
+func (b balancedSplit) byEntitlement(d *splitDecision, plan queuePlan, n int64) (string, int64) {
 	limits := d.deficits(plan)
 	for i := range limits {
 		limits[i] = min(limits[i], d.rooms[i])
@@ -200,7 +200,7 @@ func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64
 // A queue that by the plan gets all it wants, and yet has waiting asks, sent them since: the plan is older than the
 // ask. The unused entitlement left somewhere is next to nothing then, and takes that many; the rest waits as without
 // a plan, not all of it there.
-func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64, rnd *rand.Rand) bool {
+func (b balancedSplit) waitByEntitlement(d *splitDecision, plan queuePlan, n int64, rnd *rand.Rand) bool {
 	at, part, deficits := d.from(), 1.0, d.deficits(plan)
 	if at < 0 && sum(deficits, nil) == 0 {
 		return false
@@ -309,7 +309,7 @@ const leastMoved = 0.1
 // proportion the queue's containers complete, and if it has no asks waiting then, other queues get the resources. In
 // a member in slow start nothing beyond the deficit should wait. At is where the n asks wait, below zero if they are
 // new. Waits is the number waiting in each member.
-func (d *splitDecision) lacking(plan planned, deficits []int64, at int, n int64) (lacks, waits []float64) {
+func (d *splitDecision) lacking(plan queuePlan, deficits []int64, at int, n int64) (lacks, waits []float64) {
 	lacks, waits = make([]float64, len(d.reach)), make([]float64, len(d.reach))
 	all, due, entitled := 0.0, 0.0, 0.0
 	given := func(i int) float64 {
@@ -351,7 +351,7 @@ func (d *splitDecision) from() int {
 
 // waits returns how many containers of the group's size the queue waits for in a member: the application's own
 // number, or that of the member's last report for the whole queue.
-func (d *splitDecision) waits(plan planned, i int) int64 {
+func (d *splitDecision) waits(plan queuePlan, i int) int64 {
 	own, all := d.reach[i].Pending+d.newHere(i), int64(0)
 	if m, ok := d.view.Member(d.reach[i].Member); ok {
 		if load := plan.load(m); load != nil {

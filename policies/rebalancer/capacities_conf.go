@@ -146,8 +146,8 @@ func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
 	return out
 }
 
-// pooled are a member's queues on the nodes of one label, and their target capacities there.
-type pooled struct {
+// poolQueues are a member's queues on the nodes of one label, and their target capacities there.
+type poolQueues struct {
 	label string
 	list  []confQueue
 	to    []QueueCapacity
@@ -164,7 +164,7 @@ func FollowPlan(
 	conf QueueConf, p *subcluster.Plan, id creel.SubclusterID, band float64,
 ) (set map[string]string, ok bool) {
 	configured := QueueConf(subcluster.ConfiguredQueues(conf))
-	var pools []pooled
+	var pools []poolQueues
 	furthest := 0.0
 	for _, label := range configured.labels() {
 		list, valid := configured.queues(label)
@@ -175,7 +175,7 @@ func FollowPlan(
 			}
 			continue // on these nodes they stay
 		}
-		x, own := pooled{label: label, list: list}, make([]MemberQueue, len(list))
+		x, own := poolQueues{label: label, list: list}, make([]MemberQueue, len(list))
 		for i := range list {
 			own[i] = list[i].MemberQueue
 			x.to = append(x.to, QueueCapacity{own[i].Queue, own[i].Share})
@@ -267,7 +267,7 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 
 // keepLimits keeps the limits that Hadoop derives from leaves' capacities at least at those derived from the
 // configured capacities: a queue has one user-limit-factor, and one number of applications, for all of its nodes.
-func (c QueueConf) keepLimits(pools []pooled, hold func(path creel.QueuePath, key, is string)) {
+func (c QueueConf) keepLimits(pools []poolQueues, hold func(path creel.QueuePath, key, is string)) {
 	number := func(otherwise float64, names ...string) (float64, bool) {
 		for _, name := range names {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(c[name]), 64); err == nil {

@@ -66,12 +66,12 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 		label string
 		view  *subcluster.View
 		tree  *Tree
-		want  wanted
+		want  mendTargets
 	}
 	var pools []pool // nodes without a label first: that pool adds queues
 	for _, label := range t.Pools() {
 		of, tree := view.In(label), t.In(label)
-		pools = append(pools, pool{label, of, tree, wantedOf(of, tree)})
+		pools = append(pools, pool{label, of, tree, mendTargetsOf(of, tree)})
 	}
 	var out []MemberMend
 	for i := range view.Members {
@@ -111,16 +111,16 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 	return out
 }
 
-// wanted is the members' target values of a queue together.
-type wanted struct {
+// mendTargets is the members' target values of a queue together.
+type mendTargets struct {
 	goal    map[creel.QueuePath]float64 // of the federation, and so of each member
 	drifted map[creel.QueuePath]bool    // queues with descendants that differ from the tree
 	members map[creel.SubclusterID]bool // members that report queues
 }
 
-func wantedOf(view *subcluster.View, t *Tree) wanted {
+func mendTargetsOf(view *subcluster.View, t *Tree) mendTargets {
 	total := Total(view)
-	out := wanted{map[creel.QueuePath]float64{}, map[creel.QueuePath]bool{}, map[creel.SubclusterID]bool{}}
+	out := mendTargets{map[creel.QueuePath]float64{}, map[creel.QueuePath]bool{}, map[creel.SubclusterID]bool{}}
 	var members []*subcluster.Status
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -162,7 +162,7 @@ type mender struct {
 	member *subcluster.Status // as if it had no other nodes
 	tree   *Tree
 	conf   QueueConf
-	want   wanted
+	want   mendTargets
 	size   creel.Resource
 	mend   MemberMend
 	added  map[creel.QueuePath]bool // queues to be added, with nodes without a label

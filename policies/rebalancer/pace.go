@@ -26,12 +26,12 @@ type PacedBudget struct {
 type Pace struct {
 	begun bool
 	taken creel.Resource // at the last look
-	spent map[subcluster.QueueOn]*paced
+	spent map[subcluster.QueueOn]*intervalSpent
 	last  creel.Resource // that one round may take
 	short time.Time      // when a queue with a budget in force was short last
 }
 
-type paced struct {
+type intervalSpent struct {
 	begins time.Time
 	taken  creel.Resource
 	short  bool // at the last look
@@ -56,13 +56,13 @@ func (p *Pace) Look(
 	}
 	p.begun, p.taken = true, taken
 	was := p.spent
-	p.spent = make(map[subcluster.QueueOn]*paced, len(budgets))
+	p.spent = make(map[subcluster.QueueOn]*intervalSpent, len(budgets))
 	inForce, short := false, false
 	for i := range budgets {
 		b := &budgets[i]
 		s := was[b.QueueOn]
 		if s == nil || !s.begins.Equal(b.Begins) {
-			s = &paced{begins: b.Begins, short: s != nil && s.short}
+			s = &intervalSpent{begins: b.Begins, short: s != nil && s.short}
 		}
 		is := shortOf(b.QueueOn, queues)
 		if is || s.short {

@@ -170,7 +170,7 @@ var appRowFields = router.AppFields[*AppRow]{
 
 // mergeRows lists the applications of all members, each once: running ones first,
 // then those that wait, then those that have ended, the newest first in each.
-func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
+func (h *Handler) mergeRows(parts []listShare[*AppRow]) []*AppRow {
 	lists := make([]router.Part[[]*AppRow], len(parts))
 	for i := range parts {
 		lists[i] = router.Part[[]*AppRow]{Member: parts[i].Member, Value: parts[i].Items}
@@ -377,7 +377,7 @@ func (f *appFilter) behind(a *AppRow) bool {
 func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	f, err := readAppFilter(r.URL.Query())
 	var rows []*AppRow
-	var parts []held[*AppRow]
+	var parts []listShare[*AppRow]
 	var who *viewer
 	if err == nil {
 		rows, parts, who, err = h.applications(r)

@@ -70,14 +70,14 @@ func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*Dae
 }
 
 // mergeDaemons lists the daemons in the store's order.
-func mergeDaemons(parts []held[*DaemonRow]) []*DaemonRow { return parts[0].Items }
+func mergeDaemons(parts []listShare[*DaemonRow]) []*DaemonRow { return parts[0].Items }
 
 // listDaemons serves a page of the daemons that live.
 func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
 	var all []*DaemonRow
-	var parts []held[*DaemonRow]
+	var parts []listShare[*DaemonRow]
 	if err == nil {
 		all, parts, err = h.shownDaemons.get(r.Context(), "")
 	}

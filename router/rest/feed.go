@@ -35,12 +35,12 @@ type feed struct {
 	allows bool   // whether the router can decide who may view an application
 
 	mu      sync.Mutex
-	members map[creel.SubclusterID]*fed
+	members map[creel.SubclusterID]*memberApps
 	without time.Time // when a member last published no changes
 }
 
-// fed is the applications of a member as it reported them.
-type fed struct {
+// memberApps is the applications of a member as it reported them.
+type memberApps struct {
 	at   string // its number of the last report
 	rows map[string]*AppRow
 	list []*AppRow // the same; rebuilt when one changes
@@ -77,7 +77,7 @@ func (f *feed) ask(ctx context.Context, _ string) []router.Part[[]*AppRow] {
 	for _, p := range parts {
 		here[p.Member] = true
 	}
-	maps.DeleteFunc(f.members, func(id creel.SubclusterID, _ *fed) bool { return !here[id] })
+	maps.DeleteFunc(f.members, func(id creel.SubclusterID, _ *memberApps) bool { return !here[id] })
 	return parts
 }
 
@@ -88,11 +88,11 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 	}
 	f.mu.Lock()
 	if f.members == nil {
-		f.members = map[creel.SubclusterID]*fed{}
+		f.members = map[creel.SubclusterID]*memberApps{}
 	}
 	k := f.members[m.ID]
 	if k == nil {
-		k = &fed{rows: map[string]*AppRow{}}
+		k = &memberApps{rows: map[string]*AppRow{}}
 		f.members[m.ID] = k
 	}
 	f.mu.Unlock()
@@ -171,7 +171,7 @@ func guarded(a *AppRow) *AppRow {
 }
 
 // applications returns the applications of all members, and the viewer.
-func (h *Handler) applications(r *http.Request) ([]*AppRow, []held[*AppRow], *viewer, error) {
+func (h *Handler) applications(r *http.Request) ([]*AppRow, []listShare[*AppRow], *viewer, error) {
 	if h.feed.usable() && !actsForAnother(r) {
 		rows, parts, err := h.fedApps.get(r.Context(), "")
 		if err == nil && h.feed.usable() {

@@ -64,7 +64,7 @@ type Handler struct {
 	// shownQueues has one row: the members' scheduler documents as one.
 	shownQueues  shared[json.RawMessage]
 	shownDaemons shared[*DaemonRow]
-	together     together
+	pageBatcher  pageBatcher
 	long         server.Lists[[][]byte]
 }
 
@@ -103,7 +103,7 @@ func (h *Handler) Mount(r chi.Router) {
 			case method == "*":
 				r.HandleFunc(path, h.handler(doc))
 			case method == http.MethodGet && doc.Route == router.Merged:
-				r.With(h.together.share).Get(path, h.handler(doc))
+				r.With(h.pageBatcher.share).Get(path, h.handler(doc))
 			default:
 				r.MethodFunc(method, path, h.handler(doc))
 			}

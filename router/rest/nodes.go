@@ -27,7 +27,7 @@ type NodeRow struct {
 }
 
 // mergeNodes lists the nodes of all members, by member and id.
-func mergeNodes(parts []held[*NodeRow]) (rows []*NodeRow) {
+func mergeNodes(parts []listShare[*NodeRow]) (rows []*NodeRow) {
 	for i := range parts {
 		for _, n := range parts[i].Items {
 			if parts[i].Err != nil {
@@ -99,7 +99,7 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
 	var all []*NodeRow
-	var parts []held[*NodeRow]
+	var parts []listShare[*NodeRow]
 	if err == nil {
 		all, parts, err = h.shownNodes.get(r.Context(), identity(r))
 	}
@@ -111,7 +111,7 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	only, state := creel.SubclusterID(q.Get("subcluster")), strings.ToUpper(q.Get("state"))
 	search, now := strings.ToLower(q.Get("q")), time.Now()
 	if only != "" {
-		parts = slices.DeleteFunc(slices.Clone(parts), func(p held[*NodeRow]) bool { return p.Member != only })
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p listShare[*NodeRow]) bool { return p.Member != only })
 	}
 	doc.Missing = missingOf(parts, now)
 	var rows []*NodeRow

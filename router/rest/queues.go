@@ -52,7 +52,7 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 }
 
 // mergeQueues makes one document from the members that answered: earlier answers of others are in no sum.
-func (h *Handler) mergeQueues(parts []held[json.RawMessage]) []json.RawMessage {
+func (h *Handler) mergeQueues(parts []listShare[json.RawMessage]) []json.RawMessage {
 	var present []router.Part[[]byte]
 	for i := range parts {
 		if p := &parts[i]; p.Err == nil && len(p.Items) == 1 {

@@ -25,7 +25,7 @@ import (
 type shared[T any] struct {
 	ask func(ctx context.Context, who string) []router.Part[[]T]
 	// merge makes one list of the parts, in the order in which it is shown.
-	merge func(parts []held[T]) []T
+	merge func(parts []listShare[T]) []T
 	// wait is how long a viewer waits for a refresh if there is a list, sharedWait.
 	wait time.Duration
 	// changed counts changes by this router itself, nil: none. A viewer after such a change must see it.
@@ -40,7 +40,7 @@ type shared[T any] struct {
 type sharedList[T any] struct {
 	asked time.Time // by a viewer, for the last time
 
-	parts   []held[T] // read only once they are set
+	parts   []listShare[T] // read only once they are set
 	rows    []T
 	at      time.Time // when it was complete; zero: there is none yet
 	took    time.Duration
@@ -48,8 +48,8 @@ type sharedList[T any] struct {
 	pending chan struct{} // closed when the refresh under way is over
 }
 
-// held is a member's part of a list: its newest one.
-type held[T any] struct {
+// listShare is a member's part of a list: its newest one.
+type listShare[T any] struct {
 	Member creel.SubclusterID
 	Items  []T
 	At     time.Time // when it was given; zero: never
@@ -57,7 +57,7 @@ type held[T any] struct {
 }
 
 // sameAs reports whether two parts are the very same items of a member that answers.
-func (h *held[T]) sameAs(o *held[T]) bool {
+func (h *listShare[T]) sameAs(o *listShare[T]) bool {
 	return h.Member == o.Member && h.Err == nil && o.Err == nil && len(h.Items) == len(o.Items) &&
 		(len(h.Items) == 0 || &h.Items[0] == &o.Items[0])
 }
@@ -72,7 +72,7 @@ const (
 
 // get returns the newest list for an identity: one that is fresh, or that arrives within sharedWait, or else the last
 // one. Only the first viewer waits for longer.
-func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []held[T], err error) {
+func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []listShare[T], err error) {
 	now := time.Now()
 	s.mu.Lock()
 	l := s.lists[who]
@@ -170,7 +170,7 @@ func (s *shared[T]) watchedSince(t time.Time) bool {
 }
 
 // ageOf is how old the oldest part is of the members that answer.
-func ageOf[T any](parts []held[T], now time.Time) float64 {
+func ageOf[T any](parts []listShare[T], now time.Time) float64 {
 	oldest := now
 	for i := range parts {
 		if parts[i].Err == nil && parts[i].At.Before(oldest) {
@@ -207,14 +207,14 @@ func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 	answers := s.ask(ctx, who)
 	now := time.Now()
 	s.mu.Lock()
-	before := map[creel.SubclusterID]held[T]{}
+	before := map[creel.SubclusterID]listShare[T]{}
 	for _, p := range l.parts {
 		before[p.Member] = p
 	}
 	s.mu.Unlock()
-	parts := make([]held[T], len(answers))
+	parts := make([]listShare[T], len(answers))
 	for i, p := range answers {
-		parts[i] = held[T]{Member: p.Member, Items: p.Value, At: now}
+		parts[i] = listShare[T]{Member: p.Member, Items: p.Value, At: now}
 		if p.Err != nil {
 			parts[i] = before[p.Member]
 			parts[i].Member, parts[i].Err = p.Member, p.Err
@@ -291,7 +291,7 @@ type missing struct {
 	AgeSeconds float64 `json:"age_s"`
 }
 
-func missingOf[T any](parts []held[T], now time.Time) []missing {
+func missingOf[T any](parts []listShare[T], now time.Time) []missing {
 	out := []missing{}
 	for i := range parts {
 		p := &parts[i]
@@ -308,7 +308,7 @@ func missingOf[T any](parts []held[T], now time.Time) []missing {
 }
 
 // refusal returns the rejection that all members agree on, nil if one answered.
-func refusal[T any](parts []held[T]) error {
+func refusal[T any](parts []listShare[T]) error {
 	var first *remote.StatusError
 	for i := range parts {
 		var refused *remote.StatusError

@@ -32,8 +32,8 @@ type submission struct {
 		Tag oneOrMany `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
 	Resource struct {
-		Memory loose `json:"memory" xml:"memory"`
-		VCores loose `json:"vCores" xml:"vCores"`
+		Memory lenientInt `json:"memory" xml:"memory"`
+		VCores lenientInt `json:"vCores" xml:"vCores"`
 	} `json:"resource" xml:"resource"`
 }
 
@@ -52,12 +52,12 @@ func (o *oneOrMany) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// loose reads a number that may be quoted; anything else is 0, as in YARN.
-type loose int64
+// lenientInt reads a number that may be quoted; anything else is 0, as in YARN.
+type lenientInt int64
 
-func (l *loose) UnmarshalJSON(b []byte) error {
+func (l *lenientInt) UnmarshalJSON(b []byte) error {
 	n, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
-	*l = loose(n)
+	*l = lenientInt(n)
 	return nil
 }
 

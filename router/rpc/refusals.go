@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// lacking collects the errors of members that contributed no part to an answer.
-type lacking struct {
+// missingParts collects the errors of members that contributed no part to an answer.
+type missingParts struct {
 	answered int
 	silent   []router.Missing // members whose parts are missing, including those that reject the call
 	others   []router.Missing // those that are lost, or have nothing of it
@@ -21,7 +21,7 @@ type lacking struct {
 	nothing  error            // by the first that lacks the requested item
 }
 
-func lackingOf[V any](parts []router.Part[V]) (l lacking) {
+func missingPartsOf[V any](parts []router.Part[V]) (l missingParts) {
 	for _, p := range parts {
 		switch {
 		case p.Err == nil:
@@ -45,7 +45,7 @@ func lackingOf[V any](parts []router.Part[V]) (l lacking) {
 
 // without returns the error for an answer with these parts, nil if they may be returned.
 func without[V any](h *Handler, method string, parts []router.Part[V]) error {
-	l := lackingOf(parts)
+	l := missingPartsOf(parts)
 	whole := len(l.silent) == 0 || h.server.GivesParts()
 	switch {
 	case l.answered > 0 && whole:

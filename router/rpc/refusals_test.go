@@ -48,7 +48,7 @@ func TestWhichRefusalsLeaveAPartMissing(t *testing.T) {
 		},
 		{errShape, "sc-b (its answer cannot be read)"},
 	} {
-		l := lackingOf([]router.Part[int]{{Member: "sc-a"}, {Member: "sc-b", Err: c.err}})
+		l := missingPartsOf([]router.Part[int]{{Member: "sc-a"}, {Member: "sc-b", Err: c.err}})
 		if got := router.MissingText(l.silent); got != c.silent || l.answered != 1 {
 			t.Errorf("%v: missing is %q, want %q", c.err, got, c.silent)
 		}

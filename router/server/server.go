@@ -82,7 +82,7 @@ type Server struct {
 	policies  atomic.Pointer[policies.Table]
 	counts    Counts
 	seed      atomic.Uint64
-	told      told
+	logOnce   logOnce
 
 	memoryLock sync.RWMutex
 	recent     *router.Recent // under memoryLock
@@ -91,11 +91,11 @@ type Server struct {
 	assumedLock sync.Mutex
 	assumed     router.Assumed
 
-	pauses  pauses
-	given   given
-	seen    seen
-	history history
-	lately  lately
+	pauses      pauses
+	issuedIDs   issuedIDs
+	reportCache reportCache
+	history     history
+	uamCache    uamCache
 }
 
 // Counts are running totals since the start.
@@ -115,7 +115,7 @@ func New(conf Config) *Server {
 		conf.Log = slog.Default()
 	}
 	s := &Server{
-		conf: conf, memory: router.NewMemory(conf.Kept), seen: seen{most: conf.Kept},
+		conf: conf, memory: router.NewMemory(conf.Kept), reportCache: reportCache{most: conf.Kept},
 		recent: router.NewRecent(min(conf.Kept, maxRecent)),
 	}
 	s.pauses.clock = conf.Clock

@@ -61,13 +61,13 @@ const (
 	uamsAgain = 5 * time.Second
 )
 
-// lately caches the UAMs of applications for a moment.
-type lately struct {
+// uamCache caches the UAMs of applications for a moment.
+type uamCache struct {
 	mu    sync.Mutex
-	known map[creel.ApplicationID]uamsAt
+	known map[creel.ApplicationID]cachedUAMs
 }
 
-type uamsAt struct {
+type cachedUAMs struct {
 	uams  []intents.Part
 	at    time.Time
 	ended bool // the application has, and members reported whether they have a part of it: uams are those that do
@@ -76,9 +76,9 @@ type uamsAt struct {
 
 // lateUAMs are the UAMs of an application as of two seconds ago at most.
 func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intents.Part {
-	s.lately.mu.Lock()
-	k, there := s.lately.known[app]
-	s.lately.mu.Unlock()
+	s.uamCache.mu.Lock()
+	k, there := s.uamCache.known[app]
+	s.uamCache.mu.Unlock()
 	if there && time.Since(k.at) < uamsKept {
 		return k.uams
 	}
@@ -88,16 +88,16 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 		k.uams = uams
 	}
 	k.at, k.ended = time.Now(), false // also without an answer: the next report does not wait for the store again
-	s.lately.keep(app, k)
+	s.uamCache.keep(app, k)
 	return k.uams
 }
 
 // keep stores the UAMs of an application.
-func (l *lately) keep(app creel.ApplicationID, k uamsAt) {
+func (l *uamCache) keep(app creel.ApplicationID, k cachedUAMs) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= uamsMost {
-		l.known = map[creel.ApplicationID]uamsAt{}
+		l.known = map[creel.ApplicationID]cachedUAMs{}
 	}
 	l.known[app] = k
 }
@@ -105,9 +105,9 @@ func (l *lately) keep(app creel.ApplicationID, k uamsAt) {
 // endedUAMs returns where an ended application had UAMs. Its record is deleted with its last attempt. Its earlier
 // content stays known; any other member may have had one, until all were asked, and those are guessed.
 func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams []intents.Part, guessed int) {
-	s.lately.mu.Lock()
-	k, there := s.lately.known[app]
-	s.lately.mu.Unlock()
+	s.uamCache.mu.Lock()
+	k, there := s.uamCache.known[app]
+	s.uamCache.mu.Unlock()
 	if k.ended && (k.all || time.Since(k.at) < uamsAgain) {
 		return k.uams, 0
 	}
@@ -159,7 +159,7 @@ func AskUAMs[T any](
 		}
 	}
 	if app.Ended && guessed > 0 {
-		s.lately.keep(app.ID, uamsAt{uams: had, at: time.Now(), ended: true, all: all})
+		s.uamCache.keep(app.ID, cachedUAMs{uams: had, at: time.Now(), ended: true, all: all})
 	}
 	return there
 }

@@ -47,14 +47,14 @@ type Reports struct {
 	caps   map[string]*escrow.Record // at the previous check, by queue, or queue and user
 	calm   *subcluster.Plan          // the first of plans that were made of the same
 	plans  int                       // since
-	seen   map[creel.SubclusterID]*reported
+	seen   map[creel.SubclusterID]*lastReports
 	over   map[creel.QueuePath]*Over
 	sums   []sum // by leaf queue, of this check
 	active []*subcluster.Status
 }
 
-// reported are a member's last two reports of bounded queues.
-type reported struct{ before, last report }
+// lastReports are a member's last two reports of bounded queues.
+type lastReports struct{ before, last report }
 
 type report struct {
 	at   time.Time
@@ -131,7 +131,7 @@ func (r *Reports) check(i Invariant, of string, breach error) {
 func (r *Reports) look(l *Look) {
 	if r.since == nil {
 		r.since, r.caps = map[string]time.Time{}, map[string]*escrow.Record{}
-		r.seen, r.over = map[creel.SubclusterID]*reported{}, map[creel.QueuePath]*Over{}
+		r.seen, r.over = map[creel.SubclusterID]*lastReports{}, map[creel.QueuePath]*Over{}
 	}
 	r.now, r.exact = l, nil
 	r.active = r.active[:0]
@@ -222,7 +222,7 @@ func (r *Reports) maxima() {
 		alive[m.ID] = true
 		s, at := r.seen[m.ID], r.now.View.At.Add(-m.Age)
 		if s == nil {
-			s = &reported{}
+			s = &lastReports{}
 			r.seen[m.ID] = s
 		}
 		if at.After(s.last.at) {
@@ -240,7 +240,7 @@ func (r *Reports) maxima() {
 			ended = s.last.at
 		}
 	}
-	maps.DeleteFunc(r.seen, func(id creel.SubclusterID, s *reported) bool { return !alive[id] })
+	maps.DeleteFunc(r.seen, func(id creel.SubclusterID, s *lastReports) bool { return !alive[id] })
 	maps.DeleteFunc(r.over, func(path creel.QueuePath, _ *Over) bool { return bounded[path].IsZero() })
 	if begun.After(ended) || len(alive) == 0 {
 		return // there is no moment that all reports are about

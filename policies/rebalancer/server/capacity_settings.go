@@ -27,8 +27,8 @@ const (
 	settingBand  = 0.02
 )
 
-// conformed is a Follower's state of one such ResourceManager.
-type conformed struct {
+// capacityState is a Follower's state of one such ResourceManager.
+type capacityState struct {
 	plan   *subcluster.Plan
 	until  time.Time // by this process's clock
 	looked time.Time
@@ -95,7 +95,7 @@ func (k *Follower) conform(ctx context.Context) error {
 }
 
 // noted takes over how the configuration is.
-func (c *conformed) noted(conf map[string]string) {
+func (c *capacityState) noted(conf map[string]string) {
 	if c.bound = conf[subcluster.SavedSettingsName] != ""; !c.bound {
 		c.shares.Store(nil)
 		return

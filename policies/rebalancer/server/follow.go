@@ -45,8 +45,8 @@ type Follower struct {
 
 	plan       *subcluster.Plan // last one applied
 	list       []rm.PreemptionBudget
-	pace       paced                                 // with Settings
-	capacity   conformed                             // with Capacities
+	pace       paceState                             // with Settings
+	capacity   capacityState                         // with Capacities
 	capacities map[string][]rebalancer.QueueCapacity // last in force, by label
 	// first is the store's clock when the plan was first read. The amounts that this subcluster took in the interval
 	// before are unknown to a machine that recovered.

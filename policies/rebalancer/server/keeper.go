@@ -52,8 +52,8 @@ type Keeper struct {
 
 	Counts KeeperCounts
 
-	queues   map[subcluster.QueueOn]*kept
-	users    map[subcluster.QueueOn]*keptUsers
+	queues   map[subcluster.QueueOn]*boundQueue
+	users    map[subcluster.QueueOn]*boundUsers
 	version  int64                             // of caps sent to the machine
 	sets     map[string]statestore.DocumentSet // last read, by class
 	records  map[string]readRecord
@@ -77,8 +77,8 @@ type KeeperCounts struct {
 	HotUsers                          atomic.Int64 // with records of their own
 }
 
-// kept is one queue with a maximum.
-type kept struct {
+// boundQueue is one queue with a maximum.
+type boundQueue struct {
 	member  *escrow.Member
 	setting *escrow.Standing // instead of member, with Settings
 	maximum creel.Resource
@@ -91,7 +91,7 @@ type kept struct {
 
 // Begin prepares for rounds. The turns of rounds are made under ctx.
 func (k *Keeper) Begin(ctx context.Context) error {
-	k.queues, k.users = map[subcluster.QueueOn]*kept{}, map[subcluster.QueueOn]*keptUsers{}
+	k.queues, k.users = map[subcluster.QueueOn]*boundQueue{}, map[subcluster.QueueOn]*boundUsers{}
 	k.holders, k.lost = map[creel.SubclusterID]bool{}, map[creel.SubclusterID]bool{}
 	k.sets, k.records = map[string]statestore.DocumentSet{}, map[string]readRecord{}
 	if k.Log == nil {
@@ -277,19 +277,19 @@ func (k *Keeper) readTree(ctx context.Context) error {
 }
 
 // keep returns a queue with a maximum; a new one holds its present use.
-func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64) (*kept, error) {
+func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64) (*boundQueue, error) {
 	x := k.queues[of]
 	switch {
 	case x != nil:
 		return x, nil
 	case k.Settings != nil:
-		x = &kept{setting: &escrow.Standing{
+		x = &boundQueue{setting: &escrow.Standing{
 			ID: k.ID, Epoch: k.Epoch, Late: k.Recover, Recover: k.started.Add(k.Recover),
 		}}
 		k.queues[of] = x
 		return x, nil
 	}
-	x = &kept{member: &escrow.Member{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}, maximum: maximum, tree: tree}
+	x = &boundQueue{member: &escrow.Member{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}, maximum: maximum, tree: tree}
 	if k.recovers {
 		x.member.Recover = k.started.Add(k.Recover)
 	}
@@ -400,13 +400,13 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 
 // due reports whether a request is worth a write: it changes the cap, other members should learn of other needs, or a
 // third of the lease is over.
-func (k *Keeper) due(q *kept, sent time.Time, g escrow.Grant) bool {
+func (k *Keeper) due(q *boundQueue, sent time.Time, g escrow.Grant) bool {
 	r := &q.request
 	return !g.Cap.Equal(r.Holds) || !r.Holds.Equal(q.told.Holds) || !r.Needs.Equal(q.told.Needs) ||
 		sent.Sub(q.renewed) >= k.Terms.Lease/3
 }
 
-func (q *kept) granted(sent time.Time, g escrow.Grant) {
+func (q *boundQueue) granted(sent time.Time, g escrow.Grant) {
 	if q.setting != nil {
 		q.setting.Granted(g)
 	} else {
@@ -467,7 +467,7 @@ func (k *Keeper) force() error {
 
 // set sends one queue's cap to the machine. Its end is in the machine's time: as far from now as in this process's
 // time.
-func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *kept) {
+func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *boundQueue) {
 	k.version++
 	ours := k.Clock.Now()
 	cap := q.member.Cap(ours)

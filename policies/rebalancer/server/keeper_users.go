@@ -19,8 +19,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// keptUsers is one queue with a user limit.
-type keptUsers struct {
+// boundUsers is one queue with a user limit.
+type boundUsers struct {
 	users   *escrow.Users
 	limit   creel.Resource
 	tree    int64
@@ -45,7 +45,7 @@ func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 			of := subcluster.QueueOn{Queue: q.Path, Label: label}
 			x := k.users[of]
 			if x == nil {
-				x = &keptUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
+				x = &boundUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
 				if k.recovers {
 					x.users.Recover = k.started.Add(k.Recover)
 				}
@@ -90,7 +90,7 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 }
 
 func (k *Keeper) writeUsersOf(
-	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path subcluster.QueueOn, x *keptUsers,
+	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path subcluster.QueueOn, x *boundUsers,
 ) (again bool, err error) {
 	doc, known := set.Find(path.Name())
 	record := escrow.NewUsersRecord(path.Queue, x.limit, x.tree)
@@ -139,7 +139,7 @@ func (k *Keeper) writeUsersOf(
 }
 
 // due is as for a queue: caps change, other members should learn of other needs, or a third of the leases is over.
-func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bool {
+func (x *boundUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bool {
 	is, was := x.request, x.told
 	if was == nil || sent.Sub(x.renewed) >= t.Lease/3 || len(is.Users) != len(was.Users) ||
 		!g.Each.Cap.Equal(is.Each.Holds) || !is.Each.Holds.Equal(was.Each.Holds) ||
@@ -161,7 +161,7 @@ func (x *keptUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bo
 }
 
 // setUsers sends the caps of a queue's users to the machine.
-func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn, x *keptUsers) {
+func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn, x *boundUsers) {
 	ours := k.Clock.Now()
 	capOf := func(cap creel.Resource, ends time.Time) rm.UserCap {
 		return rm.UserCap{Cap: cap, Until: now.Add(ends.Sub(ours))}

@@ -23,8 +23,8 @@ type PreemptionSettings interface {
 	Restore(ctx context.Context) error
 }
 
-// paced is a Follower's state of one such ResourceManager.
-type paced struct {
+// paceState is a Follower's state of one such ResourceManager.
+type paceState struct {
 	rebalancer.Pace
 	looked  bool // at the settings, since the start
 	bound   bool // set by this process

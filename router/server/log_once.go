@@ -8,20 +8,20 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// toldMost bounds the names that are remembered.
-const toldMost = 1000
+// logOnceMost bounds the names that are remembered.
+const logOnceMost = 1000
 
-// told are names that the log has had once.
-type told struct {
+// logOnce are names that the log has had once.
+type logOnce struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
 // first reports whether a name is seen for the first time.
-func (t *told) first(name string) bool {
+func (t *logOnce) first(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.names[name] || len(t.names) >= toldMost {
+	if t.names[name] || len(t.names) >= logOnceMost {
 		return false
 	}
 	if t.names == nil {
@@ -35,7 +35,7 @@ func (t *told) first(name string) bool {
 // first occurrence.
 func (s *Server) Unlisted(typ, field string) {
 	s.counts.Unlisted.Add(1)
-	if s.told.first(typ + "." + field) {
+	if s.logOnce.first(typ + "." + field) {
 		s.conf.Log.Warn("no merge rule for a field; using the first subcluster's value",
 			"field", typ+"."+field, "see", "docs/reference/merging.md")
 	}
@@ -43,7 +43,7 @@ func (s *Server) Unlisted(typ, field string) {
 
 // LeftOut logs once that answers to a call are without a member whose release does not have the call.
 func (s *Server) LeftOut(call string, member creel.SubclusterID, err error) {
-	if s.told.first(call + " of " + string(member) + ": " + err.Error()) {
+	if s.logOnce.first(call + " of " + string(member) + ": " + err.Error()) {
 		s.conf.Log.Warn("subcluster left out: its release lacks the call",
 			"call", call, "subcluster", string(member), "error", err)
 	}

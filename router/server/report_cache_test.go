@@ -16,22 +16,22 @@ func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	s.Saw(app, "ann", RPC, []byte("one"))
 	s.Saw(app, "ann", RPC, []byte("other"))
-	if body, _, ok := s.Seen(app, "ann", RPC); !ok || string(body) != "other" || s.seen.bytes != 5 {
-		t.Errorf("ann's is %q, %v, of %d bytes", body, ok, s.seen.bytes)
+	if body, _, ok := s.Seen(app, "ann", RPC); !ok || string(body) != "other" || s.reportCache.bytes != 5 {
+		t.Errorf("ann's is %q, %v, of %d bytes", body, ok, s.reportCache.bytes)
 	}
 	if _, _, ok := s.Seen(app, "bob", RPC); ok {
 		t.Error("bob sees what ann saw")
 	}
-	large := make([]byte, seenMost)
-	for i := range 3 * seenBytes / seenMost {
+	large := make([]byte, reportMost)
+	for i := range 3 * reportCacheBytes / reportMost {
 		s.Saw(app, fmt.Sprint(i), REST, large)
 		sum := 0
 		if i%500 == 0 {
-			for _, r := range s.seen.byKey {
+			for _, r := range s.reportCache.byKey {
 				sum += len(r.body)
 			}
-			if sum != s.seen.bytes || sum > seenBytes+seenMost {
-				t.Fatalf("%d bytes are remembered, %d counted", sum, s.seen.bytes)
+			if sum != s.reportCache.bytes || sum > reportCacheBytes+reportMost {
+				t.Fatalf("%d bytes are remembered, %d counted", sum, s.reportCache.bytes)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 	for i := range 5 {
 		few.Saw(app, fmt.Sprint(i), RPC, []byte("12345"))
 	}
-	if _, _, ok := few.Seen(app, "4", RPC); !ok || len(few.seen.byKey) != 2 || few.seen.bytes != 10 {
-		t.Errorf("of two at most %d are kept, %d bytes", len(few.seen.byKey), few.seen.bytes)
+	if _, _, ok := few.Seen(app, "4", RPC); !ok || len(few.reportCache.byKey) != 2 || few.reportCache.bytes != 10 {
+		t.Errorf("of two at most %d are kept, %d bytes", len(few.reportCache.byKey), few.reportCache.bytes)
 	}
 }

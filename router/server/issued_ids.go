@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// given is this router's record of the application ids that members issued. A member numbers them from 1 at each of
+// issuedIDs is this router's record of the application ids that members issued. A member numbers them from 1 at each of
 // its starts, and the start is in the id: every id up to the highest seen has been issued.
-type given struct {
+type issuedIDs struct {
 	mu     sync.RWMutex
 	starts map[int64]highest // by cluster timestamp
 }
@@ -32,7 +32,7 @@ const askTime = 2 * time.Second
 
 // Gave notes that a member issued n ids from first on; member is "" if that is not known.
 func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterID) {
-	g := &s.given
+	g := &s.issuedIDs
 	last := first.ID + int32(n) - 1
 	g.mu.RLock()
 	known, there := g.starts[first.ClusterTimestamp]
@@ -61,9 +61,9 @@ func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error 
 	if app.ID <= 0 || app.ClusterTimestamp <= 0 {
 		return neverGiven(app, "ids are numbered from 1, and name the start of a ResourceManager")
 	}
-	s.given.mu.RLock()
-	known, there := s.given.starts[app.ClusterTimestamp]
-	s.given.mu.RUnlock()
+	s.issuedIDs.mu.RLock()
+	known, there := s.issuedIDs.starts[app.ClusterTimestamp]
+	s.issuedIDs.mu.RUnlock()
 	if there && app.ID <= known.number || s.conf.NewID == nil {
 		return nil
 	}

@@ -15,10 +15,10 @@ import (
 
 // slowPage is a page with the value at its beginning, which completes when it is released.
 type slowPage struct {
-	together together
-	began    atomic.Int64
-	value    atomic.Int64
-	release  chan func() // runs in the handler before it answers
+	pageBatcher pageBatcher
+	began       atomic.Int64
+	value       atomic.Int64
+	release     chan func() // runs in the handler before it answers
 }
 
 func (p *slowPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func (p *slowPage) ask(r *http.Request) *httptest.ResponseRecorder {
 				w.Code = 599
 			}
 		}()
-		p.together.share(p).ServeHTTP(w, r)
+		p.pageBatcher.share(p).ServeHTTP(w, r)
 	}()
 	synctest.Wait()
 	return w
@@ -79,8 +79,8 @@ func story(t *testing.T, tell func(t *testing.T, p *slowPage)) {
 		p := &slowPage{release: make(chan func())}
 		tell(t, p)
 		synctest.Wait()
-		if len(p.together.pages) != 0 {
-			t.Errorf("%d pages are kept", len(p.together.pages))
+		if len(p.pageBatcher.pages) != 0 {
+			t.Errorf("%d pages are kept", len(p.pageBatcher.pages))
 		}
 	})
 }
@@ -111,13 +111,13 @@ func TestAMemberThatDoesNotAnswerHoldsNobodyElse(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
 		second, third := p.ask(get("/scheduler")), p.ask(get("/scheduler"))
-		time.Sleep(togetherWait - time.Nanosecond)
+		time.Sleep(batchWait - time.Nanosecond)
 		p.mustHaveBegun(t, 1)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		p.mustHaveBegun(t, 2)
 		fourth := p.ask(get("/scheduler"))
-		time.Sleep(togetherWait)
+		time.Sleep(batchWait)
 		synctest.Wait()
 		p.mustHaveBegun(t, 3)
 		for range 3 {
@@ -175,7 +175,7 @@ func TestAPageDoesNotNeedTheClientThatMakesIt(t *testing.T) {
 // A handler may answer by writing nothing, as net/http has it.
 func TestAPageOfNothingIsSharedToo(t *testing.T) {
 	w := httptest.NewRecorder()
-	(&answered{header: http.Header{}}).write(w)
+	(&recordedAnswer{header: http.Header{}}).write(w)
 	if w.Code != http.StatusOK || w.Body.Len() > 0 {
 		t.Errorf("answered %d %q", w.Code, w.Body)
 	}
@@ -200,7 +200,7 @@ func TestWhoSharesAPageThatPanicsIsAnswered(t *testing.T) {
 
 // Without other requests, a request is served directly: its answer is not copied.
 func TestAloneAPageIsWrittenToItsClient(t *testing.T) {
-	var c together
+	var c pageBatcher
 	w := httptest.NewRecorder()
 	c.share(http.HandlerFunc(func(got http.ResponseWriter, _ *http.Request) {
 		if got != http.ResponseWriter(w) {

@@ -20,25 +20,25 @@ const (
 	REST
 )
 
-// seenMost bounds one report that is remembered, in bytes.
-const seenMost = 16 << 10
+// reportMost bounds one report that is remembered, in bytes.
+const reportMost = 16 << 10
 
-// seenBytes bounds the memory of all reports, since clients choose the user names. Beyond it, all are dropped.
-const seenBytes = 32 << 20
+// reportCacheBytes bounds the memory of all reports, since clients choose the user names. Beyond it, all are dropped.
+const reportCacheBytes = 32 << 20
 
-// seen are the last reports of applications that went through this router, so that their users get an answer while
+// reportCache are the last reports of applications that went through this router, so that their users get an answer while
 // the home does not answer. The content of a report depends on the caller, so each is stored for its user. The oldest
 // are dropped first.
-type seen struct {
+type reportCache struct {
 	mu    sync.Mutex
 	most  int
-	order []seenKey // a ring
+	order []reportKey // a ring
 	next  int
-	byKey map[seenKey]report
+	byKey map[reportKey]report
 	bytes int // of all bodies
 }
 
-type seenKey struct {
+type reportKey struct {
 	app  creel.ApplicationID
 	user string
 	form Form
@@ -51,15 +51,15 @@ type report struct {
 
 // Saw stores an application's report as its home sent it to a user.
 func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
-	if len(body) > seenMost {
+	if len(body) > reportMost {
 		return
 	}
-	c := &s.seen
-	key := seenKey{app, user, form}
+	c := &s.reportCache
+	key := reportKey{app, user, form}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey == nil || c.bytes > seenBytes {
-		c.byKey, c.order, c.next, c.bytes = map[seenKey]report{}, nil, 0, 0
+	if c.byKey == nil || c.bytes > reportCacheBytes {
+		c.byKey, c.order, c.next, c.bytes = map[reportKey]report{}, nil, 0, 0
 	}
 	before, there := c.byKey[key]
 	if !there {
@@ -83,10 +83,10 @@ func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byt
 // Seen returns the last report of an application that a user got through this
 // router, and its age.
 func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []byte, age time.Duration, ok bool) {
-	c := &s.seen
+	c := &s.reportCache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, ok := c.byKey[seenKey{app, user, form}]
+	r, ok := c.byKey[reportKey{app, user, form}]
 	return r.body, time.Since(r.at), ok
 }
 

@@ -13,21 +13,21 @@ import (
 // Bounds on the members that a reason lists. In a large federation only the chosen and the best other candidates are
 // listed with their numbers, and this many of the excluded: a reason is stored for each of some 10,000 submissions.
 const (
-	toldIn  = 8
-	toldOut = 100
+	listedIn  = 8
+	listedOut = 100
 )
 
 // tell writes the listed members into the reason, by id. chosen is an index, -1 for none.
 func (d *homeDecision) tell(r *Reason, chosen int) {
-	var space [toldIn + toldOut]int
+	var space [listedIn + listedOut]int
 	told := space[:0]
-	if len(d.code) <= toldIn {
+	if len(d.code) <= listedIn {
 		for i := range d.code {
 			told = append(told, i)
 		}
 	} else {
 		told = d.mostOf(chosen, told)
-		for i, out := 0, 0; i < len(d.code) && out < toldOut; i++ {
+		for i, out := 0, 0; i < len(d.code) && out < listedOut; i++ {
 			if d.code[i] != "" {
 				told = append(told, i)
 				out++
@@ -52,17 +52,17 @@ func (d *homeDecision) tell(r *Reason, chosen int) {
 	}
 }
 
-// mostOf appends the chosen one and the best others that are in, toldIn in all.
+// mostOf appends the chosen one and the best others that are in, listedIn in all.
 func (d *homeDecision) mostOf(chosen int, to []int) []int {
-	most := toldIn
+	most := listedIn
 	if chosen >= 0 {
 		to = append(to, chosen)
 		most--
 	}
 	var best struct { // by falling score
 		n     int
-		index [toldIn]int
-		score [toldIn]float64
+		index [listedIn]int
+		score [listedIn]float64
 		last  float64 // a further one has to score more, once there are this many
 	}
 	for _, i := range d.in {

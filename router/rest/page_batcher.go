@@ -15,15 +15,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// togetherWait is the longest that a request waits for the page in the making: a member that does not answer delays
+// batchWait is the longest that a request waits for the page in the making: a member that does not answer delays
 // that one, and not later ones.
-const togetherWait = 20 * time.Millisecond
+const batchWait = 20 * time.Millisecond
 
-// together lets requests for one page share it: those that come while the page is being made are all answered with
-// the next one. That begins when the one in the making is done, or after togetherWait. No request is answered with
+// pageBatcher lets requests for one page share it: those that come while the page is being made are all answered with
+// the next one. That begins when the one in the making is done, or after batchWait. No request is answered with
 // data read before it came, so a client that has changed something sees that. A request that comes alone is served as
 // without this.
-type together struct {
+type pageBatcher struct {
 	mu    sync.Mutex
 	pages map[string]*page // by pageKey: those in the making
 }
@@ -36,14 +36,14 @@ type page struct {
 
 // batch is the requests that are answered with one page. The first of them makes it.
 type batch struct {
-	begin  chan struct{} // is signalled when the page in the making is done
-	joined int           // how many have joined the first
-	done   chan struct{} // is closed when answer is there
-	answer *answered     // nil after done: it could not be made
+	begin  chan struct{}   // is signalled when the page in the making is done
+	joined int             // how many have joined the first
+	done   chan struct{}   // is closed when answer is there
+	answer *recordedAnswer // nil after done: it could not be made
 }
 
 // share is the middleware.
-func (t *together) share(next http.Handler) http.Handler {
+func (t *pageBatcher) share(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := pageKey(r)
 		t.mu.Lock()
@@ -69,7 +69,7 @@ func (t *together) share(next http.Handler) http.Handler {
 		p.next = b
 		t.mu.Unlock()
 		// The client may go away, but not this request: others may have joined.
-		enough := time.NewTimer(togetherWait)
+		enough := time.NewTimer(batchWait)
 		select {
 		case <-b.begin:
 		case <-enough.C:
@@ -85,7 +85,7 @@ func (t *together) share(next http.Handler) http.Handler {
 }
 
 // made has the batch that waits begin, if there is one.
-func (t *together) made(key string, p *page) {
+func (t *pageBatcher) made(key string, p *page) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.making--
@@ -107,7 +107,7 @@ func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 		return
 	}
 	defer close(b.done) // also when it panics
-	a := &answered{header: http.Header{}}
+	a := &recordedAnswer{header: http.Header{}}
 	// Asking members ends by their own deadlines.
 	next.ServeHTTP(a, r.WithContext(context.WithoutCancel(r.Context())))
 	b.answer = a
@@ -131,18 +131,18 @@ func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	b.answer.write(w)
 }
 
-// answered is the output of a handler.
-type answered struct {
+// recordedAnswer is the output of a handler.
+type recordedAnswer struct {
 	header http.Header
 	status int
 	body   []byte
 }
 
 // Header implements http.ResponseWriter.
-func (a *answered) Header() http.Header { return a.header }
+func (a *recordedAnswer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answered) WriteHeader(status int) {
+func (a *recordedAnswer) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 		if n, err := strconv.Atoi(a.header.Get("Content-Length")); err == nil {
@@ -152,14 +152,14 @@ func (a *answered) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (a *answered) Write(b []byte) (int, error) {
+func (a *recordedAnswer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	a.body = append(a.body, b...)
 	return len(b), nil
 }
 
 // write sends the answer to a request.
-func (a *answered) write(w http.ResponseWriter) {
+func (a *recordedAnswer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = slices.Clone(values)
 	}
