@@ -40,7 +40,7 @@
 // Messages inside events belong to the session from then on; those inside actions are read-only, since the session
 // may send or answer the same one again. Fields this package does not know survive, because messages are pointed at
 // and cloned, never rebuilt. Parts of containers in allocate answers that only the AM reads may come encoded
-// (yarnpb.Passed): the session looks only at the fields that Passed decodes.
+// (yarnpb.ForwardedAllocate): the session uses only the fields that it decodes.
 //
 // The rules of ApplicationMasterProtocol (response ids, absolute asks, completed once) are those of Hadoop YARN 3.4.
 package amrmproxy

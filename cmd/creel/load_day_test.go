@@ -19,7 +19,7 @@ func TestARecordedDayIsSubmittedElsewhere(t *testing.T) {
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	out := s.run(0, "load", "day", "--server", s.server, "--server", "http://"+fed.Routers[1].Address("web"),
 		"--hours", "9-9.1", "--speed", "600", "--nodes", "4")
-	var r demo.Submitted
+	var r demo.Submission
 	at := strings.Index(out, "{")
 	if err := json.NewDecoder(strings.NewReader(out[max(at, 0):])).Decode(&r); err != nil || r.Accepted != r.Jobs || r.Jobs < 3 {
 		t.Fatalf("%+v of\n%s%v", r, out, err)

@@ -66,7 +66,7 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if f.subclusters < 1 || f.subclusters > 100 || f.nodes < 0 || f.nodes > 20_000 {
 		return usage(fmt.Errorf("give 1 to 100 subclusters of at most 20,000 simulated nodes"))
 	}
-	var held daemon.Held
+	var held daemon.Resources
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, held.Close())
@@ -122,7 +122,7 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 		}
 	}
 	f.welcome(out, fed, dir, clients)
-	d := &daemon.Service{Entries: fed.Entries(), Held: held}
+	d := &daemon.Service{Entries: fed.Entries(), Resources: held}
 	d.Add("federation", func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
@@ -131,13 +131,13 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 	})
-	held = daemon.Held{} // the service has it now
+	held = daemon.Resources{} // the service has it now
 	return f.daemonFlags.run(ctx, s, d, true)
 }
 
 // directory is where journals and configuration go: --data, or one that is
 // removed at the end.
-func (f *upFlags) directory(held *daemon.Held) (string, error) {
+func (f *upFlags) directory(held *daemon.Resources) (string, error) {
 	if f.data != "" {
 		return filepath.Abs(f.data)
 	}

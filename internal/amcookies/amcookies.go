@@ -33,8 +33,8 @@ const (
 	bytes = 8192
 )
 
-// Own are the cookies of one request that the application's AM set itself.
-type Own struct {
+// AMCookies are the cookies of one request that the application's AM set itself.
+type AMCookies struct {
 	app     string
 	cookies []cookie
 }
@@ -43,8 +43,8 @@ type Own struct {
 type cookie struct{ name, value string }
 
 // Of returns the AM's own among the cookies of a request.
-func Of(app creel.ApplicationID, request http.Header) Own {
-	o := Own{app: app.String()}
+func Of(app creel.ApplicationID, request http.Header) AMCookies {
+	o := AMCookies{app: app.String()}
 	var sent []cookie
 	marks := map[cookie]bool{}
 	for _, line := range request["Cookie"] {
@@ -69,7 +69,7 @@ func Of(app creel.ApplicationID, request http.Header) Own {
 }
 
 // ToAM returns the Cookie header sent to the AM, "" for none.
-func (o Own) ToAM() string {
+func (o AMCookies) ToAM() string {
 	var b strings.Builder
 	for _, c := range o.cookies {
 		if b.Len() > 0 {
@@ -82,8 +82,8 @@ func (o Own) ToAM() string {
 
 // ToHome returns the Cookie header sent to the home subcluster's web proxy, "" for none. It includes the marks,
 // because that proxy checks them too.
-func (o Own) ToHome() string {
-	with := Own{}
+func (o AMCookies) ToHome() string {
+	with := AMCookies{}
 	for _, c := range o.cookies {
 		with.cookies = append(with.cookies, c, o.markOf(c))
 	}
@@ -91,7 +91,7 @@ func (o Own) ToHome() string {
 }
 
 // Answer replaces the cookies that an answer sets by those that the AM may set, with their marks.
-func (o Own) Answer(answer http.Header) {
+func (o AMCookies) Answer(answer http.Header) {
 	set := answer["Set-Cookie"]
 	answer.Del("Set-Cookie")
 	o.cookies = slices.Clone(o.cookies)
@@ -119,12 +119,12 @@ func (o Own) Answer(answer http.Header) {
 	}
 }
 
-func (o Own) at(name string) int {
+func (o AMCookies) at(name string) int {
 	return slices.IndexFunc(o.cookies, func(c cookie) bool { return c.name == name })
 }
 
 // put takes a cookie, in the place of one with its name, unless the AM has too many with it.
-func (o *Own) put(c cookie) bool {
+func (o *AMCookies) put(c cookie) bool {
 	at, size := o.at(c.name), len(c.name)+len(c.value)
 	for i, x := range o.cookies {
 		if i != at {
@@ -143,7 +143,7 @@ func (o *Own) put(c cookie) bool {
 }
 
 // markOf is the mark of a cookie that the AM sets.
-func (o Own) markOf(c cookie) cookie {
+func (o AMCookies) markOf(c cookie) cookie {
 	sum := sha256.Sum256([]byte(o.app + " " + c.name + "=" + c.value))
 	return cookie{mark + c.name, base64.RawURLEncoding.EncodeToString(sum[:16])}
 }

@@ -164,7 +164,7 @@ func TestAnAMSeesNoCookiesOfOthers(t *testing.T) {
 
 // Cookies that a browser makes up: other cookies' marks, marks without value, in any order.
 func TestMarksAreOfOnePair(t *testing.T) {
-	own := Own{app: one.String()}
+	own := AMCookies{app: one.String()}
 	m := own.markOf(cookie{"a", "1"})
 	fits := m.name + "=" + m.value
 	for _, c := range []struct{ sent, want string }{

@@ -4,12 +4,12 @@ package awake
 
 import "time"
 
-// Steady is the time of a process whose deadlines are wall clock times: it never goes back, and never stops while the
+// SteadyClock is the time of a process whose deadlines are wall clock times: it never goes back, and never stops while the
 // process runs. It follows a wall clock that is set forward at once. That looks like a pause (see [Watch]), after
 // which others get extra time. If the wall clock is set back, Steady continues by the monotonic clock, slower by a
 // tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most, and not by as
 // much as the clock was set. The zero value is ready. It has one owner.
-type Steady struct {
+type SteadyClock struct {
 	read time.Time // of the last Now
 	at   time.Time
 }
@@ -19,7 +19,7 @@ type Steady struct {
 const slew = 10
 
 // Now is the time for a caller's reading of time.Now() and of the wall clock: the same reading, except in tests.
-func (s *Steady) Now(read, wall time.Time) time.Time {
+func (s *SteadyClock) Now(read, wall time.Time) time.Time {
 	var passed time.Duration
 	if !s.read.IsZero() {
 		passed = read.Sub(s.read)
@@ -32,7 +32,7 @@ func (s *Steady) Now(read, wall time.Time) time.Time {
 }
 
 // Step is Now for callers without a monotonic clock: passed is the monotonic time since the last Step.
-func (s *Steady) Step(passed time.Duration, wall time.Time) time.Time {
+func (s *SteadyClock) Step(passed time.Duration, wall time.Time) time.Time {
 	wall = wall.Round(0)
 	at := s.at.Add(max(0, passed))
 	if ahead := at.Sub(wall); s.at.IsZero() || ahead <= 0 {
@@ -45,6 +45,6 @@ func (s *Steady) Step(passed time.Duration, wall time.Time) time.Time {
 }
 
 // Ahead is how far the time is ahead of a wall clock that was set back, 0 if it is not.
-func (s *Steady) Ahead(wall time.Time) time.Duration {
+func (s *SteadyClock) Ahead(wall time.Time) time.Duration {
 	return max(0, s.at.Sub(wall.Round(0)))
 }

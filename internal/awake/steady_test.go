@@ -15,7 +15,7 @@ var wallStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // A wall clock that is set back by ten minutes holds nothing up: of an hour that passes,
 // at least nine tenths pass by this clock too, and then it is the wall clock again.
 func TestATimeGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
-	var s Steady
+	var s SteadyClock
 	begin := s.Step(0, wallStart)
 	wall := wallStart.Add(-10 * time.Minute)
 	after := s.Step(time.Second, wall.Add(time.Second))
@@ -35,7 +35,7 @@ func TestATimeGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 
 // A wall clock that is set forward, or runs on while the machine is paused, is followed at once.
 func TestATimeFollowsAWallClockThatIsSetForward(t *testing.T) {
-	var s Steady
+	var s SteadyClock
 	s.Step(0, wallStart)
 	if at := s.Step(time.Second, wallStart.Add(time.Hour)); !at.Equal(wallStart.Add(time.Hour)) {
 		t.Errorf("it is %v", at)
@@ -44,7 +44,7 @@ func TestATimeFollowsAWallClockThatIsSetForward(t *testing.T) {
 
 // Over time.Now it is time.Now.
 func TestATimeOfReadings(t *testing.T) {
-	var s Steady
+	var s SteadyClock
 	read := time.Now()
 	if at := s.Now(read, read); !at.Equal(read.Round(0)) {
 		t.Errorf("%v is %v", read, at)
@@ -62,7 +62,7 @@ func TestATimeOfReadings(t *testing.T) {
 // of the true speed at least.
 func TestATimeNeverStandsStill(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		var s Steady
+		var s SteadyClock
 		wall := wallStart
 		before := s.Step(0, wall)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {

@@ -15,14 +15,14 @@ import (
 	"syscall"
 )
 
-// told is a connection error in plain words; it unwraps to the original error.
-type told struct {
+// plainError is a connection error in plain words; it unwraps to the original error.
+type plainError struct {
 	text string
 	error
 }
 
-func (e *told) Error() string { return e.text }
-func (e *told) Unwrap() error { return e.error }
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.error }
 
 // InWords returns a connection error in words for operators. Other errors are returned unchanged.
 func InWords(err error) error {
@@ -35,15 +35,15 @@ func InWords(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		return &told{certificate(untrusted.Err), err}
+		return &plainError{certificate(untrusted.Err), err}
 	case errors.As(err, &name):
-		return &told{fmt.Sprintf("the host %q has no known address", name.Name), err}
+		return &plainError{fmt.Sprintf("the host %q has no known address", name.Name), err}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &told{"connection refused: no server listens there", err}
+		return &plainError{"connection refused: no server listens there", err}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
-		return &told{"no answer came in time", err}
+		return &plainError{"no answer came in time", err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return &told{"the connection ended before the answer did", err}
+		return &plainError{"the connection ended before the answer did", err}
 	}
 	return err
 }

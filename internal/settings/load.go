@@ -65,11 +65,11 @@ type Value struct {
 	Text       string // with ${...} expanded
 	Origin     Origin
 	Final      bool
-	Overridden []Covered // earlier values, latest first
+	Overridden []Override // earlier values, latest first
 }
 
-// Covered is a value that a later source replaced, or that a final one refused.
-type Covered struct {
+// Override is a value that a later source replaced, or that a final one refused.
+type Override struct {
 	Raw     string
 	Origin  Origin
 	Refused bool // came later, but the value in force is final
@@ -197,10 +197,10 @@ func (s *Settings) set(key, raw string, origin Origin, final bool) {
 			s.warnings,
 			fmt.Sprintf("%s: %s is final since %s, this value is not used", origin, key, old.Origin),
 		)
-		old.Overridden = slices.Insert(old.Overridden, 0, Covered{Raw: raw, Origin: origin, Refused: true})
+		old.Overridden = slices.Insert(old.Overridden, 0, Override{Raw: raw, Origin: origin, Refused: true})
 		return
 	}
-	old.Overridden = slices.Insert(old.Overridden, 0, Covered{Raw: old.Raw, Origin: old.Origin})
+	old.Overridden = slices.Insert(old.Overridden, 0, Override{Raw: old.Raw, Origin: old.Origin})
 	old.Raw, old.Origin, old.Final = raw, origin, old.Final || final
 }
 

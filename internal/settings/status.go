@@ -19,8 +19,8 @@ const (
 
 func (s Status) String() string { return [...]string{"in force", "without effect", "not yet"}[s] }
 
-// inactive are rows that are not in force, with the reason that they share.
-type inactive struct {
+// inactiveRows are rows that are not in force, with the reason that they share.
+type inactiveRows struct {
 	status Status
 	note   string
 	keys   []string
@@ -35,7 +35,7 @@ const (
 
 // notInForce lists every row that no daemon reads. A row that is listed but read, or not listed and not read, is a
 // mistake: both fail the test of package role.
-var notInForce = []inactive{
+var notInForce = []inactiveRows{
 	{WithoutEffect, client, []string{
 		"fs.defaultFS",
 		"ipc.maximum.response.length",

@@ -87,12 +87,12 @@ func ParseURLString(s string) (Token, error) {
 // Credentials are the tokens and secrets of a user: the file in a container, the tokens of a launch context. The
 // order is preserved, so that reading and writing changes nothing. Of equal aliases the last counts, as in Java.
 type Credentials struct {
-	Tokens  []Named
+	Tokens  []AliasedToken
 	Secrets []Secret
 }
 
-// Named is a token under its alias: its service as a rule, "" for the AMRM token.
-type Named struct {
+// AliasedToken is a token under its alias: its service as a rule, "" for the AMRM token.
+type AliasedToken struct {
 	Alias string
 	Token Token
 }
@@ -125,13 +125,13 @@ func (c Credentials) OfKind(kind string) (Token, bool) {
 
 // With is c with a token set under an alias; c is not changed.
 func (c Credentials) With(alias string, t Token) Credentials {
-	tokens := make([]Named, 0, len(c.Tokens)+1)
+	tokens := make([]AliasedToken, 0, len(c.Tokens)+1)
 	for _, n := range c.Tokens {
 		if n.Alias != alias {
 			tokens = append(tokens, n)
 		}
 	}
-	return Credentials{Tokens: append(tokens, Named{alias, t}), Secrets: c.Secrets}
+	return Credentials{Tokens: append(tokens, AliasedToken{alias, t}), Secrets: c.Secrets}
 }
 
 const (
@@ -193,7 +193,7 @@ func ParseCredentials(b []byte) (Credentials, error) {
 
 func readCredentials(r *Reader) (c Credentials, err error) {
 	for n := count(r); n > 0 && r.Err() == nil; n-- {
-		c.Tokens = append(c.Tokens, Named{Alias: r.Text(), Token: Read(r)})
+		c.Tokens = append(c.Tokens, AliasedToken{Alias: r.Text(), Token: Read(r)})
 	}
 	for n := count(r); n > 0 && r.Err() == nil; n-- {
 		c.Secrets = append(c.Secrets, Secret{Alias: r.Text(), Value: r.Bytes()})
@@ -222,7 +222,7 @@ func readMessage(b []byte) (c Credentials, err error) {
 		return c, malformed("%v", err)
 	}
 	for _, e := range m.Tokens {
-		c.Tokens = append(c.Tokens, Named{Alias: e.GetAlias(), Token: FromProto(e.Token)})
+		c.Tokens = append(c.Tokens, AliasedToken{Alias: e.GetAlias(), Token: FromProto(e.Token)})
 	}
 	for _, e := range m.Secrets {
 		c.Secrets = append(c.Secrets, Secret{Alias: e.GetAlias(), Value: e.Secret})

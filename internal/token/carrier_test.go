@@ -20,7 +20,7 @@ import (
 
 func sample() token.Credentials {
 	return token.Credentials{
-		Tokens: []token.Named{
+		Tokens: []token.AliasedToken{
 			{
 				Alias: "",
 				Token: token.Token{

@@ -309,8 +309,8 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 	return k.Password(identifier), id, nil
 }
 
-// Passed is the changes of a time step; an owner with a journal writes them.
-type Passed struct {
+// StepChanges is the changes of a time step; an owner with a journal writes them.
+type StepChanges struct {
 	NewKey      *DelegationKey     // made just now
 	OldKey      *DelegationKey     // the one before it, now with the time at which it goes
 	DroppedKeys []DelegationKey    // by id
@@ -319,7 +319,7 @@ type Passed struct {
 
 // Step lets time pass: a new key when one is due, expired keys and tokens dropped. It looks at every token; once a
 // minute is often enough, for Password and Renew look at the time themselves.
-func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p Passed) {
+func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p StepChanges) {
 	if d.current == nil || !now.Before(d.roll) {
 		p.OldKey, p.NewKey = d.newKey(now, rnd)
 	}

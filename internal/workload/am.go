@@ -33,8 +33,8 @@ type Grant struct {
 	Priority  int32
 }
 
-// Ended is a container that completed with an exit status; 0 is success.
-type Ended struct {
+// Completion is a container that completed with an exit status; 0 is success.
+type Completion struct {
 	Container   creel.ContainerID
 	Exit        int32
 	Diagnostics string // as reported by its node or ResourceManager
@@ -170,7 +170,7 @@ func (m *AM) Registered() Steps {
 }
 
 // Allocated carries the answer to one allocate call.
-func (m *AM) Allocated(grants []Grant, ended []Ended) Steps {
+func (m *AM) Allocated(grants []Grant, ended []Completion) Steps {
 	var s Steps
 	for _, e := range ended {
 		m.end(e, &s)
@@ -219,7 +219,7 @@ func (m *AM) grant(g Grant, s *Steps) {
 
 // end books one completed container. Containers the AM does not know
 // (released surplus) are passed over.
-func (m *AM) end(e Ended, s *Steps) {
+func (m *AM) end(e Completion, s *Steps) {
 	t, ok := m.running[e.Container]
 	if !ok {
 		return
@@ -248,7 +248,7 @@ func (m *AM) end(e Ended, s *Steps) {
 func (m *AM) StartFailed(c creel.ContainerID) Steps {
 	var s Steps
 	if _, ok := m.running[c]; ok {
-		m.end(Ended{Container: c, Exit: creel.ExitAborted}, &s)
+		m.end(Completion{Container: c, Exit: creel.ExitAborted}, &s)
 		s.Releases = append(s.Releases, c)
 	}
 	return m.settle(s)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Contended describes a workload in which queues always want more than there is.
-type Contended struct {
+// ContendedLoad describes a workload in which queues always want more than there is.
+type ContendedLoad struct {
 	Slots       int           // containers that run at once, if all room is used
 	Lasts       time.Duration // the time over which jobs are submitted
 	Wants       []Share       // each queue's share of all slots: 0.5 is half of them, all the time
@@ -24,7 +24,7 @@ const contendedStart = 2 * time.Second
 
 // Jobs makes the jobs, in order of submission. Each has some 1/32 of the slots as its tasks, so
 // that no job is a queue by itself.
-func (c *Contended) Jobs() []Job {
+func (c *ContendedLoad) Jobs() []Job {
 	var out []Job
 	task := c.Floor + c.Vary/2
 	mean := max(1, c.Slots/32)

@@ -16,7 +16,7 @@ import (
 // At each moment each queue has been handed as much work as it wants until then, and not much more.
 func TestContendedQueuesWantWhatTheyAreToAllTheTime(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		c := Contended{
+		c := ContendedLoad{
 			Slots: rapid.IntRange(1, 5000).Draw(t, "slots"),
 			Lasts: time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second,
 			Wants: []Share{{"root.a", 0.9}, {"root.b", rapid.Float64Range(0.1, 2).Draw(t, "wants")}, {"root.none", 0}},

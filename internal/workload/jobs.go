@@ -107,7 +107,7 @@ func (p Plan) Validate() error {
 // machines/600, one map for each block (at least one), and, unless the job is
 // map-only, as many reduces as (shuffle + output) fills blocks, at most a
 // fifth of the machines when that exceeds the machine count.
-func (p Plan) Jobs(day []Recorded) ([]Job, error) {
+func (p Plan) Jobs(day []TraceRecord) ([]Job, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Recorded is one line of a SWIM trace: when a job came and how much it moved.
-type Recorded struct {
+// TraceRecord is one line of a SWIM trace: when a job came and how much it moved.
+type TraceRecord struct {
 	Name                   string
 	Submit                 time.Duration // since the start of the day
 	Input, Shuffle, Output int64         // bytes
@@ -26,8 +26,8 @@ const (
 // ReadSWIM reads SWIM's tab-separated lines: name, submission in seconds, gap
 // to the line before, map input, shuffle and output bytes. Errors name the
 // line; a trace that goes back in time is refused.
-func ReadSWIM(r io.Reader) ([]Recorded, error) {
-	var out []Recorded
+func ReadSWIM(r io.Reader) ([]TraceRecord, error) {
+	var out []TraceRecord
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
 	n := 0
@@ -56,7 +56,7 @@ func ReadSWIM(r io.Reader) ([]Recorded, error) {
 		if v[0] > 100*365*86400 {
 			return nil, fmt.Errorf("trace line %d: submission at %d s is later than a century", n, v[0])
 		}
-		rec := Recorded{Name: f[0], Submit: time.Duration(v[0]) * time.Second, Input: v[2], Shuffle: v[3], Output: v[4]}
+		rec := TraceRecord{Name: f[0], Submit: time.Duration(v[0]) * time.Second, Input: v[2], Shuffle: v[3], Output: v[4]}
 		if len(out) > 0 && rec.Submit < out[len(out)-1].Submit {
 			return nil, fmt.Errorf(
 				"trace line %d: submission at %d s is before the line above; sort the trace by its second column",

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func day(t testing.TB, name string) []workload.Recorded {
+func day(t testing.TB, name string) []workload.TraceRecord {
 	t.Helper()
 	f, err := traces.Open(name)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 				continue
 			}
 			var grants []workload.Grant
-			var ended []workload.Ended
+			var ended []workload.Completion
 			for _, p := range []int32{5, 10, 20} {
 				for asks[p] > 0 && rnd.IntN(3) > 0 {
 					asks[p]--
@@ -215,7 +215,7 @@ func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 					done[[2]int{int(st.Kind), st.Task}]++
 				}
 				delete(running, c)
-				ended = append(ended, workload.Ended{Container: c, Exit: exit})
+				ended = append(ended, workload.Completion{Container: c, Exit: exit})
 			}
 			over = learn(m.Allocated(grants, ended))
 		}
@@ -253,7 +253,7 @@ func TestATaskThatAlwaysFailsFailsTheJob(t *testing.T) {
 		}
 		c := creel.ContainerID{ID: i}
 		m.Allocated([]workload.Grant{{Container: c, Priority: want}}, nil)
-		s = m.Allocated(nil, []workload.Ended{{Container: c, Exit: 1}})
+		s = m.Allocated(nil, []workload.Completion{{Container: c, Exit: 1}})
 	}
 	if !s.Finish || !s.Failed {
 		t.Fatalf("after four failures: %+v", s)

@@ -49,8 +49,8 @@ func HoldWanted(r *pb.GetApplicationReportRequestProto) (verb HoldVerb, claim in
 	return NoHoldVerb, 0, ""
 }
 
-// Carried is the data that moves with an application from one home to the next.
-type Carried struct {
+// MovedApplication is the data that moves with an application from one home to the next.
+type MovedApplication struct {
 	Message []byte // an encoded ApplicationSubmissionContextProto
 	User    string
 	Since   time.Time     // when it was submitted, by its first home's clock, to the ms
@@ -58,7 +58,7 @@ type Carried struct {
 }
 
 // HoldAnswer returns the answer that confirms a verb; c is nil except for Hold.
-func HoldAnswer(verb HoldVerb, claim int64, c *Carried) *pb.GetApplicationReportResponseProto {
+func HoldAnswer(verb HoldVerb, claim int64, c *MovedApplication) *pb.GetApplicationReportResponseProto {
 	b := pb.AppendNumber(nil, holdFields[verb], claim)
 	if c != nil {
 		b = pb.AppendText(b, pb.FieldSubmission, c.Message)
@@ -70,7 +70,7 @@ func HoldAnswer(verb HoldVerb, claim int64, c *Carried) *pb.GetApplicationReport
 	return r
 }
 
-func appendTimes(b []byte, c *Carried) []byte {
+func appendTimes(b []byte, c *MovedApplication) []byte {
 	b = pb.AppendNumber(b, pb.FieldSince, c.Since.UnixMilli())
 	if c.Left > 0 {
 		b = pb.AppendNumber(b, pb.FieldLifetime, max(1, c.Left.Milliseconds()))
@@ -80,18 +80,18 @@ func appendTimes(b []byte, c *Carried) []byte {
 
 // HoldDone reports whether an encoded answer to getApplicationReport confirms a verb, and returns the data that moves
 // with the application if it is held.
-func HoldDone(answer []byte, verb HoldVerb, claim int64) (c Carried, done bool) {
+func HoldDone(answer []byte, verb HoldVerb, claim int64) (c MovedApplication, done bool) {
 	if pb.NumberIn(answer, holdFields[verb]) < claim {
-		return Carried{}, false
+		return MovedApplication{}, false
 	}
-	c = Carried{Message: pb.BytesIn(answer, pb.FieldSubmission), User: string(pb.BytesIn(answer, pb.FieldUser))}
+	c = MovedApplication{Message: pb.BytesIn(answer, pb.FieldSubmission), User: string(pb.BytesIn(answer, pb.FieldUser))}
 	c.Since, c.Left = timesIn(answer)
 	return c, true
 }
 
 // SubmissionOf returns the encoded SubmitApplicationRequestProto of an application from another home, with the number
 // of a claim.
-func SubmissionOf(c *Carried, claim int64) []byte {
+func SubmissionOf(c *MovedApplication, claim int64) []byte {
 	const fieldContext = 1
 	b := protowire.AppendTag(nil, fieldContext, protowire.BytesType)
 	b = protowire.AppendBytes(b, c.Message)

@@ -24,7 +24,7 @@ func TestTheVerbsOfAMoveGoOverTheWire(t *testing.T) {
 	if v, _, _ := HoldWanted(&pb.GetApplicationReportRequestProto{}); v != NoHoldVerb {
 		t.Errorf("a plain question asks for verb %d", v)
 	}
-	sent := Carried{[]byte("\x1a\x01x"), "alice", time.UnixMilli(1234).UTC(), 5 * time.Second}
+	sent := MovedApplication{[]byte("\x1a\x01x"), "alice", time.UnixMilli(1234).UTC(), 5 * time.Second}
 	b, err := proto.Marshal(HoldAnswer(Hold, 7, &sent))
 	if err != nil {
 		t.Fatal(err)

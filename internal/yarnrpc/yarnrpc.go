@@ -80,12 +80,12 @@ func call[T any, M message[T]](
 	return response, nil
 }
 
-// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.Passed for the parts that stay encoded.
+// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.ForwardedAllocate for the parts that stay encoded.
 func (c ApplicationMasterProtocolClient) AllocatePassed(
 	ctx context.Context,
 	req *yarnpb.AllocateRequestProto,
 ) (*yarnpb.AllocateResponseProto, error) {
-	answer, err := call(ctx, c.Caller, "allocate", req, new(yarnpb.Passed))
+	answer, err := call(ctx, c.Caller, "allocate", req, new(yarnpb.ForwardedAllocate))
 	if err != nil {
 		return nil, err
 	}

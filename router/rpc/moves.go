@@ -25,7 +25,7 @@ func Hold(
 	app creel.ApplicationID,
 	claim int64,
 	why string,
-) (*yarnrpc.Carried, error) {
+) (*yarnrpc.MovedApplication, error) {
 	return holdVerb(ctx, m, app, yarnrpc.Hold, claim, why)
 }
 
@@ -48,7 +48,7 @@ func holdVerb(
 	verb yarnrpc.HoldVerb,
 	claim int64,
 	why string,
-) (*yarnrpc.Carried, error) {
+) (*yarnrpc.MovedApplication, error) {
 	request, err := proto.Marshal(
 		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
 	)
@@ -72,7 +72,7 @@ func holdVerb(
 }
 
 // SubmitCarried submits to a member an application that another one holds, as its user.
-func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.Carried, claim int64) error {
+func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.MovedApplication, claim int64) error {
 	_, err := m.Client(ctx, remote.Write, c.User, "submitApplication", yarnrpc.SubmissionOf(c, claim))
 	return err
 }

@@ -138,14 +138,14 @@ func (r *replay) call(m *replayAM) {
 		m.held[g.ID] = true
 		grants = append(grants, workload.Grant{Container: g.ID, Node: g.Node, Priority: g.Priority})
 	}
-	var ends []workload.Ended
+	var ends []workload.Completion
 	for _, c := range out.Completed {
 		if !m.held[c.ID] {
 			r.t.Fatalf("%s ended, which is not running", c.ID)
 		}
 		delete(m.held, c.ID)
 		r.ended++
-		ends = append(ends, workload.Ended{Container: c.ID, Exit: c.ExitStatus})
+		ends = append(ends, workload.Completion{Container: c.ID, Exit: c.ExitStatus})
 	}
 	r.after()
 	r.do(m, m.machine.Allocated(grants, ends))
@@ -217,7 +217,7 @@ func (r *replay) heartbeat(n *replayNode, period time.Duration) {
 	}
 }
 
-func readDay(t testing.TB) ([]workload.Recorded, *workload.Durations) {
+func readDay(t testing.TB) ([]workload.TraceRecord, *workload.Durations) {
 	f, err := traces.Open(traces.FB2009x0)
 	if err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestWhatEarlierStepsTookIsReleasedWhenALaterOneFails(t *testing.T) {
-	var h daemon.Held
+	var h daemon.Resources
 	l, err := h.Listen("web port", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -35,11 +35,11 @@ func NewEntry(role string, addresses map[string]string) Entry {
 // Service is an assembled daemon: its ports are bound, so that their numbers are known, and nothing runs yet. Its
 // owner calls either Start and then Stop, or Close.
 type Service struct {
-	Entries []Entry // of the daemons in it, for the ready file: one, but for `creel up`
-	Health  *health.Health
-	Tasks   []Task                      // in the order of their start
-	Reload  func(context.Context) error // SIGHUP; nil does nothing
-	Held                                // released after the last task has ended
+	Entries   []Entry // of the daemons in it, for the ready file: one, but for `creel up`
+	Health    *health.Health
+	Tasks     []Task                      // in the order of their start
+	Reload    func(context.Context) error // SIGHUP; nil does nothing
+	Resources                             // released after the last task has ended
 }
 
 // Address of the service's only or first daemon, "" if it does not have it.

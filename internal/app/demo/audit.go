@@ -32,7 +32,7 @@ type auditor struct {
 	each            []struct{ ended, running int64 } // last known, by subcluster
 
 	documents statestore.Documents // the federation's queue tree
-	granted   []granted            // last known, by subcluster
+	granted   []grantTable         // last known, by subcluster
 	maxima    int64                // moments at which maxima were held against it
 	fullest   float64              // the most that was used of one
 	also      func() error         // asked at each look if it is not nil

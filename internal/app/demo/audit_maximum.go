@@ -13,11 +13,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// granted is one ResourceManager's grants of queues with a federation-wide maximum or user limit, in total and per
+// grantTable is one ResourceManager's grants of queues with a federation-wide maximum or user limit, in total and per
 // user.
-type granted map[creel.QueuePath]granting
+type grantTable map[creel.QueuePath]queueGrants
 
-type granting struct {
+type queueGrants struct {
 	all   creel.Resource
 	users map[string]creel.Resource
 }
@@ -50,12 +50,12 @@ func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
 	}
 	n := len(a.fed.RMs)
 	if a.granted == nil {
-		a.granted = make([]granted, n)
+		a.granted = make([]grantTable, n)
 	}
 	limit, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	arrived, all := make(chan int, n), make(chan struct{})
-	now := make([]granted, n)
+	now := make([]grantTable, n)
 	var asked sync.WaitGroup
 	down := make([]bool, n)
 	for i, daemon := range a.fed.RMs {
@@ -108,11 +108,11 @@ func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
 	}
 }
 
-func grantedBy(m *rm.Machine, tree *rebalancer.Tree) granted {
-	out := granted{}
+func grantedBy(m *rm.Machine, tree *rebalancer.Tree) grantTable {
+	out := grantTable{}
 	for i := range tree.Queues {
 		q := &tree.Queues[i]
-		g := granting{users: map[string]creel.Resource{}}
+		g := queueGrants{users: map[string]creel.Resource{}}
 		g.all, _, _ = m.QueueUse(q.Path, "")
 		if q.UserLimited() {
 			for _, u := range m.UserUses(q.Path, "") {

@@ -150,7 +150,7 @@ func (c *Config) run(
 		return err
 	}
 	c.welcome(fed, jobs, time.Since(began))
-	said := &remember{Writer: c.Out}
+	said := &lineRecorder{Writer: c.Out}
 	sum, err := run.play(ctx, fed, c, said)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 )
 
-// Submitted is the outcome of a day that was submitted to a federation running elsewhere.
-type Submitted struct {
+// Submission is the outcome of a day that was submitted to a federation running elsewhere.
+type Submission struct {
 	Jobs      int     `json:"jobs"`
 	Accepted  int     `json:"accepted"`
 	Refused   int     `json:"refused"`
@@ -29,7 +29,7 @@ type Submitted struct {
 // through its routers' web addresses. It prints its progress every ten seconds. That federation does not know the
 // day, so each job is submitted as by `creel run`: one container per task, all asked for at once, each running as
 // long as the job's average task.
-func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writer) (*Submitted, error) {
+func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writer) (*Submission, error) {
 	jobs, durations, err := day.Plan()
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writ
 		return shell.EnvSpec, asCommand(j, durations).Encode()
 	})
 	defer sub.http.CloseIdleConnections()
-	result := &Submitted{Jobs: len(jobs)}
+	result := &Submission{Jobs: len(jobs)}
 	var mu sync.Mutex
 	began := time.Now()
 	line := func() {

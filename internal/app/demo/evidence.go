@@ -15,23 +15,23 @@ import (
 // mostLog bounds the log that a demo keeps, in bytes.
 const mostLog = 64 << 20
 
-// capped is a file that takes so many bytes and drops the rest.
-type capped struct {
+// cappedWriter is a file that takes so many bytes and drops the rest.
+type cappedWriter struct {
 	mu   sync.Mutex
 	f    *os.File
 	left int
 }
 
-func openLog(dir string) (*capped, error) {
+func openLog(dir string) (*cappedWriter, error) {
 	f, err := os.Create(filepath.Join(dir, "daemons.log"))
 	if err != nil {
 		return nil, fmt.Errorf("the log of the demo's daemons: %w", err)
 	}
-	return &capped{f: f, left: mostLog}, nil
+	return &cappedWriter{f: f, left: mostLog}, nil
 }
 
 // Write takes whole lines while there is room.
-func (c *capped) Write(p []byte) (int, error) {
+func (c *cappedWriter) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left < len(p) {
@@ -45,7 +45,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.f.Write(p)
 }
 
-func (c *capped) close() { c.f.Close() }
+func (c *cappedWriter) close() { c.f.Close() }
 
 // keepEvidence stores data for diagnosing a bad verdict in dir, next to the ResourceManagers' journals and the
 // daemons' log. It prints the path and how to repeat the run.
@@ -65,8 +65,8 @@ func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
 	return err
 }
 
-// remember is a writer that also keeps the lines it passes on, the first of them.
-type remember struct {
+// lineRecorder is a writer that also keeps the lines it passes on, the first of them.
+type lineRecorder struct {
 	io.Writer
 	mu    sync.Mutex
 	lines []string
@@ -74,7 +74,7 @@ type remember struct {
 
 const mostRemembered = 1000
 
-func (r *remember) Write(p []byte) (int, error) {
+func (r *lineRecorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	for line := range strings.Lines(string(p)) {
 		if len(r.lines) < mostRemembered {

@@ -91,7 +91,7 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 // 50, research 30, default 20). Research, whose applications are mostly in the first subclusters, exceeds it least
 // and stays below its maximum.
 func (d *Day) steady() []workload.Job {
-	c := workload.Contended{
+	c := workload.ContendedLoad{
 		Slots: d.Subclusters * d.Nodes * int(nodeSize.VCores),
 		Lasts: d.Steady,
 		Wants: []workload.Share{

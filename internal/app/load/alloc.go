@@ -312,12 +312,12 @@ func (a *allocation) acquire(ctx context.Context) error {
 }
 
 // piped is the AMs' heartbeats, each on its own connection.
-func (a *allocation) piped() piped {
+func (a *allocation) piped() pipedRequests {
 	ams := a.ams
 	if a.Plan.Rate == 0 {
 		ams = ams[:a.Plan.InFlight]
 	}
-	kind := piped{
+	kind := pipedRequests{
 		method: "allocate", slots: len(ams), grain: time.Nanosecond, behind: maxBehind,
 		request: func(b []byte, slot int, ticket int64) ([]byte, error) {
 			m, due, wave := ams[slot], time.Now(), a.Wave

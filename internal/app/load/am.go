@@ -29,7 +29,7 @@ type Job interface {
 	// Registered is the first event, and the one after the ResourceManager forgot the AM.
 	Registered() workload.Steps
 	// Allocated carries the answer to one allocate call.
-	Allocated(grants []workload.Grant, ended []workload.Ended) workload.Steps
+	Allocated(grants []workload.Grant, ended []workload.Completion) workload.Steps
 	// StartFailed reports that a container could not be started at its node.
 	StartFailed(c creel.ContainerID) workload.Steps
 	// Outstanding is how many containers the AM still wants and has.
@@ -85,7 +85,7 @@ func (m *AM) Run(ctx context.Context) error {
 		held:     map[creel.ContainerID]*yarnpb.ContainerProto{},
 		asked:    map[int32][]time.Time{},
 		slots:    make(chan struct{}, launchers),
-		failures: make(chan notStarted),
+		failures: make(chan startFailure),
 	}
 	r.heartbeat = cmp.Or(m.Heartbeat, 100*time.Millisecond)
 	steps, err := r.register(ctx)
@@ -145,11 +145,11 @@ type amRun struct {
 
 	starting sync.WaitGroup // calls to nodes on their way
 	slots    chan struct{}  // one for each of them
-	failures chan notStarted
+	failures chan startFailure
 }
 
-// notStarted is a container that its node did not start.
-type notStarted struct {
+// startFailure is a container that its node did not start.
+type startFailure struct {
 	container creel.ContainerID
 	reason    string
 }
@@ -264,11 +264,11 @@ func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps,
 	for _, t := range answer.GetNmTokens() {
 		r.nodes[yarnpb.ToNodeID(t.GetNodeId())] = token.FromProto(t.GetToken())
 	}
-	var ended []workload.Ended
+	var ended []workload.Completion
 	for _, c := range answer.GetCompletedContainerStatuses() {
 		id := yarnpb.ToContainerID(c.GetContainerId())
 		delete(r.held, id)
-		ended = append(ended, workload.Ended{Container: id, Exit: c.GetExitStatus(), Diagnostics: c.GetDiagnostics()})
+		ended = append(ended, workload.Completion{Container: id, Exit: c.GetExitStatus(), Diagnostics: c.GetDiagnostics()})
 	}
 	arrived := time.Now()
 	grants := make([]workload.Grant, 0, len(answer.GetAllocatedContainers()))
@@ -325,7 +325,7 @@ func (r *amRun) start(ctx context.Context, starts []workload.Start) {
 }
 
 // startFailed books a container that did not start, and those behind it.
-func (r *amRun) startFailed(c notStarted) workload.Steps {
+func (r *amRun) startFailed(c startFailure) workload.Steps {
 	s := r.tell(c)
 	for {
 		select {
@@ -344,7 +344,7 @@ func (r *amRun) startFailed(c notStarted) workload.Steps {
 	}
 }
 
-func (r *amRun) tell(c notStarted) workload.Steps {
+func (r *amRun) tell(c startFailure) workload.Steps {
 	if r.NotStarted != nil {
 		r.NotStarted(c.container, c.reason)
 	}
@@ -368,7 +368,7 @@ func plain(err error) string {
 }
 
 // startCall prepares the call that starts tasks on one node. The call returns the tasks that did not start.
-func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []notStarted {
+func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []startFailure {
 	req := &yarnpb.StartContainersRequestProto{}
 	for _, s := range batch {
 		launch := r.Launch
@@ -385,19 +385,19 @@ func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(contex
 		node.String(),
 		login(r.Attempt.String(), r.nodes[node]),
 	)
-	return func(ctx context.Context) (failed []notStarted) {
+	return func(ctx context.Context) (failed []startFailure) {
 		answer, err := client.StartContainers(ctx, req)
 		if err != nil {
 			text := err.Error()
 			r.last.Store(&text)
 			for _, s := range batch {
-				failed = append(failed, notStarted{s.Grant.Container, text})
+				failed = append(failed, startFailure{s.Grant.Container, text})
 			}
 			return failed
 		}
 		for _, f := range answer.GetFailedRequests() {
 			reason := cmp.Or(f.GetException().GetMessage(), "the node reported no reason")
-			failed = append(failed, notStarted{yarnpb.ToContainerID(f.GetContainerId()), reason})
+			failed = append(failed, startFailure{yarnpb.ToContainerID(f.GetContainerId()), reason})
 		}
 		return failed
 	}

@@ -186,8 +186,8 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 }
 
 // piped is the heartbeats of all nodes.
-func (f *fleet) piped(target hrpc.Target) piped {
-	return piped{
+func (f *fleet) piped(target hrpc.Target) pipedRequests {
+	return pipedRequests{
 		target: target, method: "nodeHeartbeat", slots: len(f.nodes),
 		request: func(b []byte, slot int, _ int64) ([]byte, error) {
 			n := f.nodes[slot]

@@ -28,7 +28,7 @@ type meter struct {
 
 	waiting atomic.Int64 // due and not sent
 	open    atomic.Bool
-	spent   *spending
+	spent   *useMeter
 }
 
 type shard struct {
@@ -172,8 +172,8 @@ type Result struct {
 	// was sent.
 	Latency Latency `json:"latency_ms"`
 
-	Generator Generator `json:"generator"`
-	Servers   []Spent   `json:"servers,omitempty"`
+	Generator Generator    `json:"generator"`
+	Servers   []ProcessUse `json:"servers,omitempty"`
 
 	Nodes      *NodesResult `json:"nodes,omitempty"`
 	Containers *AllocResult `json:"containers,omitempty"`
@@ -190,8 +190,8 @@ type Generator struct {
 	LagMax float64 `json:"lag_max_ms"`
 }
 
-// Spent is a watched process's use during the load.
-type Spent struct {
+// ProcessUse is a watched process's use during the load.
+type ProcessUse struct {
 	PID        int     `json:"pid"`
 	CPUSeconds float64 `json:"cpu_s"`
 	Cores      float64 `json:"cores"`

@@ -11,10 +11,10 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// piped is a kind of request that needs no goroutine of its own, so that the generator costs a fraction of the
+// pipedRequests is a kind of request that needs no goroutine of its own, so that the generator costs a fraction of the
 // measured server. In a closed loop one goroutine per connection sends the next request when a response arrives. In
 // an open loop the timekeeper sends due requests, and one goroutine per connection reads.
-type piped struct {
+type pipedRequests struct {
 	target hrpc.Target
 	// own, if set, assigns each slot its own connection, to its own target.
 	own    []hrpc.Target
@@ -40,7 +40,7 @@ type piped struct {
 }
 
 // drivePiped makes a closed plan's requests, each connection a share of them.
-func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
+func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind pipedRequests) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 const inRow = 8
 
 // lanes deals out the slots to n connections.
-func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
+func (d *driver) lanes(n int, clients []*hrpc.Client, kind pipedRequests) []*lane {
 	if kind.own != nil {
 		n = kind.slots
 	}
@@ -114,7 +114,7 @@ func share(total, n, i int) int {
 // lane is a connection with its callers.
 type lane struct {
 	d      *driver
-	kind   piped
+	kind   pipedRequests
 	target hrpc.Target
 	client *hrpc.Client
 	number int

@@ -16,7 +16,7 @@ import (
 // driveOpenPiped makes an open plan's requests: ticket t is due at its time and is made by slot t modulo their
 // number. A slot whose last request is unanswered makes its next one late, after the response. If more than
 // kind.behind become due meanwhile, the rest count as unsent.
-func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
+func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind pipedRequests) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func counter(t *testing.T) (address string, stop func()) {
 	return l.Addr().String(), stop
 }
 
-func measurePiped(t *testing.T, p Plan, kind piped) *Result {
+func measurePiped(t *testing.T, p Plan, kind pipedRequests) *Result {
 	t.Helper()
 	o := &Options{Logger: nil}
 	clients, end := o.clients(p.Connections)
@@ -79,7 +79,7 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 	var mu sync.Mutex
 	var tickets []int64
 	waits := map[int]bool{}
-	kind := piped{
+	kind := pipedRequests{
 		target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
 		method: "echo",
 		slots:  10,
@@ -120,7 +120,7 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 func TestAPipedLoopWhoseServerEnds(t *testing.T) {
 	address, stop := counter(t)
 	var once sync.Once
-	kind := piped{
+	kind := pipedRequests{
 		target:  hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
 		method:  "echo",
 		slots:   4,
@@ -235,7 +235,7 @@ func throughStall(t *testing.T, own bool, behind int) *Result {
 	var mu sync.Mutex
 	waits, stalled := map[int]bool{}, false
 	target := hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}
-	kind := piped{target: target, method: "echo", slots: 50, behind: behind,
+	kind := pipedRequests{target: target, method: "echo", slots: 50, behind: behind,
 		request: func(b []byte, slot int, _ int64) ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -284,7 +284,7 @@ func throughStall(t *testing.T, own bool, behind int) *Result {
 func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
 	address, stop := counter(t)
 	stop()
-	kind := piped{
+	kind := pipedRequests{
 		target:  hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
 		method:  "echo",
 		slots:   5,
@@ -319,7 +319,7 @@ func severalCalls(t *testing.T, p Plan) {
 	address, _ := counter(t)
 	var mu sync.Mutex
 	calls := map[int64]string{}
-	kind := piped{
+	kind := pipedRequests{
 		target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
 		method: "echo",
 		slots:  p.InFlight,

@@ -56,7 +56,7 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	}
 	m := newMeter(o.PIDs)
 	if o.Plan.Rate == 0 {
-		err = drivePiped(ctx, o.Plan, m, clients, piped{
+		err = drivePiped(ctx, o.Plan, m, clients, pipedRequests{
 			target:  o.client(o.Client),
 			method:  read.method,
 			slots:   o.Plan.InFlight,
@@ -76,9 +76,9 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	return m.result("report "+o.Call, o.Client, o.Plan), err
 }
 
-// read is one call of a kind. Answers are looked at as they come: to decode a
+// readRequest is one call of a kind. Answers are looked at as they come: to decode a
 // report costs more than to send it, and would measure this side.
-type read struct {
+type readRequest struct {
 	method  string
 	request func(ticket int64) []byte
 	check   func(ticket int64, answer []byte) error
@@ -87,8 +87,8 @@ type read struct {
 // errShort reports a response that lacks requested content.
 var errShort = errors.New("incomplete answer")
 
-func reading(kind string, ids []creel.ApplicationID) (read, error) {
-	r := read{request: func(int64) []byte { return nil }, check: func(_ int64, answer []byte) error {
+func reading(kind string, ids []creel.ApplicationID) (readRequest, error) {
+	r := readRequest{request: func(int64) []byte { return nil }, check: func(_ int64, answer []byte) error {
 		if len(answer) == 0 {
 			return errShort
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// spending compares CPU time at two moments, of this process and of watched processes on this machine, from /proc.
-type spending struct {
+// useMeter compares CPU time at two moments, of this process and of watched processes on this machine, from /proc.
+type useMeter struct {
 	pids  []int
 	timer *time.Timer
 
@@ -28,10 +28,10 @@ type spending struct {
 	}
 }
 
-func newSpending(pids []int) *spending { return &spending{pids: pids} }
+func newSpending(pids []int) *useMeter { return &useMeter{pids: pids} }
 
 // startAt takes the first reading when the warm-up is over.
-func (s *spending) startAt(at time.Time) {
+func (s *useMeter) startAt(at time.Time) {
 	s.timer = time.AfterFunc(time.Until(at), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *spending) startAt(at time.Time) {
 	})
 }
 
-func (s *spending) read() {
+func (s *useMeter) read() {
 	s.begun, s.own, s.others = true, ownCPU(), s.others[:0]
 	for _, pid := range s.pids {
 		cpu, _, _ := processUse(pid)
@@ -48,7 +48,7 @@ func (s *spending) read() {
 }
 
 // stop takes the second reading.
-func (s *spending) stop() {
+func (s *useMeter) stop() {
 	s.timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *spending) stop() {
 	}
 }
 
-func (s *spending) each(answers, seconds float64) (Generator, []Spent) {
+func (s *useMeter) each(answers, seconds float64) (Generator, []ProcessUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	per := func(d time.Duration) float64 {
@@ -80,12 +80,12 @@ func (s *spending) each(answers, seconds float64) (Generator, []Spent) {
 		Cores:      round(s.results.own.Seconds() / seconds),
 		CPUMicros:  per(s.results.own),
 	}
-	var others []Spent
+	var others []ProcessUse
 	for i, pid := range s.pids {
 		d := s.results.others[i]
 		others = append(
 			others,
-			Spent{PID: pid, CPUSeconds: round(d.Seconds()), Cores: round(d.Seconds() / seconds), CPUMicros: per(d),
+			ProcessUse{PID: pid, CPUSeconds: round(d.Seconds()), Cores: round(d.Seconds() / seconds), CPUMicros: per(d),
 				ResidentMB: round(float64(s.results.memory[i]) / (1 << 20))},
 		)
 	}

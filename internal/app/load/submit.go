@@ -83,13 +83,13 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 
 // piped is the same without a goroutine for each: the answer with the new id
 // is followed by the submission.
-func (j job) piped(o *SubmitOptions) (piped, error) {
+func (j job) piped(o *SubmitOptions) (pipedRequests, error) {
 	rest, err := proto.Marshal(j.context(nil))
 	if err != nil {
-		return piped{}, err
+		return pipedRequests{}, err
 	}
 	submitting := make([]bool, o.Plan.InFlight)
-	return piped{
+	return pipedRequests{
 		target: o.client(o.Client), method: "getNewApplication", slots: o.Plan.InFlight,
 		request: func(b []byte, slot int, _ int64) ([]byte, error) {
 			submitting[slot] = false

@@ -54,7 +54,7 @@ func (j *Job) Registered() workload.Steps {
 }
 
 // Allocated books an answer of the scheduler.
-func (j *Job) Allocated(grants []workload.Grant, ended []workload.Ended) workload.Steps {
+func (j *Job) Allocated(grants []workload.Grant, ended []workload.Completion) workload.Steps {
 	var s workload.Steps
 	for _, e := range ended {
 		j.end(e)
@@ -80,13 +80,13 @@ func (j *Job) StartFailed(c creel.ContainerID) workload.Steps {
 	var s workload.Steps
 	if _, ok := j.running[c]; ok {
 		s.Releases = []creel.ContainerID{c}
-		j.end(workload.Ended{Container: c, Exit: creel.ExitAborted, Diagnostics: "it was not started: " + j.reasons[c]})
+		j.end(workload.Completion{Container: c, Exit: creel.ExitAborted, Diagnostics: "it was not started: " + j.reasons[c]})
 	}
 	delete(j.reasons, c)
 	return j.settle(s)
 }
 
-func (j *Job) end(e workload.Ended) {
+func (j *Job) end(e workload.Completion) {
 	node, ok := j.running[e.Container]
 	if !ok {
 		return // one that was given back

@@ -43,11 +43,11 @@ func TestAJobEndsWhenEachContainerHasEndedOnce(t *testing.T) {
 	if s.Finish || len(s.Releases) != 1 || len(s.Asks) != 0 {
 		t.Fatalf("one that did not start is given back and not asked for again: %+v", s)
 	}
-	s = j.Allocated(nil, []workload.Ended{{Container: grants[1].Container}, {Container: grants[1].Container}})
+	s = j.Allocated(nil, []workload.Completion{{Container: grants[1].Container}, {Container: grants[1].Container}})
 	if s.Finish || j.Share() != 2./3 {
 		t.Fatalf("after two of three: %+v, share %v", s, j.Share())
 	}
-	s = j.Allocated(nil, []workload.Ended{{Container: grants[2].Container, Exit: 3, Diagnostics: "Exit code: 3\nno such file\n"}})
+	s = j.Allocated(nil, []workload.Completion{{Container: grants[2].Container, Exit: 3, Diagnostics: "Exit code: 3\nno such file\n"}})
 	if !s.Finish || !s.Failed {
 		t.Fatalf("at the end: %+v", s)
 	}
@@ -111,7 +111,7 @@ func TestAJobCountsEachContainerOnce(t *testing.T) {
 				if exit != 0 {
 					failed++
 				}
-				check(j.Allocated(nil, []workload.Ended{{Container: c, Exit: exit}, {Container: c, Exit: exit}}))
+				check(j.Allocated(nil, []workload.Completion{{Container: c, Exit: exit}, {Container: c, Exit: exit}}))
 			case 3:
 				check(j.Registered())
 			}

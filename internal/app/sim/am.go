@@ -235,7 +235,7 @@ func (m *am) allocate(s workload.Steps) {
 // allocated takes the answer of a proxy in that epoch.
 func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.responseID = answer.GetResponseId()
-	var ended []workload.Ended
+	var ended []workload.Completion
 	for _, s := range answer.GetCompletedContainerStatuses() {
 		id := pb.ToContainerID(s.GetContainerId())
 		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
@@ -245,7 +245,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		}
 		delete(m.held, id)
 		delete(m.started, id)
-		ended = append(ended, workload.Ended{Container: id, Exit: s.GetExitStatus()})
+		ended = append(ended, workload.Completion{Container: id, Exit: s.GetExitStatus()})
 	}
 	m.take(answer.GetNmTokens())
 	m.keep(answer.GetContainersFromPreviousAttempts())
@@ -268,7 +268,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		m.w.audit.placed(m, g)
 		if len(times) > 0 {
 			job := m.w.audit.apps[m.attempt.Application].job
-			m.w.audit.grants = append(m.w.audit.grants, granted{
+			m.w.audit.grants = append(m.w.audit.grants, grantRecord{
 				wait: m.w.now.Sub(times[0]), job: int32(job), member: int32(g.Container.Epoch()/epochStep - 1),
 			})
 			m.asked[g.Priority] = times[1:]

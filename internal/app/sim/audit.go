@@ -22,7 +22,7 @@ type auditor struct {
 	w   *World
 	ams workload.AMConfig
 
-	apps       map[creel.ApplicationID]*applied
+	apps       map[creel.ApplicationID]*appRecord
 	containers map[creel.ContainerID]history
 	running    map[creel.ContainerID]struct{} // processes
 	awaited    int                            // jobs that have not ended
@@ -35,23 +35,23 @@ type auditor struct {
 	checked  int64
 	breaches []string
 	faults   map[string]int64
-	kept     int                            // looks at queues that lost containers to others
-	spent    map[interval]creel.Resource    // resources preempted for queues that have a budget
-	budgeted int                            // looks at these
-	followed int64                          // rounds in which a plan's capacities were in force
-	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
-	dropped  map[creel.AttemptID]bool       // attempts whose UAM record was dropped
-	did      map[wanted]time.Time           // when a member last carried out an intent
-	set      map[matter]time.Time           // when a member was last set something of an application
-	wants    map[string]time.Time           // when each stored intent was last written, by its record's name
-	epochs   map[creel.SubclusterID]int64   // the highest that the store gave
-	used     map[claimed]int64              // by which process an epoch was
-	vanished map[creel.ContainerID]bool     // kept containers whose completion may never be reported
-	signals  map[signalled]*sent            // that ResourceManagers have taken, to processes that ran then
-	grants   []granted
+	kept     int                             // looks at queues that lost containers to others
+	spent    map[interval]creel.Resource     // resources preempted for queues that have a budget
+	budgeted int                             // looks at these
+	followed int64                           // rounds in which a plan's capacities were in force
+	granters map[creel.ContainerID]*cluster  // which life of a ResourceManager granted it
+	dropped  map[creel.AttemptID]bool        // attempts whose UAM record was dropped
+	did      map[intentKey]time.Time         // when a member last carried out an intent
+	set      map[intentSubject]time.Time     // when a member was last set something of an application
+	wants    map[string]time.Time            // when each stored intent was last written, by its record's name
+	epochs   map[creel.SubclusterID]int64    // the highest that the store gave
+	used     map[memberEpoch]int64           // by which process an epoch was
+	vanished map[creel.ContainerID]bool      // kept containers whose completion may never be reported
+	signals  map[signalCommand]*signalRecord // that ResourceManagers have taken, to processes that ran then
+	grants   []grantRecord
 	tally    invariants.Tally // of the federation's queues
 	fullest  float64          // the most that was in use of a federation-wide maximum
-	limited  []limited        // queues with federation-wide limits
+	limited  []limitUse       // queues with federation-wide limits
 	submits  []time.Duration
 	short    []float64
 	samples  map[creel.QueuePath][]Sample // each entitlementEvery
@@ -60,8 +60,8 @@ type auditor struct {
 	ids      []creel.ApplicationID        // in order of naming
 }
 
-// applied is one application as the world has seen it.
-type applied struct {
+// appRecord is one application as the world has seen it.
+type appRecord struct {
 	job     int
 	taken   bool      // a router accepted it
 	refused bool      // a router rejected it for good
@@ -101,7 +101,7 @@ func (a *auditor) init(w *World) {
 	*a = auditor{
 		w:          w,
 		ams:        workload.DefaultAMConfig(),
-		apps:       map[creel.ApplicationID]*applied{},
+		apps:       map[creel.ApplicationID]*appRecord{},
 		containers: map[creel.ContainerID]history{},
 		running:    map[creel.ContainerID]struct{}{},
 		awaited:    len(w.cfg.Jobs),
@@ -109,12 +109,12 @@ func (a *auditor) init(w *World) {
 		faults:     map[string]int64{},
 		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
-		did:        map[wanted]time.Time{},
-		set:        map[matter]time.Time{},
+		did:        map[intentKey]time.Time{},
+		set:        map[intentSubject]time.Time{},
 		epochs:     map[creel.SubclusterID]int64{},
-		used:       map[claimed]int64{},
+		used:       map[memberEpoch]int64{},
 		wants:      map[string]time.Time{},
-		signals:    map[signalled]*sent{},
+		signals:    map[signalCommand]*signalRecord{},
 		vanished:   map[creel.ContainerID]bool{},
 		samples:    map[creel.QueuePath][]Sample{},
 		spent:      map[interval]creel.Resource{},
@@ -154,7 +154,7 @@ func (a *auditor) due() {
 
 func (a *auditor) named(s *submission) {
 	a.check(a.apps[s.app] == nil, "the id %s was given out twice", s.app)
-	a.apps[s.app] = &applied{job: s.job}
+	a.apps[s.app] = &appRecord{job: s.job}
 	a.ids = append(a.ids, s.app)
 }
 
@@ -234,7 +234,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	}
 }
 
-func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state creel.ApplicationState) {
+func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *appRecord, state creel.ApplicationState) {
 	// A restart may find the end of an application undone and end it again.
 	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
@@ -535,8 +535,8 @@ func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 // off or paused, and shorter than a container waits for its start.
 const releaseTime = 4 * time.Minute
 
-// answered is the set of asks that a ResourceManager knew when it answered.
-type answered struct {
+// knownAsks is the set of asks that a ResourceManager knew when it answered.
+type knownAsks struct {
 	id      int32 // of the answer
 	pending int64
 }
@@ -544,7 +544,7 @@ type answered struct {
 // asked checks that the asks that a session believes to have sent to a member equal those the member's
 // ResourceManager knew when it answered. Exceptions: unsent changes, and a store that lost writes and so let two AMs
 // of one attempt ask.
-func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
+func (a *auditor) asked(s *session, c *cluster, then knownAsks, id int32) {
 	if s.closed || s.driver.Session() == nil || then.id != id || s.former() || c.gone {
 		return
 	}
@@ -577,7 +577,7 @@ func (a *auditor) processEnded(id creel.ContainerID) {
 	a.once(id, hasEnded, "ended")
 	delete(a.running, id)
 	for command := range int32(len(creel.SignalCommands)) {
-		delete(a.signals, signalled{id, command + 1})
+		delete(a.signals, signalCommand{id, command + 1})
 	}
 	a.moved = a.w.now
 }
@@ -590,8 +590,8 @@ func (a *auditor) changed(c *cluster) {
 	}
 }
 
-// passing records how a ResourceManager's time passes: its latest time, and one from some time before.
-type passing struct {
+// clockSample records how a ResourceManager's time passes: its latest time, and one from some time before.
+type clockSample struct {
 	told, then time.Time
 	since      time.Time // when that time was read
 }

@@ -178,7 +178,7 @@ func (c *cluster) allocate(
 		}
 		if !answer.Duplicate {
 			app, _ := m.App(a.Application)
-			c.answers[a] = answered{answer.ResponseID, int64(app.PendingCount)}
+			c.answers[a] = knownAsks{answer.ResponseID, int64(app.PendingCount)}
 			c.w.audit.roomTold(c, app.Queue, app.User, answer.Headroom)
 		}
 		c.w.audit.answered(c, answer)

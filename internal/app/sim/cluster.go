@@ -55,25 +55,25 @@ type cluster struct {
 	excused   time.Time // its last start or resumption after a real or apparent pause
 	setBack   bool      // its clock was, while it ran
 	nextApp   int32
-	box       []turn.Event                 // events waiting for the owner
-	held      bool                         // the owner is held up, or in a turn
-	tick      int64                        // when the next turn without an event is due, 0 for never
-	tx        transaction                  // of this turn
-	flying    []commit                     // on their way to the disk, in order
-	synced    time.Time                    // when the last of them is on it
-	durable   uint64                       // transactions that are on the disk
-	reporting bool                         // a report is in flight, or a step that must precede it
-	reported  time.Time                    // when the last one was sent
-	places    *resolver.Publishing         // its nodes, for others
-	inRound   bool                         // of publishing them
-	admitted  bool                         // as the store has it
-	answers   map[creel.AttemptID]answered // to the last allocate of each
+	box       []turn.Event                  // events waiting for the owner
+	held      bool                          // the owner is held up, or in a turn
+	tick      int64                         // when the next turn without an event is due, 0 for never
+	tx        transaction                   // of this turn
+	flying    []commit                      // on their way to the disk, in order
+	synced    time.Time                     // when the last of them is on it
+	durable   uint64                        // transactions that are on the disk
+	reporting bool                          // a report is in flight, or a step that must precede it
+	reported  time.Time                     // when the last one was sent
+	places    *resolver.Publishing          // its nodes, for others
+	inRound   bool                          // of publishing them
+	admitted  bool                          // as the store has it
+	answers   map[creel.AttemptID]knownAsks // to the last allocate of each
 	loads     codec.Loads
 	users     map[creel.ApplicationID]string // of the applications it knows
 	report    rm.NodeReport
 	use       rm.NodeUse
 	read      time.Time      // when its time was made last
-	passing   passing        // of its time
+	passing   clockSample    // of its time
 	alone     bool           // this turn has come by time alone, with no event
 	taken     []rm.Preempted // by this turn
 }
@@ -132,8 +132,8 @@ func (c *cluster) open() error {
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.admitted, c.reporting = false, false
 	c.nextApp, c.tick, c.loads = 0, 0, codec.Loads{}
-	c.answers = map[creel.AttemptID]answered{}
-	c.read, c.passing = w.now, passing{}
+	c.answers = map[creel.AttemptID]knownAsks{}
+	c.read, c.passing = w.now, clockSample{}
 	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
 	c.box, c.held, c.tx, c.flying, c.durable, c.synced = nil, false, nil, nil, 0, time.Time{}
 	r, err := c.kept.replay(&c.owner.Records)

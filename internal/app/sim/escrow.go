@@ -18,27 +18,27 @@ import (
 // start a part is not lowered: the daemon's defaults.
 const keepEvery, keepRecovery = 500 * time.Millisecond, time.Minute
 
-// keptStore is the store as a flow of a keeper reaches it.
-type keptStore struct{ documents }
+// escrowStore is the store as a flow of a keeper reaches it.
+type escrowStore struct{ documents }
 
-func (d keptStore) Records(context.Context) (subcluster.Records, error) {
+func (d escrowStore) Records(context.Context) (subcluster.Records, error) {
 	w := d.f.w
 	return ask(d.f, w.storeAt, readTime, func(reply func(subcluster.Records, error)) {
 		reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.storeClock()), nil }))
 	})
 }
 
-// beside is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store, and
+// flowAccess is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store, and
 // the turns of the owner.
-type beside struct {
-	keptStore
+type flowAccess struct {
+	escrowStore
 	c *cluster
 }
 
-// keeping runs the daemon's driver that keeps a ResourceManager's queues within their parts of federation-wide
+// escrowKeeper runs the daemon's driver that keeps a ResourceManager's queues within their parts of federation-wide
 // maxima, one round at a time.
-type keeping struct {
-	beside
+type escrowKeeper struct {
+	flowAccess
 	keeper *server.Keeper
 	begun  bool
 }
@@ -48,7 +48,7 @@ func (c *cluster) keep() {
 	if c.w.cfg.Tree == nil {
 		return
 	}
-	k := &keeping{beside: beside{c: c}}
+	k := &escrowKeeper{flowAccess: flowAccess{c: c}}
 	k.keeper = &server.Keeper{
 		ID: c.id, Epoch: c.start.UnixMilli(), Store: k, Turn: k.turn, Every: keepEvery, Terms: escrow.DefaultTerms(),
 		Recover: keepRecovery,
@@ -57,7 +57,7 @@ func (c *cluster) keep() {
 	k.round()
 }
 
-func (k *keeping) round() {
+func (k *escrowKeeper) round() {
 	w, began := k.c.w, k.c.w.now
 	w.start(k.c.host, escrow.DefaultTerms().Lease/3, func(f *flow) {
 		if k.f = f; !k.begun {
@@ -72,7 +72,7 @@ func (k *keeping) round() {
 }
 
 // turn is a turn of the ResourceManager's owner.
-func (b *beside) turn(_ context.Context, do func(m *rm.Machine, now time.Time)) error {
+func (b *flowAccess) turn(_ context.Context, do func(m *rm.Machine, now time.Time)) error {
 	alive := b.f.pause(func(resume func()) {
 		b.c.post(func(m *rm.Machine, now time.Time) func() {
 			do(m, now)

@@ -31,8 +31,8 @@ type Sample struct {
 	Entitled float64 // the less of its guarantee and its demand
 }
 
-// granted is one grant that was reported to an AM.
-type granted struct {
+// grantRecord is one grant that was reported to an AM.
+type grantRecord struct {
 	wait        time.Duration
 	job, member int32
 }

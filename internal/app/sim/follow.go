@@ -11,10 +11,10 @@ import (
 // followEvery is the time between two looks at the plan: the daemon's.
 const followEvery = 2 * time.Second
 
-// following runs the daemon's driver that makes a ResourceManager's queues follow the plan, in their priority and in
+// planFollower runs the daemon's driver that makes a ResourceManager's queues follow the plan, in their priority and in
 // preemption, one round at a time.
-type following struct {
-	beside
+type planFollower struct {
+	flowAccess
 	follower *server.Follower
 	begun    bool
 }
@@ -24,13 +24,13 @@ func (c *cluster) follow() {
 	if !c.w.cfg.Rebalancer || c.w.cfg.Tree == nil {
 		return
 	}
-	k := &following{beside: beside{c: c}}
+	k := &planFollower{flowAccess: flowAccess{c: c}}
 	k.follower = &server.Follower{ID: c.id, Store: k, Turn: k.turn, Every: followEvery}
 	k.follower.Clock.Read = func() time.Time { return c.w.now } // as a monotonic clock
 	k.round()
 }
 
-func (k *following) round() {
+func (k *planFollower) round() {
 	w := k.c.w
 	w.start(k.c.host, followEvery, func(f *flow) {
 		if k.f = f; !k.begun {

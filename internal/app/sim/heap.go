@@ -7,15 +7,15 @@ package sim
 type event struct {
 	at  int64 // ns since the epoch
 	seq uint64
-	do  doer
+	do  runner
 }
 
-// doer performs an event. Frequent events implement it themselves, which saves a closure.
-type doer interface{ run() }
+// runner performs an event. Frequent events implement it themselves, which saves a closure.
+type runner interface{ run() }
 
-type deed func()
+type runFunc func()
 
-func (d deed) run() { d() }
+func (d runFunc) run() { d() }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 

@@ -278,35 +278,35 @@ func (s storeIntents) PutDocument(_ context.Context, x statestore.DocumentWrite)
 	})
 }
 
-// wanted identifies a change of an application's part in one member, from any user.
-type wanted struct {
+// intentKey identifies a change of an application's part in one member, from any user.
+type intentKey struct {
 	member  int
 	app     creel.ApplicationID
 	verb    intents.Verb
 	level   int32
 	queue   string
-	command signalled
+	command signalCommand
 }
 
-// matter identifies a property of an application's part in one member that users set: the last request counts.
-type matter struct {
+// intentSubject identifies a property of an application's part in one member that users set: the last request counts.
+type intentSubject struct {
 	member int
 	app    creel.ApplicationID
 	verb   intents.Verb
 }
 
-// signalled is one command for one container.
-type signalled struct {
+// signalCommand is one command for one container.
+type signalCommand struct {
 	container creel.ContainerID
 	command   int32
 }
 
-func wantedOf(c *cluster, i *intents.Intent) wanted {
-	return wanted{c.index, i.Application, i.Verb, i.Level, i.Queue, signalled{i.Container, i.Command}}
+func wantedOf(c *cluster, i *intents.Intent) intentKey {
+	return intentKey{c.index, i.Application, i.Verb, i.Level, i.Queue, signalCommand{i.Container, i.Command}}
 }
 
-// sent is a signal that a ResourceManager has taken.
-type sent struct {
+// signalRecord is a signal that a ResourceManager has taken.
+type signalRecord struct {
 	heartbeats int // answers that the container's node has had since
 	arrived    bool
 }
@@ -319,16 +319,16 @@ const mostHeartbeats = 3
 func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	a.did[wantedOf(c, &i)] = a.w.now
 	if i.Verb == intents.Priority || i.Verb == intents.Move {
-		a.set[matter{c.index, i.Application, i.Verb}] = a.w.now
+		a.set[intentSubject{c.index, i.Application, i.Verb}] = a.w.now
 	}
 	switch i.Verb {
 	case intents.Kill:
 		r, kept := c.kept.app(i.Application)
 		a.check(!kept || r.State.Ended(), "%s reports that %s has ended, which its journal does not know", c.id, i.Application)
 	case intents.Signal:
-		s := signalled{i.Container, i.Command}
+		s := signalCommand{i.Container, i.Command}
 		if _, runs := a.running[i.Container]; runs && a.signals[s] == nil {
-			a.signals[s] = &sent{}
+			a.signals[s] = &signalRecord{}
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 			continue
 		}
 		done, did := a.did[wantedOf(c, &i)]
-		if set, later := a.set[matter{c.index, i.Application, i.Verb}]; later && (!did || set.After(done)) {
+		if set, later := a.set[intentSubject{c.index, i.Application, i.Verb}]; later && (!did || set.After(done)) {
 			done, did = set, true
 		}
 		v, there := c.m.App(i.Application)
@@ -367,7 +367,7 @@ func (a *auditor) keepsNoMore(d *statestore.Document) {
 
 // signalArrives records that a node received a signal.
 func (a *auditor) signalArrives(n nm.SignalContainer) {
-	if s := a.signals[signalled{n.ID, int32(n.Command)}]; s != nil {
+	if s := a.signals[signalCommand{n.ID, int32(n.Command)}]; s != nil {
 		s.arrived = true
 	}
 }

@@ -8,32 +8,32 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 )
 
-// limited is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates only
+// limitUse is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates only
 // the part of the member that it changed.
-type limited struct {
+type limitUse struct {
 	*rebalancer.Queue
 	all   creel.Resource            // including reservations
 	parts []creel.Resource          // of it, of each member
 	users map[string]creel.Resource // use per user, without reservations
-	has   [][]userHas               // of it, of each member
+	has   [][]userUse               // of it, of each member
 }
 
-type userHas struct {
+type userUse struct {
 	user string
 	has  creel.Resource
 }
 
 // limits are made at the first event: then the tree's amounts are known.
-func (a *auditor) limits() []limited {
+func (a *auditor) limits() []limitUse {
 	if tree := a.w.cfg.Tree; a.limited == nil && tree != nil {
 		for i := range tree.Queues {
 			if q := &tree.Queues[i]; q.Bounded() || q.UserLimited() {
 				n := len(a.w.cfg.Members)
-				a.limited = append(a.limited, limited{
+				a.limited = append(a.limited, limitUse{
 					Queue: q,
 					parts: make([]creel.Resource, n),
 					users: map[string]creel.Resource{},
-					has:   make([][]userHas, n),
+					has:   make([][]userUse, n),
 				})
 			}
 		}
@@ -60,7 +60,7 @@ func (a *auditor) bounded(c *cluster) {
 	}
 }
 
-func (a *auditor) maximum(c *cluster, q *limited) {
+func (a *auditor) maximum(c *cluster, q *limitUse) {
 	part, _, _ := c.m.QueueUse(q.Path, "")
 	if part.Equal(q.parts[c.index]) {
 		return
@@ -77,7 +77,7 @@ func (a *auditor) maximum(c *cluster, q *limited) {
 
 // reserved is the sum of reservations for a queue in all members but one. Reservations are not granted yet, and may
 // exceed the members' parts of a maximum: the queue may get another container first.
-func (a *auditor) reserved(q *limited, but *cluster) (sum creel.Resource) {
+func (a *auditor) reserved(q *limitUse, but *cluster) (sum creel.Resource) {
 	for _, o := range a.w.clusters {
 		if o != but {
 			v, _ := o.m.Queue(string(q.Path))
@@ -87,14 +87,14 @@ func (a *auditor) reserved(q *limited, but *cluster) (sum creel.Resource) {
 	return sum
 }
 
-func (a *auditor) userLimit(c *cluster, q *limited) {
+func (a *auditor) userLimit(c *cluster, q *limitUse) {
 	before := q.has[c.index]
-	now := make([]userHas, 0, len(before)+1)
+	now := make([]userUse, 0, len(before)+1)
 	same := true
 	for _, u := range c.m.UserUses(q.Path, "") {
 		if !u.Uses.IsZero() {
 			n := len(now)
-			now = append(now, userHas{u.User, u.Uses})
+			now = append(now, userUse{u.User, u.Uses})
 			same = same && n < len(before) && before[n].user == u.User && before[n].has.Equal(u.Uses)
 		}
 	}

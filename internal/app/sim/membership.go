@@ -166,14 +166,14 @@ func (a *auditor) uses(c *cluster, process, epoch int64) {
 	}
 	a.check(c.gone || c.kept.member() >= epoch, "%s registers with epoch %d, and its journal has %d", c.name, epoch,
 		c.kept.member())
-	used := claimed{c.id, epoch}
+	used := memberEpoch{c.id, epoch}
 	a.check(a.used[used] == 0 || a.used[used] == process || a.forgetful(),
 		"epoch %d of %s is used by two processes", epoch, c.id)
 	a.used[used] = process
 }
 
-// claimed is an epoch of a member.
-type claimed struct {
+// memberEpoch is an epoch of a member.
+type memberEpoch struct {
 	id    creel.SubclusterID
 	epoch int64
 }

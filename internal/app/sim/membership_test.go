@@ -26,7 +26,7 @@ func TestALateClaimIsOfTheProcessThatSentIt(t *testing.T) {
 	if len(w.audit.breaches) > 0 || first == 0 || of.joining.Epoch() <= first {
 		t.Errorf("epochs %d and %d, the auditor says %q", first, of.joining.Epoch(), w.audit.breaches)
 	}
-	used := claimed{of.id, first}
+	used := memberEpoch{of.id, first}
 	if w.audit.used[used] == of.process {
 		t.Errorf("epoch %d is taken for the second process'", first)
 	}

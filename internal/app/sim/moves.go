@@ -26,8 +26,8 @@ const (
 	movesTime  = 2 * time.Minute
 )
 
-// carried is the data that moves with an application from one home to the next.
-type carried struct {
+// movedApp is the data that moves with an application from one home to the next.
+type movedApp struct {
 	message *pb.ApplicationSubmissionContextProto
 	user    string
 	since   time.Time
@@ -42,10 +42,10 @@ func (r *gateway) moveLoop() {
 		return
 	}
 	t := &task{r: r}
-	loop := moves.New(moves.Config[carried]{
+	loop := moves.New(moves.Config[movedApp]{
 		Store: storeDocuments{t},
 		View:  func() *subcluster.View { return r.view },
-		Mover: router.Mover[carried]{
+		Mover: router.Mover[movedApp]{
 			Homes: homes{t}, Disown: t.disown, Hold: t.hold, Release: t.releaseHold, Drop: t.dropHeld,
 			Submit: t.submitHeld, Now: func() time.Time { return w.now },
 		},
@@ -150,22 +150,22 @@ func (t *task) hold(
 	app creel.ApplicationID,
 	claim int64,
 	why string,
-) (carried, error) {
+) (movedApp, error) {
 	c := t.r.w.cluster(at)
-	return step(t, c.host, func(reply func(carried, error)) {
+	return step(t, c.host, func(reply func(movedApp, error)) {
 		if c.hadoop {
-			reply(carried{}, errCannotHold)
+			reply(movedApp{}, errCannotHold)
 			return
 		}
 		c.post(func(m *rm.Machine, now time.Time) func() {
 			held, err := m.Hold(now, app, claim, why)
 			c.owner.Hold(func() {
 				if err != nil {
-					reply(carried{}, err)
+					reply(movedApp{}, err)
 					return
 				}
 				c.w.audit.held(c, app, claim)
-				reply(carried{codec.Moving(&held), held.App.User, held.App.Submitted, held.Left}, nil)
+				reply(movedApp{codec.Moving(&held), held.App.User, held.App.Submitted, held.Left}, nil)
 			})
 			return nil
 		})
@@ -205,7 +205,7 @@ func (t *task) submitHeld(
 	_ context.Context,
 	to creel.SubclusterID,
 	_ creel.ApplicationID,
-	held carried,
+	held movedApp,
 	claim int64,
 ) (router.Verdict, error) {
 	return t.forward(to, held.user, held.message, claim)

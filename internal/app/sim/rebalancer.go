@@ -96,7 +96,7 @@ func (p *planner) reported() invariants.Tally {
 }
 
 // leaderStore is the store as a flow of a leader reaches it.
-type leaderStore struct{ keptStore }
+type leaderStore struct{ escrowStore }
 
 func (d leaderStore) Acquire(_ context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error) {
 	return d.lease(func(w *World) (statestore.Lease, error) {

@@ -102,7 +102,7 @@ func TestQueuesThatWantMoreThanThereIsLackNothing(t *testing.T) {
 	for seed := range uint64(seeds) {
 		c := crowded(seed + 1)
 		c.Nodes, c.NodeSize, c.Rebalancer = nodes, creel.NewResource(8192, 8), true
-		c.Jobs = (&workload.Contended{
+		c.Jobs = (&workload.ContendedLoad{
 			Slots: c.Subclusters * nodes * 8, Lasts: lasts, Floor: 2 * time.Second, Vary: 3 * time.Second, Users: 12, Seed: seed + 1,
 			Wants: []workload.Share{
 				{Queue: "root.prod", Weight: 0.7}, {Queue: "root.research", Weight: 0.4}, {Queue: "root.default", Weight: 0.4},

@@ -268,7 +268,7 @@ func TestTheAuditorSees(t *testing.T) {
 		"its UAM":           func(w *World) { harmUAM(w, app) },
 		"nothing has moved": func(w *World) { w.audit.stuck() },
 		"played to its end 2": func(w *World) {
-			w.audit.apps[app] = &applied{}
+			w.audit.apps[app] = &appRecord{}
 			m := &am{attempt: container.Attempt}
 			w.audit.played(m)
 			w.audit.played(m)
@@ -286,7 +286,7 @@ func TestTheAuditorSees(t *testing.T) {
 }
 
 func harmHome(w *World, app creel.ApplicationID) {
-	w.audit.apps[app] = &applied{}
+	w.audit.apps[app] = &appRecord{}
 	for _, c := range w.clusters[:2] {
 		w.audit.launched(c, rm.LaunchAM{Attempt: creel.AttemptID{Application: app, Attempt: 1}})
 	}

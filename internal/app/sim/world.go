@@ -286,9 +286,9 @@ func (w *World) cluster(id creel.SubclusterID) *cluster {
 }
 
 // at has something done at a time, now at the earliest.
-func (w *World) at(t time.Time, do func()) { w.push(t, deed(do)) }
+func (w *World) at(t time.Time, do func()) { w.push(t, runFunc(do)) }
 
-func (w *World) push(t time.Time, do doer) {
+func (w *World) push(t time.Time, do runner) {
 	if t.Before(w.now) {
 		t = w.now
 	}

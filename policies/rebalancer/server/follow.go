@@ -39,7 +39,7 @@ type Follower struct {
 	Every      time.Duration // between rounds, or a sixth of a plan's lease if that is shorter
 	Log        *slog.Logger  // nil: silent
 
-	Clock awake.Held // in which leases run out; the zero value will do
+	Clock awake.LeaseClock // in which leases run out; the zero value will do
 
 	Counts FollowerCounts
 

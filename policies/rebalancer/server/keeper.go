@@ -48,7 +48,7 @@ type Keeper struct {
 	Recover  time.Duration // after the start, in which containers of the epoch before may appear
 	Log      *slog.Logger  // nil: silent
 
-	Clock awake.Held // in which leases run out; the zero value will do
+	Clock awake.LeaseClock // in which leases run out; the zero value will do
 
 	Counts KeeperCounts
 

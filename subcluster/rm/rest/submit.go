@@ -321,7 +321,7 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 		if err != nil {
 			return nil, badRequest(cause + "Could not parse credentials data; exception message = " + err.Error())
 		}
-		creds.Tokens = append(creds.Tokens, token.Named{Alias: e.Key, Token: t})
+		creds.Tokens = append(creds.Tokens, token.AliasedToken{Alias: e.Key, Token: t})
 	}
 	for _, e := range l.Credentials.Secrets.Entry {
 		b, err := decodeBase64(e.Value)

@@ -35,7 +35,7 @@ func (c *clientHandler) GetApplicationReport(
 		}))
 	}
 	if verb, claim, reason := yarnrpc.HoldWanted(req); verb != yarnrpc.NoHoldVerb {
-		return later(ctx, s, server.Then(s.MoveAway(who, id, verb, claim, reason), func(c *yarnrpc.Carried) R {
+		return later(ctx, s, server.Then(s.MoveAway(who, id, verb, claim, reason), func(c *yarnrpc.MovedApplication) R {
 			return yarnrpc.HoldAnswer(verb, claim, c)
 		}))
 	}

@@ -154,11 +154,11 @@ func (s *Server) MoveAway(
 	verb yarnrpc.HoldVerb,
 	claim int64,
 	reason string,
-) Op[*yarnrpc.Carried] {
+) Op[*yarnrpc.MovedApplication] {
 	names := map[yarnrpc.HoldVerb]string{
 		yarnrpc.Hold: "holdApplication", yarnrpc.ReleaseHold: "releaseApplication", yarnrpc.DropHeld: "dropApplication",
 	}
-	type answer = *yarnrpc.Carried
+	type answer = *yarnrpc.MovedApplication
 	return Op[answer]{
 		durable: true,
 		name:    names[verb],
@@ -184,7 +184,7 @@ func (s *Server) MoveAway(
 			}
 			return func() (answer, error) {
 				message, err := codec.Moving(&held).MarshalVT()
-				return &yarnrpc.Carried{
+				return &yarnrpc.MovedApplication{
 					Message: message, User: held.App.User, Since: held.App.Submitted, Left: held.Left,
 				}, err
 			}

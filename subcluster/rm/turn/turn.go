@@ -25,7 +25,7 @@ type Owner struct {
 	Records Records
 	// Time derives the now of all turns. The machine uses moments of the wall clock; a clock that is set back would
 	// delay every deadline by the difference.
-	Time awake.Steady
+	Time awake.SteadyClock
 	// Volatile is set where nothing is kept: no answer waits.
 	Volatile bool
 

@@ -75,13 +75,13 @@ func (l *lines) flush() {
 	_ = l.write()
 }
 
-// prompt is a slog handler over lines that flushes at warnings and errors.
-type prompt struct {
+// flushHandler is a slog handler over lines that flushes at warnings and errors.
+type flushHandler struct {
 	slog.Handler
 	lines *lines
 }
 
-func (p prompt) Handle(ctx context.Context, r slog.Record) error {
+func (p flushHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := p.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
 		p.lines.flush()
@@ -89,9 +89,11 @@ func (p prompt) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-func (p prompt) WithAttrs(a []slog.Attr) slog.Handler { return prompt{p.Handler.WithAttrs(a), p.lines} }
-func (p prompt) WithGroup(name string) slog.Handler {
-	return prompt{p.Handler.WithGroup(name), p.lines}
+func (p flushHandler) WithAttrs(a []slog.Attr) slog.Handler {
+	return flushHandler{p.Handler.WithAttrs(a), p.lines}
+}
+func (p flushHandler) WithGroup(name string) slog.Handler {
+	return flushHandler{p.Handler.WithGroup(name), p.lines}
 }
 
 // Config of the log.
@@ -134,7 +136,7 @@ func (c Config) handler(to *lines, terminal bool) slog.Handler {
 		logger := map[string]string{"rm": "resourcemanager.RMAuditLogger", "router": "router.RouterAuditLogger"}[c.Role]
 		h = audit.NewHadoop(h, to, cmp.Or(logger, "creel.AuditLogger"))
 	}
-	return prompt{h, to}
+	return flushHandler{h, to}
 }
 
 // SetLevel changes the log level from now on.

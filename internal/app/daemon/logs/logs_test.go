@@ -25,7 +25,7 @@ func TestLinesThatComeTogetherAreWrittenTogetherAndNoneIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w writes
 		l := lines{out: &w}
-		log := slog.New(prompt{slog.NewTextHandler(&l, nil), &l}).With("of", "test")
+		log := slog.New(flushHandler{slog.NewTextHandler(&l, nil), &l}).With("of", "test")
 		see := func(want ...string) {
 			t.Helper()
 			synctest.Wait()

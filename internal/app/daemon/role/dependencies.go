@@ -34,15 +34,15 @@ const (
 // counts only time in which this process was running.
 const staleAfter = 3 * storeLookEvery
 
-// checkable is a store with a health check; the in-memory store has none.
-type checkable interface {
+// healthChecker is a store with a health check; the in-memory store has none.
+type healthChecker interface {
 	Health(ctx context.Context) ([]statestore.Finding, error)
 	// Unanswered is how many calls got no answer so far.
 	Unanswered() int64
 }
 
-// looked is the result of a check of the store.
-type looked struct {
+// storeCheck is the result of a check of the store.
+type storeCheck struct {
 	at    time.Time
 	found []statestore.Finding
 	err   error
@@ -50,15 +50,15 @@ type looked struct {
 
 // storeHealth checks the store's health, logs changes, and reports the latest result.
 type storeHealth struct {
-	store checkable
+	store healthChecker
 	log   *slog.Logger
-	last  atomic.Pointer[looked]
+	last  atomic.Pointer[storeCheck]
 }
 
 // dependOnStore adds the task that looks at the store's health, its metrics, and
 // its line of readiness.
 func dependOnStore(s *daemon.Service, store statestore.Store, log *slog.Logger) {
-	c, ok := store.(checkable)
+	c, ok := store.(healthChecker)
 	if !ok {
 		s.Health.Depend("store", func() health.State { return health.State{Text: "in the memory of this process"} })
 		return
@@ -120,7 +120,7 @@ func (h *storeHealth) run(ctx context.Context) error {
 func (h *storeHealth) look(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, storeLookTime)
 	defer cancel()
-	now := &looked{}
+	now := &storeCheck{}
 	now.found, now.err = h.store.Health(limited)
 	if ctx.Err() != nil {
 		return

@@ -133,5 +133,5 @@ func TestAFrozenViewIsNotReady(t *testing.T) {
 	until("afterwards", func(s health.State) bool { return s.Err == nil })
 }
 
-var _ checkable = (*redis.Store)(nil)
+var _ healthChecker = (*redis.Store)(nil)
 var _ statestore.Store = (*redis.Store)(nil)

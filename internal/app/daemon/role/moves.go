@@ -58,7 +58,7 @@ type mover struct {
 
 // addMoves adds the loop of a router that moves waiting applications.
 func (r *Router) addMoves(m *mover) {
-	loop := moves.New(moves.Config[*yarnrpc.Carried]{
+	loop := moves.New(moves.Config[*yarnrpc.MovedApplication]{
 		Store: m.store, View: m.view, Mover: m.steps(r.Server), Lead: m.lead, Choose: m.choose, Held: m.held,
 		Over: m.count, Log: m.log,
 	})
@@ -93,7 +93,7 @@ func (m *mover) member(id creel.SubclusterID) (*remote.Member, error) {
 }
 
 // steps are the calls of a move.
-func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
+func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] {
 	at := func(
 		do func(context.Context, *remote.Member, creel.ApplicationID, int64) error,
 	) func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error {
@@ -105,7 +105,7 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
 			return do(ctx, to, app, claim)
 		}
 	}
-	return router.Mover[*yarnrpc.Carried]{
+	return router.Mover[*yarnrpc.MovedApplication]{
 		Homes: m.homes,
 		Disown: func(
 			ctx context.Context,
@@ -125,7 +125,7 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
 			app creel.ApplicationID,
 			claim int64,
 			why string,
-		) (*yarnrpc.Carried, error) {
+		) (*yarnrpc.MovedApplication, error) {
 			from, err := m.member(id)
 			if err != nil {
 				return nil, err
@@ -138,7 +138,7 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
 			ctx context.Context,
 			id creel.SubclusterID,
 			app creel.ApplicationID,
-			held *yarnrpc.Carried,
+			held *yarnrpc.MovedApplication,
 			claim int64,
 		) (router.Verdict, error) {
 			to, err := m.member(id)

@@ -81,20 +81,20 @@ type Rebalancer struct {
 	Leader *rebalance.Leader
 }
 
-// believed is a store whose members are restricted to those of a watch.Source.
-type believed struct {
+// verifiedStore is a store whose members are restricted to those of a watch.Source.
+type verifiedStore struct {
 	statestore.Store
 	members watch.Source
 }
 
-func (b believed) Records(ctx context.Context) (subcluster.Records, error) {
+func (b verifiedStore) Records(ctx context.Context) (subcluster.Records, error) {
 	return b.members.Records(ctx)
 }
 
 // NewRebalancer assembles a rebalancer over a store.
 func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, error) {
 	r := &Rebalancer{Service: daemon.Service{Health: health.New()}}
-	known := believed{store, members(&r.Service, store, c.Signer, c.Log)}
+	known := verifiedStore{store, members(&r.Service, store, c.Signer, c.Log)}
 	r.Leader = &rebalance.Leader{
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.Shaping{Step: c.MaxChange, SlowStart: c.SlowStart},
@@ -116,7 +116,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		part(&n.ErrorWorst),
 	)
 	r.Health.Register(queueShares{r.Leader})
-	r.Health.Register(audited{r.Leader})
+	r.Health.Register(invariantFigures{r.Leader})
 	web, err := addHealthWeb(&r.Service, "web", c.Web, c.WebServer)
 	if err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (q queueShares) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// audited are the metrics of invariants that were held against members' reports.
-type audited struct{ leader *rebalance.Leader }
+// invariantFigures are the metrics of invariants that were held against members' reports.
+type invariantFigures struct{ leader *rebalance.Leader }
 
 var (
 	invariantChecked = prometheus.NewDesc("creel_invariant_checked_total",
@@ -184,12 +184,12 @@ var (
 		"Checks that found the invariant violated.", []string{"invariant"}, nil)
 )
 
-func (a audited) Describe(out chan<- *prometheus.Desc) {
+func (a invariantFigures) Describe(out chan<- *prometheus.Desc) {
 	out <- invariantChecked
 	out <- invariantBroken
 }
 
-func (a audited) Collect(out chan<- prometheus.Metric) {
+func (a invariantFigures) Collect(out chan<- prometheus.Metric) {
 	// Where nothing is audited each has been checked zero times: an alert that reads them finds them.
 	checked, broken := map[string]int64{}, map[string]int64{}
 	if x := a.leader.Audited(); x != nil {

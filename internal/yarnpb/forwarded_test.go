@@ -23,7 +23,7 @@ func passesOn(t interface{ Fatalf(string, ...any) }, wire []byte) {
 		t.Fatalf("the whole decoder: %v", err)
 	}
 	kept := bytes.Clone(wire)
-	m := new(yarnpb.Passed)
+	m := new(yarnpb.ForwardedAllocate)
 	if err := m.UnmarshalVT(kept); err != nil {
 		t.Fatalf("Passed: %v", err)
 	}
@@ -112,14 +112,14 @@ func TestAPassedAnswerOfTenContainersTakesFewAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	passesOn(t, wire)
-	m := new(yarnpb.Passed)
+	m := new(yarnpb.ForwardedAllocate)
 	if err := m.UnmarshalVT(wire); err != nil {
 		t.Fatal(err)
 	}
 	if c := m.AllocatedContainers[0]; c.ContainerToken != nil || c.Resource != nil {
 		t.Errorf("what only the AM reads was decoded: %v", c)
 	}
-	if n := testing.AllocsPerRun(20, func() { _ = new(yarnpb.Passed).UnmarshalVT(wire) }); n > 40 {
+	if n := testing.AllocsPerRun(20, func() { _ = new(yarnpb.ForwardedAllocate).UnmarshalVT(wire) }); n > 40 {
 		t.Errorf("%v allocations", n)
 	}
 	for len(wire) <= 64<<10 {
@@ -140,7 +140,7 @@ func FuzzPassed(t *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		vt, stock := new(yarnpb.AllocateResponseProto), new(yarnpb.AllocateResponseProto)
 		if vt.UnmarshalVT(b) != nil || proto.Unmarshal(b, stock) != nil {
-			_ = new(yarnpb.Passed).UnmarshalVT(b)
+			_ = new(yarnpb.ForwardedAllocate).UnmarshalVT(b)
 			return
 		}
 		if _, err := vt.MarshalVT(); err != nil {
@@ -174,7 +174,7 @@ func BenchmarkPassed(b *testing.B) {
 		make func() answer
 	}{
 		{"whole", func() answer { return new(yarnpb.AllocateResponseProto) }},
-		{"passed", func() answer { return new(yarnpb.Passed) }},
+		{"passed", func() answer { return new(yarnpb.ForwardedAllocate) }},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -11,20 +11,22 @@ import (
 	"syscall"
 )
 
-// Held lists the resources that an assembly acquired: sockets, stores, clients. A failing step closes it, so that
+// Resources lists the resources that an assembly acquired: sockets, stores, clients. A failing step closes it, so that
 // resources of earlier steps do not leak. It is not safe for concurrent use.
-type Held struct {
+type Resources struct {
 	release []func() error
 }
 
 // OnClose adds a function that Close calls before all functions added earlier.
-func (h *Held) OnClose(release func() error) { h.release = append(h.release, release) }
+func (h *Resources) OnClose(release func() error) { h.release = append(h.release, release) }
 
 // OnCloseLast adds a function that Close calls after all others.
-func (h *Held) OnCloseLast(release func() error) { h.release = slices.Insert(h.release, 0, release) }
+func (h *Resources) OnCloseLast(release func() error) {
+	h.release = slices.Insert(h.release, 0, release)
+}
 
 // Close releases everything, once.
-func (h *Held) Close() error {
+func (h *Resources) Close() error {
 	var errs []error
 	for _, release := range slices.Backward(h.release) {
 		errs = append(errs, release())
@@ -34,7 +36,7 @@ func (h *Held) Close() error {
 }
 
 // Listen binds a TCP port and records it. name is the setting or flag that chose the address.
-func (h *Held) Listen(name, address string) (net.Listener, error) {
+func (h *Resources) Listen(name, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, ListenError(name, address, err)

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Passed is an allocate answer for a forwarder that needs little of it. Fields of a container that only the AM reads,
+// ForwardedAllocate is an allocate answer for a forwarder that needs little of it. Fields of a container that only the AM reads,
 // mainly its resources and its token, stay encoded: they are among the unknown fields, and are written unchanged.
 // Decoding and encoding them was most of an answer's cost.
 //
 // So these fields seem absent after UnmarshalVT: of AllocatedContainers all but Id, NodeId, Priority, ExecutionType,
 // AllocationRequestId and Version; of CompletedContainerStatuses all but ContainerId, State, ExitStatus and
 // ExecutionType.
-type Passed struct{ AllocateResponseProto }
+type ForwardedAllocate struct{ AllocateResponseProto }
 
 // Fields of ContainerProto and ContainerStatusProto that are decoded.
 var (
@@ -25,7 +25,7 @@ var (
 
 // UnmarshalVT decodes b, of which it copies the retained parts. Values of one type are in one array, so that
 // retaining a part of the message retains all of it. A large message is decoded like others.
-func (m *Passed) UnmarshalVT(b []byte) error {
+func (m *ForwardedAllocate) UnmarshalVT(b []byte) error {
 	if len(b) > maxWhole {
 		return m.AllocateResponseProto.UnmarshalVT(b)
 	}
@@ -81,7 +81,7 @@ func (a *slab) passed(
 }
 
 // room allocates memory for the decoded parts of b.
-func (m *Passed) room(b []byte, a *slab) {
+func (m *ForwardedAllocate) room(b []byte, a *slab) {
 	granted := min(countField(b, allocatedContainers), len(b)/64) // neither is ever so small
 	ended := min(countField(b, completedContainers), len(b)/16)
 	m.AllocatedContainers = slices.Grow(m.AllocatedContainers, granted)

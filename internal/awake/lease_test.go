@@ -12,7 +12,7 @@ import (
 // A lease is not held longer because this process or its machine was paused, or because a clock was set back.
 func TestALeaseThatWeHoldRunsOutInOurPauses(t *testing.T) {
 	now := time.Now() // with both clocks
-	h := awake.Held{Read: func() time.Time { return now }}
+	h := awake.LeaseClock{Read: func() time.Time { return now }}
 	start := h.Now()
 	passed := func(want time.Duration, what string) {
 		t.Helper()
