@@ -256,7 +256,7 @@ func declares(t *testing.T, dir, test string) bool {
 func statusPage([]byte) []byte {
 	var b bytes.Buffer
 	b.WriteString("# What works\n\nEach row is a feature, its limits, and the tests that prove it. A test generates this page and checks that " +
-		"the named tests exist: `go test . -run TestStatus -update`.\n\n| part | what | state | what it lacks | tests |\n| --- | --- | --- | --- | --- |\n")
+		"the named tests exist: `go test . -run TestStatus -update`.\n\n| part | feature | state | limit | tests |\n| --- | --- | --- | --- | --- |\n")
 	for _, f := range features {
 		tests := make([]string, len(f.proofs))
 		for i, p := range f.proofs {
