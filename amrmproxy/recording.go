@@ -3,7 +3,6 @@
 package amrmproxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -18,8 +17,11 @@ type Entry struct {
 	Revision int64
 	Home     creel.SubclusterID
 	Proxy    string // the proxy that wrote it
-	UAMs     []EntryUAM
-	Sealed   []byte // the Record, by Sealer
+	// Writers of the attempt's entry in the order in which they took it over, at most maxWriters; the last
+	// wrote this one. None: a version before writers wrote it.
+	Writers []string
+	UAMs    []EntryUAM
+	Sealed  []byte // the Record, by Sealer
 }
 
 // EntryUAM is a UAM's id, attempt and state (launching, running or ending) in the clear, for routers and operators.
@@ -50,18 +52,28 @@ type Sealer interface {
 
 // Recording keeps a session's record in the store, compared and set by its revision. So of two proxies with the same
 // attempt the later wins: it saves the record that it has read before it acts, and the other stops when it saves. It
-// also saves before it calls again a member that another proxy has called in its name. Load is called once, before
-// the session is made; one Save may be under way at a time, as the session requests them.
+// also saves before it calls again a member that another proxy has called in its name. A store may go back to an
+// earlier state: an entry that this recording wrote, or that it took over from, is older then, and is replaced. Load is
+// called once, before the session is made; one Save may be under way at a time, as the session requests them.
 type Recording struct {
 	Attempt creel.AttemptID
 	Proxy   string // name of this proxy
+	Writer  string // names this recording, and no other of any process
 	Store   Store
 	Sealer  Sealer
+	// WentBack, if given, is called when the store has an earlier state of the entry than this recording saved;
+	// the entry is replaced then.
+	WentBack func()
 
 	revision int64
+	read     int64             // revision of the entry that Load found; 0: none
+	writers  []string          // of that entry
+	saved    bool              // an entry with our Writer has been durable
 	earlier  []creel.AttemptID // with entries of their own; removed once ours is durable
-	unclear  [][]byte          // sealed states sent since the revision, of which one may be in the store
 }
+
+// maxWriters bounds Entry.Writers: the first ones are left out.
+const maxWriters = 16
 
 // Load finds the application's record: ours, else the latest of an earlier
 // attempt, else nil. An entry of a later attempt means that ours is over: the
@@ -87,7 +99,8 @@ func (r *Recording) Load(ctx context.Context) (*Record, error) {
 		case c < 0:
 			r.earlier = append(r.earlier, e.Attempt)
 		default:
-			r.revision = e.Revision
+			r.revision, r.read = e.Revision, e.Revision
+			r.writers = e.Writers[max(0, len(e.Writers)-maxWriters+1):]
 		}
 		if latest == nil || e.Attempt.Compare(latest.Attempt) > 0 {
 			latest = e
@@ -135,6 +148,7 @@ func (r *Recording) Save(ctx context.Context, rec *Record) error {
 
 func (r *Recording) entry(rec *Record, sealed []byte) Entry {
 	e := Entry{Attempt: r.Attempt, Home: rec.Home, Proxy: r.Proxy, Sealed: sealed}
+	e.Writers = append(slices.Clone(r.writers), r.Writer)
 	for _, u := range rec.UAMs {
 		phase := "running"
 		switch {
@@ -151,7 +165,7 @@ func (r *Recording) entry(rec *Record, sealed []byte) Entry {
 func (r *Recording) put(ctx context.Context, e Entry) error {
 	e.Revision = r.revision
 	revision, err := r.Store.Put(ctx, e)
-	if errors.Is(err, creel.ErrConflict) && (len(r.unclear) > 0 || r.revision > 0) {
+	if errors.Is(err, creel.ErrConflict) {
 		ours, readErr := r.catchUp(ctx)
 		if readErr != nil {
 			return readErr
@@ -169,35 +183,65 @@ func (r *Recording) put(ctx context.Context, e Entry) error {
 			Why:  err.Error(),
 		}
 	case err != nil:
-		r.unclear = append(r.unclear, e.Sealed)
 		return err
 	}
-	r.revision, r.unclear = revision, nil
+	r.revision, r.saved = revision, true
 	return nil
 }
 
-// catchUp reports whether this proxy's own earlier save, whose answer was lost, blocks the current one. Sealing the
-// same record twice yields different bytes, so the store cannot see it. The revision is then the store's. A store
-// that has no entry of the application at all has come back empty: the running session is the truth then, and is
-// saved again. A superseding proxy would have left an entry.
+// catchUp reports whether this recording may replace the stored entry, and sets the revision to do so.
 func (r *Recording) catchUp(ctx context.Context) (bool, error) {
 	entries, err := r.Store.Entries(ctx, r.Attempt.Application)
 	if err != nil {
 		return false, err
 	}
-	if len(entries) == 0 {
-		r.revision, r.unclear = 0, nil
-		return true, nil
+	revision, ours := r.stands(entries)
+	if !ours {
+		return false, nil
 	}
-	for i := range entries {
-		e := &entries[i]
-		if e.Attempt == r.Attempt &&
-			slices.ContainsFunc(r.unclear, func(sealed []byte) bool { return bytes.Equal(sealed, e.Sealed) }) {
-			r.revision, r.unclear = e.Revision, nil
-			return true, nil
+	if r.saved && revision < r.revision && r.WentBack != nil {
+		r.WentBack()
+	}
+	r.revision = revision
+	for i := range entries { // the entries of earlier attempts are back, if the store went back
+		if a := entries[i].Attempt; a != r.Attempt && !slices.Contains(r.earlier, a) {
+			r.earlier = append(r.earlier, a)
 		}
 	}
-	return false, nil
+	return true, nil
+}
+
+// stands returns the revision that a save replaces, or false if another proxy or a later
+// attempt has taken over. No entry of the attempt means that the store lost it: it is empty or
+// went back. Whoever took over left an entry, and the store refuses an entry that was removed.
+func (r *Recording) stands(entries []Entry) (revision int64, ours bool) {
+	ours = true
+	for i := range entries {
+		e := &entries[i]
+		switch c := e.Attempt.Compare(r.Attempt); {
+		case c > 0:
+			return 0, false
+		case c == 0:
+			revision, ours = e.Revision, r.older(e)
+		}
+	}
+	return revision, ours
+}
+
+// older reports whether an entry of the attempt has nothing that this recording does not
+// know. Sealing a record twice gives different bytes, so it is told by the writer.
+func (r *Recording) older(e *Entry) bool {
+	if len(e.Writers) == 0 { // of a version before writers
+		return len(r.writers) == 0 && e.Revision <= r.read
+	}
+	switch writer := e.Writers[len(e.Writers)-1]; {
+	case writer == r.Writer:
+		return true // a save whose answer was lost, or the store went back
+	case slices.Contains(r.writers, writer):
+		// The writer before us stops at its next save once we have saved, unless the store went back.
+		return r.saved || e.Revision <= r.read
+	}
+	return false
 }
 
 // removeEarlier removes the entries of earlier attempts: their UAMs are in ours

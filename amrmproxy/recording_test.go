@@ -55,7 +55,7 @@ func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 		},
 		Random: rand.Reader,
 	}
-	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Store: records, Sealer: records}
+	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Writer: rand.Text(), Store: records, Sealer: records}
 }
 
 // A save whose answer was lost is sealed again when it is repeated, so the store cannot see that it is the same. It
@@ -92,6 +92,111 @@ func TestASaveWhoseAnswerWasLostIsOurs(t *testing.T) {
 	}
 	if err := save(first, "ours"); !errors.Is(err, creel.ErrStale) {
 		t.Errorf("another proxy has the attempt, and saving says %v", err)
+	}
+}
+
+// The store goes back to an earlier state between any two saves: of this recording, of the one that it took over
+// from, and of the attempt before. The recording replaces the older entry, and the other one stops.
+func TestSaveAfterStoreGoesBack(t *testing.T) {
+	ctx := t.Context()
+	save := func(r *amrmproxy.Recording, user string) error {
+		return r.Save(ctx, &amrmproxy.Record{Attempt: r.Attempt, Home: "sc-a", User: user})
+	}
+	const steps = 7
+	for back := range steps {
+		store := newLossyStore()
+		var snapshots [][]byte
+		keep := func() {
+			data, err := store.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshots = append(snapshots, data)
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("back to step %d: %v", back, err)
+			}
+		}
+		load := func(r *amrmproxy.Recording) {
+			_, err := r.Load(ctx)
+			must(err)
+		}
+		keep() // 0: empty
+		first, former, owner := recording(store, 1), recording(store, 2), recording(store, 2)
+		must(save(first, "first"))
+		keep() // 1: the first attempt's entry
+		load(former)
+		must(save(former, "former 1"))
+		keep() // 2
+		must(save(former, "former 2"))
+		keep() // 3
+		load(owner)
+		keep() // 4: the same
+		must(save(owner, "owner 1"))
+		keep() // 5
+		must(save(owner, "owner 2"))
+		keep() // 6
+		must(store.Restore(snapshots[back]))
+		if back < 5 {
+			must(save(former, "former, which does not know"))
+		}
+		must(save(owner, "owner 3"))
+		if err := save(former, "former"); !errors.Is(err, creel.ErrStale) {
+			t.Errorf("back to step %d: the recording that was taken over from saves: %v", back, err)
+		}
+		must(save(owner, "owner 4"))
+		entries, err := store.UAMRecordsOf(ctx, attempt(2).Application)
+		must(err)
+		next := recording(store, 2)
+		known, err := next.Load(ctx)
+		must(err)
+		if len(entries) != 1 || known.User != "owner 4" {
+			t.Errorf("back to step %d: %d entries, the newest of %q", back, len(entries), known.User)
+		}
+	}
+}
+
+// A recording that loaded an entry of the store as it went back has the attempt: the one from before stops.
+func TestSaveAfterTakeoverOfOlderEntry(t *testing.T) {
+	ctx, store := t.Context(), newLossyStore()
+	save := func(r *amrmproxy.Recording) error {
+		return r.Save(ctx, &amrmproxy.Record{Attempt: attempt(1), Home: "sc-a", User: "ann"})
+	}
+	former, next, later := recording(store, 1), recording(store, 1), recording(store, 2)
+	if err := save(former); err != nil {
+		t.Fatal(err)
+	}
+	old, err := store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := save(former); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Restore(old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := save(next); err != nil {
+		t.Fatal(err)
+	}
+	if err := save(former); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("two recordings save the record of one attempt: %v", err)
+	}
+	if err := later.Save(ctx, &amrmproxy.Record{Attempt: attempt(2), Home: "sc-a", User: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.DropUAMRecord(ctx, attempt(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := save(next); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("the record of an attempt is saved after that of a later one: %v", err)
 	}
 }
 

@@ -107,6 +107,9 @@ func CheckUAMRecord(s *UAMRecord) error {
 		return err
 	}
 	size := len(s.State) + len(s.Proxy)
+	for _, w := range s.Writers {
+		size += len(w)
+	}
 	for _, m := range s.UAMs {
 		if err := subcluster.ValidID(m.Member); err != nil {
 			return err

@@ -24,6 +24,7 @@ type ReportedApplication struct {
 	ID        creel.ApplicationID
 	Unmanaged bool      // its AM is unmanaged here: this subcluster has a UAM of it, it is not its home
 	Ended     bool      // it has reached its final state here
+	Running   bool      // its AM has registered here, and it has not ended
 	Attempt   int32     // of the newest attempt, 0 for none
 	Submitted time.Time // by that ResourceManager's clock
 	Held      int64     // the number of the claim under which it is held for a move; 0: it is not
@@ -47,11 +48,9 @@ func (c Conflict) String() string {
 // An application with one managed report is at home there. Of several members that claim it, the home is, each rule
 // deciding ties of the one before:
 //
-//  1. one where it is not held for a move: the others got it from there;
-//  2. one where it has not ended, before one where it has: work is preserved;
-//  3. the one with the higher attempt: it got further;
-//  4. the one that accepted it first;
-//  5. the one whose name sorts first.
+//  1. the one whose run is further on (Further);
+//  2. the one that accepted it first;
+//  3. the one whose name sorts first.
 //
 // A subcluster with a UAM of an application is not its home. But an application may itself have been submitted with
 // one: where all its AMs are unmanaged the home is the member that accepted the application first, since UAMs come
@@ -84,9 +83,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 		rule := ""
 		slices.SortStableFunc(managed, func(a, b claim) int {
 			return cmp.Or(
-				compareBool(a.Held > 0, b.Held > 0),
-				compareBool(a.Ended, b.Ended),
-				cmp.Compare(b.Attempt, a.Attempt),
+				Further(a.ReportedApplication, b.ReportedApplication),
 				a.Submitted.Compare(b.Submitted),
 				cmp.Compare(a.member, b.member),
 			)
@@ -118,6 +115,8 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 					rule = "it has moved there"
 				case w.Ended != o.Ended:
 					rule = "it has not ended there"
+				case w.Running != o.Running:
+					rule = "its AM has registered there"
 				case w.Attempt != o.Attempt:
 					rule = fmt.Sprintf("attempt %d is the highest", w.Attempt)
 				case !w.Submitted.Equal(o.Submitted):
@@ -150,8 +149,8 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 	return slices.Compact(ids)
 }
 
-// Reclaim writes rebuilt homes into a store. If the store has another home already (a router claimed while it had
-// forgotten) the ResourceManagers' reports outrank it, and the conflict is returned. It may be repeated until it
+// Reclaim writes rebuilt homes into a store. If the store has another home already (it went back to an earlier state,
+// or a router claimed while it had forgotten) the ResourceManagers' reports outrank it, and the conflict is returned. It may be repeated until it
 // returns no error.
 func Reclaim(
 	ctx context.Context,
@@ -182,7 +181,7 @@ func Reclaim(
 					h.Application,
 					h.Home,
 					[]creel.SubclusterID{is},
-					"the ResourceManagers' reports outrank a claim in the empty store",
+					"the ResourceManagers' reports outrank the store's home",
 				},
 			)
 			_, e = store.Move(ctx, h.Application, is, h.Home, 0, nil)

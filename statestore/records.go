@@ -14,6 +14,7 @@ import (
 func (s *UAMRecord) clone() UAMRecord {
 	c := *s
 	c.State = slices.Clone(s.State)
+	c.Writers = slices.Clone(s.Writers)
 	c.UAMs = slices.Clone(s.UAMs)
 	for i := range c.UAMs {
 		c.UAMs[i].Token = slices.Clone(c.UAMs[i].Token)
@@ -23,7 +24,7 @@ func (s *UAMRecord) clone() UAMRecord {
 
 func (s *UAMRecord) equal(o *UAMRecord) bool {
 	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy &&
-		bytes.Equal(s.State, o.State) &&
+		bytes.Equal(s.State, o.State) && slices.Equal(s.Writers, o.Writers) &&
 		slices.EqualFunc(s.UAMs, o.UAMs, func(a, b UAM) bool {
 			return a.Member == b.Member && a.OwnID == b.OwnID && a.Attempt == b.Attempt && a.Epoch == b.Epoch &&
 				a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)

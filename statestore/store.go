@@ -189,8 +189,11 @@ type UAMRecord struct {
 	Revision int64              `json:"revision"`
 	Home     creel.SubclusterID `json:"home"`
 	Proxy    string             `json:"proxy,omitempty"` // the proxy that wrote it
-	UAMs     []UAM              `json:"members,omitempty"`
-	State    []byte             `json:"state,omitempty"` // the session as its proxy encodes it
+	// Writers are the sessions that wrote the attempt's record, in the order in which each took it over. The last
+	// wrote this one. None: a version before writers wrote it.
+	Writers []string `json:"writers,omitempty"`
+	UAMs    []UAM    `json:"members,omitempty"`
+	State   []byte   `json:"state,omitempty"` // the session as its proxy encodes it
 }
 
 // UAM is a subcluster that holds a UAM of the attempt.

@@ -5,6 +5,7 @@ package server
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -59,7 +60,7 @@ type session struct {
 }
 
 func newSession(s *Server, who Caller) *session {
-	return &session{
+	d := &session{
 		server:  s,
 		attempt: who.Attempt,
 		driver: amrmproxy.NewDriver(amrmproxy.DriverOptions{
@@ -69,13 +70,19 @@ func newSession(s *Server, who Caller) *session {
 			Rand:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		}),
 		record: amrmproxy.Recording{
-			Attempt: who.Attempt, Proxy: s.cfg.Name, Store: s.cfg.Store, Sealer: s.cfg.Sealer,
+			Attempt: who.Attempt, Proxy: s.cfg.Name, Writer: cryptorand.Text(),
+			Store: s.cfg.Store, Sealer: s.cfg.Sealer,
 		},
 		mailbox: make(chan message, s.cfg.Mailbox),
 		gone:    make(chan struct{}),
 		calls:   map[uint64]func(proto.Message, error){},
 		log:     s.cfg.Logger.With("attempt", who.Attempt.String()),
 	}
+	d.record.WentBack = func() {
+		d.log.Warn("the state store went back to an earlier state of the UAM record, which is saved again",
+			"try", "see that the store is persistent (docs/operations/redis.md)")
+	}
+	return d
 }
 
 func (d *session) post(m message) {

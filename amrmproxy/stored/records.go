@@ -78,7 +78,7 @@ func (r *Records) Open(ctx context.Context, bound, sealed []byte) ([]byte, error
 
 func entry(s *statestore.UAMRecord) amrmproxy.Entry {
 	e := amrmproxy.Entry{
-		Attempt: s.Attempt, Revision: s.Revision, Home: s.Home, Proxy: s.Proxy, Sealed: s.State,
+		Attempt: s.Attempt, Revision: s.Revision, Home: s.Home, Proxy: s.Proxy, Writers: s.Writers, Sealed: s.State,
 	}
 	for _, m := range s.UAMs {
 		e.UAMs = append(e.UAMs, amrmproxy.EntryUAM{
@@ -90,7 +90,7 @@ func entry(s *statestore.UAMRecord) amrmproxy.Entry {
 
 func record(e amrmproxy.Entry) statestore.UAMRecord {
 	s := statestore.UAMRecord{
-		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, State: e.Sealed,
+		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, Writers: e.Writers, State: e.Sealed,
 	}
 	for _, u := range e.UAMs {
 		s.UAMs = append(s.UAMs, statestore.UAM{

@@ -136,7 +136,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.tree, "tree", "",
 		"the federation's queue tree, a `FILE` as of creel queue apply: its maxima and user limits hold at every event")
 	fl.StringVar(&f.fault, "fault", "",
-		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (messages late by minutes; killed and cut off; "+
+		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (a store that goes back by minutes and is rebuilt; "+
+			"messages late by minutes; a store that goes back by seconds; killed and cut off; "+
 			"slow one way; dead for an hour; routers that stand still within a submission; emptied)")
 	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
 	fl.DurationVar(&f.search, "search", 0,

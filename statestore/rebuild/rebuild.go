@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rebuild is the loop that restores the homes of a state store which came back empty, from the reports of all
-// ResourceManagers. Until it is done no new claim is served, so that no running application gets a second home.
+// Package rebuild is the loop that restores the homes of a state store which came back empty, or went back to an
+// earlier state, from the reports of all ResourceManagers. Until it is done no new claim is served, so that no running
+// application gets a second home.
 //
 // Every router runs it; a lease lets one at a time work. A member that was in the federation when the store was last
 // whole, and has neither deregistered nor been removed, must answer, whatever its state was: a list that lacks one
@@ -11,7 +12,8 @@
 // AcceptMissing gives up a member that will never answer (creel store rebuild --accept-missing).
 //
 // Where two members claim an application the rule of statestore.Rebuild decides, an audit line is written, and the
-// application is ended at the others. Policies that the view still has and the store lacks are restored.
+// application is ended at the others. Policies and drains of the view that the store lacks, or has in an earlier state,
+// are restored.
 package rebuild
 
 import (
@@ -20,7 +22,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,7 @@ import (
 
 // Store is a state store that can lose its data while processes go on.
 type Store interface {
-	// Lost reports whether it came back empty, in part or in whole.
+	// Lost reports whether it came back empty, in part or in whole, or went back to an earlier state.
 	Lost(ctx context.Context) (bool, error)
 	// Reopen stops all claims, writes the homes that collect returns, and serves claims again; it may be repeated
 	// until it returns no error.
@@ -47,6 +48,7 @@ type Store interface {
 
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
+	Records(ctx context.Context) (subcluster.Records, error)
 	PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcluster.Policy, error)
 	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
 }
@@ -195,7 +197,7 @@ func (r *Rebuilder) tell(trouble error) {
 		r.trouble.Store(nil)
 		return
 	}
-	text := "the store came back empty; its homes are being rebuilt"
+	text := "the store came back empty or went back; its homes are being rebuilt"
 	if r.before == nil { // this process has seen no other store
 		text = "the store is new or came back empty; its homes are being rebuilt"
 	}
@@ -250,7 +252,8 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	}
 	if r.told != len(members)+1 {
 		r.told = len(members) + 1
-		r.cfg.Log.Info("state store is empty, reading applications from the ResourceManagers", "members", len(members))
+		r.cfg.Log.Info("state store is empty or went back, reading applications from the ResourceManagers",
+			"members", len(members))
 	}
 	var resolved []statestore.Conflict
 	found := 0
@@ -276,7 +279,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 		return nil
 	}
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
-		"try", "find out why the store was empty; make it persistent (docs/operations/redis.md)")
+		"try", "find out why the store was empty or went back; make it persistent (docs/operations/redis.md)")
 	for _, c := range slices.Concat(resolved, overruled) {
 		line := audit.Line{Operation: "rebuild", Target: c.Application.String(), Result: audit.Success}
 		line.Log(r.cfg.Log, slog.Any("home", c.Home), slog.Any("others", c.Others), slog.String("rule", c.Rule))
@@ -363,28 +366,21 @@ func (r *Rebuilder) drain(ctx context.Context) {
 	}
 }
 
-// putBack restores the policies, unless new ones were written, and the drains.
+// putBack restores the policies and drains of which the store has an earlier state or none. Later ones stay.
 func (r *Rebuilder) putBack(ctx context.Context) {
 	if r.before == nil {
 		return
 	}
-	r.drains = map[creel.SubclusterID]string{}
-	for i := range r.before.Members {
-		if m := &r.before.Members[i]; m.Draining != "" && m.State != subcluster.StateDeregistered {
-			r.drains[m.ID] = m.Draining
-		}
+	now, err := r.store.Records(ctx)
+	if err != nil {
+		r.cfg.Log.Error("failed to restore policies and drains", "error", err)
+		return
 	}
-	for _, p := range r.before.Policies.All() {
-		_, err := r.store.PutPolicy(ctx, statestore.PolicyWrite{
-			Queue:    p.Queue,
-			Document: p.Document,
-			Author:   p.Author,
-			Comment: strings.TrimSpace(
-				p.Comment + fmt.Sprintf(" (version %d, restored after the store was lost)", p.Version),
-			),
-		})
-		if err != nil && !errors.Is(err, creel.ErrConflict) {
-			r.cfg.Log.Error("failed to restore a policy", "queue", p.Queue, "error", err)
+	writes, drains := statestore.PutBack(r.before, now)
+	r.drains = drains
+	for _, w := range writes {
+		if _, err := r.store.PutPolicy(ctx, w); err != nil && !errors.Is(err, creel.ErrConflict) {
+			r.cfg.Log.Error("failed to restore a policy", "queue", w.Queue, "error", err)
 		}
 	}
 }

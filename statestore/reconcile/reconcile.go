@@ -135,7 +135,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			if a.Ended || a.Unmanaged || a.Held > 0 { // held: package router/moves
 				continue
 			}
-			if err := l.look(ctx, r, place{a.ID, at}); err != nil {
+			if err := l.look(ctx, r, place{a.ID, at}, a); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -181,7 +181,7 @@ type answer struct {
 
 // look compares one living application with its home. An application without a record was submitted past the routers
 // and is ignored.
-func (l *Loop) look(ctx context.Context, r *round, p place) error {
+func (l *Loop) look(ctx context.Context, r *round, p place, run statestore.ReportedApplication) error {
 	home, err := l.store.Home(ctx, p.app)
 	if errors.Is(err, creel.ErrApplicationNotFound) || err == nil && home == p.at {
 		return nil
@@ -194,8 +194,8 @@ func (l *Loop) look(ctx context.Context, r *round, p place) error {
 		return nil
 	}
 	l.stats.Found.Add(1)
-	answered, known := l.knows(ctx, r, home, p.app)
-	verdict, why := statestore.JudgeAway(answered, known)
+	answered, its := l.knows(ctx, r, home, p.app)
+	verdict, why := statestore.JudgeAway(answered, its, run)
 	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
 	switch verdict {
 	case statestore.AwayEnd:
@@ -219,14 +219,17 @@ func (l *Loop) look(ctx context.Context, r *round, p place) error {
 	return nil
 }
 
-// knows asks whether a home knows an application. For one that lives there its list decides, else its whole memory,
-// since it may have forgotten listed ones.
+// knows asks a home for its run of an application, nil if it knows none. For one that lives there its list decides,
+// else its whole memory, since it may have forgotten listed ones.
 func (l *Loop) knows(
 	ctx context.Context, r *round, home creel.SubclusterID, app creel.ApplicationID,
-) (answered, known bool) {
+) (answered bool, run *statestore.ReportedApplication) {
 	list, answered := r.apps[home]
-	if l.cfg.Whole == nil || !answered || lists(list, app, false) {
-		return answered, lists(list, app, true)
+	if run = find(list, app, false); run != nil {
+		return answered, run
+	}
+	if l.cfg.Whole == nil || !answered {
+		return answered, find(list, app, true)
 	}
 	whole, asked := r.whole[home]
 	if !asked {
@@ -234,12 +237,16 @@ func (l *Loop) knows(
 		whole.apps, whole.err = l.cfg.Whole(ctx, m)
 		r.whole[home] = whole
 	}
-	return whole.err == nil, lists(whole.apps, app, true)
+	return whole.err == nil, find(whole.apps, app, true)
 }
 
-// lists reports whether a list has an application; with ended, one that has ended counts too.
-func lists(list []statestore.ReportedApplication, app creel.ApplicationID, ended bool) bool {
-	return slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
+// find returns the run of an application in a list; with ended, one that has ended counts too.
+func find(list []statestore.ReportedApplication, app creel.ApplicationID, ended bool) *statestore.ReportedApplication {
+	i := slices.IndexFunc(list, func(a statestore.ReportedApplication) bool {
 		return a.ID == app && !a.Unmanaged && (ended || !a.Ended)
 	})
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
 }

@@ -11,6 +11,7 @@
 //
 //	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
 //	{creel:c}:known       hash by member: reported for a rebuilding that is under way
+//	{creel:c}:mark:<process> how often a process has looked at the store
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
 //	{creel:c}:m e b r l d x   hashes by member: record, epoch, heartbeat, registered,
 //	                      load, drain, deregistered
@@ -53,6 +54,10 @@
 //	                  store cannot see that it was emptied: with Config.Confirm,
 //	                  which all daemons set, it waits for Reopen too, else it takes
 //	                  the store for a new one.
+//	restored          a backup, or a failover that lost writes: each process counts
+//	                  its looks in the store, and finds its count lower than it
+//	                  was. The store counts as restarted empty then. In a cluster
+//	                  only a loss in the slot {creel:c} is detected.
 //
 // # What a failover may lose
 //

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // A store has an identity, made by the process that opens an empty one, and each shard carries it. A claim in a shard
@@ -20,8 +22,9 @@ import (
 // that the ResourceManagers report.
 //
 // A rebuilt store has a new identity. Processes that knew the one before adopt only that: not an empty store that a
-// newcomer, unaware of the loss, has opened meanwhile. With Config.Confirm a newcomer opens it in the state
-// rebuilding, so that it too waits for the reports first. States:
+// newcomer, unaware of the loss, has opened meanwhile, nor an earlier identity, of a store that was restored from a
+// backup. A store that went back under the same identity is detected by its marks (mark). With Config.Confirm a
+// newcomer opens it in the state rebuilding, so that it too waits for the reports first. States:
 const (
 	stateMaking  = "making"     // shards are being given it: an empty store is opened
 	stateReady   = "ready"      // made by opening an empty store
@@ -168,13 +171,16 @@ func (s *Store) adopt(ctx context.Context, identity string) error {
 	case str(list[1]) != stateRebuilt:
 		return came("it was opened as a new store and not rebuilt")
 	}
+	if p := s.identity.Load(); p != nil && !follows(identity, *p) {
+		return came("it went back to an earlier state")
+	}
 	s.identity.Store(&identity)
 	return nil
 }
 
-// Lost reports whether the store, or a part of it, came back empty and waits for Reopen. It asks all shards, and
-// adopts a store that another process has rebuilt. A process that did not know the store before it was lost cannot
-// detect that, unless it is being rebuilt.
+// Lost reports whether the store, or a part of it, came back empty or went back to an earlier state, and waits for
+// Reopen. It asks all shards, and adopts a store that another process has rebuilt. A process that did not know the
+// store before it was lost cannot detect that, unless it is being rebuilt.
 func (s *Store) Lost(ctx context.Context) (bool, error) {
 	known := ""
 	if p := s.identity.Load(); p != nil {
@@ -192,7 +198,7 @@ func (s *Store) Lost(ctx context.Context) (bool, error) {
 	case known == "":
 		_, err := s.known(ctx)
 		return false, err
-	case id != known && state == stateRebuilt:
+	case id != known && state == stateRebuilt && follows(id, known):
 		s.identity.Store(&id)
 	case id != known:
 		return true, nil
@@ -210,7 +216,135 @@ func (s *Store) Lost(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return s.mark(ctx, id)
+}
+
+// madeAt is the microsecond in which an identity was made; 0: by a version before it was in there.
+func madeAt(identity string) int64 {
+	_, us, _ := strings.Cut(identity, "@")
+	at, _ := strconv.ParseInt(us, 10, 64)
+	return at
+}
+
+// follows reports whether an identity was made after the one that is known. One that was not is of a store that
+// went back to a state from before it was rebuilt.
+func follows(identity, known string) bool {
+	return madeAt(known) == 0 || madeAt(identity) > madeAt(known)
+}
+
+// knownSince is madeAt of the identity that is known.
+func (s *Store) knownSince() int64 {
+	if p := s.identity.Load(); p != nil {
+		return madeAt(*p)
+	}
+	return 0
+}
+
+// markKept is how long the store keeps a process's mark: longer than a process is paused.
+const markKept = 7 * 24 * time.Hour
+
+// mark counts the looks of this process in the store. No other process writes its mark, so a mark that is lower than
+// at the look before proves that the store went back to an earlier state. All claims stop then, as if it had come
+// back empty. A store that takes no writes has no mark.
+func (s *Store) mark(ctx context.Context, identity string) (back bool, err error) {
+	known := s.knownMark(identity)
+	list, err := s.write(ctx, markScript, s.markKeys(), s.markArgs(known)...)
+	if err != nil {
+		return false, nil
+	}
+	id, back := s.marked(known, list)
+	if !back {
+		return false, nil
+	}
+	return true, s.writeIdentity(ctx, "!"+id, "") // nobody's identity
+}
+
+// connected is mark on a new connection, before anything else is sent on it: a server that was restarted with an
+// earlier state, or took over without the last writes, serves no claim of this process.
+func (s *Store) connected(ctx context.Context, cn *goredis.Conn) error {
+	p := s.identity.Load()
+	if p == nil {
+		return nil
+	}
+	known := s.knownMark(*p)
+	c := s.writing(ctx, markScript, s.control("guard"), "", s.markKeys(), s.markArgs(known))
+	c.args[0], c.args[1] = "EVAL", markScript.source
+	v, err := cn.Do(ctx, c.args...).Result()
+	if err != nil {
+		return unlessAnswered(err) // another node of a cluster, or a store that is ill: its calls say so
+	}
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil
+	}
+	if s.cfg.Wait > 0 && str(list[0]) == "OK" {
+		n, err := cn.Do(ctx, "WAIT", s.cfg.Wait, s.cfg.WaitTimeout.Milliseconds()).Int64()
+		if err != nil || n < int64(s.cfg.Wait) {
+			return unlessAnswered(err) // a failover may lose this mark: it proves nothing
+		}
+	}
+	id, back := s.marked(known, list)
+	if !back {
+		return nil
+	}
+	for n := range int64(shards) {
+		c := s.writing(ctx, identityScript, s.shard(n, "guard"), "", nil, []any{"!" + id, ""})
+		c.args[0], c.args[1] = "EVAL", identityScript.source
+		if err := unlessAnswered(cn.Do(ctx, c.args...).Err()); err != nil {
+			return err // else Reopen does it
+		}
+	}
+	return nil
+}
+
+// unlessAnswered returns an error after which a connection is of no use: the answer may still come, and would be
+// taken for that of the next call. An error that the server answered is none.
+func unlessAnswered(err error) error {
+	var answered goredis.Error
+	if errors.As(err, &answered) {
+		return nil
+	}
+	return err
+}
+
+// mark of this process, of the store with an identity.
+type mark struct {
+	identity string
+	count    int64 // at least this is in the store
+}
+
+func (s *Store) knownMark(identity string) mark {
+	if m := s.lastMark.Load(); m != nil && m.identity == identity {
+		return *m
+	}
+	return mark{identity: identity}
+}
+
+func (s *Store) markKeys() []string { return []string{s.control("meta"), s.control("mark:" + s.self)} }
+
+func (s *Store) markArgs(m mark) []any {
+	return []any{m.identity, m.count, markKept.Milliseconds(), rand.Text(), stateRebuild}
+}
+
+// marked takes the answer of markScript. If the store went back, it returns the identity that it has from then on.
+func (s *Store) marked(sent mark, list []any) (identity string, back bool) {
+	switch list[0] {
+	case "OK":
+		for next := (&mark{sent.identity, num(at(list, 1))}); ; {
+			is := s.lastMark.Load()
+			if is != nil && is.identity == next.identity && is.count >= next.count || s.lastMark.CompareAndSwap(is, next) {
+				return "", false
+			}
+		}
+	case "BACK":
+		if s.cfg.Log != nil {
+			s.cfg.Log.Warn("the state store went back to an earlier state; the ResourceManagers are asked what they run",
+				"mark", sent.count, "stored_mark", num(at(list, 1)),
+				"try", "find out who restored it, or which failover lost writes (docs/operations/redis.md)")
+		}
+		return str(at(list, 2)), true
+	}
+	return "", false // the store has another identity: the next look says which
 }
 
 // CheckSchema implements statestore.Schema.
@@ -249,6 +383,7 @@ func (s *Store) Reopen(
 		rand.Text(),
 		strconv.Itoa(statestore.SchemaVersion),
 		stateRebuild,
+		s.knownSince(),
 	)
 	if err != nil {
 		return nil, err

@@ -525,23 +525,41 @@ return out`)
 	timeScript = newScript("time", noWrites+`return redis.call('TIME')`)
 )
 
-// Identity and schema. Hash meta: id, schema, state, pv.
+// Identity and schema. Hash meta: id, schema, state, pv. An identity ends in "@" and the microsecond of the
+// server's clock in which it was made.
 var (
 	// KEYS meta; ARGV[5] identity for an empty store, [6] schema for it, [7] the
 	// state it starts in.
-	openScript = newScript("open", guard+`
+	openScript = newScript("open", guard+clock+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
-redis.call('HSET', KEYS[2], 'id', m[1] or ARGV[5], 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
-return {m[1] or ARGV[5], m[2] or ARGV[6], m[3] or ARGV[7]}`)
+local id = m[1] or ARGV[5] .. string.format('@%.0f', us)
+redis.call('HSET', KEYS[2], 'id', id, 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
+return {id, m[2] or ARGV[6], m[3] or ARGV[7]}`)
 
 	// KEYS meta; ARGV[5] identity for the rebuilt store, [6] schema if it has
-	// none, [7] the state meanwhile. A rebuilding that is under way goes on.
-	reopenScript = newScript("reopen", guard+`
+	// none, [7] the state meanwhile, [8] microsecond of the identity that the caller knows. A
+	// rebuilding that is under way goes on.
+	reopenScript = newScript("reopen", guard+clock+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
-if m[1] and m[2] and m[3] == ARGV[7] then return {m[1], m[2]} end
-redis.call('HSET', KEYS[2], 'id', ARGV[5], 'schema', m[2] or ARGV[6], 'state', ARGV[7])
-return {ARGV[5], m[2] or ARGV[6]}`)
+if m[1] and m[2] and m[3] == ARGV[7] and string.find(m[1], '@') then return {m[1], m[2]} end
+local id = ARGV[5] .. string.format('@%.0f', math.max(us, tonumber(ARGV[8]) + 1))
+redis.call('HSET', KEYS[2], 'id', id, 'schema', m[2] or ARGV[6], 'state', ARGV[7])
+return {id, m[2] or ARGV[6]}`)
+
+	// KEYS meta, mark; ARGV[5] the identity that the caller knows, [6] the mark that it saw last, 0 for none, [7] ms
+	// for which a mark is kept, [8] [9] identity and state of the store if it went back.
+	markScript = newScript("mark", allowOOM+guard+clock+`
+if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then touch() return {'OTHER'} end
+local is = tonumber(redis.call('GET', KEYS[3]) or '0')
+if is < tonumber(ARGV[6]) then
+  local made = tonumber(string.match(ARGV[5], '@(%d+)$') or '0')
+  local id = ARGV[8] .. string.format('@%.0f', math.max(us, made + 1))
+  redis.call('HSET', KEYS[2], 'id', id, 'state', ARGV[9])
+  return {'BACK', is, id}
+end
+redis.call('SET', KEYS[3], is + 1, 'PX', ARGV[7])
+return {'OK', is + 1}`)
 
 	// ARGV[5] identity; [6] "nx" to spare shards that have one.
 	identityScript = newScript("identity", guard+`

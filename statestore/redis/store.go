@@ -4,6 +4,7 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -30,6 +31,9 @@ type Store struct {
 
 	identity atomic.Pointer[string] // of the store we know; nil before the first contact
 	opening  chan struct{}          // one at a time makes first contact
+	self     string                 // names this Store among all processes
+	lastMark atomic.Pointer[mark]   // nil before the first
+
 	policies atomic.Pointer[policySet]
 	members  atomic.Pointer[memberSet] // read by Records
 	inParts  atomic.Pointer[memberSet] // by RecordsOf
@@ -58,7 +62,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
-	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	s := &Store{cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
 	s.fliers = workers.New(s.fly)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {
@@ -92,6 +96,7 @@ func Open(cfg Config) (*Store, error) {
 				DialerRetries:         1,
 				ClientName:            "creel",
 				DisableIdentity:       true,
+				OnConnect:             s.connected,
 			},
 		)
 	case "sentinel":
@@ -116,6 +121,7 @@ func Open(cfg Config) (*Store, error) {
 				DialerRetries:         1,
 				ClientName:            "creel",
 				DisableIdentity:       true,
+				OnConnect:             s.connected,
 			},
 		)
 	case "cluster":
@@ -136,6 +142,7 @@ func Open(cfg Config) (*Store, error) {
 				DialerRetries:         1,
 				ClientName:            "creel",
 				DisableIdentity:       true,
+				OnConnect:             s.connected,
 			},
 		)
 		s.client = s.cluster

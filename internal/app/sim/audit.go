@@ -482,14 +482,16 @@ func (a *auditor) registered(s *session) {
 }
 
 // sessionOver checks why a session ends: only another proxy's session or a later attempt's replaces it, or a call
-// after the attempt's end made it. Saves that outlive the proxy that made them may look like one.
+// after the attempt's end made it. Saves that outlive the proxy that made them may look like one. A store that went
+// back to an earlier state ends no session.
 func (a *auditor) sessionOver(s *session, why string) {
-	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
+	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 {
 		return
 	}
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
 	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
-	gives := later || s.former() || a.dropped[s.attempt] || s.epoch > 0
+	// Two AMs of one attempt have one record.
+	gives := later || s.former() || a.dropped[s.attempt] || s.epoch > 0 || a.apps[s.attempt.Application].twice
 	a.check(gives, "the session of %s is superseded without a successor", s.attempt)
 }
 

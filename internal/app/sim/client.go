@@ -18,6 +18,8 @@ type submission struct {
 	due time.Time
 	app creel.ApplicationID
 	try int
+
+	accepted time.Time
 }
 
 func (w *World) submitAll() {
@@ -76,6 +78,7 @@ func (s *submission) submit() {
 		case err == nil:
 			s.w.mark("accepted", int64(s.app.ID), int64(s.job))
 			s.w.audit.accepted(s, o.Home)
+			s.accepted, s.w.taken = s.w.now, append(s.w.taken, s)
 		case errors.Is(err, creel.ErrInvalidRequest),
 			errors.Is(err, creel.ErrNotPermitted),
 			errors.Is(err, creel.ErrInvalidResource):

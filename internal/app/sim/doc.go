@@ -64,7 +64,7 @@
 //     and proxies, for up to 5, 20 or 90 s;
 //   - a proxy that is presumed dead and continues, at once or after a pause, beside its replacement;
 //   - the store failing before or after it has executed a call, read only, failing over with the loss of its last
-//     writes, emptied and rebuilt;
+//     writes, emptied or taken back by minutes and rebuilt;
 //   - journals on slow and full disks; a kill loses any number of the transactions in flight to the disk, the latest
 //     first, and leaves any prefix of the block that was being written, with zeros or nothing behind it
 //     (journal.Image, which reads them as the daemon reads its files);

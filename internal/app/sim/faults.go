@@ -64,6 +64,7 @@ type Faults struct {
 	Locked  time.Duration // the store is read only for a while
 	Loses   time.Duration // the store fails over, and has lost its last acknowledged writes
 	Empty   time.Duration // the store comes back empty, and is rebuilt
+	Back    time.Duration // the store goes back by up to ten minutes, and is rebuilt
 	Planner time.Duration // the rebalancer is dead for an hour
 	Disk    time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
@@ -132,8 +133,9 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("fails", 1, 3, func(*rand.Rand) { f.Fails = few(3) })
 	draw("locked", 1, 3, func(*rand.Rand) { f.Locked = few(3) })
 	// In few: less is checked of a store that has lost writes.
-	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
+	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(12) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
+	draw("back", 1, 12, func(*rand.Rand) { f.Back = few(2) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("asks", 1, 2, func(*rand.Rand) { f.Asks = few(150) })
 	draw("claims", 1, 2, func(*rand.Rand) { f.Claims = true })
@@ -162,6 +164,8 @@ var namedFaults = map[string]func(f *Faults){
 	"members":    func(f *Faults) { f.Subcluster, f.Partition = 5*time.Minute, 5*time.Minute },
 	"late":       func(f *Faults) { f.Late, f.Delay, f.Orphans = 0.0005, 3*time.Minute, true },
 	"store":      func(f *Faults) { f.Empty = 30 * time.Minute },
+	"back":       func(f *Faults) { f.Back = 2 * time.Minute },
+	"loses":      func(f *Faults) { f.Loses = time.Minute },
 	"paths":      func(f *Faults) { f.SlowPath, f.Orphans = 2*time.Minute, true },
 	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
 }
@@ -354,6 +358,15 @@ func (w *World) planFaults() {
 		if !w.rebuilding {
 			w.audit.fault("store emptied")
 			w.empty()
+		}
+	})
+	if f.Back > 0 {
+		w.keepBackup()
+	}
+	plan("back", f.Back, func(which uint64, _ time.Duration) {
+		if !w.rebuilding {
+			w.audit.fault("store going back")
+			w.goBack(which)
 		}
 	})
 	plan("planner", f.Planner, func(uint64, time.Duration) {

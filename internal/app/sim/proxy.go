@@ -140,6 +140,7 @@ type session struct {
 
 func newSession(p *proxy, a creel.AttemptID) *session {
 	var conf amrmproxy.DriverConfig
+	p.w.recordings++
 	return &session{
 		proxy:   p,
 		w:       p.w,
@@ -151,9 +152,11 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 			Home:    p.home.id,
 			Rand:    rand.New(rand.NewPCG(p.w.cfg.Seed, p.w.rnd.Uint64())),
 		}),
-		recording: amrmproxy.Recording{Attempt: a, Proxy: "proxy-" + string(p.home.id)},
-		replies:   map[uint64]func(amrmproxy.Reply){},
-		told:      make([]*pb.AllocateRequestProto, len(p.w.clusters)),
+		recording: amrmproxy.Recording{
+			Attempt: a, Proxy: "proxy-" + string(p.home.id), Writer: fmt.Sprintf("%d/%d", p.number, p.w.recordings),
+		},
+		replies: map[uint64]func(amrmproxy.Reply){},
+		told:    make([]*pb.AllocateRequestProto, len(p.w.clusters)),
 	}
 }
 

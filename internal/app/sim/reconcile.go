@@ -33,8 +33,14 @@ func (w *World) reconcile() {
 			}
 			its := w.cluster(home)
 			there, known := its.m.App(v.ID)
-			switch verdict, why := statestore.JudgeAway(serves(its), known && !there.Unmanaged); verdict {
+			var run *statestore.ReportedApplication
+			if known && !there.Unmanaged {
+				r := reported(&there)
+				run = &r
+			}
+			switch verdict, why := statestore.JudgeAway(serves(its), run, reported(v)); verdict {
 			case statestore.AwayEnd:
+				w.audit.keepsFurther(v.ID, c, its)
 				w.audit.fault("applications ended where they are not at home")
 				w.say("%s is ended in %s: %s", v.ID, c.id, why)
 				c.kill(v.ID, why, func(bool, error) {})

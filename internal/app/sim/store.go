@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // illness is how the store serves calls.
@@ -71,6 +72,7 @@ func (w *World) loseWrites(d time.Duration) {
 		w.audit.breach("the store has no snapshot: %v", err)
 		return
 	}
+	from := w.now
 	w.after(d, func() {
 		w.lost = true
 		w.mark("writes lost", d.Milliseconds(), 0)
@@ -78,6 +80,7 @@ func (w *World) loseWrites(d time.Duration) {
 		if err := w.store.Restore(snapshot); err != nil {
 			w.audit.breach("the store cannot be restored: %v", err)
 		}
+		w.repeatSince(from)
 	})
 }
 
@@ -90,40 +93,110 @@ func (w *World) empty() {
 	w.mark("emptied", int64(w.emptied), 0)
 	w.say("the store comes back empty")
 	*w.store = *statestore.NewState(fmt.Sprintf("sim-%d", w.emptied), validate)
-	w.after(time.Second, w.rebuild)
+	w.after(time.Second, func() { w.rebuild(w.putPolicies) })
 }
 
-func (w *World) rebuild() {
+// backup is a state of the store, to which it may go back.
+type backup struct {
+	at   time.Time
+	data []byte
+}
+
+// mostBackups are kept, one of each minute.
+const mostBackups = 10
+
+func (w *World) keepBackup() {
+	w.after(time.Minute, w.keepBackup)
+	data, err := w.store.Snapshot()
+	if err != nil {
+		w.audit.breach("the store has no snapshot: %v", err)
+		return
+	}
+	w.backups = append(w.backups[max(0, len(w.backups)-mostBackups+1):], backup{w.now, data})
+}
+
+// goBack restores a backup. Users repeat submissions that were made since, for a moment in which no process
+// has looked at the store. Then the store counts as emptied.
+func (w *World) goBack(which uint64) {
+	to := w.backups[which%uint64(len(w.backups))]
+	w.lost = true
+	w.mark("store goes back", w.now.Sub(to.at).Milliseconds(), 0)
+	w.say("the store goes back by %v", w.now.Sub(to.at))
+	if err := w.store.Restore(to.data); err != nil {
+		w.audit.breach("the store cannot be restored: %v", err)
+		return
+	}
+	w.repeatSince(to.at)
+	w.after(time.Second, func() {
+		if !w.rebuilding {
+			w.rebuilding = true
+			w.rebuild(func() error { return nil })
+		}
+	})
+}
+
+// repeatSince has users repeat some of the submissions that were taken since a moment.
+func (w *World) repeatSince(at time.Time) {
+	for _, s := range w.taken {
+		if s.accepted.After(at) && w.chance(0.5) {
+			s.through(s.router())
+		}
+	}
+}
+
+// reported is an application as its ResourceManager's list has it.
+func reported(v *rm.AppView) statestore.ReportedApplication {
+	return statestore.ReportedApplication{
+		ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(), Running: v.State == creel.AppRunning,
+		Attempt: v.Attempt.Attempt, Submitted: v.Submitted, Held: v.Held.Claim,
+	}
+}
+
+// keepsFurther: of two runs of an application the one is kept whose AM has registered.
+func (a *auditor) keepsFurther(id creel.ApplicationID, at, kept *cluster) {
+	ended, known := at.m.App(id)
+	stays, also := kept.m.App(id)
+	if !known || !also || ended.Held.Claim > 0 || stays.Unmanaged || stays.State.Ended() {
+		return
+	}
+	a.check(ended.State != creel.AppRunning || stays.State == creel.AppRunning,
+		"%s is ended in %s, where it runs, and kept in %s, where it is %s", id, at.id, kept.id, stays.State)
+}
+
+// rebuild gives the store its homes, as statestore/rebuild does, and then what else was lost.
+func (w *World) rebuild(putBack func() error) {
 	if slices.ContainsFunc(w.clusters, func(c *cluster) bool {
 		return !c.up || w.asleep(c.host) || w.apart(w.storeAt, c.host)
 	}) {
-		w.after(time.Second, w.rebuild)
+		w.after(time.Second, func() { w.rebuild(putBack) })
 		return
 	}
 	var reports []statestore.Report
 	for _, c := range w.clusters {
 		r := statestore.Report{Member: c.id}
 		for v := range c.m.Apps {
-			r.Applications = append(r.Applications, statestore.ReportedApplication{
-				ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(),
-				Attempt: v.Attempt.Attempt, Submitted: v.Submitted, Held: v.Held.Claim,
-			})
+			r.Applications = append(r.Applications, reported(v))
 		}
 		reports = append(reports, r)
 	}
 	homes, conflicts := statestore.Rebuild(reports)
 	for _, h := range homes {
-		if _, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home, nil); err != nil {
+		is, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home, nil)
+		if err == nil && is != h.Home {
+			_, _, err = w.store.Move(w.storeClock(), h.Application, is, h.Home, 0, nil)
+		}
+		if err != nil {
 			w.audit.breach("the home of %s cannot be written back: %v", h.Application, err)
 		}
 	}
 	for _, c := range conflicts {
 		for _, other := range c.Others {
 			w.say("%s is ended in %s: %s", c.Application, other, c.Rule)
+			w.audit.keepsFurther(c.Application, w.cluster(other), w.cluster(c.Home))
 			w.cluster(other).end(c.Application, "it is at home in "+string(c.Home))
 		}
 	}
-	if err := w.putPolicies(); err != nil {
+	if err := putBack(); err != nil {
 		w.audit.breach("%v", err)
 	}
 	w.rebuilding = false
@@ -147,9 +220,9 @@ func (w *World) putPolicies() error {
 
 // forgetful reports whether the store has lost acknowledged writes in this run. The guarantees that depend on them
 // are then not promised (package statestore/redis, "What a failover may lose"), and not checked: an application has
-// one home and is played once, a home or a UAM record that was acted on is in the store, and only a later session
-// replaces a session. All guarantees of ResourceManagers and proxies by themselves are still checked: their journals'
-// contents, each container once, limits, and that everything ends.
+// one home and is played once, and a home or a UAM record that was acted on is in the store. All guarantees of
+// ResourceManagers and proxies by themselves are still checked: their journals' contents, each container once, limits,
+// and that everything ends.
 func (a *auditor) forgetful() bool { return a.w.lost }
 
 // homeOf: the store knows of an application's home.

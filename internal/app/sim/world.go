@@ -185,7 +185,10 @@ type World struct {
 	storeSkew  time.Duration
 	lost       bool // the store has lost writes that it had acknowledged
 	emptied    int  // times
+	recordings int  // of proxies' sessions so far
 	rebuilding bool // its homes are being asked for
+	backups    []backup
+	taken      []*submission // in order
 	secret     []statestore.Key
 	clusters   []*cluster
 	proxies    []*proxy // the one that is called, of each subcluster

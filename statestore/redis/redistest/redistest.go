@@ -174,6 +174,27 @@ func (s *Server) Restart() {
 	}
 }
 
+// Snapshot has the server save all that it has, and returns it for GoBack.
+func (s *Server) Snapshot() []byte {
+	s.tb.Helper()
+	s.Do("SAVE")
+	data, err := os.ReadFile(filepath.Join(s.Dir, "dump.rdb"))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return data
+}
+
+// GoBack kills the server and starts it with the content of a Snapshot. It must not have an append-only file.
+func (s *Server) GoBack(snapshot []byte) {
+	s.tb.Helper()
+	s.Kill()
+	if err := os.WriteFile(filepath.Join(s.Dir, "dump.rdb"), snapshot, 0o600); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+}
+
 // Client is a plain client of the server, closed at the end of the test.
 func (s *Server) Client() *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})

@@ -166,6 +166,7 @@ func reportedApplication(a *yarnpb.ApplicationReportProto) (statestore.ReportedA
 		Unmanaged: a.GetUnmanagedApplication(),
 		Ended: state == yarnpb.YarnApplicationStateProto_FINISHED ||
 			state == yarnpb.YarnApplicationStateProto_FAILED || state == yarnpb.YarnApplicationStateProto_KILLED,
+		Running:   state == yarnpb.YarnApplicationStateProto_RUNNING,
 		Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
 		Submitted: time.UnixMilli(a.GetStartTime()),
 		Held:      yarnpb.HeldUnder(a),

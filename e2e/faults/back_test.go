@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+)
+
+// Redis comes back with a snapshot that was made before the UAM of an AM was launched. The AM gets more
+// containers, and finishes.
+func TestStoreGoesBackUnderAnAM(t *testing.T) {
+	operatorsSee(t)
+	server := redistest.Start(t)
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	t.Cleanup(func() { client.Close() })
+	f := foundWith(t, server.URL(), "", []string{"creel.proxy.policy=broadcast"})
+	id := f.newID()
+	f.submitSoon(id)
+	am := f.am(client, id)
+	f.await("the AM registers", func() bool { return am.register() == nil })
+	older := server.Snapshot()
+	am.more(f, 8) // asked of both members
+	server.GoBack(older)
+	am.more(f, 4)
+	am.finish(f)
+	f.await("the application has finished", func() bool { return f.state(f.router, id) == "FINISHED" })
+	f.submitSoon(f.newID())
+}
+
+// Redis comes back with a backup that was made before applications were submitted and a member was drained. Each
+// submission is repeated at once: it runs where it ran before, once, and the member is drained again.
+func TestOldBackupOfTheStoreIsRestored(t *testing.T) {
+	operatorsSee(t)
+	server := redistest.Start(t)
+	f := found(t, server.URL(), "")
+	f.submitSoon(f.newID())
+	backup := server.Snapshot()
+	ids, before := make([]string, 20), map[string]string{}
+	for i := range ids {
+		ids[i] = f.newID()
+		f.submitSoon(ids[i])
+		homes := f.homes(ids[i])
+		if len(homes) != 1 {
+			t.Fatalf("%s has the homes %v", ids[i], homes)
+		}
+		before[ids[i]] = homes[0]
+	}
+	drained := func() bool {
+		for _, s := range f.view().Subclusters {
+			if s.ID == "sc-1" {
+				return s.State == "draining"
+			}
+		}
+		return false
+	}
+	order := map[string]any{"reason": "maintenance"}
+	if a := call(t, f.router, http.MethodPut, "/api/v1/subclusters/sc-1/drain", order, nil); a.code != http.StatusOK {
+		t.Fatalf("the drain was answered %+v", a)
+	}
+	f.await("sc-1 is drained", drained)
+	time.Sleep(3 * time.Second) // the router has looked at the store since
+	server.GoBack(backup)
+	for _, id := range ids {
+		f.submitSoon(id)
+		if homes := f.homes(id); len(homes) != 1 || homes[0] != before[id] {
+			t.Errorf("%s runs in %v, and ran in %s", id, homes, before[id])
+		}
+	}
+	f.await("sc-1 is drained again", drained)
+}
