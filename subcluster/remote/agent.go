@@ -73,7 +73,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		look = between.C
 	}
 	var trouble string
-	is := subcluster.Joining{
+	is := subcluster.Enrollment{
 		Member: a.Member, Previous: a.Previous, TakeOver: a.TakeOver, Keeps: a.Keep != nil, Signer: a.Signer,
 	}
 	for {
@@ -127,7 +127,7 @@ func (a *Agent) tell(before string, err error) string {
 	return now
 }
 
-func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Joining, timeout time.Duration) error {
+func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Enrollment, timeout time.Duration) error {
 	timeout = max(timeout, time.Second)
 	probing, enough := context.WithTimeout(ctx, timeout)
 	defer enough()

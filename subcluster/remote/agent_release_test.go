@@ -39,7 +39,7 @@ func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
 	store := &versions{}
 	agent := &Agent{Member: subcluster.Member{ID: "sc-1", Version: subcluster.HadoopVersion}, Store: store, Probe: w.Probe,
 		Version: w.Version}
-	is := &subcluster.Joining{Member: agent.Member}
+	is := &subcluster.Enrollment{Member: agent.Member}
 	heartbeat := func() {
 		t.Helper()
 		if err := agent.heartbeat(t.Context(), is, 0); (err != nil) != away.Load() {
@@ -94,7 +94,7 @@ func TestADocumentThatHangsCostsNoHeartbeat(t *testing.T) {
 	w := &WebMember{Web: NewWebPort(s.Listener.Addr().String())}
 	store := &versions{}
 	agent := &Agent{Member: subcluster.Member{ID: "sc-1"}, Store: store, Probe: w.Probe, Version: w.Version}
-	is := &subcluster.Joining{Member: agent.Member}
+	is := &subcluster.Enrollment{Member: agent.Member}
 	if err := agent.heartbeat(t.Context(), is, 0); err != nil || store.heartbeats != 1 {
 		t.Errorf("%d heartbeats: %v", store.heartbeats, err)
 	}

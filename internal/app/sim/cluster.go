@@ -51,7 +51,7 @@ type cluster struct {
 	watch     *rm.Auditor // checks the changes of each turn
 	start     time.Time   // by its host's clock, as rm.StartOf has it
 	process   int64       // its number among all that there were, from 1
-	joining   subcluster.Joining
+	joining   subcluster.Enrollment
 	excused   time.Time // its last start or resumption after a real or apparent pause
 	setBack   bool      // its clock was, while it ran
 	nextApp   int32
@@ -64,7 +64,7 @@ type cluster struct {
 	durable   uint64                        // transactions that are on the disk
 	reporting bool                          // a report is in flight, or a step that must precede it
 	reported  time.Time                     // when the last one was sent
-	places    *resolver.Publishing          // its nodes, for others
+	places    *resolver.PublisherState      // its nodes, for others
 	inRound   bool                          // of publishing them
 	admitted  bool                          // as the store has it
 	answers   map[creel.AttemptID]knownAsks // to the last allocate of each
@@ -156,7 +156,7 @@ func (c *cluster) open() error {
 	if w.cfg.planned() {
 		w.on(c.host, time.Duration(c.index)*time.Millisecond, c.looks)
 	}
-	c.places, c.inRound = &resolver.Publishing{Member: c.id, Linger: 120, Verify: 12}, false
+	c.places, c.inRound = &resolver.PublisherState{Member: c.id, Linger: 120, Verify: 12}, false
 	if w.cfg.Places > 0 { // otherwise no AM asks for hosts
 		w.on(c.host, publishEvery/2, c.publish)
 	}

@@ -16,10 +16,10 @@
 //   - the ResourceManager's turn, its journal's records and the start of AMs (subcluster/rm/turn);
 //   - the translation of messages and the creation of tokens (subcluster/rm/codec);
 //   - a node's pace and its checks of callers (subcluster/nm);
-//   - becoming and staying a member (subcluster.Joining, in every second seed with faults; in the others a process
+//   - becoming and staying a member (subcluster.Enrollment, in every second seed with faults; in the others a process
 //     has its epoch when it starts);
 //   - the consequences of a read of the store (subcluster.Observer);
-//   - publishing and following which member has which host (resolver.Publishing, Following);
+//   - publishing and following which member has which host (resolver.PublisherState, FollowerState);
 //   - the router's submission, its cache of homes and assumed load (package router);
 //   - federation-wide maxima and user limits (policies/rebalancer/server.Keeper);
 //   - following a plan with capacities and preemption budgets (Follower there);

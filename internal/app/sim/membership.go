@@ -21,7 +21,7 @@ func (w *World) claims() bool { return w.cfg.Faults != nil && w.cfg.Faults.Claim
 // claims its epoch by messages, as the agent beside a ResourceManager does; else it has one at once.
 func (c *cluster) joins() error {
 	w := c.w
-	c.joining = subcluster.Joining{
+	c.joining = subcluster.Enrollment{
 		Member: subcluster.Member{ID: c.id, Lease: w.cfg.Lease, Version: "sim", Addresses: subcluster.Addresses{
 			Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
 		Previous: c.kept.member(), TakeOver: c.takesOver, Keeps: w.claims(),

@@ -23,7 +23,7 @@ type proxy struct {
 	home     *cluster // beside which it stands
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
-	places   *resolver.Following                       // which member has which host
+	places   *resolver.FollowerState                   // which member has which host
 	inRound  bool                                      // of reading that
 }
 
@@ -47,7 +47,7 @@ func (p *proxy) wanted() []string {
 func (p *proxy) start() {
 	p.sessions = map[creel.AttemptID]*session{}
 	p.attempts = map[creel.ApplicationID][]creel.AttemptID{}
-	p.places, p.inRound = &resolver.Following{}, false
+	p.places, p.inRound = &resolver.FollowerState{}, false
 	p.queues = p.wanted
 	p.watcher.start()
 }

@@ -61,7 +61,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(f.Every)
 	defer tick.Stop()
-	var is resolver.Following
+	var is resolver.FollowerState
 	logged := ""
 	for {
 		now := ""
@@ -81,7 +81,7 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 // round reads newly named documents.
-func (f *Follower) round(ctx context.Context, is *resolver.Following) error {
+func (f *Follower) round(ctx context.Context, is *resolver.FollowerState) error {
 	list, changed, problem := f.List.Read()
 	err := is.Round(ctx, f.read, f.View(), list, changed, func(ctx context.Context) bool {
 		return sleep(ctx, rand.N(f.Jitter))

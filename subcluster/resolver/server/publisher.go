@@ -56,7 +56,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(p.Every)
 	defer tick.Stop()
-	is := resolver.Publishing{Member: p.Member, Linger: p.Linger, Verify: p.Verify}
+	is := resolver.PublisherState{Member: p.Member, Linger: p.Linger, Verify: p.Verify}
 	logged := ""
 	for {
 		now := ""
@@ -77,7 +77,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 }
 
 // round brings the published document up to date.
-func (p *Publisher) round(ctx context.Context, is *resolver.Publishing) error {
+func (p *Publisher) round(ctx context.Context, is *resolver.PublisherState) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.Every, time.Second))
 	defer cancel()
 	there, err := p.Read(ctx)

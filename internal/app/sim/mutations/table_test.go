@@ -62,14 +62,14 @@ var table = []mutation{
 	},
 	{
 		name:  "a member speaks with an epoch that its journal has not",
-		file:  "subcluster/joining.go",
+		file:  "subcluster/enrollment.go",
 		old:   "	case s.Take && err == nil && j.Keeps:\n",
 		wrong: "	case !MUTANT && s.Take && err == nil && j.Keeps:\n",
 		seed:  3,
 	},
 	{
 		name:  "an epoch that could not be kept is used",
-		file:  "subcluster/joining.go",
+		file:  "subcluster/enrollment.go",
 		old:   "		if j.taken = 0; err == nil {",
 		wrong: "		if j.taken = 0; MUTANT || err == nil {",
 

@@ -12,15 +12,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Following keeps the table of all members' hosts and racks, a round at a time. It has
+// FollowerState keeps the table of all members' hosts and racks, a round at a time. It has
 // one owner; the zero value knows nothing.
-type Following struct {
-	has   map[creel.SubclusterID]followed
+type FollowerState struct {
+	has   map[creel.SubclusterID]readNodes
 	table *Table
 }
 
-// followed is a member's nodes as they were read.
-type followed struct {
+// readNodes is a member's nodes as they were read.
+type readNodes struct {
 	digest string
 	nodes  Nodes
 }
@@ -29,10 +29,10 @@ type followed struct {
 type Read func(ctx context.Context, class string) (statestore.DocumentSet, error)
 
 // Table returns the current table; nil before the first round that had a view or a list.
-func (f *Following) Table() *Table { return f.table }
+func (f *FollowerState) Table() *Table { return f.table }
 
 // Behind reports whether a round with this view would have something to do.
-func (f *Following) Behind(view *subcluster.View) bool {
+func (f *FollowerState) Behind(view *subcluster.View) bool {
 	if view == nil {
 		return false
 	}
@@ -49,11 +49,11 @@ func (f *Following) Behind(view *subcluster.View) bool {
 
 // behind: a heartbeat names a document that was not read. A member without a digest has not published yet in its
 // present epoch: its earlier nodes hold.
-func (f *Following) behind(m *subcluster.Status) bool {
+func (f *FollowerState) behind(m *subcluster.Status) bool {
 	return m.Load.Nodes != "" && m.Load.Nodes != f.has[m.ID].digest
 }
 
-func (f *Following) gone(view *subcluster.View) bool {
+func (f *FollowerState) gone(view *subcluster.View) bool {
 	for id := range f.has {
 		if _, ok := view.Member(id); !ok {
 			return true
@@ -65,7 +65,7 @@ func (f *Following) gone(view *subcluster.View) bool {
 // Round reads newly named documents, and makes the table again if that changes it, or if the machine list has
 // changed. pause is called once before a member is read again, and may report that there is no time left. The error
 // names the parts of the table that are unchanged.
-func (f *Following) Round(
+func (f *FollowerState) Round(
 	ctx context.Context,
 	read Read,
 	view *subcluster.View,
@@ -81,7 +81,7 @@ func (f *Following) Round(
 		return nil
 	}
 	if f.has == nil {
-		f.has = map[creel.SubclusterID]followed{}
+		f.has = map[creel.SubclusterID]readNodes{}
 	}
 	for id := range f.has {
 		if _, ok := view.Member(id); !ok {
@@ -104,7 +104,7 @@ func (f *Following) Round(
 		nodes, err := f.read(ctx, read, m)
 		if errors.Is(err, creel.ErrInvalidRequest) {
 			problem = err
-			f.has[m.ID] = followed{m.Load.Nodes, f.has[m.ID].nodes} // an unreadable document is not read again
+			f.has[m.ID] = readNodes{m.Load.Nodes, f.has[m.ID].nodes} // an unreadable document is not read again
 			continue
 		}
 		if err != nil {
@@ -112,7 +112,7 @@ func (f *Following) Round(
 			break // the others at the next round: the store may be ill
 		}
 		if nodes != nil {
-			f.has[m.ID] = followed{m.Load.Nodes, nodes}
+			f.has[m.ID] = readNodes{m.Load.Nodes, nodes}
 			changed = true
 		}
 	}
@@ -128,7 +128,7 @@ func (f *Following) Round(
 
 // read fetches the document named in a heartbeat; nil if the store has another version of it: then the next heartbeat
 // names that one.
-func (f *Following) read(ctx context.Context, read Read, m *subcluster.Status) (Nodes, error) {
+func (f *FollowerState) read(ctx context.Context, read Read, m *subcluster.Status) (Nodes, error) {
 	set, err := read(ctx, Class(m.ID))
 	if err != nil {
 		return nil, fmt.Errorf("subcluster %s: %w", m.ID, err)

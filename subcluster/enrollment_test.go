@@ -13,7 +13,7 @@ import (
 // A process becomes a member step by step, and repeats a failed step; an epoch that is not durable is never used.
 func TestAProcessBecomesAMember(t *testing.T) {
 	failed := errors.New("failed")
-	j := subcluster.Joining{Member: subcluster.Member{ID: "sc-1"}, Previous: 5, Keeps: true}
+	j := subcluster.Enrollment{Member: subcluster.Member{ID: "sc-1"}, Previous: 5, Keeps: true}
 	load := []byte(`{"clusterMetrics":{"totalMB":9},"creel":{"queues":[{"queue":"root.a"}]}}`)
 	for i, step := range []struct {
 		want  string

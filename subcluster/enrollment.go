@@ -2,11 +2,11 @@
 
 package subcluster
 
-// Joining makes one process a member of the federation under a name, and keeps it one: it takes an epoch from the
+// Enrollment makes one process a member of the federation under a name, and keeps it one: it takes an epoch from the
 // store, makes it durable, registers, and reports. It is pure. Its caller carries out the Step that Next returns and
 // passes the result to Done, until a heartbeat was sent or a step failed; then again when the next heartbeat is due.
 // The agent and the simulator run it.
-type Joining struct {
+type Enrollment struct {
 	Member Member // its Epoch is given by the store
 	// Previous is the epoch of the process whose successor this one is, 0 if there is none. TakeOver takes the name
 	// of a member that is alive. Keeps: epochs are made durable.
@@ -29,13 +29,13 @@ type Step struct {
 }
 
 // Epoch returns the epoch that this process speaks with, 0 if it has none yet.
-func (j *Joining) Epoch() int64 { return j.epoch }
+func (j *Enrollment) Epoch() int64 { return j.epoch }
 
 // Registered reports whether the process is a member as far as it knows.
-func (j *Joining) Registered() bool { return j.registered }
+func (j *Enrollment) Registered() bool { return j.registered }
 
 // Next returns the next step; load is the current report.
-func (j *Joining) Next(load []byte) Step {
+func (j *Enrollment) Next(load []byte) Step {
 	switch {
 	case j.epoch == 0 && j.taken == 0:
 		return Step{Take: true}
@@ -54,7 +54,7 @@ func (j *Joining) Next(load []byte) Step {
 }
 
 // Done takes the result of a step: epoch is the store's, for one that takes it.
-func (j *Joining) Done(s Step, epoch int64, err error) {
+func (j *Enrollment) Done(s Step, epoch int64, err error) {
 	switch {
 	case s.Take && err == nil && j.Keeps:
 		j.taken = epoch
@@ -77,11 +77,11 @@ func (j *Joining) Done(s Step, epoch int64, err error) {
 }
 
 // Runs sets the software behind the addresses. If it differs from the registered one, the member must register again.
-func (j *Joining) Runs(version string) {
+func (j *Enrollment) Runs(version string) {
 	if j.Member.Version != version {
 		j.Member.Version, j.registered = version, false
 	}
 }
 
 // Forgotten records that the store does not know the member: it must register again.
-func (j *Joining) Forgotten() { j.registered = false }
+func (j *Enrollment) Forgotten() { j.registered = false }

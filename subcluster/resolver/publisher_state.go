@@ -16,9 +16,9 @@ type DocumentStore interface {
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 }
 
-// Publishing keeps a member's published nodes as they are, a round at a time. It has
+// PublisherState keeps a member's published nodes as they are, a round at a time. It has
 // one owner.
-type Publishing struct {
+type PublisherState struct {
 	Member creel.SubclusterID
 	// Linger and Verify count rounds: how many a host stays published that is not
 	// there any more, and after how many the store is looked at though nothing
@@ -34,10 +34,10 @@ type Publishing struct {
 }
 
 // Digest returns the digest of the published document, for the heartbeat; "" before there is one.
-func (p *Publishing) Digest() string { return p.digest }
+func (p *PublisherState) Digest() string { return p.digest }
 
 // Round brings the published document up to date with the current hosts. The error is the store's.
-func (p *Publishing) Round(ctx context.Context, store DocumentStore, there Nodes) error {
+func (p *PublisherState) Round(ctx context.Context, store DocumentStore, there Nodes) error {
 	if p.nodes == nil {
 		if err := p.recall(ctx, store); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (p *Publishing) Round(ctx context.Context, store DocumentStore, there Nodes
 }
 
 // recall begins with the document that the process before this one published: its nodes are still to register here.
-func (p *Publishing) recall(ctx context.Context, store DocumentStore) error {
+func (p *PublisherState) recall(ctx context.Context, store DocumentStore) error {
 	set, err := store.Documents(ctx, Class(p.Member))
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *Publishing) recall(ctx context.Context, store DocumentStore) error {
 }
 
 // see takes over the current hosts, and reports whether the published document changes.
-func (p *Publishing) see(there Nodes) (changed bool) {
+func (p *PublisherState) see(there Nodes) (changed bool) {
 	for host := range p.nodes {
 		if _, ok := there[host]; ok {
 			continue
