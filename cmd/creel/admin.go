@@ -28,9 +28,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// adminFlags say where ResourceManagerAdministrationProtocol is served: by a
-// router, which passes an order on to all members or to one, or by a
-// ResourceManager itself.
+// adminFlags name the server of ResourceManagerAdministrationProtocol: a router, which forwards a call to one or all
+// members, or a ResourceManager.
 type adminFlags struct {
 	conf       confFlags
 	address    string
@@ -85,8 +84,8 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	return err
 }
 
-// refusal tells what a ResourceManager said, without the classes that it puts before it and the trace of a Java server.
-// A refused call is of a general class, as Hadoop has it: the class within its message says that the user may not.
+// refusal converts a ResourceManager's error to one without Java class names and stack traces. Hadoop reports a
+// refused call with a general class; only the class inside its message says that the user lacks permission.
 func refusal(e *hrpc.RemoteError, code int) error {
 	text, _, _ := strings.Cut(e.Message, "\n")
 	if strings.Contains(text, "AccessControlException: ") || strings.Contains(text, "AuthorizationException: ") {
@@ -328,7 +327,7 @@ func queueTree() *cobra.Command {
 	return c
 }
 
-// aclDoc is what a user may do with a queue.
+// aclDoc lists the operations that a user may do on a queue.
 type aclDoc struct {
 	Queue     string `json:"queue"`
 	User      string `json:"user"`

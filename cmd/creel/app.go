@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appDoc is what the commands show of YARN's app document; raw keeps it whole
-// for -o json and yaml.
+// appDoc holds the fields of YARN's app document that the commands print; raw is the whole document for -o json and
+// yaml.
 type appDoc struct {
 	ID          string  `json:"id"`
 	User        string  `json:"user"`
@@ -45,7 +45,7 @@ type appDoc struct {
 	MemoryMB    int64   `json:"allocatedMB"`
 	VCores      int64   `json:"allocatedVCores"`
 
-	waits string // the code of what it waits for
+	waits string // code of the wait reason
 	raw   json.RawMessage
 }
 
@@ -92,7 +92,7 @@ func (a *appDoc) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the document as the server wrote it.
+// MarshalJSON returns the document as the server wrote it.
 func (a appDoc) MarshalJSON() ([]byte, error) { return a.raw, nil }
 
 var appColumns = []column[appDoc]{
@@ -207,8 +207,8 @@ func appList() *cobra.Command {
 	return c
 }
 
-// waits fills in what applications wait for, as creel's own list has it; a server of
-// Hadoop's has none, and says nothing.
+// waits fills in the wait reasons of applications from creel's own list. Hadoop's servers have no such list and leave
+// them empty.
 func (f *clientFlags) waits(ctx context.Context, apps []appDoc) error {
 	codes := map[string]string{}
 	for q := (url.Values{"state": {"running,waiting"}, "fields": {"id,waits_for"}, "limit": {"1000"}}); ; {

@@ -22,7 +22,7 @@ import (
 
 func appPath(id creel.ApplicationID) string { return "/ws/v1/cluster/apps/" + id.String() }
 
-// changedDoc says what became of a change.
+// changedDoc reports the outcome of a change.
 type changedDoc struct {
 	ID      string   `json:"id"`
 	Change  string   `json:"change"`
@@ -31,8 +31,8 @@ type changedDoc struct {
 	KeptFor []string `json:"kept_for,omitempty"` // the subclusters that did not answer
 }
 
-// changed prints what became of a change (as in "the kill"): said when its application's or container's
-// subcluster has taken it, and otherwise that the router has kept it, as the head of its answer says.
+// changed prints the outcome of a change (as in "the kill"): said if the subcluster of the application or container
+// accepted it. Otherwise the response headers say that the router queued it.
 func (f *clientFlags) changed(c *cobra.Command, d changedDoc, said string, head http.Header) error {
 	if d.Kept = head.Get("X-Kept") == "true"; d.Kept {
 		d.State, d.KeptFor = "", head.Values("X-Kept-For-SubClusters")
@@ -61,8 +61,8 @@ func (f *clientFlags) changed(c *cobra.Command, d changedDoc, said string, head 
 	})
 }
 
-// appChange is a command that puts one document to an application: change says what it does to it
-// (as in "the move to root.a"), and said what holds when it is done.
+// appChange returns a command that puts one document to an application. change names the act (as in "the move to
+// root.a"), said is the text printed on success.
 func appChange(
 	use, short, example string,
 	names string,
@@ -333,7 +333,7 @@ func nodeShow() *cobra.Command {
 	return c
 }
 
-// queueShow prints one queue and what is below it.
+// queueShow prints one queue and its descendants.
 func queueShow() *cobra.Command {
 	var f clientFlags
 	var federation bool

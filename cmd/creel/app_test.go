@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever may not view an application is told of no start: a member leaves it out.
+// A member omits the start time for users who may not view the application.
 func TestAnUnknownStartIsNotIn1970(t *testing.T) {
 	i := slices.IndexFunc(appColumns, func(c column[appDoc]) bool { return c.title == "STARTED" })
 	if got := appColumns[i].text(appDoc{}); got != "-" {

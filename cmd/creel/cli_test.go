@@ -38,8 +38,7 @@ type typed struct {
 	server string
 }
 
-// run returns what a command prints, and fails the test when its exit code is
-// another than wanted.
+// run returns a command's output and fails the test if the exit code is not the wanted one.
 func (s typed) run(want int, args ...string) string {
 	s.t.Helper()
 	var out bytes.Buffer
@@ -176,7 +175,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "policy view", `"sc-2"`, "totalMB")
 	s.shows(exitOK, "app list --queue research", "ID")
 
-	// What an application is made of, and what changes it.
+	// Attempts and containers of an application, and changes to it.
 	eventually(t, "its attempt is there", func() bool {
 		return strings.Contains(s.run(exitOK, "app", "attempts", id), "appattempt_")
 	})
@@ -198,7 +197,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "node show "+node, node, "RUNNING")
 	s.shows(exitNotFound, "node show nowhere:1", "nowhere")
 
-	// A shell completes what there is.
+	// Shell completion proposes existing objects.
 	complete := func(want string, words ...string) {
 		t.Helper()
 		var out bytes.Buffer
@@ -247,8 +246,8 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "app list --state KILLED", id)
 }
 
-// What a router keeps, as the application's home is away, is not said to be done; nor is a kill that is
-// on its way said to be kept.
+// A change that a router queues because the home is away is not reported as done; a kill in progress is not reported
+// as queued.
 func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
@@ -295,8 +294,8 @@ func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(exitOK, "app", "wait", "--for", "state=KILLED", "--timeout", "1m", id)
-	// The router may have made the kill over another connection than that by which it does what it is asked
-	// for now, and which it holds for broken for some seconds.
+	// The router may have sent the kill over another connection than the one it uses now, which it treats as broken
+	// for some seconds.
 	eventually(t, "a kill has nothing to wait for", func() bool {
 		var doc changedDoc
 		out := s.run(exitOK, "app", "kill", id, "-o", "json")
@@ -322,7 +321,7 @@ func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	s.run(exitUsage, "ready")
 }
 
-// A script starts `creel up`, waits for its file, uses it, and ends it. Its log has changes where it is told so.
+// A script starts `creel up`, waits for its file, uses it, and stops it. Its log has changes only if requested.
 func TestUpForScripts(t *testing.T) {
 	t.Run("quiet", func(t *testing.T) { upForScripts(t, false) })
 	t.Run("with its audit log", func(t *testing.T) { upForScripts(t, true, "-D", "creel.log.level=info") })

@@ -24,8 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clientFlags say which router, or plain ResourceManager, the daily commands
-// talk to, and as whom.
+// clientFlags name the router or ResourceManager that the everyday commands call, and the user they act as.
 type clientFlags struct {
 	server  string
 	user    string
@@ -47,8 +46,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 // defaultServer is where `creel up` and a router by YARN's ports serve.
 const defaultServer = "http://127.0.0.1:8089"
 
-// resolve fills in what no flag said: from the environment, the context, or the
-// defaults, in this order.
+// resolve fills in missing flags from the environment, the context and the defaults, in this order.
 func (f *clientFlags) resolve() error {
 	if f.server != "" && f.user != "" {
 		return nil
@@ -69,8 +67,8 @@ func (f *clientFlags) resolve() error {
 	return nil
 }
 
-// call makes one request and reads the JSON answer into out, if not nil. The
-// head of the answer tells whether a member was missing.
+// call makes one request and decodes the JSON response into out, if not nil. The response headers name missing
+// members.
 func (f *clientFlags) call(
 	ctx context.Context,
 	method, path string,

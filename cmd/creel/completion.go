@@ -13,14 +13,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completion asks the server what there is, as the flags given so far name it. A
-// server that does not answer at once completes nothing: a shell must not hang.
+// Completion queries the server named by the flags so far. If the server does not respond at once nothing is
+// completed: a shell must not hang.
 
 // completionTime bounds one question of a shell.
 const completionTime = 2 * time.Second
 
-// completes makes the first argument complete to what a question finds, each as
-// "NAME\tdescription".
+// completes makes the first argument complete to the results of a query, each as "NAME\tdescription".
 func (f *clientFlags) completes(find func(ctx context.Context) ([]string, error)) func(
 	*cobra.Command, []string, string,
 ) ([]string, cobra.ShellCompDirective) {

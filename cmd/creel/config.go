@@ -25,7 +25,7 @@ func (f *confFlags) register(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&f.defines, "define", "D", nil, "set `KEY=VALUE`, over the files; may be repeated")
 }
 
-// load reads all sources; everything wrong is told at once, as a usage error.
+// load reads all sources and reports all errors at once, as a usage error.
 func (f *confFlags) load() (*settings.Settings, error) {
 	for _, d := range f.defines {
 		if key, _, ok := strings.Cut(d, "="); !ok || strings.TrimSpace(key) == "" {

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// contextDoc names a server and who one is there.
+// contextDoc names a server and the user to act as there.
 type contextDoc struct {
 	Name    string `yaml:"-"                json:"name"`
 	Server  string `yaml:"server"           json:"server"`
@@ -91,7 +91,7 @@ func (f contextsFile) write(at string) error {
 	return replaceFile(at, b, 0o600)
 }
 
-// replaceFile writes a file so that nobody reads half of it.
+// replaceFile replaces a file atomically.
 func replaceFile(at string, b []byte, mode os.FileMode) error {
 	part := at + ".new"
 	if err := os.WriteFile(part, b, mode); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// daemonFlags are what every daemon takes.
+// daemonFlags are the flags of every daemon.
 type daemonFlags struct {
 	confFlags
 	hugePages bool // the heap in pages of 2 MiB
@@ -96,8 +96,7 @@ func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.S
 	})
 }
 
-// reloadLogLevel has SIGHUP read creel.log.level again, before what else the service
-// reloads.
+// reloadLogLevel makes SIGHUP read creel.log.level again, before the service's own reload.
 func reloadLogLevel(s *settings.Settings, d *daemon.Service) {
 	rest := d.Reload
 	d.Reload = func(ctx context.Context) error {
@@ -123,8 +122,7 @@ func closed(d *daemon.Service, err error) error {
 	return err
 }
 
-// setUpLogs makes the log that the settings ask for, and writes what deserves
-// a line at the start.
+// setUpLogs creates the log that the settings describe and writes the lines of the start.
 func setUpLogs(s *settings.Settings, roles ...settings.Role) error {
 	role := ""
 	if len(roles) == 1 {

@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// SIGHUP reads the log's level again, then what the service itself reloads; a level
-// that is none leaves everything as it was.
+// SIGHUP reads the log level again, then runs the service's own reload. An invalid level changes nothing.
 func TestTheLogLevelIsReadAgain(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })

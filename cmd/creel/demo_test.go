@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Who stops a demo reads that it was stopped, and that nothing is proved.
+// A stopped demo reports that it was stopped and that nothing is proved.
 func TestADemoThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -16,12 +16,9 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// What documents say exists: commands with their flags, settings of ours, metrics,
-// stages of ./test. A page that tells of something that is not there costs its
-// reader an evening.
+// Documents name only commands, flags, settings, metrics and stages of ./test that exist.
 
-// pages are all documents: Markdown, what is deployed, and the examples that the
-// commands' own help shows.
+// pages returns all documents: Markdown, deployed files, and the examples in the commands' help.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	const root = "../.."
@@ -70,8 +67,8 @@ func commands(c *cobra.Command) func(yield func(*cobra.Command) bool) {
 	}
 }
 
-// A command line in a document: creel or go run ./cmd/creel at the beginning of a
-// line or of a code span, up to what ends it.
+// A command line in a document: creel or go run ./cmd/creel at the beginning of a line or of a code span, up to its
+// end.
 var (
 	commandLine = regexp.MustCompile(
 		"(?m)(?:^\\s*(?:\\$ )?|`|\"|; |&& )(?:creel|go run \\./cmd/creel) ([a-z][^`\n\"|;&#>)]*)",
@@ -86,11 +83,11 @@ func TestCommandsThatDocumentsShowExist(t *testing.T) {
 	seen := 0
 	for name, text := range pages(t) {
 		if name == "CHANGELOG.md" {
-			continue // it may tell of what is gone
+			continue // it may name removed things
 		}
 		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
 			c, words := rootCommand(), strings.Fields(m[1])
-			// A sentence may go on after the name: only what is a command leads on.
+			// A sentence may continue after the name: only a command's name leads on.
 			if found, _, err := c.Find(words[:1]); err != nil || found == c {
 				if len(words) > 1 && wordOnly.MatchString(words[0]) && strings.Contains(m[1], "--") {
 					t.Errorf("%s: `creel %s`: there is no such command", name, strings.TrimSpace(m[1]))

@@ -61,7 +61,7 @@ type coded struct {
 func (c *coded) Error() string { return c.err.Error() }
 func (c *coded) Unwrap() error { return c.err }
 
-// errSilent ends a command whose output has already said what is wrong.
+// errSilent ends a command whose output has already reported the error.
 var errSilent = errors.New("")
 
 func usage(err error) error { return &coded{exitUsage, err} }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wantedOf says what a flag of a type takes, where the library says it in Go's words.
+// wantedOf describes the value of a flag by its type, where the library uses Go's words.
 var wantedOf = map[string]string{
 	"duration": "a time, such as 90s or 2h",
 	"int":      "a whole number",
@@ -22,7 +22,7 @@ var wantedOf = map[string]string{
 	"bool":     "true or false",
 }
 
-// flagError is what is wrong with a command line, as a usage error.
+// flagError returns a command line's error as a usage error.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -33,7 +33,7 @@ func flagError(_ *cobra.Command, err error) error {
 	return usage(err)
 }
 
-// belowZero annotates a flag whose numbers below 0 mean something.
+// belowZero annotates a flag that accepts negative numbers.
 const belowZero = "below-zero"
 
 // checkNumbers refuses times and numbers that no flag means anything by.

@@ -106,7 +106,7 @@ func TestComposeCallsCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// callable returns what is wrong with a command line, without running it.
+// callable returns the error of a command line without running it.
 func callable(args []string) error {
 	c, rest, err := rootCommand().Find(args)
 	if err == nil {

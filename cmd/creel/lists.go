@@ -44,7 +44,7 @@ func (n *nodeDoc) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the document as the server wrote it.
+// MarshalJSON returns the document as the server wrote it.
 func (n nodeDoc) MarshalJSON() ([]byte, error) { return n.raw, nil }
 
 func daily(use, short string, children ...*cobra.Command) *cobra.Command {
@@ -78,9 +78,8 @@ func nodeCommand() *cobra.Command {
 		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeLabels())
 }
 
-// nodeList reads all nodes from the snapshot that the viewers of a router share. Nodes in
-// states that are asked for, and those of a server that keeps none (a ResourceManager),
-// are asked for one by one. The header says which members are missing.
+// nodeList reads all nodes from the snapshot that the viewers of a router share. It requests nodes one by one if
+// states are given, or if the server keeps no snapshot (a ResourceManager). The header names missing members.
 func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, http.Header, error) {
 	var list []nodeDoc
 	page := url.Values{"limit": {"1000"}}

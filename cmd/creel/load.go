@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/app/load"
 )
 
-// loadFlags are what every kind of load takes.
+// loadFlags are the flags of every kind of load.
 type loadFlags struct {
 	options load.Options
 	queue   string

@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// maxLog bounds what is read of one file of a container's log.
+// maxLog is the limit of bytes read from one file of a container's log.
 const maxLog = 64 << 20
 
 func appLogs() *cobra.Command {
@@ -161,8 +161,7 @@ func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt
 	return nil
 }
 
-// logFiles are the names in a NodeManager's answer, whose lists of one element
-// come without brackets.
+// logFiles returns the names in a NodeManager's response, which writes lists of one element without brackets.
 func logFiles(b []byte) (names []string, err error) {
 	type file struct {
 		Name string `json:"fileName"`

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command creel is the whole federation in one binary: routers, AM-RM
-// proxies, ResourceManagers, simulated nodes, the demo, the simulator, load
-// generators and what people type every day.
+// Command creel is the whole federation in one binary: routers, AM-RM proxies, ResourceManagers, simulated nodes, the
+// demo, the simulator, load generators and the everyday commands.
 package main
 
 import (
@@ -26,7 +25,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one command line and gives its exit code.
+// run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
@@ -49,7 +48,7 @@ func printError(w io.Writer, ran *cobra.Command, err error) {
 				Message  string `json:"message"`
 				ExitCode int    `json:"exit_code"`
 			}
-			// An error of the standard error stream can be told to nobody.
+			// There is no place to report an error of standard error.
 			json.NewEncoder(w).Encode(map[string]failure{"error": {err.Error(), exitCode(err)}})
 			return
 		}
@@ -126,7 +125,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(fmt.Errorf("%q is not a command of %q; %s", args[0], c.CommandPath(), see))
 }
 
-// between wants least to most arguments, as words say, with the exit code of a usage mistake otherwise.
+// between requires least to most arguments, which words describes; otherwise the exit code is that of a usage error.
 func between(least, most int, words string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

@@ -36,7 +36,7 @@ var chosenColumns = []column[rebalancer.ChosenMove]{
 	{"REASON", false, func(m rebalancer.ChosenMove) string { return m.Why }},
 }
 
-// printNext prints what would be moved.
+// printNext prints the moves that would be made.
 func printNext(c *cobra.Command, p printer, m operator.Moves) error {
 	if err := printList(c.OutOrStdout(), p, m.Next, chosenColumns); err != nil || p.format != "table" {
 		return err

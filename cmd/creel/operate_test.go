@@ -87,7 +87,7 @@ func ends(t *testing.T, line string) (int, string) {
 	return exitCode(err), out.String()
 }
 
-// Who may not is told so in words, whoever refuses: a router's admin port, or members through a router.
+// A refused user reads a plain sentence, whether a router's admin port refuses or members through a router.
 func TestWhoMayNotIsToldInWords(t *testing.T) {
 	fed := smallWith(t, []string{
 		"yarn.acl.enable=true", "yarn.admin.acl=root", "yarn.scheduler.configuration.store.class=fs",
@@ -128,7 +128,7 @@ func TestAnApplicationWithoutTags(t *testing.T) {
 	s.shows(exitUsage, "app submit --file "+path, "is null")
 }
 
-// What became of a connection is told in words, not by the system's calls.
+// Connection errors are reported in plain words, not as system calls.
 func TestConnectionsInWords(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +154,7 @@ func TestConnectionsInWords(t *testing.T) {
 	}
 }
 
-// A policy is edited: the queue's own or the one it inherits; what cannot be written is kept.
+// Editing a policy changes the queue's own or the inherited one; text that cannot be written is saved.
 func TestPolicyEdit(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
@@ -186,7 +186,7 @@ func TestPolicyEdit(t *testing.T) {
 	if left := kept(); len(left) != 1 {
 		t.Fatalf("kept: %q", left)
 	}
-	// Somebody else is faster.
+	// Another administrator is faster.
 	editor(`echo '{"home":{"policy":"hash"}}' >"$2"; touch ` + os.Getenv("TMPDIR") + `/opened
 while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 	done := make(chan string)
@@ -209,7 +209,7 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 	s.shows(exitUsage, "policy edit root.prod --user root", "exit status 3")
 }
 
-// What is not there is said without a Java name, whichever verb asks, and exits with 3.
+// Errors about missing objects have no Java name, for every command, and exit with 3.
 func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 	fed := smallWith(t, nil)
 	router := typed{t, "http://" + fed.Routers[0].Address("web")}
@@ -238,7 +238,7 @@ func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
 	}
 }
 
-// What a command line cannot mean is said before anybody is asked, with the exit code of a usage mistake.
+// An invalid command line is reported before any request, with the exit code of a usage error.
 func TestMistakesOfTheCommandLine(t *testing.T) {
 	s := typed{t, "http://127.0.0.1:1"}
 	for _, command := range []string{

@@ -269,7 +269,7 @@ queue of which the router has seen nothing has no preview.`,
 	return c
 }
 
-// printPreview tells where submissions would go.
+// printPreview prints where submissions would go.
 func printPreview(w io.Writer, d router.Preview) error {
 	fmt.Fprintf(w, "the last %d submissions to %s: %d would have another home, %d none\n",
 		d.Submissions, d.Queue, d.Moved, d.Homeless)

@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// policyEdit opens a policy in an editor. What was typed is never lost: where it cannot be
-// written, the file stays, and the error names it.
+// policyEdit opens a policy in an editor. If the result cannot be written, the file stays and the error names it.
 func policyEdit() *cobra.Command {
 	var f policyFlags
 	var comment string

@@ -21,9 +21,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// policyFlags are what the commands that read and write policies take. They speak
-// to a router, which asks who they are; with --store to the state store itself,
-// for when no router runs: who may reach it may change policies.
+// policyFlags are the flags of the commands that read and write policies. These commands call a router, which
+// authenticates the user; with --store they access the state store itself, for when no router runs. Access to the
+// store implies permission to change policies.
 type policyFlags struct {
 	clientFlags
 	conf confFlags
@@ -67,8 +67,8 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, fro
 	return do(ctx, routerPolicies{&f.clientFlags})
 }
 
-// storePolicies are those of a store. Who writes past the routers is named in the
-// history, and not asked.
+// storePolicies accesses the policies of a store. Writers that bypass the routers are named in the history but not
+// authenticated.
 type storePolicies struct {
 	statestore.Store
 	author string
@@ -109,7 +109,7 @@ func checkMembers(ctx context.Context, from policySource, document []byte, anyMe
 	return err
 }
 
-// routerPolicies are those that a router tells.
+// routerPolicies accesses policies through a router.
 type routerPolicies struct{ f *clientFlags }
 
 func policyOf(d rest.PolicyDoc) subcluster.Policy {

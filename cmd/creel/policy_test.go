@@ -18,8 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Policies as people change them, through a router and past it in the store: write,
-// look, refuse what is wrong, go back.
+// Policies are changed through a router and directly in the store: write, read, reject invalid ones, roll back.
 func TestPolicyCommands(t *testing.T) {
 	t.Run("through a router", func(t *testing.T) {
 		f := routertest.Start(t, routertest.Options{Routers: 1})
@@ -110,7 +109,7 @@ func policyStory(t *testing.T, try func(want int, args ...string) string) {
 
 func weighted(id string) string { return `{"home":{"policy":"weighted","weights":{"` + id + `":1}}}` }
 
-// Weights are checked against the members, of whom one is there.
+// Weights are checked against the members, of which there is one.
 func weightsStory(t *testing.T, try func(want int, args ...string) string, member string) {
 	t.Helper()
 	for _, args := range [][]string{{}, {"--dry-run"}} {

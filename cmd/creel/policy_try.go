@@ -33,7 +33,7 @@ type submissionDoc struct {
 	ID       string          `json:"id"` // an application id, for policies that read it
 }
 
-// askDoc is what the application's AM then asks for.
+// askDoc describes the resources that the application's AM then requests.
 type askDoc struct {
 	Count    int64      `json:"count"`
 	MemoryMB int64      `json:"memory_mb"`
@@ -52,7 +52,7 @@ type placeDoc struct {
 // tryDoc is the decision.
 type tryDoc struct {
 	Queue  creel.QueuePath    `json:"queue"`
-	Policy string             `json:"policy"` // the queue whose document holds, the file, or default
+	Policy string             `json:"policy"` // queue whose document applies, the file, or default
 	Home   creel.SubclusterID `json:"home"`
 	Error  string             `json:"error,omitempty"`
 	Reason policies.Reason    `json:"reason"`
@@ -169,7 +169,7 @@ type trial struct {
 	asks       []askDoc
 }
 
-// read takes what the flags name; "" is left out.
+// read reads the files that the flags name; "" is skipped.
 func (t *trial) read(submission, asks, document, view string) error {
 	var s submissionDoc
 	if err := t.parse("--submission", submission, &s); err != nil {
@@ -215,7 +215,7 @@ func (t *trial) read(submission, asks, document, view string) error {
 	return nil
 }
 
-// maxTrial bounds what is read from standard input, in bytes.
+// maxTrial is the limit for standard input, in bytes.
 const maxTrial = 8 << 20
 
 // stateNamed reads a state as views write it; nothing is active.

@@ -81,7 +81,7 @@ func TestAPolicyIsTriedWithoutDoingAnything(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	// A plan of the rebalancer is followed, as routers and proxies do, and kept by who reads the view.
+	// A rebalancer's plan is followed as routers and proxies follow it, and preserved by readers of the view.
 	planned := file("planned.json", `{"members":[
 		{"id":"east","report":`+report(102400, 102400)+`},
 		{"id":"west","report":`+report(102400, 102400)+`}],

@@ -87,7 +87,7 @@ Hadoop's, where yarn.scheduler.configuration.store.class of that member allows i
 	return c
 }
 
-// printMend says what changes in each member.
+// printMend prints the changes in each member.
 func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
 	changes := 0
 	for i := range made.Members {
@@ -126,7 +126,7 @@ func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
 	return err
 }
 
-// notAll says what a mend lacks that not every member took part in.
+// notAll describes the gaps of a mend in which not every member took part.
 func notAll(order operator.MendOrder) string {
 	if order.DryRun {
 		return "not all members' queues could be compared"

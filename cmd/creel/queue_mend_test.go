@@ -36,9 +36,9 @@ func mendCommands(t *testing.T, f *routertest.Federation) func(user string, want
 	}
 }
 
-// Queues that members lack, and guarantees and maxima that are not the document's, are
-// shown first, then changed in the members' own configuration, and taken back. What was
-// changed by others meanwhile is not; members whose queues are those of files say so.
+// Queues that members lack, and guarantees and maxima that differ from the document, are shown, then changed in the
+// members' configuration, and reverted. Values that others changed meanwhile stay. Members whose queues come from
+// files report so.
 func TestDriftIsMended(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{
 		Members: 2, Routers: 1, Settings: []string{"yarn.scheduler.configuration.store.class=memory"},
@@ -166,7 +166,7 @@ func TestDriftOnNodesOfALabelIsMended(t *testing.T) {
 	}
 }
 
-// Members whose queues are those of files are left as they are, and it is told.
+// Members whose queues come from files are left unchanged, and this is reported.
 func TestDriftOfFilesIsNotMended(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	var out bytes.Buffer

@@ -139,7 +139,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 	}
 	tree, err := rebalancer.ParseTree(out, 0)
 	if err == nil {
-		err = tree.CheckIn(nil) // what there is is not known here
+		err = tree.CheckIn(nil) // members and labels are unknown here
 	}
 	if err != nil {
 		return nil, usage(fmt.Errorf("%s: %w", file, err))
@@ -147,7 +147,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 	return out, nil
 }
 
-// differences tells which queues of a tree are other than before.
+// differences lists the queues of a tree that differ from before.
 func differences(before, after []rebalancer.QueueState) (lines []string) {
 	text := func(q rebalancer.QueueState) string {
 		var cells []string

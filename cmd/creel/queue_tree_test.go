@@ -12,9 +12,8 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// The federation's queue tree as people change it: derived at first, checked, shown
-// before it is written, refused to others and over another version, compared, put
-// back. And the rebalancer is asked what it would plan, paused and resumed.
+// The federation's queue tree is derived at first, then checked, previewed, written, refused to other users and over
+// another version, compared, and rolled back. The rebalancer is asked for its plan, paused and resumed.
 func TestQueueTreeCommands(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	as := func(user string, want int, args ...string) string {

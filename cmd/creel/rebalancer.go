@@ -243,7 +243,7 @@ func rebalancerWhy() *cobra.Command {
 	return c
 }
 
-// tellPlan tells what a queue is entitled to on the nodes of a label.
+// tellPlan prints a queue's entitlement on the nodes of a label.
 func tellPlan(w io.Writer, q *subcluster.QueuePlan, label string) {
 	of := "the federation"
 	if label != "" {
@@ -256,7 +256,7 @@ func tellPlan(w io.Writer, q *subcluster.QueuePlan, label string) {
 	}
 }
 
-// tellPlanned tells in which members a queue's capacity on the nodes of a label is the plan's.
+// tellPlanned prints the members in which a queue's capacity on the nodes of a label is the plan's.
 func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePath, label string) {
 	for i := range queues {
 		q := &queues[i]
@@ -377,7 +377,7 @@ func rebalancerPause(pause bool) *cobra.Command {
 type escrowLine struct {
 	Queue   creel.QueuePath    `json:"queue"`
 	Label   string             `json:"label,omitempty"`
-	User    string             `json:"user,omitempty"` // "*": each user who is not named
+	User    string             `json:"user,omitempty"` // "*": each user not named
 	Maximum string             `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     string             `json:"cap"`
@@ -439,7 +439,7 @@ func rebalancerEscrow() *cobra.Command {
 	return c
 }
 
-// amount leaves out what a maximum does not bound.
+// amount leaves out resources that a maximum does not limit.
 func amount(a subcluster.Amounts) string {
 	if a[creel.VCoresName] >= 1<<40 { // an even part of no bound
 		return fmt.Sprintf("%d MB", a[creel.MemoryName])

@@ -16,9 +16,8 @@ import (
 	"github.com/creelrm/creel/router/operator"
 )
 
-// What a rebalancer does as people see it: a queue that wants something is entitled to
-// it, the change is told with its reason, and its metrics have the same figures; while
-// it is paused no plan is made, and the last one's lease ends.
+// A queue with demand gets an entitlement, the change is printed with its reason, and the metrics have the same
+// numbers. While the rebalancer is paused it makes no plan, and the last plan's lease expires.
 func TestARebalancerIsSeenAtWork(t *testing.T) {
 	fed := small(t, 1)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
@@ -75,7 +74,7 @@ func TestARebalancerIsSeenAtWork(t *testing.T) {
 	}
 	s.shows(0, "rebalancer why default", "of the federation: all it wants", "it wants ", " in sc-", "0.0% to ")
 
-	// Who holds what of a maximum is asked of the router: nobody reaches a store in memory.
+	// The shares of a maximum are read from the router: a store in memory cannot be reached.
 	tree := filepath.Join(t.TempDir(), "tree.yaml")
 	if err := os.WriteFile(tree, []byte("queues:\n- queue: root.default\n  maximum: 60%\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func referenceCommand() *cobra.Command {
 	return c
 }
 
-// plainTree is the command line without what changes from build to build.
+// plainTree is the command line without text that depends on the build.
 func plainTree() *cobra.Command {
 	root := rootCommand()
 	root.DisableAutoGenTag = true

@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/app/shell"
 )
 
-// runFlags are those of `creel run`.
+// runFlags are the flags of `creel run`.
 type runFlags struct {
 	clientFlags
 	spec          shell.Spec
@@ -213,7 +213,7 @@ func (f *runFlags) delivery() (command string, resources []map[string]any, err e
 		size, timestamp := q.Get("size"), q.Get("timestamp")
 		switch {
 		case strings.HasPrefix(u.Scheme, "http"):
-			size, timestamp = "-1", "0" // as Hadoop's file system for it tells
+			size, timestamp = "-1", "0" // as Hadoop's file system for it reports
 		case size == "" || timestamp == "":
 			return "", nil, usage(fmt.Errorf(
 				"--program %s: say its length in bytes and its time of change in ms, as hdfs dfs -stat '%%b %%Y' prints: ?size=N&timestamp=MS",

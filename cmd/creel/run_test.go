@@ -70,8 +70,8 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 	s.run(0, "app", "wait", id)
 }
 
-// The AMs of a queue may use a part of it: who waits for that is told so, with
-// the numbers, in the same sentence by every surface of every router.
+// The AMs of a queue may use a part of it. Every surface of every router explains a wait for that limit in the same
+// sentence, with the numbers.
 func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
@@ -115,7 +115,7 @@ func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
 	if waiting < 4 {
 		t.Errorf("%d of 20 applications wait for the limit of AMs: the test shows nothing", waiting)
 	}
-	// Lists say the same by its code, of the router and of each ResourceManager.
+	// Lists of the router and of each ResourceManager show the same wait code.
 	byRouter := waitingFor(s, ids)
 	for _, id := range ids {
 		w := fetchWhy(t, s, id).Waits[0].Wait

@@ -26,8 +26,8 @@ type runWatch struct {
 	out   io.Writer // how it ended
 	began time.Time
 	last  string    // the last line
-	state string    // the state last told
-	waits string    // the reasons last told
+	state string    // last state printed
+	waits string    // last reasons printed
 	shown time.Time // when they were asked for
 
 	killed bool
@@ -36,8 +36,7 @@ type runWatch struct {
 const (
 	runPoll    = 300 * time.Millisecond
 	runPatient = time.Second // a wait shorter than this needs no reason
-	// runLost is how long a server may be away before the watch gives up. The
-	// application does not need it.
+	// runLost is how long a server may be away before the watch gives up. The application does not need the server.
 	runLost = time.Minute
 )
 
@@ -97,7 +96,7 @@ func (w *runWatch) watch(ctx, outer context.Context, stop func()) error {
 	}
 }
 
-// tell prints what has changed: the state, how many have ended, what it waits for.
+// tell prints changes: the state, the number of completed containers, the wait reason.
 func (w *runWatch) tell(ctx context.Context, a appDoc, state creel.ApplicationState) {
 	done := int(math.Round(a.Progress / 100 * float64(w.f.spec.Containers)))
 	if w.killed {
@@ -113,7 +112,7 @@ func (w *runWatch) tell(ctx context.Context, a appDoc, state creel.ApplicationSt
 	w.shown = time.Now()
 	why, err := w.f.why(ctx, w.id)
 	if err != nil {
-		return // the report said what there is to say of an absent server
+		return // the report already names the absent server
 	}
 	if lines := strings.Join(why.waits(), "\n"); lines != w.waits {
 		if w.waits = lines; lines != "" {
@@ -145,7 +144,7 @@ func (w *runWatch) ended(a appDoc) error {
 	err := printOne(w.out, w.f.printer, r, r.ID, func(out io.Writer) error {
 		end := r.State
 		if end == creel.AppFinished.String() {
-			end = r.FinalStatus // what its AM said
+			end = r.FinalStatus // the AM's final status
 		}
 		_, err := fmt.Fprintf(out, "%s %s after %.1f s: %s\n", r.ID, end, r.Seconds, r.Diagnostics)
 		return err

@@ -42,7 +42,7 @@ func schemaOf(t *testing.T, command string) *jsonschema.Schema {
 	return schema
 }
 
-// validate says what a schema says of a document, and gives the document as text.
+// validate checks a document against a schema, and returns the document as text.
 func validate(t *rapid.T, schema *jsonschema.Schema, document any) (text []byte, invalid error) {
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -62,7 +62,7 @@ func maybe(t *rapid.T, m map[string]any, key string, values ...any) {
 	}
 }
 
-// The schema of policies takes what is a policy, and refuses what is none.
+// The schema of policies accepts valid policies and rejects others.
 func TestPolicySchema(t *testing.T) {
 	schema := schemaOf(t, "policy")
 	var names []any
@@ -102,8 +102,8 @@ func TestPolicySchema(t *testing.T) {
 	}
 }
 
-// The schema of the queue tree takes what is one. What only Parse sees: a guarantee above
-// its maximum, a queue named twice, what a budget's seconds are for.
+// The schema of the queue tree accepts valid trees. Only Parse detects a guarantee above its maximum, a queue named
+// twice, and bad seconds of a budget.
 func TestQueueTreeSchema(t *testing.T) {
 	schema := schemaOf(t, "queue")
 	amounts := []any{"40%", map[string]any{"memory": 1024, "vCores": 2}, map[string]any{"percent": 40.5}}

@@ -398,7 +398,7 @@ func (f *simFlags) same(out io.Writer, first simRun) bool {
 	return false
 }
 
-// tell writes what broke in a run, its hash, and the command that repeats it.
+// tell writes the invariants that broke in a run, its hash, and the command that repeats it.
 func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	if always {
 		fmt.Fprintf(
@@ -424,7 +424,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	return false
 }
 
-// printInvariants tells how often each of the federation's invariants was checked and broken.
+// printInvariants prints how often each invariant of the federation was checked and broken.
 func printInvariants(out io.Writer, r *sim.Result) {
 	line := func(when string, t *invariants.Tally) {
 		for _, i := range slices.Sorted(maps.Keys(t.Checked)) {

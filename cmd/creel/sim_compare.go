@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// compareFlags say what federation and policies are simulated, and what against.
+// compareFlags name the simulated federation and policies, and the ones to compare with.
 type compareFlags struct {
 	clientFlags
 	policy, against string
@@ -95,7 +95,7 @@ func (d *simDocument) note(format string, args ...any) {
 	}
 }
 
-// runCompare plays a day once or twice and tells what queues and members had.
+// runCompare plays a day once or twice and prints the resources of queues and members.
 func runCompare(ctx context.Context, f *simFlags, with *compareFlags, in io.Reader, out io.Writer) error {
 	debug.SetGCPercent(400) // little lives, much is made: memory for time
 	doc := &simDocument{}
@@ -151,7 +151,7 @@ func runCompare(ctx context.Context, f *simFlags, with *compareFlags, in io.Read
 	return err
 }
 
-// names tells the runs apart, by what differs.
+// names returns names for the runs, from their differences.
 func (f *compareFlags) names() []string {
 	if !f.two() {
 		return []string{cmp.Or(f.policy, "as it is")}
@@ -173,7 +173,7 @@ func (f *compareFlags) names() []string {
 	return []string{cmp.Or(a, "as it is"), b}
 }
 
-// policies are those of a run that --policy does not give.
+// policies describes the policies of a run without --policy.
 func (f *compareFlags) policies() string {
 	if f.view == "live" {
 		return "in force"

@@ -80,8 +80,8 @@ const (
 	balanced = `{"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`
 )
 
-// A policy that sends all to one member beside a balanced one: each run is played by
-// its own, and the figures of members and queues show what it did.
+// A policy that sends everything to one member is compared with a balanced one: each run follows its own, and the
+// numbers of members and queues show it.
 func TestTwoRunsDecideByTheirOwnPolicies(t *testing.T) {
 	s := simulator{t, t.TempDir()}
 	one, all := s.file("one.json", toOne), s.file("all.json", balanced)
@@ -158,8 +158,7 @@ func TestAPolicyAgainstItselfIsEqual(t *testing.T) {
 	}
 }
 
-// Queues of a directory: their guarantees are what use is held against, and jobs go to
-// them by user, or by size.
+// Queues of a directory: use is compared with their guarantees, and jobs go to them by user or by size.
 func TestTheQueuesOfADirectoryAreSimulated(t *testing.T) {
 	s := simulator{t, t.TempDir()}
 	conf := filepath.Dir(s.file("conf/capacity-scheduler.xml", capacityFile(map[string]string{
@@ -212,8 +211,8 @@ func capacityFile(keys map[string]string) string {
 	return b.String() + "</configuration>"
 }
 
-// The command of docs/bench/preemption.md, over an hour of its day: its configuration has
-// the two queues, and preemption makes the difference that the page tells of.
+// The command of docs/bench/preemption.md, over an hour of its day: its configuration has the two queues, and
+// preemption makes the difference that the page reports.
 func TestTheFiguresOfPreemptionAreRepeated(t *testing.T) {
 	page, err := os.ReadFile("../../docs/bench/preemption.md")
 	if err != nil {
@@ -240,7 +239,7 @@ func TestTheFiguresOfPreemptionAreRepeated(t *testing.T) {
 	}
 }
 
-// What policies and queues refuse is counted, and is no broken promise.
+// Refusals by policies and queues are counted and break no invariant.
 func TestRefusalsAreCounted(t *testing.T) {
 	s := simulator{t, t.TempDir()}
 	closed := s.file("closed.json", `{"root":`+balanced+`,"root.prod":{"home":{"policy":"reject"}}}`)
@@ -309,7 +308,7 @@ func TestAViewIsSimulated(t *testing.T) {
 	}
 }
 
-// What is wrong with what is given is told at once, with what to try.
+// Invalid input is reported at once, with what to try.
 func TestTheComparisonRefusesWhatItCannotPlay(t *testing.T) {
 	s := simulator{t, t.TempDir()}
 	good, dir := s.file("good.json", balanced), s.dir

@@ -28,7 +28,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// configs are those of the one run or the two.
+// configs returns the configuration of the one run or of the two.
 func (f *compareFlags) configs(ctx context.Context, flags *simFlags, t *trial, doc *simDocument) ([]sim.Config, error) {
 	members, inForce, err := f.members(ctx, t, doc)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *compareFlags) configs(ctx context.Context, flags *simFlags, t *trial, d
 	return out, nil
 }
 
-// members are those of the view, if one is asked for, and the policies that hold there.
+// members returns the members of the view, if requested, and the policies in force there.
 func (f *compareFlags) members(ctx context.Context, t *trial, doc *simDocument) (
 	out []sim.Member, inForce []sim.Policy, err error,
 ) {
@@ -123,8 +123,7 @@ func (f *compareFlags) members(ctx context.Context, t *trial, doc *simDocument) 
 	return out, inForce, nil
 }
 
-// queuesOf makes a queue tree of what a member reports: guarantees in their
-// proportion, and no other limit.
+// queuesOf builds a queue tree from a member's report: guarantees in proportion, and no other limit.
 func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 	spec := rm.Defaults().Queues
 	spec.Calculator = queues.Dominant
@@ -148,7 +147,7 @@ func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 		at.Capacity.Value = max(1, float64(q.Capacity.MemoryMB))
 	}
 	var fill func(q *queues.Queue) float64
-	fill = func(q *queues.Queue) float64 { // a parent whose own figures are not told has its children's
+	fill = func(q *queues.Queue) float64 { // a parent without numbers of its own uses its children's
 		sum := 0.0
 		for i := range q.Children {
 			sum += fill(&q.Children[i])
@@ -170,7 +169,7 @@ func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 	return spec, nil
 }
 
-// second differs from the first in what is given for it.
+// second returns the first configuration with the second run's options.
 func (f *compareFlags) second(t *trial, c sim.Config) (_ sim.Config, err error) {
 	if f.against != "" {
 		if c.Policies, err = readPolicies(t, "--against", f.against, &c); err != nil {
@@ -196,7 +195,7 @@ func (f *compareFlags) second(t *trial, c sim.Config) (_ sim.Config, err error) 
 	return c, nil
 }
 
-// confFiles are the files of a Hadoop configuration that say something of queues.
+// confFiles are the files of a Hadoop configuration that define queues.
 var confFiles = []string{"capacity-scheduler.xml", "fair-scheduler.xml", "yarn-site.xml", "core-site.xml"}
 
 // confQueues reads queues, and whether and how they take from each other.
@@ -221,7 +220,7 @@ func confQueues(from simConf) (queues.Spec, error) {
 	if err != nil {
 		return queues.Spec{}, usage(err)
 	}
-	q.Queues.Root.Submit = queues.ACL{All: true} // the day's users are nobody's
+	q.Queues.Root.Submit = queues.ACL{All: true} // the day's users are in no access list
 	return q.Queues, nil
 }
 
@@ -297,9 +296,8 @@ func leavesOf(c *sim.Config) []creel.QueuePath {
 	return slices.Compact(out)
 }
 
-// deal gives a day's jobs to the queues that there are: by size where that is asked
-// for; else, where a queue of the day is missing, each user's jobs to one of those that
-// are there, in turn.
+// deal assigns a day's jobs to the existing queues: by size if requested. Otherwise, if a queue of the day is
+// missing, each user's jobs go to one of the existing queues, in turn.
 func (f *compareFlags) deal(jobs []workload.Job, leaves []creel.QueuePath, doc *simDocument) ([]workload.Job, error) {
 	if len(leaves) == 0 {
 		return nil, usage(errors.New("no queue of the configuration takes applications: " +

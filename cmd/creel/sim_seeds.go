@@ -26,7 +26,7 @@ import (
 type simJob struct {
 	flags *simFlags
 	seed  uint64
-	found string // what it found once, of a corpus' line
+	found string // failure recorded in the corpus line
 }
 
 // runSeeds runs --seeds seeds.
@@ -38,7 +38,7 @@ func (f *simFlags) runSeeds(out io.Writer) error {
 	}, func(simJob, simRun) {})
 }
 
-// runCorpus runs each line of a file: what once failed is tried for ever.
+// runCorpus runs each line of a file: seeds that once failed are run forever.
 func (f *simFlags) runCorpus(out io.Writer) error {
 	file, err := os.Open(f.corpus)
 	if err != nil {
@@ -129,7 +129,7 @@ func drawn(seed uint64) *simFlags {
 	return f
 }
 
-// runMany runs what next gives, --parallel at a time, and tells of what fails.
+// runMany runs the jobs that next returns, --parallel at a time, and reports failures.
 func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed func(simJob, simRun)) error {
 	type done struct {
 		simJob

@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What is printed for a run repeats it: the options of drawn runs, read as a corpus
-// line, give the same flags.
+// The printed options of a drawn run repeat it: read as a corpus line, they yield the same flags.
 func TestTheOptionsOfADrawnRunRepeatIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")

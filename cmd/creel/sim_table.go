@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/sim/compare"
 )
 
-// printRuns writes what queues and members had, the runs' lines under each other.
+// printRuns writes the resources of queues and members, the runs' lines under each other.
 func printRuns(w io.Writer, notes []string, runs []compare.Run) error {
 	for _, n := range notes {
 		fmt.Fprintln(w, n)

@@ -20,7 +20,7 @@ func storeCommand() *cobra.Command {
 	return daily("store", "look after the state store", storeRebuild())
 }
 
-// storeRebuild gives up members for a rebuilding that waits for them.
+// storeRebuild ends a rebuild's wait for members.
 func storeRebuild() *cobra.Command {
 	var f storeFlags
 	var missing []string
@@ -64,8 +64,8 @@ by a client that repeats its submission: be sure that it is gone.`,
 	return c
 }
 
-// storeFlags are what the commands take that speak to the state store itself: who
-// may reach it may do what they do.
+// storeFlags are the flags of commands that access the state store itself. Access to the store implies permission for
+// these commands.
 type storeFlags struct {
 	confFlags
 	printer printer

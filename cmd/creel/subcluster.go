@@ -147,7 +147,7 @@ func subclusterShow() *cobra.Command {
 	return c
 }
 
-// drainText tells how far a drain is.
+// drainText describes the progress of a drain.
 func drainText(d operator.Drained) string {
 	text := string(d.Mode)
 	if d.By != "" {
@@ -220,7 +220,7 @@ other members meanwhile; --dry-run shows what would be. See creel rebalancer mov
 	return c
 }
 
-// drained waits until a drain is done. It prints a line when what is left changes.
+// drained waits until a drain is done. It prints a line when the remainder changes.
 func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout time.Duration) error {
 	ctx := c.Context()
 	if timeout > 0 {

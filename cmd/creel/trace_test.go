@@ -100,10 +100,9 @@ func (r *receiver) tree(attribute, value string) string {
 	return out.String()
 }
 
-// What becomes of a submission is one trace, over every process it passes: from the
-// request, REST or RPC, over claim and forward, through the journal, to the AM's first
-// container and its end; the context is kept with the application. A real receiver of
-// OTLP reads the tree. Heartbeats have no spans.
+// A submission is one trace over every process it passes: from the REST or RPC request, over claim and forward,
+// through the journal, to the AM's first container and its end. The context is stored with the application. A real
+// OTLP receiver reads the tree. Heartbeats have no spans.
 func TestASubmissionIsOneTraceToItsEnd(t *testing.T) {
 	var to receiver
 	web := httptest.NewServer(&to)

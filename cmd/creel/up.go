@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// upFlags are those of `creel up`.
+// upFlags are the flags of `creel up`.
 type upFlags struct {
 	daemonFlags
 	subclusters int

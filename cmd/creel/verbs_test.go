@@ -176,7 +176,7 @@ func TestFilesOfHostsAndQueuesAreChangedInPlace(t *testing.T) {
 	}
 }
 
-// What a NodeManager serves of a container's logs is printed file by file.
+// The log files that a NodeManager serves for a container are printed one by one.
 func TestLogsComeFromTheNode(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

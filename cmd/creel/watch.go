@@ -18,9 +18,8 @@ const watchUsage = "list again every two seconds: redrawn on a terminal, only wh
 // watchEvery is the time between two lists.
 const watchEvery = 2 * time.Second
 
-// repeat lists once, or until the context ends. A terminal is drawn anew; into a
-// pipe go the lines that were not in the list before, and behind a "-" those
-// that are in it no more.
+// repeat lists once, or until the context ends. It redraws a terminal. Into a pipe it writes lines that were not in
+// the list before and, behind a "-", lines no longer in it.
 func repeat(c *cobra.Command, watch bool, list func(out io.Writer) error) error {
 	out := c.OutOrStdout()
 	if !watch {

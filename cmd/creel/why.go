@@ -18,12 +18,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// whyDoc is everything that explains an application's place: the router's
-// decision, and what holds it now in each member.
+// whyDoc explains an application's place: the router's decision, and what delays it now in each member.
 type whyDoc struct{ rest.WhyDoc }
 
-// why asks for it: a router, or a plain ResourceManager of ours, which tells
-// what it knows.
+// why requests the explanation from a router or from one of creel's ResourceManagers, which reports its own part.
 func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, error) {
 	var doc struct {
 		whyDoc
