@@ -23,27 +23,26 @@ import (
 // of hadoop.Queues and at least two nodes of 4096 MB and 8 vcores that run
 // containers and the shuffle service.
 type Cluster struct {
-	Conf  hadoop.Conf // the addresses, and what else its clients must say
+	Conf  hadoop.Conf // the addresses, and further settings of its clients
 	Web   string      // host:port of the REST API
 	Nodes []string    // ids of its nodes
 	Logs  string      // where the nodes put aggregated logs: their yarn.nodemanager.remote-app-log-dir
 	// Version of the command line and of the MapReduce and shell clients; the
 	// zero value is 3.4.2.
 	Version hadoop.Version
-	// OneNode says that the nodes are of different members, each with one: what may not be on
-	// the same node as something else comes after it.
+	// OneNode reports that the nodes belong to different members, each with one node. Requests that need two
+	// containers on one node then cannot be met.
 	OneNode bool
-	// Restarts says that ResourceManagers are killed and started again meanwhile. Then the end of
-	// an application may be told late, by its home when that is back; and a container that was
-	// granted and not begun when its ResourceManager died is refused by its node, whose limit it
-	// is: a MapReduce job repeats its task, and a shell, which counts it as failed, is run again.
+	// Restarts reports that ResourceManagers are killed and restarted meanwhile. Then an application's end may be
+	// reported late, after its home is back. A node may refuse a container that was granted but not started when its
+	// ResourceManager died, which is Hadoop's limit. A MapReduce job then repeats its task; a shell counts the
+	// container as failed and is run again.
 	Restarts bool
-	// Forgets says that some of these are Hadoop's: a signal that such a one has taken, and its
-	// node not yet, dies with it, and one that comes before its node is back is refused.
+	// Forgets reports that some ResourceManagers are Hadoop's. Such a one loses a signal that it accepted but its
+	// node did not yet receive, and refuses a signal before the node is back.
 	Forgets bool
-	// Without names the cases whose feature the cluster does not have, each
-	// with a text that must be in what the client is told then. Only
-	// dshell_placement takes such a text; other cases are left out.
+	// Without names the cases whose feature the cluster lacks, each with a text that the client must print then. Only
+	// dshell_placement uses the text; other cases are skipped.
 	Without map[string]string
 	// Only, when not empty, names the cases to run.
 	Only []string
@@ -60,7 +59,7 @@ type Case struct {
 // and for heartbeats.
 const atOnce = 3
 
-// told are the cases that say what a user is told without the feature.
+// told lists the cases that check the message shown without the feature.
 var told = []string{"dshell_placement"}
 
 // Run runs the cases against the cluster, a few at a time, and returns when
@@ -101,8 +100,8 @@ func Cases() []Case {
 	return slices.Concat(commandLine, rest, shell, mapreduce, tez, flink, skein, spark)
 }
 
-// Reads are those of the named cases, or of all, that read the state of the whole cluster;
-// Work are the others: they begin an application and see it to its end.
+// Reads returns the named cases, or all, that read the state of the whole cluster. Work returns the others: they
+// start an application and wait for its end.
 func Reads(only []string) []string { return named(only, slices.Concat(commandLine, rest[:1])) }
 
 // Work: see Reads.
@@ -125,7 +124,7 @@ func (c *Cluster) client(t *testing.T, more ...hadoop.Conf) hadoop.Client {
 	return hadoop.Client{Version: c.Version, Conf: c.Conf.With(more...)}.Setup(t)
 }
 
-// says fails unless the text has every one of the wanted parts.
+// says fails unless the text contains all wanted parts.
 func says(t *testing.T, text string, wanted ...string) {
 	t.Helper()
 	for _, w := range wanted {
@@ -151,7 +150,7 @@ const (
 	containerID   = `container_(?:e\d+_)?\d+_\d+_\d+_\d+`
 )
 
-// report is what YarnDriver tells of an application.
+// report is YarnDriver's report of an application.
 type report struct {
 	ID, Name, User, Queue, Type, State, Final, Diagnostics, Tracking string
 	OK                                                               bool
@@ -183,11 +182,11 @@ func (c *Cluster) ends(t *testing.T, client hadoop.Client, id, state, final stri
 	}
 }
 
-// refused is what a node answers to a start that its ResourceManager's predecessor granted.
+// refused is a node's answer to a start that an earlier instance of its ResourceManager granted.
 const refused = "rejected as it is allocated by a previous RM"
 
-// missed is what a MapReduce client says that asked for the job's end when the AM had gone, as it may
-// where a call was in the way of a restart; and the kit has no history server.
+// missed is the message of a MapReduce client that requested the job's end after the AM had gone, as can happen
+// around a restart; the kit has no history server.
 const missed = "FinalApplicationStatus=SUCCEEDED. Redirecting to job history server"
 
 // ran runs a client that must end well. When it does not, the end of the logs

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// The control: what the cases demand is what Hadoop's own RM does.
+// The control: Hadoop's own ResourceManager passes the cases.
 func TestHadoopRM(t *testing.T) {
 	logs := t.TempDir()
 	rm := hadoop.StartRM(t, hadoop.RM{})

@@ -21,7 +21,7 @@ var flink = []Case{
 		c.ends(t, f.Client, id, "FINISHED", "SUCCEEDED")
 		f.counted(t, all)
 	}},
-	// An AM that outlives its jobs, gives its containers back between them, and asks for others.
+	// An AM that outlives its jobs, releases its containers between them, and requests others.
 	{"flink_session", func(t *testing.T, c *Cluster) {
 		f := c.flink(t)
 		all := f.Run(t, "org.apache.flink.yarn.cli.FlinkYarnSessionCli", "-d").OK(t).All

@@ -17,7 +17,7 @@ func jobApplication(t *testing.T, text string) string {
 	return "application_" + matches(t, text, `job_(\d+_\d+)`)
 }
 
-// runJob runs a job that must end well and returns what its client printed.
+// runJob runs a job that must succeed and returns its client's output.
 func runJob(t *testing.T, c *Cluster, client hadoop.Client, class string, args ...string) string {
 	t.Helper()
 	all := c.ran(t, client, class, args...).All

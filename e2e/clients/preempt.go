@@ -21,8 +21,8 @@ import (
 //go:embed spark_gives_way.py
 var sparkGivesWay []byte
 
-// Preemption is what ResourceManagers of ours are told so that a queue soon gets its
-// guarantee: default has three tenths of the cluster, other the rest.
+// Preemption returns settings for creel's ResourceManagers so that a queue soon gets its guarantee: default has three
+// tenths of the cluster, other the rest.
 func Preemption() hadoop.Conf {
 	const monitor = "yarn.resourcemanager.monitor.capacity.preemption."
 	return hadoop.Conf{
@@ -36,8 +36,8 @@ func Preemption() hadoop.Conf {
 	}
 }
 
-// rpcLog is a log4j 2 configuration with which a JVM of Spark's writes down each
-// call to a ResourceManager with its answer, besides what Spark says.
+// rpcLog is a log4j 2 configuration that makes a Spark JVM log each call to a ResourceManager with its response, in
+// addition to Spark's log.
 const rpcLog = `rootLogger.level = info
 rootLogger.appenderRef.file.ref = file
 appender.file.type = File
@@ -52,10 +52,9 @@ logger.rpc.level = trace
 // executors are as many of 1024 MB as fill two nodes beside an AM of 896 MB.
 const executors = 7
 
-// SparkGivesWay: a Spark application has the whole cluster of two nodes, in the queue
-// default; a MapReduce job comes in the other. Executors are taken back for it, and both
-// end well. Spark heard of each before it was killed, counts none of them and none
-// of their tasks as failed (one would end the application), and repeats those tasks.
+// SparkGivesWay: a Spark application has the whole cluster of two nodes, in queue default, when a MapReduce job comes
+// in the other queue. Executors are preempted for it, and both succeed. Spark is notified of each before its kill,
+// counts none of them and none of their tasks as failed (one would end the application), and repeats those tasks.
 func SparkGivesWay(t *testing.T, c *Cluster, mode string) {
 	client, dir := c.client(t), t.TempDir()
 	script, log := filepath.Join(client.Dir(), "gives_way.py"), filepath.Join(dir, "am.log")
@@ -142,14 +141,13 @@ func SparkGivesWay(t *testing.T, c *Cluster, mode string) {
 }
 
 var (
-	// What Spark's AM says of an executor that ended with YARN's exit status for it.
+	// Message of Spark's AM for an executor that ended with YARN's exit status for preemption.
 	preempted = regexp.MustCompile(`Completed container (container_\w+).* \(state: COMPLETE, exit status: -102\)`)
 	allocated = regexp.MustCompile(`Response <- .*: allocate \{.* preempt \{.*\}`)
 	contract  = regexp.MustCompile(`container \{ id \{ .*?\} id: (\d+) \}`)
 )
 
-// toldOf gives where in an AM's log of its calls it was first told that a container
-// may be taken back, by the container's number.
+// toldOf returns, by container number, where an AM's call log first has the preemption notice of that container.
 func toldOf(log string) map[int64]int {
 	told := map[int64]int{}
 	for _, m := range allocated.FindAllStringIndex(log, -1) {

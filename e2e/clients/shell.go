@@ -63,9 +63,9 @@ func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, 
 	return c.started(t, client, n, dir, fmt.Sprintf("touch %s/began.$CONTAINER_ID; exec sleep 1000", dir))
 }
 
-// started starts a distributed shell of n containers whose command leaves began.ID in dir, waits until all
-// have, and returns its id and its client. While ResourceManagers are killed it is started again if a node refused
-// a container that was granted before: the shell asks for no other, so it would wait for ever.
+// started starts a distributed shell of n containers whose command writes began.ID in dir. It waits for all and
+// returns the id and the client. While ResourceManagers are killed, it restarts the shell if a node refused an
+// earlier grant: the shell requests no replacement and would wait forever.
 func (c *Cluster) started(
 	t *testing.T,
 	client hadoop.Client,
@@ -128,9 +128,8 @@ func list(t *testing.T, c *Cluster, client hadoop.Client, attempt string, n int)
 	return shows(t, c, client, []string{"container", "-list", attempt}, total)
 }
 
-// shows runs `yarn application` and the like, and fails unless the output has what is wanted. Where
-// ResourceManagers restart meanwhile that may take a while: a list is without what a member has that is
-// away, and AMs come back one by one.
+// shows runs `yarn application` and the like, and fails unless the output has the wanted texts. Where
+// ResourceManagers restart meanwhile this may take a while: lists lack absent members, and AMs come back one by one.
 func shows(t *testing.T, c *Cluster, client hadoop.Client, args []string, wanted ...string) (out string) {
 	t.Helper()
 	once := func() bool {
@@ -145,8 +144,8 @@ func shows(t *testing.T, c *Cluster, client hadoop.Client, args []string, wanted
 	return out
 }
 
-// roles tells an attempt's AM from its n workers. The number of a container
-// does not: a federation's subclusters each count from 1.
+// roles separates an attempt's AM from its n workers. Container numbers do not: each subcluster of a federation
+// counts from 1.
 func roles(t *testing.T, c *Cluster, client hadoop.Client, attempt string, n int) (am string, workers []string) {
 	t.Helper()
 	out := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt).OK(t).Stdout
@@ -195,7 +194,7 @@ var shell = []Case{
 		)
 		id, p := c.started(t, client, 2, dir, wait, "-keep_containers_across_application_attempts")
 		t.Cleanup(func() {
-			if t.Failed() { // it would run for ever, and keep its nodes from what comes after it
+			if t.Failed() { // it would run forever and block its nodes for later cases
 				client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id)
 				t.Log(client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout)
 			}
@@ -232,8 +231,8 @@ var shell = []Case{
 				t.Errorf("%s did not live on: %v", worker, err)
 			}
 		}
-		// An attempt that begins while a member is away hears of what lives there when that is
-		// back, and has asked for another by then.
+		// An attempt that starts while a member is away learns of the member's containers when that is back, and has
+		// requested others by then.
 		if began, _ := filepath.Glob(dir + "/began.*"); len(began) != 2 && !c.Restarts {
 			t.Errorf("%d containers began, want the two of the first attempt", len(began))
 		}
@@ -412,8 +411,7 @@ var shell = []Case{
 	}},
 }
 
-// toldIn fails unless the reason is in what the client printed or in the
-// application's diagnostics.
+// toldIn fails unless the reason is in the client's output or in the application's diagnostics.
 func (c *Cluster) toldIn(t *testing.T, client hadoop.Client, r hadoop.Result, why string) {
 	t.Helper()
 	text := r.All

@@ -85,7 +85,8 @@ func sparkSubmit(
 	}
 }
 
-// python3 is the interpreter itself: the shim of a version manager does not work in a container, whose home is another.
+// python3 returns the interpreter itself: a version manager's shim fails in a container, which has another home
+// directory.
 func python3(t testing.TB) string {
 	t.Helper()
 	python, err := programs.Path("python3")

@@ -12,8 +12,7 @@ import (
 )
 
 var tez = []Case{
-	// Three vertices, of which the second reads what the first left on its nodes, in containers that are
-	// used again.
+	// Three vertices, in reused containers; the second reads the first one's output on its nodes.
 	{"tez_wordcount", func(t *testing.T, c *Cluster) {
 		jars := hadoop.TezJars(t)
 		client := c.client(t)
@@ -36,7 +35,7 @@ var tez = []Case{
 		args = append(args, input(t, client), out, "2")
 		all := c.ran(t, client, "org.apache.tez.examples.OrderedWordCount", args...).All
 		id := matches(t, all, applicationID)
-		// The client is told by the AM, before that says farewell to the ResourceManager.
+		// The AM notifies the client before it unregisters from the ResourceManager.
 		until(t, "the end of "+id, func() bool { return c.report(t, client, id).State == "FINISHED" })
 		c.ends(t, client, id, "FINISHED", "SUCCEEDED")
 		files, err := filepath.Glob(filepath.Join(out, "part-*"))

@@ -20,10 +20,10 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// The federation of docker-compose.yml, from its image to its end: the image is built by the Dockerfile and knows its
-// version; every service becomes healthy; Prometheus finds every target; the README's tour works; and a subcluster that
-// is paused, one that is cut off the network, a router and the state store that are killed cost what they should: the
-// next command succeeds, and what was there before is there afterwards.
+// The federation of docker-compose.yml from its image to its end. The Dockerfile builds the image, which knows its
+// version; every service becomes healthy; Prometheus finds every target; the README's tour works. After a subcluster
+// is paused, one is cut off the network, and a router and the state store are killed, the next command succeeds and
+// earlier state is still there.
 func TestComposeIsUp(t *testing.T) {
 	e := startEngine(t)
 	e.builder()
@@ -63,7 +63,7 @@ func TestComposeIsUp(t *testing.T) {
 	f.load()
 }
 
-// federation is what Compose started, as its users see it.
+// federation is the Compose project as its users see it.
 type federation struct {
 	*engine
 	dir string // with the program creel, from the image
@@ -74,7 +74,7 @@ func (f *federation) address(service, port string) string {
 	return "http://" + strings.TrimSpace(f.up("port", service, port))
 }
 
-// sh runs commands with creel on PATH, which speaks with a router, and returns what they printed.
+// sh runs commands with creel on PATH, which calls a router, and returns their output.
 func (f *federation) sh(router, script string) string {
 	f.t.Helper()
 	_, out, code := process.Run(f.t.Context(), f.t, process.Command{
@@ -103,7 +103,7 @@ func (f *federation) get(url string, into any) string {
 	return string(b)
 }
 
-// until asks until it is so; seen is what was there last.
+// until polls until so returns true; seen is the last observation.
 func (f *federation) until(what string, so func() (ok bool, seen string)) {
 	f.t.Helper()
 	var seen string
@@ -168,7 +168,7 @@ func (f *federation) targetsAreUp() {
 	})
 }
 
-// dashboardsHaveData asks Prometheus for what every panel of the dashboards draws, and for what every alert rule reads.
+// dashboardsHaveData queries Prometheus for every dashboard panel and every alert rule.
 func (f *federation) dashboardsHaveData() {
 	f.t.Helper()
 	web := f.address("prometheus", "9090")
@@ -280,7 +280,7 @@ func (f *federation) failures() {
 	f.up("start", "router-1")
 
 	f.up("kill", "redis")
-	f.sh("router-2", "creel app status "+id) // what was seen is still told
+	f.sh("router-2", "creel app status "+id) // earlier knowledge is still reported
 	f.up("up", "-d", "--no-build", "--wait", "--wait-timeout", "300")
 	for _, router := range []string{"router-1", "router-2"} {
 		f.awaitNodes(router, 600)
@@ -289,8 +289,8 @@ func (f *federation) failures() {
 	}
 }
 
-// hadoop adds docker-compose.hadoop.yml: a ResourceManager of Hadoop's, which knows nothing of creel, becomes a member by
-// its agent, has its nodes counted, and runs what a policy sends there, AM and containers.
+// hadoop adds docker-compose.hadoop.yml: Hadoop's ResourceManager, which knows nothing of creel, becomes a member by
+// its agent. Its nodes are counted, and it runs the AM and containers that a policy sends there.
 func (f *federation) hadoop() {
 	f.t.Helper()
 	java, err := filepath.EvalSymlinks(program(f.t, "java"))

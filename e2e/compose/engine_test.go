@@ -30,7 +30,7 @@ type engine struct {
 	files   []string // of Compose
 }
 
-// startEngine starts one, which ends with the test. What it made of networks goes with it.
+// startEngine starts an engine, which ends with the test and removes its networks.
 func startEngine(t *testing.T) *engine {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "compose")
@@ -104,7 +104,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// command has no context: it is also for what the test cleans up, when its context is over.
+// command has no context: cleanup calls it too, after the test's context is done.
 func (e *engine) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), e.env...)
@@ -112,13 +112,13 @@ func (e *engine) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// try runs a client of the engine and returns what it printed.
+// try runs a client of the engine and returns its output.
 func (e *engine) try(name string, args ...string) (string, error) {
 	out, err := e.command(name, args...).CombinedOutput()
 	return string(out), err
 }
 
-// run is for what must succeed. It returns the standard output: the engine's warnings are on the other.
+// run runs a command that must succeed. It returns standard output; the engine's warnings are on standard error.
 func (e *engine) run(name string, args ...string) string {
 	e.t.Helper()
 	var out, warnings strings.Builder

@@ -57,7 +57,7 @@ func (e *engine) builder() {
 	e.importTar(filepath.Join(dir, "root.tar"), "golang:1.26",
 		"ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"ENV GOTOOLCHAIN=local", "ENV GOPATH=/go")
-	// What this machine trusts on the way to the network, the builder must trust too.
+	// The builder must trust the certificates that this machine trusts for its network.
 	context := filepath.Join(e.dir, "trust")
 	const certificates = "/etc/ssl/certs/ca-certificates.crt"
 	e.write(filepath.Join(context, "Dockerfile"), "FROM golang:1.26\nCOPY ca-certificates.crt "+certificates+"\n")

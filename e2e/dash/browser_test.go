@@ -38,7 +38,7 @@ type rebalancerQueue = rebalancer.QueueState
 // screenshots rewrites the screenshots of docs/dashboard.
 var screenshots = flag.Bool("screenshots", false, "write the screenshots in docs/dashboard anew")
 
-// browser is Chromium, and what it complains of.
+// browser is Chromium with its recorded errors.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -143,7 +143,7 @@ func (b *browser) untilLive() {
 
 func (b *browser) press(key string) { b.do(chromedp.KeyEvent(key)) }
 
-// typeInto replaces what stands in a field, as typing does.
+// typeInto replaces the text of a field, as typing does.
 func (b *browser) typeInto(selector, text string) {
 	b.t.Helper()
 	b.eval(`document.querySelector(` + strconv.Quote(selector) + `).value = ""`)
@@ -189,8 +189,7 @@ func (b *browser) colours(scheme string) {
 	}))
 }
 
-// quiet fails if the browser has complained, of anything but what has one of the
-// expected texts in it.
+// quiet fails on browser errors that contain none of the expected texts.
 func (b *browser) quiet(expected ...string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -304,7 +303,7 @@ func loadAxe(ctx context.Context) (string, error) {
 // maxScreenshot bounds a screenshot, in bytes.
 const maxScreenshot = 150_000
 
-// screenshot takes a screenshot; with -screenshots it becomes that of docs.
+// screenshot takes a screenshot; with -screenshots it replaces the one in docs.
 func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())

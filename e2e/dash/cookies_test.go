@@ -18,8 +18,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 )
 
-// loginPage is an AM that knows who logged in by a cookie: each page and each web socket
-// says which cookies it was sent.
+// loginPage is an AM that identifies users by a cookie: each page and web socket reports the cookies it received.
 func loginPage(w http.ResponseWriter, r *http.Request) {
 	said := r.Header.Get("Cookie")
 	switch {
@@ -29,7 +28,7 @@ func loginPage(w http.ResponseWriter, r *http.Request) {
 			panic(err)
 		}
 		defer conn.Close()
-		// What RFC 6455 has a server answer, then a frame of text.
+		// The server's response by RFC 6455, then a frame of text.
 		accept := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 			"Set-Cookie: socket=1\r\nSec-Websocket-Accept: %s\r\n\r\n\x81%c%s",
@@ -51,8 +50,8 @@ func loginPage(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<!doctype html><title>AM</title><link rel=icon href=data:,><p id=said>%s</p>", said)
 }
 
-// In a browser that is known to the router and to another login of the site, two AMs are
-// logged in to by pages of their own: each hears of its cookies alone, over web sockets too.
+// A browser with cookies for the router and for another site login logs in to two AMs. Each AM receives only its own
+// cookies, over web sockets too.
 func TestABrowserKeepsTheCookiesOfAMsApart(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	am := httptest.NewServer(http.HandlerFunc(loginPage))

@@ -86,8 +86,8 @@ func run(t *testing.T, f *routertest.Federation, id creel.ApplicationID, contain
 	}
 }
 
-// The pages show what the API tells, and change by themselves as applications come,
-// run and end, as a member falls silent and as the router dies.
+// The pages show the API's data and update themselves as applications come, run and end, as a member falls silent and
+// as the router dies.
 func TestTheDashboardLives(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{
 		Members: 3, Routers: 1, OpenFor: 50 * time.Millisecond, Change: func(_ int, c *rmserver.Config) {
@@ -187,7 +187,7 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	b.axe("one application")
 
-	// Who may not view it is not told why it is there, as by the API.
+	// A user who may not view it does not see the reason, as in the API.
 	b.open("http://" + r.Web + app + "?user.name=mallory")
 	if text := b.text("#because") + b.text("#candidates"); text != "" {
 		t.Errorf("mallory is told %q", text)
@@ -199,7 +199,7 @@ func TestTheDashboardLives(t *testing.T) {
 	b.confirm("#kill")
 	b.until("mallory is refused", func() bool { return b.text("dialog .warning") != "" })
 
-	// A member falls silent: what is known of it stays, with its age.
+	// A member falls silent: its last data stays, with its age.
 	b.open("http://" + r.Web + "/apps?user.name=alice")
 	b.untilLive()
 	f.Member(why.Home).Web.Cut()
@@ -230,7 +230,7 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	b.quiet(" 403 ") // mallory's kill
 
-	// The router dies: the page keeps what it knew and says that it is old.
+	// The router dies: the page keeps its data and marks it as old.
 	r.Kill()
 	b.until("the page says that the router is gone", func() bool {
 		return strings.HasPrefix(b.text("#status"), "not answering since")
@@ -240,8 +240,8 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 }
 
-// Every page, with three members and two queues, says what the API says; nothing on
-// it is out of reach for who uses a keyboard or a screen reader, by light and dark.
+// Every page, with three members and two queues, shows the API's data. Everything on it is accessible by keyboard and
+// screen reader, in light and dark mode.
 func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3, Routers: 1})
 	web := f.Routers[0].Web
@@ -366,7 +366,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 		!strings.Contains(text, `+     "policy": "priority"`) {
 		t.Errorf("what the draft changes: %q", text)
 	}
-	// Somebody else was faster: nothing is overwritten.
+	// Another administrator was faster: nothing is overwritten.
 	held, err := f.Store.PolicyHistory(t.Context(), "root.default", 0, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -389,14 +389,14 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	b.typeInto("#apply input", "to the west")
 	b.confirm("#apply")
 	b.until("the draft is in force", func() bool { p := newest(); return p.Author == "root" && p.Home == "priority" })
-	// The page loads itself anew when its change has succeeded; what is opened meanwhile would be broken off.
+	// The page reloads after its change succeeded; navigation before that would be aborted.
 	b.until("the page is loaded anew", func() bool {
 		return b.eval(`String(document.readyState === "complete" && !document.querySelector("dialog[open]"))`) == "true"
 	})
 	if p := newest(); p.Comment != "to the west" {
 		t.Errorf("the comment is %q", p.Comment)
 	}
-	// One that the server does not understand is told of, and cannot be applied.
+	// A draft that the server does not understand is reported and cannot be applied.
 	b.open(base + "/policies/root.default?user.name=root&draft=" + `{"home":{"policy":"nonsense"}}`)
 	if text := b.text("#preview-problem"); !strings.Contains(text, "balanced") || b.count("#apply") != 0 {
 		t.Errorf("of nonsense the page says %q", text)
@@ -422,7 +422,7 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 	if got := b.rows("#readiness"); len(got) < 3 || got[0][0] != "serving" || got[0][1] != "ready" {
 		t.Errorf("readiness: %q", got)
 	}
-	b.until("the router is listed", func() bool { // its record says so a moment after its start
+	b.until("the router is listed", func() bool { // its record appears a moment after its start
 		if got := b.rows("#daemons"); len(got) > 0 && got[0][0] == "router" && got[0][6] == "ready" {
 			return true
 		}

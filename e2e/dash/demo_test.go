@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/router/rest"
 )
 
-// While `creel demo` plays a recorded day, the first page shows it at work: its charts have what the router kept of
-// containers, submissions and how long containers were asked for. The picture is the README's, of the whole demo.
+// While `creel demo` plays a recorded day, the first page charts the router's history of containers, submissions and
+// wait times. The picture is the README's, of the whole demo.
 func TestTheFirstPageOfADemo(t *testing.T) {
 	hours, points := "9-10", 2
 	if *screenshots {

@@ -20,8 +20,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// lone starts a router over a store whose members are records only, and returns its
-// web address.
+// lone starts a router over a store whose members are only records, and returns its web address.
 func lone(t *testing.T, store *statestore.Memory) string {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{Env: func(string) (string, bool) { return "", false }})
@@ -87,8 +86,8 @@ func firstPage(t *testing.T, web string) (took time.Duration, size int) {
 	return time.Since(began), page.Len()
 }
 
-// With a hundred members of which one is lost, the first page is small, marks what is
-// missing from its sums, and has every member in its matrix.
+// With a hundred members, one of them lost, the first page is small, marks sums that lack a member, and has every
+// member in its matrix.
 func TestAHundredMembersFitOnTheFirstPage(t *testing.T) {
 	store := newStore()
 	for i := range 100 {
@@ -127,7 +126,7 @@ func TestAHundredMembersFitOnTheFirstPage(t *testing.T) {
 	}
 }
 
-// Without members, and in a frozen view, each page is there and says so.
+// Without members, and in a frozen view, each page loads and says so.
 func TestPagesWithoutMembersAndInAFrozenView(t *testing.T) {
 	pages := []string{"/", "/apps", "/queues", "/members", "/policies", "/rebalancer", "/operations"}
 	b := newBrowser(t)

@@ -14,9 +14,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// The ResourceManager's own pages, where YARN's tools link to, show what its REST tells;
-// they live as the router's do, and nothing on them is out of reach for who uses a
-// keyboard or a screen reader. Through the router the same links land on its own pages.
+// The ResourceManager's own pages, which YARN's tools link to, show its REST data. They update like the router's and
+// are accessible by keyboard and screen reader. Through the router the same links lead to its own pages.
 func TestTheResourceManagersPages(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{
 		Members: 2, Routers: 1, Settings: []string{"yarn.log-aggregation-enable=true"},
@@ -104,7 +103,7 @@ func TestTheResourceManagersPages(t *testing.T) {
 	if got := b.text("#logs"); got != "NOT_START" {
 		t.Errorf("before a node gathers its logs: %s", got)
 	}
-	// A node says that it failed, and is on the page, where Hadoop's links to its logs land, too.
+	// A node reports failures and is on the page, where Hadoop's links to its logs lead too.
 	if err := f.Member(home).D.Turn(t.Context(), func(m *rm.Machine, now time.Time) {
 		_, _ = m.RegisterNode(now, &rm.RegisterNode{
 			ID: creel.NodeID{Host: "full", Port: 1}, Resource: creel.NewResource(4096, 4),

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { rm.Main(m) }
 
-// section is what the report has below a heading of a queue or a member.
+// section is the report's text below a heading of a queue or a member.
 type section struct {
 	Rows  [][]string // cells of the table
 	Top   float64    // of the chart, in percent

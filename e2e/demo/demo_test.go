@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// summary is what the tests need of --summary.
+// summary has the fields of --summary that the tests need.
 type summary struct {
 	Applications struct{ Submitted, Finished, Failed, Lost, Doubled int }
 	Containers   struct{ Granted int64 }
@@ -46,7 +46,7 @@ func start(t *testing.T, creel string, flags ...string) (p *process.Process, fil
 	return process.Start(t, process.Command{Name: "demo", Args: args, Dir: dir}), file
 }
 
-// verdict waits for the end and holds the summary against what may never be.
+// verdict waits for the end and checks the summary for broken invariants.
 func verdict(t *testing.T, p *process.Process, file string) {
 	<-p.Done()
 	if err := p.Exit(); err != nil {

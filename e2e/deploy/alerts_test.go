@@ -13,7 +13,7 @@ import (
 
 const prometheus = root + "/deploy/prometheus"
 
-// Whoever is woken by an alert finds what to do, and the page speaks of no alert that is not there.
+// Every alert has a runbook, and the page names no other alert.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	names := func(path, pattern string) (list []string) {
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(read(t, root, path)), -1) {

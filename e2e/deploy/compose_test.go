@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// compose is what the tests need of the file.
+// compose has the fields of the file that the tests need.
 type compose struct {
 	Services map[string]service `yaml:"services"`
 	Volumes  map[string]any     `yaml:"volumes"`

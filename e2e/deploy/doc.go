@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploy holds the files of deploy and docker-compose.yml against what reads
-// them: the Compose Specification's schema, Prometheus' and systemd's own tools, and
-// dpkg, which installs the package of a release that is built here twice, of two
-// trees, to the same bytes. The Helm chart is rendered by Helm's engine and read with
-// Kubernetes' types, by the module in the folder render. What docker-compose.yml describes is started in
-// e2e/compose.
+// Package deploy checks the files of deploy and docker-compose.yml with the tools that read them: the Compose
+// Specification's schema, the tools of Prometheus and systemd, and dpkg. dpkg installs the package of a release,
+// which is built twice here, from two trees, to the same bytes. The module in the folder render renders the Helm
+// chart with Helm's engine and reads it with Kubernetes' types. e2e/compose starts docker-compose.yml.
 package deploy

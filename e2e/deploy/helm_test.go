@@ -17,12 +17,12 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// object is what the tests read of one of Kubernetes'.
+// object has the fields of a Kubernetes object that the tests read.
 type object struct {
 	Kind     string
 	Metadata struct{ Name string }
 	Data     map[string]string
-	// of a Secret: rendered as text, and whatever a cluster would make of it
+	// StringData of a Secret: rendered as text, before a cluster encodes it.
 	StringData map[string]string
 	Spec       struct {
 		Selector json.RawMessage // of labels, or of a Service
@@ -83,7 +83,7 @@ func isPart(part, of map[string]string) bool {
 	return len(part) > 0
 }
 
-// renderer builds the program that renders charts as Helm does and reads what comes out as Kubernetes does, once.
+// renderer builds, once, the program that renders charts as Helm does and reads the result as Kubernetes does.
 func renderer(t *testing.T) string {
 	t.Helper()
 	var from []byte
@@ -101,9 +101,9 @@ func renderer(t *testing.T) string {
 
 const chart = root + "/deploy/helm/creel"
 
-// Four installations, rendered by Helm's own engine and read strictly with Kubernetes' own types: what refers to
-// another object finds it, no container has more rights than it needs, and each of creel's would start with its command
-// line and its configuration, as the binary itself says.
+// Four installations, rendered by Helm's own engine and read strictly with Kubernetes' own types: references resolve,
+// no container has more rights than it needs, and the binary accepts the command line and configuration of each creel
+// container.
 func TestTheHelmChart(t *testing.T) {
 	render := renderer(t)
 	creel := filepath.Join(t.TempDir(), "creel")
@@ -162,7 +162,7 @@ func TestTheHelmChart(t *testing.T) {
 	})
 }
 
-// checkReferences follows what names another object.
+// checkReferences checks that every reference to another object resolves.
 func checkReferences(t *testing.T, objects []object, values string) {
 	named := map[string]bool{}
 	var pods []object
@@ -221,12 +221,12 @@ func checkReferences(t *testing.T, objects []object, values string) {
 	}
 }
 
-// wouldStart has the binary read what a container would, at its own command line.
+// wouldStart has the binary read a container's configuration with its command line.
 func wouldStart(t *testing.T, creel string, objects []object, o *object) {
 	p := o.Spec.Template.Spec
 	c := p.Containers[0]
 	conf, data := t.TempDir(), t.TempDir()
-	files := map[string]string{ // of a ResourceManager of Hadoop's
+	files := map[string]string{ // of Hadoop's ResourceManager
 		"core-site.xml": "<configuration/>",
 		"yarn-site.xml": "<configuration><property><name>yarn.resourcemanager.hostname</name><value>rm.example</value>" +
 			"</property></configuration>",
@@ -279,7 +279,7 @@ func storeURL(t *testing.T, objects []object) string {
 	return "redis://redis.example:6379"
 }
 
-// What cannot work is refused before anything is installed, with the reason.
+// Values that cannot work are rejected before installation, with the reason.
 func TestTheHelmChartRefuses(t *testing.T) {
 	render := renderer(t)
 	for values, reason := range map[string]string{

@@ -23,7 +23,7 @@ import (
 // releases builds releases of this tree for linux/amd64.
 type releases struct{ program string }
 
-// newReleases builds what builds them.
+// newReleases builds the release builder.
 func newReleases(t *testing.T) releases {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "release")
@@ -76,8 +76,8 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// What the release is made of: the same bytes from a clone elsewhere, sums that hold, an archive whose binary runs, a
-// bill of materials that names what is linked, and a package that dpkg installs, upgrades and removes as an operator
+// The parts of a release: the same bytes from a clone elsewhere, valid checksums, an archive whose binary runs, a
+// bill of materials of the linked modules, and a package that dpkg installs, upgrades and removes as an operator
 // expects.
 func TestARelease(t *testing.T) {
 	r := newReleases(t)
@@ -114,7 +114,7 @@ func TestARelease(t *testing.T) {
 	})
 }
 
-// copyOfTree copies what is committed or would be, to another place.
+// copyOfTree copies committed and stageable files to another place.
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -161,7 +161,7 @@ func checkArchive(t *testing.T, dist, version string) {
 	}
 }
 
-// checkBill holds the bill against what Go's own tool reads in the binary's modules.
+// checkBill compares the bill with the binary's modules as Go's own tool reads them.
 func checkBill(t *testing.T, path, version string) {
 	var bill struct {
 		BomFormat, SpecVersion string
@@ -200,7 +200,7 @@ func checkBill(t *testing.T, path, version string) {
 	}
 }
 
-// host is a scratch root that has nothing but a shell and what dpkg keeps.
+// host is a scratch root with only a shell and dpkg's database.
 type host struct {
 	t    *testing.T
 	root string
@@ -243,7 +243,7 @@ func (h *host) has(path string) bool {
 	return err == nil
 }
 
-// packages runs dpkg on the root, as whoever asks no questions would.
+// packages runs dpkg on the root, noninteractively.
 func (h *host) packages(args ...string) string {
 	h.t.Helper()
 	return run(h.t, h.dpkg, append([]string{"--root=" + h.root, "--force-confold", "--force-unsafe-io"}, args...)...)
@@ -322,7 +322,7 @@ func checkPackage(t *testing.T, first, next string) {
 	run(t, "bash", "-euc", `source "$1" && complete -p creel`, "bash",
 		filepath.Join(h.root, "/usr/share/bash-completion/completions/creel"))
 
-	// The operator's configuration and what daemons wrote outlive an upgrade; what is installed is the next one.
+	// The operator's configuration and the daemons' files outlive an upgrade; the installed binary is the next one.
 	const edited = "<configuration><!-- the operator's --></configuration>\n"
 	h.write("/etc/creel/yarn-site.xml", edited)
 	h.write("/var/lib/creel/rm/journal", "applications\n")

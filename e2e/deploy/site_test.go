@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// The documents as a site: MkDocs finds no page that nothing leads to, no link or anchor that leads nowhere, and what
-// lies outside of the documents is linked to where it is published.
+// MkDocs builds the documents as a site: every page is reachable, links and anchors resolve, and links to files
+// outside of the documents lead to the published source.
 func TestTheSite(t *testing.T) {
 	const requirements = root + "/docs/.site/requirements.txt"
 	venv := hadoop.Cached(t, "site", read(t, requirements), func(dir string) error {

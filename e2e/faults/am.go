@@ -74,7 +74,7 @@ func (f *federation) am(client *hrpc.Client, id string) *am {
 	return m
 }
 
-// register says why it did not work; the proxy may ask for a repeat.
+// register returns the registration's error; the proxy may require a repeat.
 func (m *am) register() error {
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
@@ -89,8 +89,8 @@ func (m *am) register() error {
 	return err
 }
 
-// more asks for n containers beyond what it has and sends heartbeats until it has them.
-// The first heartbeats of an AM may be told to come again.
+// more requests n further containers and sends heartbeats until it has them. The first heartbeats of an AM may be
+// answered with "try again".
 func (m *am) more(f *federation, n int) {
 	m.t.Helper()
 	want := len(m.has) + n
@@ -130,8 +130,8 @@ func (m *am) more(f *federation, n int) {
 	})
 }
 
-// keepCalling sends heartbeats until stop is called, as an AM does whatever happens
-// to others; nobody else may use the AM meanwhile.
+// keepCalling sends heartbeats until stop is called, as an AM does whatever happens to others; the AM must not be
+// used elsewhere meanwhile.
 func (m *am) keepCalling(f *federation) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -79,7 +79,7 @@ func (d *smallDisk) fillUp() {
 	}
 }
 
-// free gives all of it back.
+// free releases all of it.
 func (d *smallDisk) free() {
 	if err := d.fill.Truncate(0); err != nil {
 		d.t.Error(err)
@@ -89,7 +89,7 @@ func (d *smallDisk) free() {
 	}
 }
 
-// page is what a daemon's web port says at a path.
+// page returns a page of a daemon's web port.
 func page(t *testing.T, d *daemon, path string) string {
 	t.Helper()
 	resp, err := web.Get("http://" + d.at["web"] + path)
@@ -121,11 +121,10 @@ func (f *federation) kill(d *daemon, id string) answer {
 	return call(f.t, d, http.MethodPut, "/ws/v1/cluster/apps/"+id+"/state", map[string]string{"state": "KILLED"}, nil)
 }
 
-// The disk of a ResourceManager's journal becomes full while applications run. It
-// goes on: AMs get containers and finish, reads are answered, kill -9 loses
-// nothing. It takes no application and says so, and routers give it none. When the
-// reserve is used up too, what needs a record waits. When there is room again it is
-// as before, without anybody's doing.
+// The disk of a ResourceManager's journal becomes full while applications run. AMs still get containers and finish,
+// reads are answered, kill -9 loses nothing. It rejects new applications with the reason, and routers send it none.
+// When the reserve is used up too, changes that need a record wait. When there is free space again it recovers by
+// itself.
 func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 	operatorsSee(t)
 	disk := newSmallDisk(t, 48<<20)
@@ -163,7 +162,7 @@ func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 	}
 
 	killed := 0
-	spendUntil := func(says string) { // others take what room there is, and ends are written
+	spendUntil := func(says string) { // others use the free space, and completions are written
 		for ; killed < len(toKill) && !strings.Contains(full.rm.Output(), says); killed++ {
 			disk.fillUp()
 			f.kill(full.rm, toKill[killed])
@@ -249,9 +248,9 @@ func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 	}
 }
 
-// A ResourceManager starts on an empty directory though the store has applications
-// of it: the disk is not mounted. It serves nobody, and says what to do. With the
-// right directory it goes on with what it had. With --accept-empty it begins anew.
+// A ResourceManager starts on an empty directory although the store has applications of it: the disk is not mounted.
+// It serves no requests and says what to do. With the right directory it resumes. With --accept-empty it starts with
+// an empty journal.
 func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

@@ -5,17 +5,17 @@ package faults
 // root is the folder of the module.
 const root = "../.."
 
-// failure is what a test of this package makes happen, and what it holds.
+// failure describes the fault that a test of this package injects and its expected effects.
 type failure struct {
 	in      string // the package of its test, "" for this one
 	test    string // the function that proves it
 	what    string // fails
-	users   string // what they see
-	log     string // what the log says, word for word as far as it is given
+	users   string // what users see
+	log     string // words of the log line
 	metric  string
 	alert   string
 	breach  bool   // the metric moves only when the promise is broken
-	as      string // the test whose row tells what operators see, where this one starts no daemon
+	as      string // the test whose row describes the operators' view, if this one starts no daemon
 	promise string
 }
 

@@ -17,9 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/operations/failures.md")
 
-// The page says what the tests hold, every test of this package is on it, and what
-// it names exists: the alert in deploy/prometheus/alerts.yml with the metric in its
-// rule, the metric and the words of the log in the code.
+// The page matches the tests' rows and names every test of this package. The things it names exist: the alert in
+// deploy/prometheus/alerts.yml with the metric in its rule, the metric and the log's words in the code.
 func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob("*_test.go")

@@ -46,15 +46,15 @@ type daemon struct {
 	command  process.Command
 }
 
-// lease is how long a member may be silent; short, so that an illness outlives
-// it. patience is what a router gives a claim.
+// lease is how long a member may be silent; short, so that a fault outlives it. patience is a router's timeout for a
+// claim.
 const (
 	lease    = 3 * time.Second
 	patience = 2 * time.Second
 )
 
-// found starts a federation over a store, whose URL has parameters beside ours;
-// settings are more of its ResourceManagers'.
+// found starts a federation over a store. parameters extend the store's URL, settings its ResourceManagers'
+// configuration.
 func found(t *testing.T, url, parameters string, settings ...string) *federation {
 	t.Helper()
 	return foundWith(t, url, parameters, nil, settings...)
@@ -70,7 +70,7 @@ func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings 
 	})
 }
 
-// layout says what a federation is made of; the zero value is that of found.
+// layout describes a federation; the zero value is that of found.
 type layout struct {
 	members    int    // 2
 	parameters string // of the store's URL, beside ours
@@ -221,7 +221,7 @@ func (d *daemon) awaitReady(t testing.TB) {
 	serves(t, d)
 }
 
-// ports are the settings of the addresses that a daemon's ready file tells.
+// ports are the settings of the addresses in a daemon's ready file.
 var ports = map[string]string{
 	"yarn.resourcemanager.address":                  "client",
 	"yarn.resourcemanager.scheduler.address":        "scheduler",
@@ -349,7 +349,7 @@ func (f *federation) newID() string {
 	return doc.ID
 }
 
-// submit sends the submission of an application whose AM is the test.
+// submit submits an application whose AM is the test.
 func (f *federation) submit(id string) answer {
 	return call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps", map[string]any{
 		"application-id":    id,
@@ -370,8 +370,7 @@ func retriable(t testing.TB, a answer) {
 	}
 }
 
-// submitSoon repeats a submission as long as it is told to, and gives how often
-// it was.
+// submitSoon repeats a submission while the answer says to, and returns the number of refusals.
 func (f *federation) submitSoon(id string) (refused int) {
 	f.t.Helper()
 	f.await("the submission of "+id+" is taken", func() bool {
@@ -386,7 +385,7 @@ func (f *federation) submitSoon(id string) (refused int) {
 	return refused
 }
 
-// state of an application as a daemon tells it; "" if it does not know it.
+// state returns an application's state as a daemon reports it; "" if it is unknown there.
 func (f *federation) state(d *daemon, id string) string {
 	var doc struct {
 		App struct{ State string }

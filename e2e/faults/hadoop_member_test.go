@@ -6,8 +6,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// hadoopRM starts a ResourceManager of Hadoop's, which knows of no fence, with a
-// node of creel's.
+// hadoopRM starts Hadoop's ResourceManager, which knows of no fence, with one of creel's nodes.
 func hadoopRM(f *federation, name string) far {
 	theirs := hadoop.StartRM(f.t, hadoop.RM{Name: name, Conf: hadoop.Conf{
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",

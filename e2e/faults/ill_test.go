@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { rm.Main(m) }
 
-// illness is what befalls the store, and what is special about it.
+// illness is a fault of the store, with its special expectations.
 type illness struct {
 	name      string
 	fall, get func()
@@ -28,13 +28,12 @@ type illness struct {
 	forgets   bool // it comes back empty
 }
 
-// endure tells the story of one illness. What routers, proxies and
-// ResourceManagers do:
+// endure runs the test of one store fault. Routers, proxies and ResourceManagers behave so:
 //
-//   - a known home and a running application go on, and so do the nodes;
-//   - a new application waits, then its client hears 503 with Retry-After, and
-//     a repeat of the same submission is taken once the store is well;
-//   - members stay what they were, under the same epoch, in a frozen view;
+//   - a known home, a running application and the nodes continue;
+//   - a new application waits, then its client gets 503 with Retry-After, and a repeat of the same submission is
+//     accepted once the store is well;
+//   - members keep their state, under the same epoch, in a frozen view;
 //   - afterwards no application has two homes.
 func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 	before := f.active()
@@ -91,8 +90,7 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 		}
 	}
 
-	// A client that repeats its submission, as it was told, while the store gets
-	// well.
+	// A client that repeats its submission, as requested, while the store recovers.
 	var wg sync.WaitGroup
 	refused := 0
 	wg.Go(func() { refused = f.submitSoon(fresh) })
@@ -159,7 +157,7 @@ func TestWhenTheStoreFailsOver(t *testing.T) {
 	s := redistest.StartSentinels(t)
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	t.Cleanup(func() { client.Close() })
-	f := found(t, s.URL(), "wait=1") // without it the failover may lose what was acknowledged last
+	f := found(t, s.URL(), "wait=1") // without it the failover may lose the last acknowledged writes
 	endure(t, f, client, illness{name: "failing over", fall: s.Primary.Kill, get: func() {
 		s.AwaitFailover()
 		s.Primary.Restart() // as the new primary's replica

@@ -15,10 +15,9 @@ import (
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
-// kill -9 in the middle of 100,000 claims, each application claimed by two
-// routers for two members: what was acknowledged is there afterwards, and no
-// application has two homes. With appendfsync everysec Redis may answer before it writes: it
-// puts that off, for up to 2 s, while an fsync takes long.
+// kill -9 in the middle of 100,000 claims, each application claimed by two routers for two members: acknowledged
+// claims survive, and no application has two homes. With appendfsync everysec Redis may answer before it writes: it
+// defers writes for up to 2 s while an fsync takes long.
 func TestKillInTheMiddleOfClaims(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	cfg := redis.Config{URL: server.URL(), MaxWait: time.Hour}
@@ -38,7 +37,7 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 	members := []creel.SubclusterID{"sc-0", "sc-1"}
 	const apps, callers = 50_000, 64
 	var acked [2][apps]creel.SubclusterID
-	var made [apps]atomic.Int32 // answers that said "this one made it"
+	var made [apps]atomic.Int32 // answers "claimed by this call"
 	var count atomic.Int64
 	var wg sync.WaitGroup
 	for r, s := range routers {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command render does with a Helm chart what helm template does, and more: it reads the values after the chart, holds
-// them against the chart's schema, renders, and decodes every object strictly with Kubernetes' own types, so that a
-// field that does not exist is an error. It prints the objects as one JSON array. Whatever is wrong, it says and ends
-// with 1.
+// Command render does more with a Helm chart than helm template: it reads the values after the chart, checks them
+// against the chart's schema, renders, and decodes every object strictly with Kubernetes' own types, so that an
+// unknown field is an error. It prints the objects as one JSON array. On an error it reports it and exits with 1.
 //
 // It is a module of its own: Helm is large, and only the test beside it needs it.
 package main
