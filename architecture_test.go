@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A map that names what is not there leads astray. Paths in ARCHITECTURE.md are
-// written in backquotes, with a slash or an ending.
+// A map that names missing files leads astray. Paths in ARCHITECTURE.md are written in backquotes, with a slash or an
+// ending.
 func TestTheMapNamesOnlyWhatIsThere(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A test that draws by chance fails at a run of which nothing is to blame. Package propertytest seeds what tests draw.
+// A test that draws without a fixed seed fails at random. Package propertytest seeds the draws of tests.
 func TestTestsDrawFromFixedSeeds(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
@@ -54,7 +54,7 @@ var generators = map[string]bool{
 	"New": true, "NewPCG": true, "NewChaCha8": true, "NewZipf": true, "Rand": true, "Source": true, "PCG": true, "ChaCha8": true, "Zipf": true,
 }
 
-// strayDraws lists what a file of tests draws from a seed that differs between runs.
+// strayDraws lists the draws of a test file from a seed that differs between runs.
 func strayDraws(set *token.FileSet, tree *ast.File) (out []string) {
 	report := func(n ast.Node, text string) { out = append(out, set.Position(n.Pos()).String()+": "+text) }
 	check, random, secret := importName(tree, "pgregory.net/rapid"), importName(tree, "math/rand/v2"), importName(tree, "crypto/rand")

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// The kinds of failure a caller can act on. Packages return them wrapped in
-// *Error, so that errors.Is finds the kind and the text says what happened,
-// why, and what to try. Handlers turn a kind into the exception or status that
-// their protocol has for it.
+// The kinds of failure a caller can act on. Packages return them wrapped in *Error, so that errors.Is finds the kind
+// and the text says what happened, why, and what to try. Handlers turn a kind into the exception or status that their
+// protocol has for it.
 var (
 	ErrApplicationNotFound = errors.New("application not found")
 	ErrAttemptNotFound     = errors.New("application attempt not found")
@@ -37,9 +36,8 @@ var (
 	ErrIncomplete          = errors.New("incomplete") // a part of the answer is missing, and no part is wanted
 )
 
-// Error is a failure told in full: its kind for programs, and for people what
-// happened, why, and what to try. RetryAfter, when positive, is how long a
-// caller should wait before it asks again.
+// Error is a complete failure report: its kind for programs, and for people what happened, why, and what to try.
+// RetryAfter, when positive, is how long a caller should wait before it repeats the call.
 type Error struct {
 	Kind           error
 	What, Why, Try string
@@ -64,5 +62,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the kind to errors.Is.
+// Unwrap returns the kind for errors.Is.
 func (e *Error) Unwrap() error { return e.Kind }

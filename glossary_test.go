@@ -14,9 +14,8 @@ import (
 	"unicode"
 )
 
-// replaced are the glossary's words that are no longer used and that mean
-// nothing else in a name here. Words that are also plain English (own, said,
-// mark, room of a node, life of a token) are left to the reader.
+// replaced are words that the glossary has replaced and that mean nothing else in a name here. Words that are also
+// plain English (own, said, mark, room of a node, life of a token) are left to the reader.
 var replaced = map[string]string{
 	"door": "server, handler or address", "doors": "servers, handlers or addresses",
 	"walls": "import rules",
@@ -30,8 +29,7 @@ var replaced = map[string]string{
 	"shelf": "cache", "shelves": "caches",
 }
 
-// kept are names that hold such a word because they are somebody else's, or mean
-// what the word says.
+// kept reports whether a name with such a word is external, or has the word's usual meaning.
 func kept(file, name string) bool {
 	switch {
 	case strings.Contains(name, "ApplicationMaster"), strings.Contains(name, "MasterKey"), name == "masterKey":
@@ -41,10 +39,10 @@ func kept(file, name string) bool {
 	case strings.HasPrefix(file, "statestore/redis/"):
 		return name == "master" || name == "MasterName" // a Redis master
 	}
-	return name == "Spread" && file == "subcluster/rm/queues/policy.go" // over nodes, as the setting says
+	return name == "Spread" && file == "subcluster/rm/queues/policy.go" // over nodes, as in the setting's name
 }
 
-// What is declared here has the glossary's names (docs/glossary.md).
+// Declared names use the glossary's words (docs/glossary.md).
 func TestNamesUseTheGlossarysWords(t *testing.T) {
 	names := 0
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {

@@ -69,8 +69,7 @@ func TestWrongIDsAreRefusedWithTheFormThatIsExpected(t *testing.T) {
 	}
 }
 
-// What any parser accepts, it prints in the one canonical form, which reads
-// back to the same id.
+// Any accepted input is printed in the one canonical form, which parses to the same id.
 func FuzzIDs(t *testing.F) {
 	f := propertytest.Fuzz(t)
 	for _, s := range []string{"application_1410901177871_0001", "appattempt_1410901177871_0001_000001",

@@ -16,15 +16,15 @@ import (
 
 const module = "github.com/creelrm/creel"
 
-// A rule says what the package in one folder may import. What is not listed here is refused, and so is a rule without
-// a package: a new package, and a new arrow, is a decision that someone wrote down.
+// A rule lists what the package in one folder may import. Unlisted imports are refused, and so is a rule without a
+// package: a new package, and a new arrow, is a recorded decision.
 type rule struct {
 	pure    bool     // no clock, socket, logger, goroutine, file system, third party
 	imports []string // packages of this module it may import, besides itself; "*" is any
 	others  []string // third parties that a pure package may use all the same, with the reason beside it
 }
 
-// data is what a pure package may read of the wire: messages, never sockets.
+// data is the only wire package that a pure package may import: messages, never sockets.
 const data = "internal/yarnpb"
 
 // protobuf is allowed in pure packages that point at messages: its runtime holds
@@ -108,8 +108,8 @@ var rules = map[string]rule{
 	"internal/groups":         {},
 	"internal/amcookies":      {imports: []string{"."}},
 	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
-	"internal/programs":       {}, // what tests run beside creel
-	"internal/propertytest":   {}, // what property tests and fuzz targets draw
+	"internal/programs":       {}, // programs that tests run beside creel
+	"internal/propertytest":   {}, // draws of property tests and fuzz targets
 	"internal/readable":       {},
 	"internal/network":        {},
 	"internal/seldom":         {},
@@ -120,12 +120,12 @@ var rules = map[string]rule{
 	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
 	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
-	// The federation's queues: escrow of their maxima, the plan, and who runs both.
+	// The federation's queues: escrow of their maxima, the plan, and the server of both.
 	"policies/rebalancer": {
 		pure:    true,
 		imports: []string{".", "subcluster", "policies/rebalancer/escrow", "internal/strictjson"},
 	},
-	// What is promised of queues, for the demo, the simulator and the leading rebalancer.
+	// Invariants of queues, for the demo, the simulator and the leading rebalancer.
 	"policies/rebalancer/invariants": {
 		pure:    true,
 		imports: []string{".", "subcluster", "policies/rebalancer", "policies/rebalancer/escrow"},
@@ -142,7 +142,7 @@ var rules = map[string]rule{
 		pure:    true,
 		imports: []string{"."},
 	},
-	// Which subcluster has which host: the table, and who publishes and follows it.
+	// The map from hosts to subclusters: the table, its publisher and its followers.
 	"subcluster/resolver": {pure: true, imports: []string{".", "subcluster", "statestore"}},
 	"subcluster/resolver/server": {
 		imports: []string{".", "subcluster", "statestore", "subcluster/resolver"},
@@ -296,9 +296,9 @@ var rules = map[string]rule{
 			"policies/rebalancer",
 			"policies/rebalancer/escrow",
 			"policies/rebalancer/invariants",
-			"policies/rebalancer/server", // who keeps queues within federation-wide maxima
+			"policies/rebalancer/server", // keeps queues within federation-wide maxima
 			"statestore",
-			"statestore/watch", // what a change that is heard of leads to
+			"statestore/watch", // reactions to observed changes
 			"router",
 			"router/moves", "statestore/intents",
 			"amrmproxy",
@@ -376,8 +376,8 @@ var impure = []string{
 	"crypto/rand",
 }
 
-// math/rand/v2 is allowed for its type: *rand.Rand is an argument. Its global
-// functions, and what reads the clock in package time, are refused by name.
+// math/rand/v2 is allowed for its type: *rand.Rand is an argument. Its global functions, and functions of package
+// time that read the clock, are refused by name.
 var forbiddenNames = map[string][]string{
 	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 	"math/rand/v2": {
@@ -450,7 +450,7 @@ func TestPackagesImportOnlyWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// breaches lists what file imports or names against the rule of its package.
+// breaches lists a file's imports and names that break the rule of its package.
 func breaches(t *testing.T, file, folder string, r rule) (out []string) {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -16,11 +16,11 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// Whoever runs a program beside creel finds it by package programs, whose table ./test tools installs. So what a
-// fresh machine needs is derived from what tests look up: a lookup past the table fails here, and so does a program
-// without a package, or a line of the table that nobody looks up.
+// Tests find programs beside creel by package programs, whose table ./test tools installs. So the needs of a fresh
+// machine are derived from the tests' lookups: a lookup past the table fails here, and so does a program without a
+// package, or an unused line of the table.
 func TestProgramsAreLookedUpInTheTable(t *testing.T) {
-	// What ./test itself runs, and what a language's own tools run.
+	// Programs that ./test itself runs, or that a language's own tools run.
 	wanted := map[string]bool{"gcc": true, "git": true, "protoc": true, "debootstrap": true}
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

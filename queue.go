@@ -15,7 +15,7 @@ type QueuePath string
 // RootQueue is the path every full path starts with.
 const RootQueue QueuePath = "root"
 
-// maxQueuePath bounds what a parser accepts, in bytes.
+// maxQueuePath is the longest accepted path, in bytes.
 const maxQueuePath = 1024
 
 // ParseQueuePath checks a path: not empty, no empty part, no control or space

@@ -227,9 +227,8 @@ func (r Resource) String() string {
 	return b.String()
 }
 
-// ParseResource reads what String writes, and the forms YARN's tools take:
-// "memory-mb=1Gi,vcores=2,yarn.io/gpu=1". Memory takes a unit (M, Mi, G, Gi,
-// T, Ti; none is MiB). The error is an *Error of kind ErrInvalidResource.
+// ParseResource reads the output of String, and the forms YARN's tools take: "memory-mb=1Gi,vcores=2,yarn.io/gpu=1".
+// Memory takes a unit (M, Mi, G, Gi, T, Ti; none is MiB). The error is an *Error of kind ErrInvalidResource.
 func ParseResource(s string) (Resource, error) {
 	bad := func(why string) (Resource, error) {
 		if len(s) > 200 {
@@ -291,7 +290,7 @@ func ParseResource(s string) (Resource, error) {
 	return r, nil
 }
 
-// units gives each of YARN's unit prefixes as a fraction of one.
+// units maps each of YARN's unit prefixes to a fraction of one.
 var units = map[string]struct{ num, den int64 }{
 	"p": {1, 1e12}, "n": {1, 1e9}, "u": {1, 1e6}, "m": {1, 1e3}, "": {1, 1},
 	"k": {1e3, 1}, "M": {1e6, 1}, "G": {1e9, 1}, "T": {1e12, 1}, "P": {1e15, 1},

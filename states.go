@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// The numbers of all states below equal those of YARN's protobuf enums; 0 is
-// "not set" where the protocol has no 0. String gives YARN's Java constant
-// name, which is also the text in REST documents and the command line.
+// The numbers of all states below equal those of YARN's protobuf enums; 0 is "not set" where the protocol has no 0.
+// String returns YARN's Java constant name, which is also the text in REST documents and the command line.
 
 // ApplicationState is the state of an application as clients see it
 // (YarnApplicationStateProto).
@@ -166,8 +165,8 @@ func ParseFinalStatus(s string) (FinalStatus, error) {
 	return FinalStatus(v), err
 }
 
-// LogAggregationStatus is how far nodes are with the logs of an application, a node's or that of all
-// nodes together (LogAggregationStatusProto, prefix LOG_).
+// LogAggregationStatus is the progress of log aggregation of an application, for one node or for all nodes together
+// (LogAggregationStatusProto, prefix LOG_).
 type LogAggregationStatus int32
 
 // Log aggregation statuses.
@@ -203,10 +202,10 @@ func (s LogAggregationStatus) Over() bool {
 	return s == LogSucceeded || s == LogFailed || s == LogTimeOut
 }
 
-// QueueState says whether a queue takes applications (QueueStateProto, prefix Q_).
+// QueueState says whether a queue accepts applications (QueueStateProto, prefix Q_).
 type QueueState int32
 
-// Queue states. A draining queue finishes what it has and takes nothing new.
+// Queue states. A draining queue finishes its applications and accepts no new ones.
 const (
 	QueueStopped QueueState = iota + 1
 	QueueRunning
@@ -217,8 +216,8 @@ var queueStates = names{1: "STOPPED", 2: "RUNNING", 3: "DRAINING"}
 
 func (s QueueState) String() string { return queueStates.of(int32(s)) }
 
-// ExecutionType tells containers that hold their resources from those that
-// wait at a node for what is idle (ExecutionTypeProto).
+// ExecutionType separates containers that hold their resources from those that wait at a node for idle resources
+// (ExecutionTypeProto).
 type ExecutionType int32
 
 // Execution types. The zero value counts as Guaranteed, the protocol's default.
@@ -236,8 +235,8 @@ func (t ExecutionType) String() string {
 	return executionTypes.of(int32(t))
 }
 
-// Exit statuses of containers that YARN itself gives; positive ones are the
-// process's own (org.apache.hadoop.yarn.api.records.ContainerExitStatus).
+// Exit statuses of containers that YARN itself sets; positive ones are the process's own
+// (org.apache.hadoop.yarn.api.records.ContainerExitStatus).
 const (
 	ExitSuccess              int32 = 0
 	ExitInvalid              int32 = -1000 // not finished
@@ -287,11 +286,11 @@ func (n names) parse(kind, s string) (int32, error) {
 	}
 }
 
-// SignalCommands are what YARN sends to containers, in the order of their numbers
+// SignalCommands are the commands that YARN sends to containers, in the order of their numbers
 // (SignalContainerCommandProto), the first of which is 1.
 var SignalCommands = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
 
-// SignalCommand gives the number of a signal's command; ok is false for an unknown name.
+// SignalCommand returns the number of a signal's command; ok is false for an unknown name.
 func SignalCommand(name string) (number int32, ok bool) {
 	i := slices.Index(SignalCommands, name)
 	return int32(i + 1), i >= 0

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// uamTag stands before the application in the tag that UAMTag gives. Hadoop keeps tags in
-// lower case, as ids are.
+// uamTag precedes the application in a UAMTag. Hadoop stores tags in lower case, and ids are lower case.
 const uamTag = "creel-uam-of-"
 
-// UAMTag is the tag of an unmanaged AM with an id of its own: it says to which application
-// it belongs. A ResourceManager of Hadoop's takes an application's id once, so the second
-// unmanaged AM that an application needs there has another.
+// UAMTag returns the tag of an unmanaged AM with an id of its own; it names the application to which the AM belongs.
+// Hadoop's ResourceManager accepts an application's id once, so the second unmanaged AM that an application needs
+// there has another id.
 func UAMTag(app ApplicationID) string { return uamTag + app.String() }
 
-// TaggedUAM reads the application from the tag that UAMTag gives; false for any other tag.
+// TaggedUAM reads the application from a UAMTag; false for any other tag.
 func TaggedUAM(tag string) (ApplicationID, bool) {
 	id, ok := strings.CutPrefix(tag, uamTag)
 	if !ok {
@@ -26,15 +25,15 @@ func TaggedUAM(tag string) (ApplicationID, bool) {
 	return app, err == nil
 }
 
-// uamName stands before the home in the name that UAMName gives, which is Hadoop's.
+// uamName precedes the home in a UAMName, as in Hadoop.
 const uamName = "UnmanagedAM-"
 
 // UAMName is the name of the unmanaged AMs by which an application of this home has containers
 // in other subclusters. The proxies of Hadoop and of creel call them so.
 func UAMName(home SubclusterID) string { return uamName + string(home) }
 
-// IsUAM reports whether what a ResourceManager has is the unmanaged AM of a proxy, and so
-// a part of an application whose home is another. Unmanaged AMs of users are none.
+// IsUAM reports whether an application of a ResourceManager is a proxy's unmanaged AM, and so a part of an
+// application whose home is elsewhere. Users' unmanaged AMs are not.
 func IsUAM(unmanaged bool, name string, tags []string) bool {
 	if !unmanaged {
 		return false

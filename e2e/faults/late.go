@@ -23,14 +23,13 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// behindPaths is a federation whose members are reached over paths, by their
-// client ports and their web ports, and are spoken for by agents.
+// behindPaths is a federation whose agents register the members, with client ports and web ports behind paths.
 type behindPaths struct {
 	*federation
 	client *hrpc.Client
 }
 
-// farMember is a member behind paths: how it is started, and what befalls it.
+// farMember is a member behind paths: how to start it, and the fault that hits it.
 type farMember struct {
 	name  string
 	start func(f *federation, name string) far
@@ -39,7 +38,7 @@ type farMember struct {
 	far
 }
 
-// far is a ResourceManager that nobody has told of a federation.
+// far is a ResourceManager without federation settings.
 type far struct {
 	*process.Process
 	client, web string // its ports
@@ -62,7 +61,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 		args := []string{rm.Binary(t), "agent", "--subcluster", m.name}
 		for _, s := range []string{
 			"creel.store.url=" + f.storeURL,
-			"creel.membership.heartbeat-interval=300ms", // of a lease of half a minute: nobody is lost meanwhile
+			"creel.membership.heartbeat-interval=300ms", // of a lease of half a minute: no member is lost meanwhile
 			"yarn.resourcemanager.address=" + m.paths[0].address,
 			"yarn.resourcemanager.webapp.address=" + m.paths[1].address,
 		} {
@@ -80,7 +79,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 	f.await("the router sees all members and nodes", func() bool {
 		return len(f.active()) == len(members) && f.nodes(f.router) == len(members)
 	})
-	f.submitSoon(f.newID()) // a new store gives no home at first
+	f.submitSoon(f.newID()) // a new store provides no home at first
 	return b
 }
 
@@ -133,24 +132,22 @@ func (b *behindPaths) submitRPC(id string, managed bool) error {
 	return err
 }
 
-// manners are how clients submit, and what.
+// manners are the ways in which clients submit applications.
 var manners = []struct {
 	name    string
 	byRPC   bool
 	managed bool // its AM is a container
 }{{"REST", false, false}, {"RPC", true, false}, {"RPC, managed", true, true}}
 
-// story is many submissions during a fault, each repeated as its client is told
-// until it is taken.
+// story is many submissions during a fault, each repeated as the answers request until it is accepted.
 type story struct {
 	*behindPaths
 	ids      []string
 	repeated atomic.Int32
 }
 
-// tell sends a quarter of n submissions, runs fault, and sends the others at once: each
-// member is to get some while its fault lasts. It
-// returns when all were taken and the fault is over.
+// tell sends a quarter of n submissions, runs fault, and sends the others at once: each member should get some during
+// its fault. It returns when all were accepted and the fault is over.
 func (s *story) tell(n int, fault func()) {
 	s.t.Helper()
 	ids := s.newIDs(n)
@@ -170,8 +167,8 @@ func (s *story) newIDs(n int) []string {
 	return s.ids[len(s.ids)-n:]
 }
 
-// send submits applications, each in its turn of manners, and repeats as it is told;
-// taken is called when one was.
+// send submits applications, each in its turn of manners, and repeats as the answers request; it calls taken for each
+// accepted one.
 func (s *story) send(wg *sync.WaitGroup, ids []string, taken func(id string)) {
 	for i, id := range ids {
 		wg.Go(func() {
@@ -195,8 +192,7 @@ func (s *story) send(wg *sync.WaitGroup, ids []string, taken func(id string)) {
 	}
 }
 
-// once sends a submission; the error is of kind creel.ErrUnavailable if the
-// client was told to repeat it.
+// once sends a submission; the error is of kind creel.ErrUnavailable if the client must repeat it.
 func (b *behindPaths) once(id string, byRPC, managed bool) error {
 	if byRPC {
 		err := b.submitRPC(id, managed)
@@ -215,8 +211,7 @@ func (b *behindPaths) once(id string, byRPC, managed bool) error {
 	}
 }
 
-// givenUp adds to at the members that the router says got a submission and did
-// not answer.
+// givenUp adds to at the members that, by the router, got a submission and did not answer.
 func (s *story) givenUp(at map[string]bool) {
 	for _, members := range s.unclear() {
 		for _, m := range members {
@@ -225,15 +220,14 @@ func (s *story) givenUp(at map[string]bool) {
 	}
 }
 
-// unclear are the members by application of which the router says that they got its
-// submission and did not answer.
+// unclear returns, by application, the members that the router says got its submission and did not answer.
 func (s *story) unclear() map[string][]string {
 	type document struct {
 		Tries []struct{ Member, Verdict string }
 	}
 	whys := make([]document, len(s.ids))
 	var wg sync.WaitGroup
-	for i, id := range s.ids { // at once: one whose home stands still is answered after two seconds
+	for i, id := range s.ids { // at once: a stopped home takes two seconds to be reported
 		wg.Go(func() { call(s.t, s.router, http.MethodGet, "/api/v1/apps/"+id+"/why", nil, &whys[i]) })
 	}
 	wg.Wait()

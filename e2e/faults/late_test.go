@@ -35,7 +35,7 @@ func slow(directions ...int) func(far) {
 	}
 }
 
-// cut loses what is sent to and from a member for 11.5 s.
+// cut loses all packets from and to a member for 11.5 s.
 func cut(m far) {
 	for _, p := range m.paths {
 		p.cut(11500 * time.Millisecond)
@@ -43,8 +43,8 @@ func cut(m far) {
 	time.Sleep(stall)
 }
 
-// stopped stops a member for longer than its router waits, so that the router
-// gives up while the submission lies in the member's socket.
+// stopped stops a member for longer than its router waits, so that the router times out while the submission is still
+// in the member's socket buffer.
 func stopped(m far) {
 	m.Signal(syscall.SIGSTOP)
 	time.Sleep(stall)
@@ -52,12 +52,10 @@ func stopped(m far) {
 	time.Sleep(time.Second)
 }
 
-// Faults that are no deaths befall all members of a federation but one, and the
-// paths to them, while submissions by REST and by Hadoop RPC are on their way;
-// their router gives them up, and they arrive afterwards. Two of the members are
-// Hadoop's, which know of no fence. Each application is in one subcluster all the
-// same, each client that repeats as it is told is answered success, and no AM is
-// killed.
+// Faults that leave processes alive hit all members but one, and the paths to them, while submissions by REST and by
+// Hadoop RPC are in flight. The router times out on them, and they arrive afterwards. Two of the members run Hadoop's
+// ResourceManager, which knows of no fence. Still each application is in one subcluster, each client that repeats as
+// requested succeeds, and no AM is killed.
 func TestWhatArrivesLateDoublesNothing(t *testing.T) {
 	operatorsSee(t)
 	members := []*farMember{

@@ -11,12 +11,11 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// Submissions by REST to a Hadoop ResourceManager get no answer: of some the answer is
-// lost, of others the submission itself, and then nobody can reach that port any more. It
-// knows of no fence, and the router can only ask it, by Hadoop RPC, and wait. Those that
-// arrived stay. The others leave for another member when theirs has answered for
-// creel.router.unclear-wait that it does not know them, and no sooner; meanwhile `why`
-// says for what they wait. Each runs in one subcluster.
+// Submissions by REST to a Hadoop ResourceManager get no answer: some lose the answer, others the submission itself,
+// and then that port becomes unreachable. Hadoop knows of no fence, so the router can only query it by Hadoop RPC,
+// and wait. Submissions that arrived stay. The others move to another member, but only after theirs has answered for
+// creel.router.unclear-wait that it does not know them. Meanwhile `why` names the reason of the wait. Each
+// application runs in one subcluster.
 func TestALostSubmissionLeavesAHadoopHomeAfterItsWait(t *testing.T) {
 	operatorsSee(t)
 	const wait, patience = 6 * time.Second, 2 * time.Second
@@ -43,7 +42,7 @@ func TestALostSubmissionLeavesAHadoopHomeAfterItsWait(t *testing.T) {
 	}
 
 	s.await("both are active again", func() bool { return len(s.active()) == 2 })
-	s.submitSoon(s.newID()) // its agent was heard
+	s.submitSoon(s.newID()) // its agent has registered
 	var mu sync.Mutex
 	taken := map[string]time.Time{}
 	webPath.lose(thither)
@@ -55,7 +54,7 @@ func TestALostSubmissionLeavesAHadoopHomeAfterItsWait(t *testing.T) {
 	})
 	time.Sleep(patience + time.Second) // their router has given them up
 	webPath.refuse()
-	waited := map[string]string{} // until when, as `why` says
+	waited := map[string]string{} // time until which, by `why`
 	for len(waited) == 0 && time.Since(began) < wait+patience {
 		time.Sleep(200 * time.Millisecond)
 		for _, id := range lost {

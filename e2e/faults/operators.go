@@ -26,8 +26,8 @@ import (
 // asks seldomer, and sees less.
 const step = 500 * time.Millisecond
 
-// operators is what somebody who operates the federation of one test sees: the logs of
-// its daemons, and the series that Prometheus would have recorded.
+// operators records the operators' view of one test's federation: the daemons' logs, and the series that Prometheus
+// would have recorded.
 type operators struct {
 	row failure
 
@@ -46,11 +46,10 @@ var watching struct {
 	*operators
 }
 
-// operatorsSee holds, at the end of the test, that operators saw what the test's row of
-// docs/operations/failures.md says: the line in a log, at WARN or ERROR or as the last
-// word of a daemon that refused to start; the metric, which moved; and the alert, which
-// promtool finds firing on the recorded series if the fault lasts for as long as its
-// rule waits. What only a broken promise would move did not move.
+// operatorsSee checks, at the end of the test, the operators' view against the test's row of
+// docs/operations/failures.md. The line must be in a log, at WARN or ERROR, or be the last output of a daemon that
+// refused to start. The metric must have changed. promtool must find the alert firing on the recorded series if the
+// fault lasts as long as its rule waits. Metrics that only a broken promise would change must not have changed.
 func operatorsSee(t *testing.T) {
 	t.Helper()
 	i := slices.IndexFunc(failures, func(f failure) bool { return f.test == t.Name() })
@@ -78,7 +77,7 @@ func operatorsSee(t *testing.T) {
 			}
 		}
 	})
-	t.Cleanup(func() { // after that of every daemon
+	t.Cleanup(func() { // after the cleanup of every daemon
 		close(end)
 		scraping.Wait()
 		watch(nil)
@@ -154,7 +153,7 @@ func (o *operators) scrape() {
 	o.scrapes++
 }
 
-// read is what one daemon says of the row's metric; up is Prometheus' own word.
+// read returns one daemon's series of the row's metric; up is computed by Prometheus itself.
 func (o *operators) read(name, at string) map[string]string {
 	label := fmt.Sprintf("instance=%q", name)
 	out := map[string]string{"up{" + label + "}": "0"}
@@ -178,7 +177,7 @@ func (o *operators) read(name, at string) map[string]string {
 	return o.only(out)
 }
 
-// only leaves up away where it is not what the row is about.
+// only removes up from series unless the row is about it.
 func (o *operators) only(series map[string]string) map[string]string {
 	if o.row.metric != "up" {
 		for name := range series {
@@ -190,7 +189,7 @@ func (o *operators) only(series map[string]string) map[string]string {
 	return series
 }
 
-// judge compares what was seen with the row.
+// judge compares the observations with the row.
 func (o *operators) judge(t *testing.T) {
 	t.Helper()
 	if o.row.log != "" && !slices.ContainsFunc(o.logs, o.says) {
@@ -244,9 +243,8 @@ func worst(values []string) string {
 	return out
 }
 
-// promtool asks Prometheus' own tool whether the row's alert fires on the series, after
-// the worst that was recorded has lasted for ten minutes more. The counters of a daemon
-// that was started again begin anew, which rules allow for.
+// promtool checks with Prometheus' own tool whether the row's alert fires on the series, after the worst recorded
+// value has lasted for ten minutes more. The counters of a restarted daemon start at zero, which rules allow for.
 func (o *operators) promtool(t *testing.T) {
 	t.Helper()
 	tool, err := programs.Path("promtool")
@@ -275,7 +273,7 @@ func (o *operators) promtool(t *testing.T) {
 	}
 	at := (time.Duration(o.scrapes) * step).Round(time.Second)
 	if !strings.HasSuffix(o.row.metric, "_total") {
-		at += lasts // what counts an increase forgets it by then
+		at += lasts // an increase is out of its window by then
 	}
 	fmt.Fprintf(&b, "  promql_expr_test:\n"+
 		"  - expr: '(count(ALERTS{alertname=\"%s\",alertstate=\"firing\"}) or vector(0)) > bool 0'\n"+

@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// path is a way over the network to one port, on which bytes can be made late:
-// in either direction, in their order within a connection. A connection is made
-// at once, as one is whose packets are late only later.
+// path is a network path to one port that can delay bytes in either direction, in order within a connection. A
+// connection is accepted at once; only its data is late.
 type path struct {
 	address string
 	to      string
 	wait    sync.WaitGroup
 
 	mu     sync.Mutex
-	late   [2]time.Duration // what is read now arrives so much later
+	late   [2]time.Duration // delay of the data read now
 	until  time.Time        // or then, if that is later
-	loses  [2]bool          // what is read now never arrives
+	loses  [2]bool          // data read now is lost
 	conns  map[net.Conn]bool
 	closed bool
 	listen net.Listener
@@ -62,21 +61,21 @@ func newPath(t testing.TB, to string) *path {
 	return p
 }
 
-// slow makes a direction late by d from now on; 0 ends that, for what comes then.
+// slow delays a direction by d from now on; 0 ends the delay for later data.
 func (p *path) slow(direction int, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.late[direction] = d
 }
 
-// cut loses what is sent within the next d; it is sent again, and arrives then.
+// cut delays all data sent within the next d until its end, as retransmission does.
 func (p *path) cut(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.until = time.Now().Add(d)
 }
 
-// lose has what is sent in a direction from now on never arrive.
+// lose drops all data sent in a direction from now on.
 func (p *path) lose(direction int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *path) carry(in net.Conn) {
 	out.Close()
 }
 
-// piece is what was read at once, nil at the end.
+// piece is the data of one read, nil at the end.
 type piece struct {
 	due   time.Time
 	bytes []byte

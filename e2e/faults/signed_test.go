@@ -13,9 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// Somebody writes another address into a member's record in Redis. A router that
-// has the cluster's secret goes on with the one that the member signed, and says
-// so; one that has not believes the record.
+// An intruder writes another address into a member's record in Redis. A router that has the cluster's secret
+// continues with the address that the member signed, and reports it; a router without the secret accepts the record.
 func TestAPoisonedMemberOfRedisIsNotBelieved(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
@@ -71,5 +70,5 @@ func TestAPoisonedMemberOfRedisIsNotBelieved(t *testing.T) {
 	for range 6 {
 		f.submitSoon(f.newID())
 	}
-	time.Sleep(2 * step) // the record stays as it is, and is seen by whoever scrapes
+	time.Sleep(2 * step) // the record stays, and is visible to scrapes
 }

@@ -38,10 +38,10 @@ type soak struct {
 	proxies []*daemon
 
 	healed   chan struct{} // closed when nothing happens any more
-	repeated atomic.Int64  // calls that were told, or had, to be made again
+	repeated atomic.Int64  // calls that had to be repeated
 
 	mu   sync.Mutex
-	done []string // applications whose AM finished them
+	done []string // applications that their AM finished
 }
 
 func newSoak(t *testing.T) *soak {
@@ -131,7 +131,7 @@ func (s *soak) rage(seed uint64, d time.Duration) {
 		own := rand.New(rand.NewPCG(seed, rnd.Uint64()))
 		gap := time.Duration(rnd.Int64N(int64(2 * time.Second)))
 		if failedOver && f.part == store {
-			continue // what was the primary is out, and its path with it
+			continue // the former primary is out, and its path with it
 		}
 		failedOver = failedOver || f.once
 		if free[f.part] == nil {
@@ -152,8 +152,7 @@ func (s *soak) rage(seed uint64, d time.Duration) {
 	close(s.healed)
 }
 
-// patient repeats a call until it is answered, and gives up process.Guard after all
-// faults are over.
+// patient repeats a call until it succeeds, and fails process.Guard after all faults are over.
 func (s *soak) patient(what string, try func() (bool, error)) error {
 	var end time.Time
 	var last error
@@ -232,7 +231,7 @@ func (s *soak) live(rnd *rand.Rand) (id string, err error) {
 	}
 }
 
-// soakAM is an AM that does what Hadoop's client library does when a call fails.
+// soakAM is an AM that handles failed calls as Hadoop's client library does.
 type soakAM struct {
 	*soak
 	id     string
@@ -243,8 +242,8 @@ type soakAM struct {
 	asked  bool
 }
 
-// call bounds one call of an AM, and says what became of it: an error that a repeat
-// may cure, or that the AM is not registered with the ResourceManager of now.
+// call bounds one call of an AM. It reports an error that a repeat may cure, or that the AM is not registered with
+// the current ResourceManager.
 func (m *soakAM) call(make func(ctx context.Context) error) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -258,7 +257,7 @@ func (m *soakAM) call(make func(ctx context.Context) error) (ok bool, err error)
 	return false, err
 }
 
-// tokenUnknown is what a ResourceManager says to the AM of an application that is over.
+// tokenUnknown reports whether err is a ResourceManager's answer to the AM of a finished application.
 func tokenUnknown(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager")
 }
@@ -362,7 +361,7 @@ func (m *soakAM) finish() error {
 		})
 		if err == nil && again {
 			if err = m.register(); tokenUnknown(err) {
-				break // home took the goodbye whose answer was lost; the audit looks at that
+				break // home accepted the unregistration but its answer was lost; the audit checks that
 			}
 		}
 		if err != nil {

@@ -18,13 +18,12 @@ import (
 // soakUsers live one application after the other, each.
 const soakUsers = 12
 
-// Faults drawn from a seed happen to every part of a federation of processes, two at
-// once, while users submit and AMs work: processes die and stand still, the store is
-// slow, stands still and fails over. When they are over, every application that was
-// begun has finished, once, at its one home, in its first attempt; no AM was given a
-// container twice, or given up; and no ResourceManager has an application left.
+// Faults drawn from a seed hit every part of a federation of processes, two at once, while users submit and AMs work:
+// processes die and pause, the store is slow, pauses and fails over. Afterwards every started application has
+// finished, once, at its one home, in its first attempt. No AM got a container twice or was given up, and no
+// ResourceManager has an application left.
 //
-// CREEL_SOAK is for how long (150s). The order of the faults is the same at each run; CREEL_SEED draws another, and
+// CREEL_SOAK is the duration (150s). The order of the faults is the same in each run; CREEL_SEED draws another, and
 // CREEL_SEARCH=fresh a new one.
 func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	operatorsSee(t)
@@ -44,7 +43,7 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 	t.Logf("to repeat: CREEL_SOAK=%v CREEL_SEED=%d go test -count=1 -run RandomFaults ./e2e/faults", d, seed)
 	s := newSoak(t)
-	s.submitSoon(s.newID()) // a new store gives no home at first
+	s.submitSoon(s.newID()) // a new store provides no home at first
 
 	var users sync.WaitGroup
 	draws := make([]*rand.Rand, soakUsers)
@@ -58,7 +57,7 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 	began := time.Now()
 	users.Wait()
-	calm := max(time.Since(began), 10*time.Second) // what an application of each user takes on this machine
+	calm := max(time.Since(began), 10*time.Second) // time that an application of each user takes on this machine
 	before := len(s.done)
 	for _, rnd := range draws {
 		users.Go(func() {

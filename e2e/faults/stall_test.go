@@ -14,14 +14,13 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// stall is longer than a router waits for a member's answer to a submission
-// (creel.router.submit-timeout and the member's own deadline, 10 s), so that the
-// router gives up while the submission still lies in the member's socket.
+// stall is longer than a router waits for a member's answer to a submission (creel.router.submit-timeout and the
+// member's own deadline, 10 s), so that the router times out while the submission is still in the member's socket
+// buffer.
 const stall = 12 * time.Second
 
-// Both ResourceManagers are stopped for twice as long as AMs and nodes may be
-// silent. On waking they have heard nobody for that time, and know whose fault it
-// was: every application goes on, and so does every node.
+// Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. On resuming they have received
+// nothing for that time and attribute it to their own pause: every application and node continues.
 func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
@@ -65,10 +64,9 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 	}
 }
 
-// The router, the proxy, the store, and all three at once are stopped for longer
-// than anybody may be silent: three leases of a member, and twice what an AM may
-// be at the proxy. AMs go on calling meanwhile. Afterwards nobody is blamed: no
-// member was marked lost, no AM given up, and every application finishes.
+// The router, the proxy, the store, and all three at once are stopped for longer than the timeouts: three leases of a
+// member, and twice an AM's timeout at the proxy. AMs continue to call meanwhile. Afterwards no member was marked
+// lost, no AM was given up, and every application finishes.
 func TestAPausedRouterProxyOrStoreBlamesNobody(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

@@ -27,16 +27,15 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// A stranger is a connection of which nothing good comes: what it sends before it
-// falls silent.
+// A stranger is a hostile connection, described by the bytes it sends before it falls silent.
 type stranger struct {
 	name   string
 	sends  []byte
-	served bool // what it sends is a whole request: its connection waits for the next one, longer than for a header
+	served bool // it sends a whole request: its connection waits for the next one, longer than for a header
 }
 
-// greeting is what a client without tokens sends until its first call: recorded, so
-// that strangers know it, too.
+// greeting returns the bytes that a client without tokens sends until its first call: recorded, so that strangers can
+// send them too.
 func greeting(t *testing.T, dial func(c *hrpc.Client, address string)) []byte {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,15 +62,14 @@ func greeting(t *testing.T, dial func(c *hrpc.Client, address string)) []byte {
 	return append(head, rest...)
 }
 
-// strangersOf are those of an RPC port, and those of a web port. Half of each are
-// idle from the start.
+// strangersOf returns the strangers of an RPC port, and those of a web port. Half of each are idle from the start.
 func strangersOf(t *testing.T) (rpc, web []stranger) {
 	t.Helper()
 	simple := greeting(t, func(c *hrpc.Client, address string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		p := yarnrpc.NewApplicationClientProtocolClient(c, address, hrpc.Login{User: "stranger"})
-		_, _ = p.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}) // nobody answers
+		_, _ = p.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}) // the call gets no answer
 	})
 	large := binary.BigEndian.AppendUint32(nil, 120<<20)
 	sasl := []byte("hrpc\x09\x00\xdf")
@@ -155,8 +153,7 @@ func (f *federation) honest(client *hrpc.Client, m *am) {
 	m.more(f, 0)
 }
 
-// resident is the highest resident memory of a while, after what was used for a
-// moment was given back.
+// resident returns the highest resident memory over some time, after short-lived memory was released.
 func resident(t *testing.T, d *daemon) int64 {
 	t.Helper()
 	var most int64
@@ -202,7 +199,7 @@ func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
 			f := *f
 			f.t = t
 			before := resident(t, victim)
-			collect(t, victim) // what honest calls left there is no stranger's
+			collect(t, victim) // memory left by honest calls does not count
 			crowd(t, crowdSize, victim, rpc, web)
 			with := resident(t, victim)
 			f.honest(client, m)
@@ -240,7 +237,7 @@ func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			// Two of each: those that send nothing are ended as the others are, and told of to nobody.
+			// Two of each: connections that send nothing are closed as the others are, and not logged.
 			var c net.Conn
 			var began time.Time // before the server can have begun to count
 			for range 2 {

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// loaded is what `creel load` tells.
+// loaded is the summary that `creel load` prints.
 type loaded struct {
 	PerSecond float64 `json:"per_second"`
 	Failed    int     `json:"failed"`
@@ -29,15 +29,12 @@ type loaded struct {
 	} `json:"containers"`
 }
 
-// BenchmarkProxy compares allocate calls to the ResourceManager with the same
-// through the proxy, all in processes of their own: AMs that ask for ten
-// containers a call and give them back, 10 and 1,000 of them, with the
-// application at home only and spread over two subclusters. "open" offers both
-// the same: 10 AMs 200 calls a second, 1,000 AMs one each; "closed"
-// calls as fast as answers come, which on one machine is what the processor time
-// of one more process leaves. The control is a process that copies bytes: what
-// the two hops take of the time that is added, and of the direct rate. The three take turns;
-// each figure is the median of theirs.
+// BenchmarkProxy compares allocate calls to the ResourceManager with the same through the proxy, all in processes of
+// their own. 10 and 1,000 AMs ask for ten containers a call and release them, with the application at home only and
+// spread over two subclusters. "open" offers both the same load: 10 AMs 200 calls a second, 1,000 AMs one each.
+// "closed" calls as fast as answers come, which on one machine depends on the processor time that one more process
+// leaves. The control is a process that copies bytes: the two hops' part of the added time, and of the direct rate.
+// The three take turns; each number is a median.
 func BenchmarkProxy(b *testing.B) {
 	const turns = 3
 	for _, policy := range []string{"home", "balanced"} {
@@ -131,13 +128,13 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop s
 	)
 }
 
-// load runs `creel load`, and returns what it tells.
+// load runs `creel load`, and returns its summary.
 func load(b *testing.B, args ...string) loaded {
 	b.Helper()
 	return loads(b, args)[0]
 }
 
-// loads runs several `creel load` at the same time, and returns what each tells.
+// loads runs several `creel load` at the same time, and returns their summaries.
 func loads(b *testing.B, each ...[]string) []loaded {
 	b.Helper()
 	out, told, running := make([]loaded, len(each)), make([]bytes.Buffer, len(each)), make([]*exec.Cmd, len(each))

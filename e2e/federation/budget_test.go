@@ -47,10 +47,9 @@ func (f *Federation) startRebalancer(t testing.TB) string {
 	return web
 }
 
-// Two members are full of one queue, and another is owed most of both, on nodes of a label and on
-// those without one. It has a preemption budget for each in the federation: what both members take
-// back for it together is within the budget of the intervals begun so far, on the nodes of each, and
-// goes on from one interval to the next.
+// Two members are full of one queue, and another is owed most of both, on nodes of a label and on those without one.
+// It has a preemption budget for each in the federation. Both members together take back at most the budget of the
+// intervals begun so far, on the nodes of each, and continue from one interval to the next.
 func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	const each, budget, memory, interval = 512, 1024, 8192, 5 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -98,7 +97,7 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 			t.Fatal("no metric of budgets")
 		}
 	}
-	// used is what the queue that loses has, which nothing but preemption makes less.
+	// used returns the use of the losing queue, which only preemption reduces.
 	used := func(label string) (mb int) {
 		t.Helper()
 		for _, s := range f.Subclusters {
@@ -112,7 +111,7 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	f.says(t, `(?s)taken back for root\.default until .*taken back for root\.default on nodes of label gpu until`,
 		"rebalancer", "plan")
 	f.says(t, `(?m)^root\.default +gpu .*memory 1024 MB in 5 s`, "queue", "show", "--federation", "-o", "wide")
-	time.Sleep(2 * time.Second) // and the members have read it: they tell nobody that they have
+	time.Sleep(2 * time.Second) // and the members have read it, which they do not report
 	taken := func(label string) int {
 		t.Helper()
 		return 2*memory - used(label)
@@ -133,7 +132,7 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	}
 	samples, intervals, told := 0, 0, false
 	var why struct{ Wait struct{ Text string } }
-	// Five intervals, and as many more as a slow machine needs to take back what three allow.
+	// Five intervals, and further ones for a slow machine to take back the amount of three.
 	const least = 3 * budget
 	for intervals < 5 || min(taken(""), taken("gpu")) < least && time.Since(began) < process.Guard {
 		all := map[string]int{"": taken(""), "gpu": taken("gpu")}
@@ -165,8 +164,8 @@ func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	}
 }
 
-// What a member holds of a maximum, and asks for beyond it, are metrics of that member; both of
-// all members by queue are metrics of the rebalancer that leads.
+// A member's share of a maximum and its demand beyond it are metrics of that member; the sums over members by queue
+// are metrics of the leading rebalancer.
 func TestEscrowIsTold(t *testing.T) {
 	const maximum, each = 4096, 512
 	f := startSimulation(t, 2, 8192, hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"})

@@ -37,9 +37,8 @@ var federations = []struct {
 // distributed shell begins meanwhile: its client asks for all nodes first.
 var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "true"}
 
-// usual are the cases that say the most about a federation. The others differ
-// from one of these in what the client or the ResourceManager does, which
-// e2e/rm has without a router in between.
+// usual are the cases that cover most of a federation. Each of the others differs from one of these only in the
+// behaviour of the client or the ResourceManager, which e2e/rm tests without a router.
 var usual = []string{
 	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
 	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
@@ -87,9 +86,9 @@ func (r *row) name() string {
 	return r.federation + ", " + string(r.version)
 }
 
-// What users do with one YARN cluster, done with two behind a router, AMs through the
-// proxies: undisturbed, then while members are killed and restarted, then while members are
-// drained. By itself the cases that rows name; CREEL_CASES=all (./test table) is all of them.
+// Users do the work of one YARN cluster with two behind a router, AMs through the proxies: undisturbed, then while
+// members are killed and restarted, then while members are drained. Without settings it runs the cases that rows
+// name; CREEL_CASES=all (./test table) runs all.
 func TestClients(t *testing.T) {
 	whole := false
 	switch which := os.Getenv("CREEL_CASES"); which {
@@ -152,8 +151,7 @@ func (f *Federation) everywhere(t *testing.T, whole bool) {
 
 var started = regexp.MustCompile(`Start request for container_e\d+_(\d+_\d+)_`)
 
-// ran tells in which subclusters each application's containers were started,
-// as the nodes' own logs say.
+// ran returns the subclusters in which each application's containers were started, by the nodes' own logs.
 func (f *Federation) ran() map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, s := range f.Subclusters {
@@ -168,8 +166,8 @@ func (f *Federation) ran() map[string]map[string]int {
 	return out
 }
 
-// startMembers starts a federation whose members have ResourceManagers of ours or of
-// Hadoop's. Homes are drawn evenly, and half of what an application asks for goes to each.
+// startMembers starts a federation whose members run creel's or Hadoop's ResourceManagers. Homes are drawn evenly,
+// and half of an application's asks go to each.
 func startMembers(t *testing.T, whose ...string) *Federation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// A disturbance is what happens to a federation while users work with it.
+// A disturbance is a fault or change in a federation while users work with it.
 type disturbance struct {
 	name string
 	// beside disturbs one member, again and again, until all cases are over.
@@ -26,9 +26,8 @@ var disturbances = []disturbance{
 	{"drained", drained},
 }
 
-// disturbed runs the cases while one member after the other is disturbed. Those that read the
-// state of the whole cluster come afterwards: what they are told while a member is away names
-// it, and e2e/faults has that.
+// disturbed runs the cases while one member after the other is disturbed. Cases that read the state of the whole
+// cluster run afterwards: during an absence the answers name the absent member, which e2e/faults tests.
 func (f *Federation) disturbed(t *testing.T, c *clients.Cluster, d disturbance) {
 	if d.beside == nil {
 		clients.Run(t, c)
@@ -37,7 +36,7 @@ func (f *Federation) disturbed(t *testing.T, c *clients.Cluster, d disturbance) 
 	f.Creel(t, "policy", "set", "root", halves, "--store", f.Store)
 	c.Restarts = d.name == "killed"
 	c.Forgets = c.Restarts && slices.ContainsFunc(f.Subclusters, func(s *Subcluster) bool { return s.Hadoop != nil })
-	// An AM whose home is away tries for as long as Hadoop's default says; the kit's 20 s are for tests of errors.
+	// An AM whose home is away tries for as long as Hadoop's default; the kit's 20 s are for tests of errors.
 	c.Conf = c.Conf.With(hadoop.Conf{"yarn.resourcemanager.connect.max-wait.ms": "900000"})
 	over := make(chan struct{})
 	go func() {
@@ -106,8 +105,8 @@ func killed(t *testing.T, f *Federation, s *Subcluster) {
 	t.Logf("%s and its node are back after %.1f s", s.ID, time.Since(began).Seconds())
 }
 
-// drained drains the member until nothing is left in it, and gives it work again. What is
-// submitted once the drain is known has its home elsewhere and no container here.
+// drained drains the member until it is empty, and activates it again. Applications submitted once the drain is known
+// have their home elsewhere and no container here.
 func drained(t *testing.T, f *Federation, s *Subcluster) {
 	began := time.Now()
 	web := f.RouterAddresses[0].Web

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// entitled gives what the plan in force entitles a queue to, in MB; false without one.
+// entitled returns a queue's entitlement by the plan in force, in MB; false without one.
 func (f *Federation) entitled(t testing.TB, queue string) (mb int, ok bool) {
 	t.Helper()
 	var doc struct {
@@ -35,12 +35,10 @@ func (f *Federation) entitled(t testing.TB, queue string) (mb int, ok bool) {
 	return 0, false
 }
 
-// Three ResourceManagers of ours and one of Hadoop's, with load in some of them and then in
-// others: what queues use in all follows what the plan entitles them to, within 5 % (the log
-// says how soon), while Redis fails over and the rebalancer that leads is killed, and no
-// sample is above the maximum. The leaders hold the invariants against the members' reports
-// all the while, and find none broken. Hadoop's queue is never emptied: what it is guaranteed
-// there cannot be taken from it by maximum-capacity.
+// Three of creel's ResourceManagers and one of Hadoop's have load in some of them and then in others. The queues'
+// total use follows the plan's entitlement within 5 % (the log says how soon), while Redis fails over and the leading
+// rebalancer is killed; no sample is above the maximum. The leaders check the invariants against the members' reports
+// and find none broken. Hadoop's queue is never emptied: maximum-capacity cannot take its guarantee there.
 func TestUseFollowsEntitlementThroughFailovers(t *testing.T) {
 	const maximum, each, node = 20480, 512, 16384
 	sentinels := redistest.StartSentinels(t)
@@ -113,14 +111,13 @@ func TestUseFollowsEntitlementThroughFailovers(t *testing.T) {
 		t.Helper()
 		ids := apps[s]
 		delete(apps, s)
-		for i := range ids { // the youngest first: those that wait take nobody's place
+		for i := range ids { // the youngest first: waiting ones keep their order
 			KillApp(t, s.Addresses.Web, ids[len(ids)-1-i])
 		}
 	}
 	samples := 0
-	// follows samples until both queues use what the plan entitles them to, and that is what it
-	// should be. Members whose use falls are read last, so that a sum is at most what was in use
-	// at one moment.
+	// follows samples until both queues use their entitlement by the plan, and that is the expected one. Members
+	// whose use falls are read last, so that a sum is at most the use at one moment.
 	follows := func(what string, since time.Time, falls *Subcluster, other, ofDefault int) {
 		t.Helper()
 		for {

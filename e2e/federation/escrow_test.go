@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// escrowDoc is who holds what of federation-wide maxima.
+// escrowDoc lists the shares of federation-wide maxima.
 type escrowDoc struct {
 	Escrow []struct {
 		Member string
@@ -28,9 +28,9 @@ func escrowOf(t testing.TB, web string) (doc escrowDoc) {
 	return doc
 }
 
-// Three ResourceManagers of ours and one of Hadoop's share a queue's federation-wide
-// maximum, with load in two of them and then elsewhere: use comes to what the queue may
-// have (the log says how soon), and is above the maximum in no sample, nor are the caps.
+// Three of creel's ResourceManagers and one of Hadoop's share a queue's federation-wide maximum, with load in two of
+// them and then elsewhere. Use reaches the allowed amount (the log says how soon). Neither use nor the caps exceed
+// the maximum in any sample.
 func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	const maximum, each = 16384, 512
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -58,15 +58,14 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	AwaitActive(t, web, 4)
 	f.applyTree(t, fmt.Sprintf("queues:\n- {queue: root.other, maximum: {memory: %d}}\n", maximum))
 
-	// A member has no maximum before it has read the tree, and what it grants until then goes on running: nothing is
-	// submitted before each has asked.
+	// A member has no maximum before it has read the tree, and containers granted until then continue to run. So
+	// nothing is submitted before each member has requested its share.
 	if process.Poll(t.Context().Done(), func() bool { return len(escrowOf(t, web).Escrow) == 4 }) != nil {
 		t.Fatalf("not every member asks for its part\n%s", f.Creel(t, "rebalancer", "escrow", "--store", f.Store))
 	}
 
 	samples := 0
-	// sample reads what is used. Members whose use falls are read last, so that the sum is at
-	// most what was in use at one moment.
+	// sample reads the use. Members whose use falls are read last, so that the sum is at most the use at one moment.
 	sample := func(order []*Subcluster) (sum int, by map[string]int) {
 		t.Helper()
 		by = map[string]int{}
@@ -95,9 +94,9 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 			apps[s.ID] = append(apps[s.ID], submitSleep(t, s.Addresses.Web, "other", each))
 		}
 	}
-	// comes samples until each member uses what it should, within 5 % of the maximum. What
-	// Hadoop's ResourceManager has in force when its agent starts counts for
-	// creel.escrow.recovery, a minute: that can be all, if its node came before the tree did.
+	// comes samples until each member's use is the expected one, within 5 % of the maximum. The limit in force at
+	// Hadoop's ResourceManager when its agent starts counts for creel.escrow.recovery, a minute: that can be all, if
+	// its node came before the tree did.
 	comes := func(order []*Subcluster, want map[string]int) {
 		t.Helper()
 		began := time.Now()
@@ -126,7 +125,8 @@ func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	load(far, 40)
 	comes(order, map[string]int{one.ID: 6144, far.ID: maximum - 6144})
 
-	// Half of what runs in Hadoop's cluster ends, and all that waits there; another wants it.
+	// Half of the applications that run in Hadoop's cluster end, and all that wait there; another member wants the
+	// share.
 	for _, id := range append(apps[far.ID][20:], apps[far.ID][:10]...) {
 		KillApp(t, far.Addresses.Web, id)
 	}

@@ -18,7 +18,7 @@ import (
 
 // Each part of a federation is killed (SIGKILL) while Hadoop's work is under way.
 func TestFaults(t *testing.T) {
-	// Half of what is asked goes to each, whatever room there is.
+	// Half of the asks go to each, whatever the free capacity.
 	f := Start(t, Options{Policy: `{"split":{"policy":"locality","weights":{"sc-1":1,"sc-2":1},"headroomAlpha":0}}`})
 	for _, story := range []struct {
 		name string
@@ -70,7 +70,7 @@ func TestRouterKilledBetweenAnyTwoSteps(t *testing.T) {
 		if err := <-answered; err != nil {
 			lost++
 		}
-		if process.Poll(nil, func() bool { // the client submits again, whatever it has heard
+		if process.Poll(nil, func() bool { // the client submits again after any answer
 			code, err := f.submitCode(t, second, id)
 			if err != nil && code != 0 && code != http.StatusServiceUnavailable {
 				t.Fatalf("round %d: the second router says %v", round, err)
@@ -117,7 +117,7 @@ func (f *Federation) submitCode(t testing.TB, web, id string) (int, error) {
 	return code, err
 }
 
-// homeAt is the home as one router tells it.
+// homeAt returns the home as one router reports it.
 func (f *Federation) homeAt(t testing.TB, web, id string) (home string) {
 	t.Helper()
 	var why struct{ Home string }
@@ -154,7 +154,7 @@ func (f *Federation) routers() hadoop.Conf {
 func routerKilledUnderHadoop(t *testing.T, f *Federation) {
 	client := hadoop.Client{Conf: f.routers()}.Setup(t)
 	job := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "2000")
-	job.WaitLine(t, "Submitting tokens for job") // it has an id from the first router; what follows is the submission
+	job.WaitLine(t, "Submitting tokens for job") // it has an id from the first router; the submission follows
 	f.Routers[0].Kill()
 	f.finished(t, client, job)
 	f.Routers[0].Restart(t)
@@ -248,7 +248,7 @@ func noUAM(t *testing.T, f *Federation, id string) {
 	}
 }
 
-// The proxies die with what they know; the next ones carry on from the store.
+// proxiesKilled kills the proxies with their state; the next ones continue from the store.
 func proxiesKilled(t *testing.T, f *Federation) {
 	client, job, _ := inTheMiddle(t, f)
 	for _, s := range f.Subclusters {
@@ -275,9 +275,8 @@ func homeRestarted(t *testing.T, f *Federation) {
 	f.Await(t, len(f.Nodes()))
 }
 
-// The other ResourceManager dies and stays dead until the job has ended. What
-// it was to grant is asked elsewhere. When it comes back with its journal, the
-// application's UAM in it is ended.
+// secondKilled kills the other ResourceManager until the job has ended. The asks pending there go elsewhere. When it
+// comes back with its journal, the application's UAM in it is ended.
 func secondKilled(t *testing.T, f *Federation) {
 	client, job, home := inTheMiddle(t, f)
 	f.Other(home).RM.Kill()

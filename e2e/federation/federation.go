@@ -29,8 +29,7 @@ type Daemon struct {
 	started int
 }
 
-// start runs "creel ROLE --conf DIR ARGS..." and waits until it serves. Its
-// addresses are those of its configuration.
+// start runs "creel ROLE --conf DIR ARGS..." and waits until it serves. Its addresses are those of its configuration.
 func start(t testing.TB, name, role string, conf hadoop.Conf, args ...string) *Daemon {
 	t.Helper()
 	dir := tempDir(t, name)
@@ -78,7 +77,7 @@ func (d *Daemon) Restart(t testing.TB) {
 	d.spawn(t)
 }
 
-// Creel runs a command line of ours that must end well.
+// Creel runs a creel command line that must succeed.
 func (f *Federation) Creel(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(rm.Binary(t), args...).CombinedOutput()
@@ -111,7 +110,7 @@ func tempDir(t testing.TB, name string) string {
 // and the node.
 type Subcluster struct {
 	ID        string
-	RM        *Daemon                 // of ours; nil where it is Hadoop's
+	RM        *Daemon                 // creel's; nil for Hadoop's
 	Hadoop    *hadoop.ResourceManager // its ResourceManager, where it is not ours
 	Agent     *Daemon                 // that speaks for it then
 	Addresses hadoop.Addresses
@@ -215,8 +214,8 @@ func commonPort(t testing.TB, hosts []string) int {
 	return 0
 }
 
-// common is what every creel daemon of the federation is told: Hadoop's keys
-// with Hadoop's meaning, and short intervals so that tests need not wait.
+// common returns the settings of every creel daemon of the federation: Hadoop's keys with Hadoop's meaning, and short
+// intervals so that tests need not wait.
 func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
 	u := hadoop.OSUser(t)
 	return hadoop.Conf{
@@ -244,8 +243,7 @@ func (f *Federation) StartProxy(t testing.TB, name, host string, more hadoop.Con
 	}))
 }
 
-// StartSubcluster starts a ResourceManager of ours with its proxy; the node is
-// the caller's.
+// StartSubcluster starts one of creel's ResourceManagers with its proxy; the caller starts the node.
 func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf) *Subcluster {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -267,8 +265,8 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	return s
 }
 
-// StartHadoop starts a real ResourceManager of Hadoop's as a member, and the agent that speaks
-// for it; the node and its proxy are the caller's. It recovers from files when it is restarted.
+// StartHadoop starts Hadoop's ResourceManager as a member, with its agent; the caller starts the node and its proxy.
+// It recovers from files when it is restarted.
 func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
 	t.Helper()
 	return f.startHadoopOf(t, hadoop.V342, number, nil)

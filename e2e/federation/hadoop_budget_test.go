@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// preempted is what a ResourceManager of Hadoop's has taken back, in MB, as it says itself.
+// preempted returns the memory that Hadoop's ResourceManager reports as preempted, in MB.
 func preempted(t testing.TB, web string) int {
 	t.Helper()
 	resp, err := httpClient.Get("http://" + web + "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root")
@@ -30,10 +30,9 @@ func preempted(t testing.TB, web string) int {
 	return doc.Beans[0].AggregateMemoryMBPreempted
 }
 
-// A member of ours and one with Hadoop's ResourceManager are full of one queue, and another
-// is owed most of both. Its agent holds Hadoop's policy to the budget that the queue has in
-// the federation: what both take back together is within it from interval to interval, as
-// long as there is one; without it Hadoop's settings give the queue all that it is owed.
+// A member that runs creel's ResourceManager and one that runs Hadoop's are full of one queue, and another is owed
+// most of both. The agent holds Hadoop's policy to the queue's budget in the federation: both together take back at
+// most that from interval to interval. Without a budget Hadoop's settings return to the queue all that it is owed.
 func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	const each, budget, interval = 512, 2048, 15 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -146,17 +145,17 @@ func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
 	}
 }
 
-// followsAtHadoop has a queue guaranteed most of the federation, which waits in a
-// member of Hadoop's: the capacities there follow the plan, and are as configured again when
-// plans are paused. So on nodes of a label, of which nothing is configured for the queue. What Hadoop's
-// scheduler says is what counts.
+// followsAtHadoop has a queue guaranteed most of the federation, which waits in a member that runs Hadoop's
+// ResourceManager. The capacities there follow the plan, and are as configured again when plans are paused. The same
+// holds on nodes of a label for which the queue has no configuration. The values checked are those that Hadoop's
+// scheduler reports.
 func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
 	t.Helper()
 	configured := queueOf(t, far, "default").AbsoluteCapacity
 	began := time.Now()
 	f.applyTree(t, "queues:\n- {queue: root.default, guarantee: 90%, preemption: {memory: 2048}, preemption_seconds: 15, "+
 		"labels: {gpu: {guarantee: 90%}}}\n")
-	for range 8 { // with what waits already it wants more there than is configured
+	for range 8 { // with the waiting ones it wants more there than is configured
 		submitSleep(t, far.Addresses.Web, "default", each)
 		submitSleepOn(t, "gpu", far.Addresses.Web, "default", each)
 	}

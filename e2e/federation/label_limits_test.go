@@ -31,7 +31,7 @@ var labelConf = hadoop.Conf{
 	"yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.maximum-capacity": "100",
 }
 
-// labelNodes gives a member's first n nodes the label gpu.
+// labelNodes sets the label gpu on a member's first n nodes.
 func labelNodes(t testing.TB, s *Subcluster, n int) {
 	t.Helper()
 	var doc struct {
@@ -58,9 +58,9 @@ func labelNodes(t testing.TB, s *Subcluster, n int) {
 	}
 }
 
-// A maximum of a queue on nodes of a label holds over three members in every sample, and so do
-// the caps; use comes to what the queue may have, also where it moves to another member. On
-// nodes without the label it has no maximum. Plan, tree and why tell of the label.
+// A queue's maximum on nodes of a label holds over three members in every sample, and so do the caps. Use reaches the
+// allowed amount, also where it moves to another member. On nodes without the label the queue has no maximum. Plan,
+// tree and why show the label.
 func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	const maximum, each, node = 12288, 512, 8192
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -142,7 +142,7 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	} {
 		f.says(t, c.says, c.args...)
 	}
-	// What runs in the first ends, and all that waits there; the third wants it.
+	// The first member's running applications end, and all that wait there; the third wants the share.
 	for _, id := range first {
 		KillApp(t, one.Addresses.Web, id)
 	}
@@ -152,8 +152,8 @@ func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
 	comes([]*Subcluster{three, two, one}, maximum*95/100)
 }
 
-// goesByPlanOf submits to the router, once queue lacks something by the plan of a label's nodes, until
-// the router has heard of that plan: then a home is one by it.
+// goesByPlanOf submits to the router, once queue lacks something by the plan of a label's nodes, until the router has
+// read that plan and chooses a home by it.
 func goesByPlanOf(t *testing.T, f *Federation, label, queue string, memoryMB int) {
 	t.Helper()
 	f.says(t, `(?m)^root\.`+queue+` +`+label+` +[0-9.]+% +0\.0% +[1-9]`, "rebalancer", "plan")
@@ -169,7 +169,7 @@ func goesByPlanOf(t *testing.T, f *Federation, label, queue string, memoryMB int
 	t.Errorf("no home of %d is chosen by the plan of label %s:\n%s", most, label, why)
 }
 
-// says waits until a command says something.
+// says waits until a command's output matches.
 func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 	t.Helper()
 	text := ""
@@ -181,9 +181,9 @@ func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 	}
 }
 
-// A queue that is guaranteed half of the nodes of a label in the federation recovers them in the
-// one member where its work is, of which its file says nothing: capacities follow the plan there too,
-// and homes go by what it lacks there.
+// A queue that is guaranteed half of the nodes of a label in the federation recovers them in the one member with its
+// work, whose file has no such guarantee. Capacities follow the plan there too, and homes are chosen by the queue's
+// lack there.
 func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
 	const each, memory = 512, 8192
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."

@@ -13,11 +13,11 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// BenchmarkLongLists is what a list of 10,000 applications over three members takes at a router, beside
-// the slowest member's own part: over three of ours, over two of ours and one of Hadoop's, and
-// over three of Hadoop's. One caller, one list at a time, in turns: the router, then each
-// member, then all members at the same time, a caller each: what the whole list takes without a router.
-// Where the members are ours, one ResourceManager of ours that has all 10,000 is asked in turns, too.
+// BenchmarkLongLists measures a list of 10,000 applications over three members at a router, beside the slowest
+// member's own part: over three of creel's, over two of creel's and one of Hadoop's, and over three of Hadoop's. One
+// caller requests one list at a time, in turns: from the router, then from each member, then from all members at once
+// with a caller each, which is the time of the whole list without a router. Where the members are creel's, one of
+// creel's ResourceManagers with all 10,000 takes a turn, too.
 func BenchmarkLongLists(b *testing.B) {
 	const applications, members = 10_000, 3
 	for _, theirs := range []int{0, 1, 3} {

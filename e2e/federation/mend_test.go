@@ -18,9 +18,9 @@ import (
 // changeable has queues changed by calls, in either ResourceManager.
 var changeable = hadoop.Conf{"yarn.scheduler.configuration.store.class": "memory"}
 
-// A ResourceManager of ours and one of Hadoop's drift from the document, on nodes of a label and on
-// those without one; one command shows it, mends both, and takes it back. What the scheduler documents
-// of both say is what counts.
+// A member that runs creel's ResourceManager and one that runs Hadoop's drift from the document, on nodes of a label
+// and on those without one. One command shows it, mends both, and reverts the mend. The values checked are those of
+// both scheduler documents.
 func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -82,7 +82,7 @@ func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows("no queues yet", func(text string) bool { return strings.Count(text, "members") >= 3 })
-	// A member registers before it tells of its queues.
+	// A member registers before it publishes its queues.
 	if process.Poll(nil, func() bool {
 		var doc struct {
 			Queues []struct {

@@ -17,9 +17,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// A ResourceManager of ours and a Hadoop one behind one router. The Hadoop one
-// knows nothing of it: creel agent speaks for it. Policies are written as an
-// administrator does, one queue for each.
+// creel's ResourceManager and Hadoop's are behind one router. Hadoop's knows nothing of it: creel agent registers it.
+// Policies are written as an administrator does, one queue for each.
 func TestMixed(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -113,8 +112,8 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
-	// An AM at home with Hadoop, whose token no key of ours has signed: it logs in there
-	// through our proxy, and half of its maps run with us.
+	// An AM at home with Hadoop has a token that no key of creel's has signed. It registers there through creel's
+	// proxy, and half of its maps run in creel's cluster.
 	t.Run("hadoop_as_home", func(t *testing.T) {
 		figures := process.FreeAddress(t, "127.0.0.1")
 		f.StartProxy(t, "proxy-hadoop", other.address, hadoop.Conf{"creel.health.address": figures})
@@ -187,7 +186,7 @@ func TestMixed(t *testing.T) {
 		if relayed() != 0 {
 			t.Errorf("%v logins were relayed", relayed())
 		}
-		// The members and the node are as they were, for what comes next.
+		// The members and the node are as before, for the next cases.
 		AwaitActive(t, web, 2)
 		f.Await(t, 2)
 	})
@@ -207,8 +206,8 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
-	// MapReduce over two sites: home is with us, and of the data half, or all, is on the
-	// node of Hadoop's cluster. Its agent published that node.
+	// MapReduce over two sites: home is creel's cluster, and half of the data, or all, is on the node of Hadoop's
+	// cluster. Its agent published that node.
 	t.Run("maps_run_where_their_data_is", func(t *testing.T) {
 		for _, hosts := range [][]string{
 			slices.Concat(slices.Repeat([]string{ours.address}, 5), slices.Repeat([]string{other.address}, 5)),
@@ -234,10 +233,10 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
-	// The UAM in Hadoop's cluster is killed there. Hadoop takes its id no second time: the
-	// next has an id of its own, and is the same application to everybody who asks us.
+	// The UAM in Hadoop's cluster is killed there. Hadoop accepts its id only once: the next has an id of its own,
+	// and is the same application in creel's answers.
 	t.Run("twin_made_again", func(t *testing.T) {
-		// Home first, so that what home has no room for is asked elsewhere at once.
+		// Home first, so that asks beyond its free capacity go elsewhere at once.
 		f.Creel(t, "policy", "set", "root.default", `{"home":{"policy":"weighted","weights":{"sc-1":1}}}`, "--store", f.Store)
 		dir := t.TempDir()
 		id, shell := f.shell(t, 6, 1024, // of which at most three fit at home
@@ -280,7 +279,7 @@ func TestMixed(t *testing.T) {
 			!strings.Contains(out, id) {
 			t.Errorf("yarn application -list shows the UAM %s, or not %s:\n%s", own[1], id, out)
 		}
-		// The UAM that was killed is not the application; what the one of now has is the application's.
+		// The killed UAM is not shown as the application; the containers of the current one are the application's.
 		if out := client.Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "KILLED").OK(t).Stdout; strings.Contains(out, id) {
 			t.Errorf("%s runs, and yarn application -list has it among those that were killed:\n%s", id, out)
 		}

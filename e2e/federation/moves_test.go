@@ -20,9 +20,9 @@ func waits(t testing.TB, web string) bool {
 	return err == nil && m.ClusterMetrics.AppsPending+m.ClusterMetrics.ContainersPending > 0
 }
 
-// stays reports whether something still waits after its node has told of itself twice.
+// stays reports whether an application still waits after its node has sent two heartbeats.
 func stays(t testing.TB, web string) bool {
-	time.Sleep(3 * time.Second) // no event tells that nothing will happen
+	time.Sleep(3 * time.Second) // no event reports that nothing will happen
 	return waits(t, web)
 }
 

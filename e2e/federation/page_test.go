@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "rewrite docs/reference/clients.md")
 
 const page = "../../docs/reference/clients.md"
 
-// The page is what the table of TestClients holds: which client does what, through which
-// federation, under which disturbance.
+// The page matches the table of TestClients: which client does which work, through which federation, under which
+// disturbance.
 func TestTheClientsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Clients
@@ -73,7 +73,7 @@ What a user meets while a member is away, which no federation can mend:
 	}
 }
 
-// cell is what a row says of a case.
+// cell returns a row's text for a case.
 func (r *row) cell(name string) string {
 	if why, no := r.without[name]; no && name == "dshell_placement" {
 		return "is told \"" + why + "\""

@@ -16,8 +16,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// paired is a federation of a member of ours and of one whose ResourceManagers are an HA
-// pair of Hadoop's.
+// paired is a federation of one of creel's members and one whose ResourceManagers are Hadoop's HA pair.
 type paired struct {
 	*Federation
 	pair   *hadoop.Pair
@@ -26,8 +25,8 @@ type paired struct {
 	client hadoop.Client
 }
 
-// startPaired starts them, with the pair's state in files, or in a ZooKeeper, where they elect
-// the active one. What is submitted to queue other is at home in the pair.
+// startPaired starts them, with the pair's state in files, or in a ZooKeeper, where they elect the active one.
+// Applications in queue other have their home in the pair.
 func startPaired(t *testing.T, zookeeper string) *paired {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -63,7 +62,7 @@ func startPaired(t *testing.T, zookeeper string) *paired {
 func (f *paired) verbs(t *testing.T, running string) {
 	t.Helper()
 	f.Await(t, 2)
-	AwaitState(t, f.web, running, "RUNNING") // after a change it waits until its AM has registered anew
+	AwaitState(t, f.web, running, "RUNNING") // after a change it waits until its AM has registered again
 	if out := f.client.Run(t, hadoop.ApplicationCLI, "application", "-status", running).OK(t).Stdout; !strings.Contains(
 		out, "State : RUNNING") || !strings.Contains(out, "Queue : root.other") {
 		t.Errorf("status:\n%s", out)
@@ -135,7 +134,7 @@ func (f *paired) succeeded(t *testing.T, id string, p *process.Process) {
 	if err != nil || app.FinalStatus != "SUCCEEDED" {
 		t.Errorf("%+v, %v", app, err)
 	}
-	// Its AM was not started again: it registered anew with whoever was active.
+	// Its AM was not restarted: it registered again with the active one.
 	var attempts struct{ AppAttempts json.RawMessage }
 	if _, err := Call(t, http.MethodGet, f.web, "/ws/v1/cluster/apps/"+id+"/appattempts", nil, &attempts); err != nil ||
 		strings.Count(string(attempts.AppAttempts), `"appAttemptId"`) != 1 {
@@ -143,8 +142,8 @@ func (f *paired) succeeded(t *testing.T, id string, p *process.Process) {
 	}
 }
 
-// The active one steps down while applications run, then its successor is killed: whoever
-// reaches the member through us, users, administrators, REST clients and AMs, goes on.
+// The active one steps down while applications run, then its successor is killed. Users, administrators, REST clients
+// and AMs that reach the member through creel continue.
 func TestPairOfHadoop(t *testing.T) {
 	f := startPaired(t, "")
 	t.Run("the_active_one_steps_down", func(t *testing.T) {
@@ -187,7 +186,7 @@ func TestPairOfHadoop(t *testing.T) {
 	})
 }
 
-// The same with a pair that elects by ZooKeeper: nobody is told.
+// The same with a pair that elects by ZooKeeper, without any notice to creel.
 func TestPairThatElects(t *testing.T) {
 	_, zookeeper := hadoop.StartZooKeeper(t)
 	f := startPaired(t, zookeeper)

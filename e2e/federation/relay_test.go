@@ -15,9 +15,8 @@ import (
 // to the second of the two addresses in it, which stand on lines of their own.
 const relayVariable = "CREEL_E2E_RELAY"
 
-// startRelay starts a process that copies bytes between what connects to it and an address, and
-// returns where it listens. It is the control of BenchmarkProxy: it has the proxy's two hops
-// between processes, and reads nothing of what passes.
+// startRelay starts a process that copies bytes between its connections and an address, and returns its own address.
+// It is the control of BenchmarkProxy: it has the proxy's two hops between processes, and parses nothing.
 func startRelay(t testing.TB, to string) (address string, p *process.Process) {
 	t.Helper()
 	address = process.FreeAddress(t, "127.0.0.1")

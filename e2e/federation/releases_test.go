@@ -13,14 +13,14 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// released is a document of a router, with what its head says of members that are not in it.
+// released returns a document of a router, with the header that names missing members.
 func released(t *testing.T, web, path string) (code int, body, missing string) {
 	t.Helper()
 	code, body, head := sent(t, http.MethodGet, web, path)
 	return code, body, head.Get("X-Missing-SubClusters")
 }
 
-// sent is what a router or a ResourceManager answers to a call without a body.
+// sent returns the response of a router or a ResourceManager to a call without a body.
 func sent(t *testing.T, method, web, path string) (code int, body string, head http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+web+path, nil)
@@ -55,9 +55,8 @@ func versionsOf(t *testing.T, web string) map[string]string {
 	return versions
 }
 
-// Members of two releases of Hadoop: each agent publishes its own, the documents that both have
-// are one, and the one that the older has not is the newer's, which the answer says. Upgraded, the
-// older is asked, too.
+// Members run two releases of Hadoop: each agent publishes its own. Documents that both have are merged. A document
+// that the older lacks is the newer's, which the response says. After its upgrade the older one is asked, too.
 func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
 	t.Parallel()
 	f := &Federation{Logs: tempDir(t, "logs")}

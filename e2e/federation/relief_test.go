@@ -27,10 +27,9 @@ func dashboard(web, path string) string {
 	return string(text)
 }
 
-// One of two members is full and has applications waiting, the other is free. By setting they
-// move, as many a minute as the budget has, and run there; what was moved is told by the
-// command line, by why and on the dashboard. One move is undone while the application waits
-// again: it goes back.
+// One of two members is full and has waiting applications, the other is free. With the setting they move, as many a
+// minute as the budget allows, and run there. The command line, why and the dashboard show the moves. One move is
+// undone while the application waits again: it goes back.
 func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
 	const each, budget = 512, 3
 	f := startSimulation(t, 2, 4096, hadoop.Conf{
@@ -85,7 +84,7 @@ func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
 		t.Fatalf("%d moved, %d run where there is room\n%s", moved(), running(free), f.operate(t, "rebalancer", "moves"))
 	}
 	t.Logf("after %s %d moved and run in the free member", time.Since(began).Round(100*time.Millisecond), moved())
-	for time.Since(began) < 15*time.Second { // no event tells that nothing more moves
+	for time.Since(began) < 15*time.Second { // no event reports that nothing more moves
 		if n := moved(); n > budget {
 			t.Fatalf("%d moved within %s, the budget is %d a minute", n, time.Since(began), budget)
 		}
@@ -104,7 +103,7 @@ func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
 	}
 	t.Log(f.operate(t, "rebalancer", "moves"))
 
-	// What runs is not moved back, and nobody is told otherwise for long.
+	// A running application is not moved back, and reports show its place again soon.
 	t.Log(f.operate(t, "rebalancer", "rollback", one.Application))
 	if process.Poll(nil, func() bool {
 		return strings.Contains(f.operate(t, "app", "why", one.Application), "not moved from "+free.ID+" to "+loaded.ID)
@@ -116,8 +115,8 @@ func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
 	}
 }
 
-// An administrator moves what waits out of a member and undoes it: what still waits in the
-// other, which is full too, goes back.
+// An administrator moves waiting applications out of a member and undoes it. The ones still waiting in the other
+// member, which is full too, go back.
 func TestAMoveIsRolledBack(t *testing.T) {
 	const each = 512
 	f := startSimulation(t, 2, 2048, hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"})
@@ -136,7 +135,7 @@ func TestAMoveIsRolledBack(t *testing.T) {
 	f.operate(t, "subcluster", "undrain", second.ID)
 	AwaitActive(t, web, 2)
 	if code, err := Call(t, http.MethodPut, web, "/api/v1/subclusters/"+first.ID+"/drain",
-		map[string]any{"mode": "move", "reason": "new disks"}, nil); err != nil { // the command waits for what runs
+		map[string]any{"mode": "move", "reason": "new disks"}, nil); err != nil { // the command waits for the running ones
 		t.Fatal(code, err)
 	}
 	if process.Poll(nil, func() bool { return f.Home(t, id) == second }) != nil {

@@ -15,10 +15,9 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Hadoop's YarnClient makes reservations in the plans of two Hadoop ResourceManagers through a router, beside
-// a ResourceManager that has none:
-// each is made where the policy of its queue says then, stays there when the policy says otherwise,
-// is changed and deleted there, and an application in the reservation has its home there.
+// Hadoop's YarnClient makes reservations in the plans of two Hadoop ResourceManagers through a router, beside a
+// ResourceManager without plans. Each is made in the member that the queue's policy names then, and stays there when
+// the policy changes. It is changed and deleted there, and an application in the reservation has its home there.
 // Lists have the plans of both.
 func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	t.Parallel()
@@ -63,7 +62,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 		return containersOf(t, doc.Reservations)
 	}
 
-	// reserved makes a reservation of so many containers, where the policy says.
+	// reserved makes a reservation of the containers, in the member that the policy names.
 	reserved := func(s *Subcluster, containers int) (id string) {
 		t.Helper()
 		f.Creel(t, "policy", "set", "root.plan", fmt.Sprintf(`{"home":{"policy":"weighted","weights":{%q:1}}}`, s.ID), "--store", f.Store)

@@ -19,7 +19,7 @@ import (
 
 var httpClient = &http.Client{Timeout: time.Minute}
 
-// App is what the tests read of YARN's app document.
+// App has the fields of YARN's app document that the tests read.
 type App struct {
 	ID, State, FinalStatus, Diagnostics string
 	Unmanaged                           bool `json:"unmanagedApplication"`
@@ -123,7 +123,7 @@ func AwaitState(t testing.TB, web, id, state string) {
 	}
 }
 
-// Home is the subcluster that the routers say is an application's home.
+// Home returns an application's home subcluster by the routers.
 func (f *Federation) Home(t testing.TB, id string) *Subcluster {
 	t.Helper()
 	var why struct{ Home string }

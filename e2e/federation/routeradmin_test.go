@@ -25,8 +25,7 @@ const policiesXML = `<?xml version="1.0"?>
   </queue>
 </weight></federationWeights>`
 
-// routerAdmin is Hadoop's yarn routeradmin with all seven of its calls, and what
-// creel's own commands say of the same.
+// routerAdmin runs Hadoop's yarn routeradmin with all seven of its calls, and creel's commands for the same.
 func routerAdmin(t *testing.T, f *Federation) {
 	client := hadoop.Client{Conf: f.ClientConf(0).With(hadoop.Conf{
 		"yarn.federation.enabled":          "true",
@@ -45,7 +44,7 @@ func routerAdmin(t *testing.T, f *Federation) {
 	run("SC_RUNNING", "-subCluster", "-getSubClusters")
 	run("it would register again", "-subCluster", "-deregisterSubCluster", "-sc", "sc-1")
 	run("SubCluster Id", "-subCluster", "-deregisterSubCluster")
-	run("SC_RUNNING", "-subCluster", "-getSubClusters") // nobody was silent, so nobody is out
+	run("SC_RUNNING", "-subCluster", "-getSubClusters") // no member was silent, so none is lost
 	run("saved: root.default is at version", "-policy", "-s", "root.default;sc-1:0.7,sc-2:0.3;sc-1:0.6,sc-2:0.4;1.0")
 	file := filepath.Join(t.TempDir(), "policies.xml")
 	if err := os.WriteFile(file, []byte(policiesXML), 0o644); err != nil {

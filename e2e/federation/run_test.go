@@ -99,8 +99,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// run is a `creel run` against the first router, whose AM calls the proxy beside
-// its node.
+// run starts `creel run` against the first router; its AM calls the proxy beside its node.
 func (f *Federation) run(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	all := append([]string{

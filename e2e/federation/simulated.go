@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// startSimulated starts a node of a member, with a core for each 512 MB, whose containers run
-// for an hour and cost nothing.
+// startSimulated starts a node of a member, with a core for each 512 MB, whose containers run for an hour and cost
+// nothing.
 func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
 	t.Helper()
 	startSimulatedNodes(t, s, 1, memoryMB)
@@ -34,8 +34,8 @@ func startSimulatedNodes(t testing.TB, s *Subcluster, n, memoryMB int) {
 	})
 }
 
-// startSimulation starts n of our ResourceManagers, each with a simulated node, and a router,
-// over a Redis. conf is that of all of them.
+// startSimulation starts n of creel's ResourceManagers, each with a simulated node, and a router, over a Redis. conf
+// is the configuration of all of them.
 func startSimulation(t testing.TB, n, memoryMB int, conf hadoop.Conf) *Federation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -65,7 +65,7 @@ func (f *Federation) applyTree(t testing.TB, document string) {
 	}
 	var out []byte
 	var err error
-	if process.Poll(nil, func() bool { // the router may not have heard yet what nodes there are
+	if process.Poll(nil, func() bool { // the router may not have read the nodes yet
 		out, err = exec.Command(rm.Binary(t), "queue", "apply", "-f", file,
 			"--server", "http://"+f.RouterAddresses[0].Web, "--user", hadoop.OSUser(t)).CombinedOutput()
 		return err == nil
@@ -135,7 +135,7 @@ type queueNow struct {
 	Capacity         float64
 	AbsoluteCapacity float64
 	ResourcesUsed    struct{ Memory int }
-	Planned          *struct { // of ours
+	Planned          *struct { // creel's only
 		AbsoluteCapacity float64
 		PlanVersion      int64
 	}
@@ -159,7 +159,7 @@ type queueNow struct {
 	}
 }
 
-// usedOn is what it uses on nodes of a label, in MB.
+// usedOn returns the use on nodes of a label, in MB.
 func (q queueNow) usedOn(label string) int {
 	for _, p := range q.Resources.ResourceUsagesByPartition {
 		if p.PartitionName == label {
@@ -179,7 +179,7 @@ func (q queueNow) capacityOn(label string) float64 {
 	return 0
 }
 
-// queuesOf gives the queues below root, as a member's ResourceManager tells of them.
+// queuesOf returns the queues below root, as a member's ResourceManager reports them.
 func queuesOf(t testing.TB, s *Subcluster) []queueNow {
 	t.Helper()
 	var doc struct {
@@ -204,7 +204,7 @@ func queueOf(t testing.TB, s *Subcluster, name string) queueNow {
 	return queueNow{}
 }
 
-// queueUse is what a queue below root uses in a member, in MB.
+// queueUse returns the use of a queue below root in a member, in MB.
 func queueUse(t testing.TB, s *Subcluster, queue string) int {
 	t.Helper()
 	return queueOf(t, s, queue).ResourcesUsed.Memory

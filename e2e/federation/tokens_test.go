@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// told is what YarnDriver prints of a command.
+// told is YarnDriver's output of a command.
 type told struct {
 	Call, ID, User, Name, Class, Message string
 	OK                                   bool
@@ -30,7 +30,7 @@ type told struct {
 	Containers                           map[string]int // of each reservation
 }
 
-// driver is Hadoop's YarnClient, told by lines what to do.
+// driver is Hadoop's YarnClient, controlled by lines.
 type driver struct {
 	*testing.T
 	*process.Process
@@ -71,9 +71,9 @@ func (d *driver) do(command string) (answer told) {
 	return answer
 }
 
-// A delegation token that Hadoop's YarnClient got of one router opens the other to whoever
-// holds it, also after that one was killed and started again; it is renewed and cancelled
-// there, and then no router takes it. One that is not renewed ends by itself.
+// A delegation token that Hadoop's YarnClient got from one router is valid at the other for its holder, also after
+// the first was killed and restarted. It is renewed and cancelled there, and then no router accepts it. A token that
+// is not renewed expires.
 func TestDelegationTokensHoldAtEveryRouter(t *testing.T) {
 	f := Start(t, Options{Subclusters: 1, Routers: 2, NoNodes: true, Conf: hadoop.Conf{
 		"yarn.resourcemanager.delegation.token.renew-interval": "20000",

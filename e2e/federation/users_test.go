@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Three ResourceManagers share what a user may use in a queue. The user comes to it from one
-// member, then from two when containers end in the first and the second wants them, and is
-// above it in no sample of what the scheduler documents say.
+// Three ResourceManagers share a user's limit in a queue. The user reaches it from one member, then from two when
+// containers end in the first and the second has demand. In no sample of the scheduler documents is the user above
+// it.
 func TestAUserIsHeldToTheLimitInAllMembersTogether(t *testing.T) {
 	const limit, each = 16384, 512
 	f := startSimulation(t, 3, 16384, hadoop.Conf{
@@ -36,8 +36,8 @@ func TestAUserIsHeldToTheLimitInAllMembersTogether(t *testing.T) {
 		return 0
 	}
 	samples, most := 0, 0
-	// comes samples until the members use what they should. Members whose use falls are read
-	// last, so that the sum is at most what was in use at one moment.
+	// comes samples until the members' use is the expected one. Members whose use falls are read last, so that the
+	// sum is at most the use at one moment.
 	comes := func(order []*Subcluster, want int) (by map[string]int) {
 		t.Helper()
 		began := time.Now()

@@ -46,7 +46,7 @@ type Client struct {
 	HeapMB  int      // default 256
 	Timeout time.Duration
 	Stdin   io.Reader
-	// AddOpens gives AddOpens to the JVM; command-line clients do not need it.
+	// AddOpens passes AddOpens to the JVM; command-line clients do not need it.
 	AddOpens bool
 	// FullJIT leaves out Quick.
 	FullJIT bool
@@ -111,8 +111,8 @@ func (c Client) command(t testing.TB, class string, args []string) process.Comma
 	}
 }
 
-// Environment is what a program needs to be this client: the configuration
-// directory, the home and the user.
+// Environment returns the environment of a program that acts as this client: the configuration directory, the home
+// and the user.
 func (c Client) Environment(t testing.TB) []string {
 	env := []string{
 		"HADOOP_HOME=" + c.dir, "HADOOP_CONF_DIR=" + c.ConfDir(), "YARN_CONF_DIR=" + c.ConfDir(),

@@ -126,8 +126,8 @@ func OSUser(t testing.TB) string {
 	return u.Username
 }
 
-// common is what every configuration directory has: a local file system, short
-// reconnects, and the right of this user to act for others.
+// common returns the settings of every configuration directory: a local file system, short reconnects, and the right
+// of this user to act for others.
 func common(t testing.TB, dir string) Conf {
 	u := OSUser(t)
 	return Conf{
@@ -151,7 +151,7 @@ func common(t testing.TB, dir string) Conf {
 		"yarn.app.mapreduce.client-am.ipc.max-retries":             "1",
 		"yarn.app.mapreduce.client.job.max-retries":                "0",
 		"yarn.app.mapreduce.client-am.ipc.max-retries-on-timeouts": "1",
-		// nobody: clients must not wait for a history server
+		// an unused port: clients must not wait for a history server
 		"mapreduce.jobhistory.address":                     "127.0.0.1:1",
 		"mapreduce.client.completion.pollinterval":         "500",
 		"mapreduce.client.progressmonitor.pollinterval":    "200",
@@ -166,8 +166,8 @@ func common(t testing.TB, dir string) Conf {
 	}
 }
 
-// containers is what an application's containers need to find Hadoop: literal
-// paths, so that they find the configuration whoever launches them.
+// containers returns the settings by which an application's containers find Hadoop: literal paths, independent of the
+// launcher's environment.
 func containers(jars, conf, dir string) Conf {
 	const opens = " --add-opens=java.base/java.lang=ALL-UNNAMED"
 	const small = " -XX:+UseSerialGC " + Quick

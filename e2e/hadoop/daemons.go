@@ -28,9 +28,8 @@ type Daemon struct {
 // their web applications define classes by reflection.
 const AddOpens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 
-// Quick has a JVM compile simply, and believe the classes it is given. What starts and soon ends takes a
-// third less processor time, of which the end-to-end tests have too little; what runs for
-// long is slower, and benchmarks do without.
+// Quick makes a JVM compile simply and skip bytecode verification. Short-lived programs take a third less processor
+// time, which the end-to-end tests lack; long-running ones are slower, and benchmarks do without.
 const Quick = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
 // jvm is the command line of a class.
@@ -81,9 +80,8 @@ func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []stri
 	return d
 }
 
-// start starts the daemon for the first time. Its place in the order in which
-// daemons end is that of the first start, whatever restarts follow: nodes end
-// before the RM that they were started after.
+// start starts the daemon for the first time. Daemons end in the reverse order of their first starts, despite
+// restarts: nodes end before the RM that they were started after.
 func (d *Daemon) start(t testing.TB) {
 	t.Helper()
 	d.Process = process.Spawn(t, d.command)
@@ -105,14 +103,14 @@ func (d *Daemon) Restart(t testing.TB) {
 	d.WaitLine(t, d.ready)
 }
 
-// Upgrade starts the daemon again as that of another release.
+// Upgrade restarts the daemon with another release.
 func (d *Daemon) Upgrade(t testing.TB, v Version) {
 	t.Helper()
 	d.command.Args = d.args(v)
 	d.Restart(t)
 }
 
-// RM is what a ResourceManager is started with; the zero value will do.
+// RM has the options of a ResourceManager; the zero value is usable.
 type RM struct {
 	Version Version // default V342
 	Name    string  // default "rm"
@@ -162,7 +160,7 @@ func freeAddresses(t testing.TB) Addresses {
 	}
 }
 
-// rmConf is what every ResourceManager of the kit is told but its addresses.
+// rmConf returns the settings of every ResourceManager of the kit except its addresses.
 func rmConf(t testing.TB, dir string) Conf {
 	t.Helper()
 	return common(t, dir).With(Conf{
@@ -195,7 +193,7 @@ func Queues() Conf {
 	return q
 }
 
-// NM is what a NodeManager is started with.
+// NM has the options of a NodeManager.
 type NM struct {
 	Name     string    // default "nm"; give two on one machine different names
 	RM       Addresses // where to register; only Tracker is dialled in a plain set-up
@@ -209,12 +207,12 @@ type NM struct {
 // NodeManager is a real one.
 type NodeManager struct {
 	*Daemon
-	Address string // "host:port" as it was told; the node's id has the resolved name
+	Address string // "host:port" as configured; the node's id has the resolved name
 	Web     string
 	ID      string // the node's id as it registered, "localhost:21145"
 }
 
-// registered is the line by which a NodeManager tells its id.
+// registered is the log line in which a NodeManager reports its id.
 const registered = "Registered with ResourceManager as "
 
 // StartNM starts a NodeManager with the shuffle service and log aggregation
@@ -271,7 +269,7 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 	return n
 }
 
-// Router is what a Hadoop Router is started with.
+// Router has the options of a Hadoop Router.
 type Router struct {
 	RM     Addresses // the RM behind a plain forwarder; empty in federation mode
 	HeapMB int       // default 384

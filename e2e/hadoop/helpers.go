@@ -94,7 +94,7 @@ func FlinkHome(t testing.TB) string {
 // SkeinPath returns a directory for PYTHONPATH that holds Skein, which starts services on YARN.
 func SkeinPath(t testing.TB) string { t.Helper(); return packages(t, "skein", "python/skein.txt") }
 
-// packages returns the directory of what a file of requirements names.
+// packages returns the directory with the packages of a requirements file.
 func packages(t testing.TB, name, file string) string {
 	t.Helper()
 	requirements, err := files.ReadFile(file)

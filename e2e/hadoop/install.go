@@ -113,13 +113,11 @@ func fetched(t testing.TB, name, pom, what string) string {
 	})
 }
 
-// Cached returns the directory of something that is made once: its name
-// carries a hash of what it is made from, so a change makes another. make
-// fills an empty directory, which takes its final name when it is complete.
-// Two processes that want the same thing at once wait for one of them.
+// Cached returns the directory of a result that is built once. Its name carries a hash of its inputs, so a change
+// builds another. make fills an empty directory, which gets its final name when it is complete. If two processes want
+// the same result at once, one waits for the other.
 //
-// A finished directory is verified against the list of its files and their
-// sizes, and made anew when it was damaged.
+// A finished directory is verified against the list of its files and their sizes, and rebuilt if it was damaged.
 func Cached(t testing.TB, name string, from []byte, make func(dir string) error) string {
 	t.Helper()
 	root, err := CacheDir()
@@ -237,7 +235,7 @@ func withTemp(text []byte, name string, f func(path string) error) error {
 	return f(path)
 }
 
-// run runs a tool and gives its output when it fails.
+// run runs a tool and returns its output in the error if it fails.
 func run(dir string, args ...string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir

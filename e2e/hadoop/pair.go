@@ -18,7 +18,7 @@ type Pair struct {
 	conf Conf
 }
 
-// ids are those of yarn.resourcemanager.ha.rm-ids.
+// ids are the values of yarn.resourcemanager.ha.rm-ids.
 var ids = [2]string{"rm1", "rm2"}
 
 const recovery = "org.apache.hadoop.yarn.server.resourcemanager.recovery."

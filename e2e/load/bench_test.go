@@ -28,9 +28,8 @@ type side struct {
 // then seen the calls.
 const turns = 2
 
-// compare runs the same load on ours and on Hadoop's and reports both. each
-// tells the figure that counts and the processor time of the server for one of
-// it.
+// compare runs the same load on creel's server and on Hadoop's and reports both. each returns the measured number and
+// the server's processor time per unit.
 func compare(
 	b *testing.B,
 	ours, theirs side,
@@ -230,9 +229,8 @@ func BenchmarkRM(b *testing.B) {
 	run("submit", answers, func(s side) []string { return with("submit", "--client", s.client, "--in-flight", "512") })
 }
 
-// many starts a ResourceManager with 10,000 applications, of which the AMs
-// of a load hold 30 containers on each of n nodes that send heartbeats each second and tell
-// of them. The load goes on until ctx ends, or for the duration given.
+// many starts a ResourceManager with 10,000 applications. The AMs of a load hold 30 containers on each of n nodes,
+// which send heartbeats with them each second. The load continues until ctx ends, or for the given duration.
 func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon, ended <-chan result) {
 	b.Helper()
 	const ams = 100
@@ -278,8 +276,8 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 	return c, out
 }
 
-// BenchmarkMany holds what a large cluster holds: 10,000 nodes, 300,000
-// containers and 10,000 applications; and 50,000 nodes that send heartbeats each second.
+// BenchmarkMany measures the size of a large cluster: 10,000 nodes, 300,000 containers and 10,000 applications; and
+// 50,000 nodes that send heartbeats each second.
 func BenchmarkMany(b *testing.B) {
 	b.Run("nodes=10000/containers=300000/applications=10000", func(b *testing.B) {
 		for range b.N {
@@ -347,8 +345,7 @@ func BenchmarkTakeover(b *testing.B) {
 		m, ok := clusterMetrics(web)
 		return ok && m.ActiveNodes == nodes && m.ContainersAllocated >= 30*nodes
 	}
-	// Its own waves come after the containers that are held; a load that loses its ResourceManager before them gives
-	// up.
+	// Its own waves come after the held containers; a load that loses its ResourceManager before them gives up.
 	c.Await(b, "all nodes, all containers and the load", func() bool {
 		m, ok := clusterMetrics(web)
 		return ok && m.ActiveNodes == nodes && m.ContainersAllocated > 30*nodes

@@ -26,7 +26,7 @@ type daemon struct {
 	args   []string
 	dir    string
 	starts int
-	// Addresses are those of its ready file.
+	// Addresses are the addresses in its ready file.
 	Addresses map[string]string
 }
 
@@ -41,8 +41,7 @@ func startDaemon(t testing.TB, role string, conf hadoop.Conf, args ...string) *d
 	return d
 }
 
-// start starts it, again after it was killed, and tells how long it took to
-// write its ready file.
+// start starts it, again after a kill, and returns the time until its ready file.
 func (d *daemon) start(t testing.TB) time.Duration {
 	t.Helper()
 	d.starts++
@@ -74,7 +73,7 @@ func (d *daemon) start(t testing.TB) time.Duration {
 	return time.Since(began)
 }
 
-// result is what creel load prints, as a script reads it.
+// result is the output of creel load, as a script reads it.
 type result struct {
 	Kind      string           `json:"kind"`
 	Answered  int64            `json:"answered"`
@@ -150,7 +149,7 @@ func mustLoad(t testing.TB, args ...string) result {
 	return r
 }
 
-// queues take whatever load there is.
+// queues accepts any load.
 func queues() hadoop.Conf {
 	return hadoop.Conf{
 		"yarn.scheduler.capacity.root.queues":                              "default",
@@ -165,7 +164,7 @@ func queues() hadoop.Conf {
 	}
 }
 
-// startRM is a ResourceManager of ours with its journal.
+// startRM starts one of creel's ResourceManagers with its journal.
 func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 	t.Helper()
 	const any = "127.0.0.1:0"
@@ -182,8 +181,7 @@ func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
 }
 
-// fixedPorts are ports that were free a moment ago, so that who speaks
-// to a daemon finds it again after it was started anew.
+// fixedPorts returns ports that were free a moment ago, so that clients find a daemon again after a restart.
 func fixedPorts(t testing.TB) hadoop.Conf {
 	t.Helper()
 	var at [5]string

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { rm.Main(m) }
 
-// activeNodes is how many nodes a ResourceManager says it has.
+// activeNodes returns a ResourceManager's number of active nodes.
 func activeNodes(t *testing.T, web string) int {
 	t.Helper()
 	m, ok := clusterMetrics("http://" + web + "/ws/v1/cluster/")
@@ -23,8 +23,8 @@ func activeNodes(t *testing.T, web string) int {
 	return m.ActiveNodes
 }
 
-// Every kind of load against a ResourceManager of ours: so many requests as
-// were ordered are answered, and what is told of them adds up.
+// Every kind of load against creel's ResourceManager: all ordered requests are answered, and the reported numbers add
+// up.
 func TestEveryKindOfLoad(t *testing.T) {
 	rm := startRM(t, nil)
 	pid := strconv.Itoa(rm.PID())
@@ -59,7 +59,7 @@ func TestEveryKindOfLoad(t *testing.T) {
 		t.Errorf("the ResourceManager has %d nodes, not 300", n)
 	}
 
-	// As fast as they are answered: the answers still are what was asked for.
+	// Closed loop: the answers still are the requested ones.
 	if r = mustLoad(
 		t,
 		"nodes",
@@ -179,7 +179,7 @@ func TestLoadThatIsRefused(t *testing.T) {
 			t.Errorf("%s: code %d, %q; want a refusal that says %q", name, code, message, c.says)
 		}
 	}
-	// Nobody listens: the load ends at once with the code for it.
+	// Without a listener the load ends at once with the code for it.
 	if _, code, message := load(
 		t.Context(),
 		t,
@@ -195,8 +195,8 @@ func TestLoadThatIsRefused(t *testing.T) {
 	}
 }
 
-// A real ResourceManager holds a thousand of our nodes: all register, all send heartbeats,
-// none is told to come again, and it counts them all.
+// A real ResourceManager accepts a thousand of creel's nodes: all register, all send heartbeats, none has to register
+// again, and it counts them all.
 func TestAThousandNodesOnHadoop(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{HeapMB: 512})
 	r := mustLoad(

@@ -53,8 +53,8 @@ func await(b *testing.B, r *daemon, client string, more ...string) {
 	})
 }
 
-// federated starts two ResourceManagers of ours, with journals, behind one
-// router on a Redis, and waits until it takes submissions. It returns where nodes speak to them, too.
+// federated starts two of creel's ResourceManagers, with journals, behind one router on a Redis, and waits until it
+// accepts submissions. It also returns the addresses for nodes.
 func federated(b *testing.B) (side, []string) {
 	b.Helper()
 	redis, store := federation.StartRedis(b)
@@ -112,9 +112,8 @@ func embedded(b *testing.B) side {
 	return ours
 }
 
-// BenchmarkSubmissions is how many submissions one router takes, each claimed in
-// the store and in the journal of its ResourceManager before it is answered, on
-// either store; and how long each takes at half of what is asked for.
+// BenchmarkSubmissions measures how many submissions one router accepts, each claimed in the store and in the journal
+// of its ResourceManager before it is answered, on either store; and the latency at half of the offered rate.
 func BenchmarkSubmissions(b *testing.B) {
 	overRedis := func(b *testing.B) side { s, _ := federated(b); return s }
 	for _, store := range []struct {
@@ -158,11 +157,10 @@ func BenchmarkSubmissions(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmissionsOfTwo is what a change costs a submission on Redis: this build
-// and the one at CREEL_BENCH_BASE (this one again where it is not set: the control), a
-// whole federation each, load in turns. Reported are medians of the ratios of a turn to the one
-// before it: of rates with 64 in flight, and of the processor time of Redis, both
-// ResourceManagers and the router for one submission.
+// BenchmarkSubmissionsOfTwo measures the cost of a change for a submission on Redis: this build and the one at
+// CREEL_BENCH_BASE (this one again where it is not set: the control), a whole federation each, load in turns. It
+// reports medians of the ratios of a turn to the one before it: of rates with 64 in flight, and of the processor time
+// of Redis, both ResourceManagers and the router for one submission.
 //
 //	git worktree add /tmp/base COMMIT && (cd /tmp/base && go build -o /tmp/creel.base ./cmd/creel)
 //	CREEL_BENCH_BASE=/tmp/creel.base go test ./e2e/load -run '^$' -bench SubmissionsOfTwo -benchtime 1x
@@ -239,9 +237,9 @@ func BenchmarkRouter(b *testing.B) {
 	})
 }
 
-// BenchmarkRouterPages compares what the same two federations as BenchmarkRouter's answer of 1,000 nodes and 1,000
-// running applications: the documents of the REST API and the lists of the client protocol, each with 8 in flight, after
-// each side was asked for each of them for 15 s.
+// BenchmarkRouterPages compares the answers of the federations of BenchmarkRouter with 1,000 nodes and 1,000 running
+// applications: the documents of the REST API and the lists of the client protocol, each with 8 in flight, after 15 s
+// of requests for each of them.
 func BenchmarkRouterPages(b *testing.B) {
 	ours, theirs, trackers := beside(b)
 	for i, tracker := range trackers { // of the first two ours, then theirs; 100 nodes are there
@@ -282,7 +280,7 @@ func page(s side, name string) []string {
 	return []string{"rest", "http://" + s.web + "/ws/v1/cluster/" + name, "--connections", "8"}
 }
 
-// username is who the daemons run as.
+// username returns the user that the daemons run as.
 func username(b *testing.B) string {
 	u, err := user.Current()
 	if err != nil {
@@ -291,9 +289,8 @@ func username(b *testing.B) string {
 	return u.Username
 }
 
-// beside starts two ResourceManagers of ours with Redis behind a router, and two of Hadoop's with ZooKeeper behind
-// Hadoop's Router, and prints the head of the table; trackers are where nodes speak to ours, then to
-// Hadoop's.
+// beside starts two of creel's ResourceManagers with Redis behind a router, and two of Hadoop's with ZooKeeper behind
+// Hadoop's Router, and prints the head of the table; trackers are the addresses for nodes, creel's first.
 func beside(b *testing.B) (ours, theirs side, trackers []string) {
 	b.Helper()
 	ours, trackers = federated(b)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package newcomer does what somebody does who has creel since a minute: the
-// demo, a federation of one's own, a first command, why one waits, policies, a
-// drain, a member that is lost. What is printed is checked for what it means.
+// Package newcomer does the first steps of a new user: the demo, a federation of one's own, a first command, why an
+// application waits, policies, a drain, a lost member. It checks the meaning of the output.
 package newcomer
 
 import (
@@ -77,7 +76,7 @@ func (n *newcomer) await(what string, ok func() bool) {
 	}
 }
 
-// file writes what a newcomer has in an editor.
+// file writes a file that a newcomer would edit.
 func (n *newcomer) file(name, text string) string {
 	at := filepath.Join(n.dir, name)
 	if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
@@ -162,7 +161,7 @@ func (n *newcomer) up(store string) {
 	n.says(p.Output(), "Dashboard", "HADOOP_CONF_DIR=")
 }
 
-// firstCommands: one that succeeds, one that fails, one nobody could run.
+// firstCommands runs a command that succeeds, one that fails, and one that cannot be run.
 func (n *newcomer) firstCommands() {
 	n.says(n.types(0, "run", "--containers", "10", "--memory", "1g", "--", "sleep", "1"),
 		"SUCCEEDED after", "10 of 10 containers ended with exit code 0")
@@ -177,7 +176,7 @@ func (n *newcomer) firstCommands() {
 	}
 }
 
-// explained: a job that does not fit is told why in numbers, the same by each surface.
+// explained submits a job that does not fit: every surface explains it in the same numbers.
 func (n *newcomer) explained() {
 	id := strings.TrimSpace(n.types(0, "run", "--detach", "--containers", "80", "--memory", "7500m", "--", "sleep", "600"))
 	var w why
@@ -276,7 +275,7 @@ func (n *newcomer) drain() {
 	n.types(0, "subcluster", "undrain", "sc-1")
 }
 
-// lost: a member is killed; it is missing and said so, the others work.
+// lost kills a member: it is reported as missing, the others work.
 func (n *newcomer) lost(store string) {
 	conf := filepath.Join(n.dir, "up", "conf")
 	ready := filepath.Join(n.dir, "rm.json")

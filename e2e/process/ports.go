@@ -26,8 +26,8 @@ var ports struct {
 	tried int        // how many ports were
 }
 
-// FreePort returns a TCP port that nobody listens on at the host (a loopback
-// address) and that no binary of tests that lives has given out before: a JVM takes it seconds later.
+// FreePort returns a TCP port without a listener at the host (a loopback address) that no living test binary has
+// reserved before: a JVM binds it seconds later.
 func FreePort(t testing.TB, host string) int {
 	t.Helper()
 	ports.Lock()
@@ -45,7 +45,7 @@ func FreePort(t testing.TB, host string) int {
 	return 0
 }
 
-// reserved takes a port for this process, as long as it lives, and reports whether nobody who runs tests had it.
+// reserved reserves a port for this process's lifetime, and reports whether no test process had reserved it.
 func reserved(t testing.TB, port int) bool {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("creel-ports-%d", os.Getuid()))

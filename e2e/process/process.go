@@ -23,25 +23,23 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// Guard is how long a child may take to become ready or to end before the test
-// is failed. It is far above what a slow machine needs and decides nothing else.
+// Guard is how long a child may take to become ready or to end before the test is failed. It is far above the needs
+// of a slow machine and decides nothing else.
 const Guard = 6 * time.Minute
 
 // stopGrace is the time between SIGTERM and SIGKILL.
 const stopGrace = time.Minute
 
-// Command says what to start.
+// Command describes the program to start.
 type Command struct {
 	Name string   // for logs: "rm", "nm1"
 	Args []string // program and arguments
 	Env  []string // added to the test's environment
 	Dir  string   // a directory of this child alone; its output goes to Dir/Name.log
-	// Stdin, when not nil, is what the child reads. A child without it reads
-	// an empty input.
+	// Stdin, when not nil, is the child's standard input. A child without it reads an empty input.
 	Stdin io.Reader
-	// Sweep, when not empty, is a text in the command line or environment of
-	// what the child may leave behind in sessions of its own: the local
-	// directory of a NodeManager. It is killed with the child.
+	// Sweep, when not empty, is a text in the command line or environment of processes that the child may leave
+	// behind in sessions of its own: the local directory of a NodeManager. They are killed with the child.
 	Sweep string
 }
 
@@ -203,7 +201,7 @@ func (p *Process) Dir() string { return p.dir }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended tells whether the child has ended.
+// Ended reports whether the child has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -222,8 +220,8 @@ func (p *Process) Exit() error {
 // Signal sends one signal to the child alone.
 func (p *Process) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
 
-// Stop asks the child to end, kills it when it does not, and returns when it
-// and what it left behind are gone. Stopping twice is fine.
+// Stop asks the child to end, kills it if it does not, and returns when it and its leftovers are gone. Stopping twice
+// is fine.
 func (p *Process) Stop() {
 	if !p.Ended() {
 		p.Signal(syscall.SIGTERM)
@@ -244,8 +242,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// KillAlone ends the child with SIGKILL and leaves what it started running, as
-// a crash would: the containers of a NodeManager live on.
+// KillAlone ends the child with SIGKILL but not the processes it started, as a crash would: the containers of a
+// NodeManager live on.
 func (p *Process) KillAlone() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
@@ -375,8 +373,7 @@ func (p *Process) RSS(t testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// output collects what a child prints, in memory and in a file, and wakes
-// those who wait for a text.
+// output collects a child's output in memory and in a file, and wakes waiters for a text.
 type output struct {
 	mu      sync.Mutex
 	buf     bytes.Buffer

@@ -138,8 +138,7 @@ func TestChildInheritsNoDescriptor(t *testing.T) {
 	}
 	defer l.Close()
 	p := Start(t, Command{Name: "fds", Dir: t.TempDir(), Args: []string{"sleep", "1000"}})
-	// The program itself opens files for a moment as it starts; what it
-	// inherited stays open.
+	// The program itself opens files for a moment as it starts; inherited ones stay open.
 	p.Await(t, "only the standard descriptors", func() bool {
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID()))
 		return err == nil && len(open) == 3
@@ -165,8 +164,8 @@ func TestFreePortsDiffer(t *testing.T) {
 	}
 }
 
-// What one process has been given, no other is, though nobody listens there yet: a lock is of the file that was opened,
-// so that of this process holds against itself, too.
+// A port reserved by one process is reserved for no other, even without a listener. A lock belongs to the opened
+// file, so this process's lock conflicts with itself, too.
 func TestAPortIsGivenOnce(t *testing.T) {
 	port := FreePort(t, "127.0.0.1")
 	if !free("127.0.0.1", port) || reserved(t, port) {

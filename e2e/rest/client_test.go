@@ -18,8 +18,7 @@ import (
 //go:embed testdata/every.py
 var every string
 
-// A public client library reads every document it knows of, and changes what
-// it can change.
+// A public client library reads every document it knows, and makes every change it offers.
 func TestPublicClientLibrary(t *testing.T) {
 	python, err := programs.Path("python3")
 	if err != nil {

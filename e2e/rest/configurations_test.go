@@ -36,13 +36,13 @@ type configuration struct {
 	name, pair string
 	labelled   bool              // on a cluster that has labels
 	keys       map[string]string // below yarn.scheduler.capacity.
-	file       []string          // what FairScheduler's file holds
-	conf       hadoop.Conf       // what both start with
+	file       []string          // lines of FairScheduler's file
+	conf       hadoop.Conf       // configuration at the start of both
 	submits    []submission
 }
 
-// A submission is what a user submits; without any, two users submit to each leaf. One
-// that asks for containers has an unmanaged AM, which asks for them at once.
+// A submission is an application that a user submits; without any, two users submit to each leaf. One that asks for
+// containers has an unmanaged AM, which asks for them at once.
 type submission struct {
 	user, queue, label string
 	tags               []string
@@ -53,7 +53,7 @@ type submission struct {
 
 const capacity = "yarn.scheduler.capacity."
 
-// The pairs of ResourceManagers, each started once: what a running one does not change.
+// The pairs of ResourceManagers, each started once, with the settings that cannot change at run time.
 var pairs = map[string]hadoop.Conf{
 	"dominant": {capacity + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"},
 	"memory":   {capacity + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"},
@@ -134,8 +134,8 @@ func configurations(t *testing.T, text string) (out []*configuration) {
 	return out
 }
 
-// rename gives the queues names that no other configuration has: of a queue that it had
-// before under the same name, a real ResourceManager keeps more than it should.
+// rename gives the queues unique names: a real ResourceManager keeps stale state of an earlier queue with the same
+// name.
 func (c *configuration) rename(suffix string) {
 	all, _ := c.queues()
 	path := func(text string) string {
@@ -197,7 +197,7 @@ func (c *configuration) queues() (all, leaves []string) {
 	return all, leaves
 }
 
-// A configured system is one of a pair, and what it was given last.
+// A configured system is one of a pair, with its last configuration.
 type configured struct {
 	*system
 	now *configuration
@@ -256,14 +256,14 @@ func (s *configured) give(c *configuration) (int, string) {
 	for key := range s.now.keys {
 		next[key] = ""
 	}
-	// A queue that was stopped stays so with Hadoop until its state is said to be another.
+	// With Hadoop a stopped queue stays stopped until its state is configured differently.
 	all, _ = c.queues()
 	for _, q := range all {
 		next[q+".state"] = "RUNNING"
 	}
 	maps.Copy(next, c.keys)
 	code, body := s.update(next)
-	// Hadoop's scheduler hears of the end of applications a little later.
+	// Hadoop's scheduler learns of the end of applications a little later.
 	for until := time.Now().Add(process.Guard); strings.Contains(body, "not yet in stopped") && time.Now().Before(until); {
 		time.Sleep(50 * time.Millisecond)
 		code, body = s.update(next)
@@ -286,8 +286,8 @@ func (s *configured) addSized(host string, mb int64, vcores int64) {
 	s.nodes = append(s.nodes, n)
 }
 
-// run submits what the configuration says, in order, each when the one before it has
-// been taken or refused; AMs are started on a node where nobody listens.
+// run submits the configuration's submissions in order, each when the one before it was accepted or rejected; AMs are
+// started on a node without a listener.
 func (s *configured) run(c *configuration) {
 	s.t.Helper()
 	list := c.submits
@@ -373,7 +373,7 @@ func (s *configured) end() {
 	s.apps = map[string]creel.ApplicationID{}
 }
 
-// documents are what is asked of both in each state.
+// documents are requested from both in each state.
 var documents = []request{
 	{name: "scheduler", method: "GET", path: "/ws/v1/cluster/scheduler"},
 	{name: "metrics", method: "GET", path: "/ws/v1/cluster/metrics"},
@@ -391,8 +391,7 @@ type duo struct {
 	fields       int
 }
 
-// compare asks both for every document until they say the same, or for as long as
-// events take that are under way.
+// compare requests every document from both until they are equal, or until pending events must have been processed.
 func (d *duo) compare(where string) {
 	d.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -418,8 +417,8 @@ func (d *duo) compare(where string) {
 	}
 }
 
-// Many kinds of queues, given to a real ResourceManager and to ours while they run: what
-// they say of them with no node, with nodes, and with applications that run and wait.
+// Many kinds of queues are loaded by a running real ResourceManager and by creel's. Their reports are compared with
+// no node, with nodes, and with running and waiting applications.
 func TestDocumentsOfManyConfigurations(t *testing.T) {
 	all := configurations(t, configurationLines)
 	known := rules(t, configurationsKnownLines)
@@ -497,7 +496,7 @@ func startDuo(t *testing.T, first *configuration, file string, known []*rule, co
 				text = strings.ReplaceAll(text, strings.TrimPrefix(id, "application_"), name)
 			}
 			_, port, _ := strings.Cut(s.Web, ":")
-			// A real ResourceManager without nodes writes what is no JSON.
+			// A real ResourceManager without nodes writes invalid JSON.
 			return strings.NewReplacer("localhost:"+port, "WEB", s.Web, "WEB", ":NaN", `:"NaN"`).Replace(text)
 		}
 	})

@@ -248,7 +248,7 @@ var constraintCases = []constraintCase{
 	}},
 }
 
-// togetherCases are of requests whose order decides, in one call.
+// togetherCases hold requests whose order matters, in one call.
 var togetherCases = []constraintCase{
 	{name: "listed first", together: true, wishes: []wish{
 		with(wish{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))}, later),
@@ -265,7 +265,7 @@ var togetherCases = []constraintCase{
 	}},
 }
 
-// later has a request wait for those of the first priority.
+// later makes a request wait for those of the first priority.
 func later(r *pb.SchedulingRequestProto) { r.Priority = pb.FromPriority(2) }
 
 // sharedCases are asked when there are a node with a shared label, host e, and one with an
@@ -295,7 +295,7 @@ type placedApp struct {
 	response int32
 }
 
-// constrain gives every node its attributes.
+// constrain sets every node's attributes.
 func (s *configured) constrain() {
 	s.t.Helper()
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(s.client, s.Admin, hrpc.Login{User: hadoop.OSUser(s.t)})
@@ -334,7 +334,7 @@ func (s *configured) starts(name string, registered map[string]*constraint) *pla
 	return a
 }
 
-// request is what a wish asks for, under a key of its own.
+// request returns the request for a wish, under a key of its own.
 func (w *wish) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProto {
 	r := &pb.SchedulingRequestProto{
 		AllocationRequestId: proto.Int64(int64(key)), Priority: pb.FromPriority(1),
@@ -356,9 +356,8 @@ func (w *wish) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProt
 	return r
 }
 
-// askBy asks in one call for what is wished, under keys from first on, and tells of each
-// what comes of it, until nothing more comes: containers by node, what is rejected and
-// why; or that the call is refused.
+// askBy sends a list of wishes in one call, under keys from first on. It reports the outcome of each until nothing
+// more happens: containers by node, rejections with their reason, or the refused call.
 func (s *configured) askBy(a *placedApp, first int, list []wish, ids *strings.Replacer) (out []string) {
 	s.t.Helper()
 	var asks []*pb.SchedulingRequestProto
@@ -369,7 +368,7 @@ func (s *configured) askBy(a *placedApp, first int, list []wish, ids *strings.Re
 		wanted += max(r.GetResourceSizing().GetNumAllocations(), 1)
 		asks, hosts[i] = append(asks, r), map[string]int{}
 	}
-	of := func(key int64) int { return int(key) - first } // Hadoop's scheduler repeats what it rejected before
+	of := func(key int64) int { return int(key) - first } // Hadoop's scheduler repeats its earlier rejections
 	// Hadoop places by threads of its own: quiet is a while in which nothing comes.
 	for quiet := 0; quiet < 20 && got < wanted; quiet++ {
 		s.heartbeats()
@@ -424,7 +423,7 @@ func named(c *constraint, ids *strings.Replacer) {
 	}
 }
 
-// plays tells what becomes of each wish of a case.
+// plays returns the outcome of each wish of a case.
 func (s *configured) plays(c *constraintCase) (out []string) {
 	s.t.Helper()
 	apps := map[string]*placedApp{"one": s.starts("one", c.registered), "two": s.starts("two", nil)}
@@ -497,7 +496,7 @@ func TestPlacementConstraintsAreThoseOfARealResourceManager(t *testing.T) {
 	}
 }
 
-// playCases has both play cases, and gives the number of their wishes.
+// playCases plays cases on both, and returns the number of their wishes.
 func (d *duo) playCases(t *testing.T, handler string, cases []constraintCase) (wishes int) {
 	for i := range cases {
 		c := &cases[i]

@@ -125,8 +125,8 @@ func (s *system) vars() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// answer asks one thing and gives the answer as facts, with what differs
-// between any two ResourceManagers, start time and address, made equal.
+// answer sends one request and returns the answer as facts. It replaces what differs between any two
+// ResourceManagers: start time and address.
 func (s *system) answer(t *testing.T, q request, accept string) facts {
 	t.Helper()
 	vars := s.vars()
@@ -160,7 +160,7 @@ func (s *system) answer(t *testing.T, q request, accept string) facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir := os.Getenv("CREEL_REST_DUMP"); dir != "" { // to look at what came
+	if dir := os.Getenv("CREEL_REST_DUMP"); dir != "" { // to inspect the answers
 		os.WriteFile(filepath.Join(dir, s.name+"."+q.name+strings.ReplaceAll(accept, "/", ".")), b, 0o600)
 	}
 	text := s.same(string(b))
@@ -206,7 +206,7 @@ func equal(a, b string) bool {
 	return ok1 && ok2 && (a[0] == '"') == (b[0] == '"') && math.Abs(x-y) <= 1e-5*math.Max(math.Abs(x), math.Abs(y))
 }
 
-// differences are those of two answers that no rule excuses.
+// differences returns the differences between two answers that no rule excuses.
 func differences(known []*rule, where string, theirs, ours facts) (found []string) {
 	for _, path := range slices.Sorted(maps.Keys(theirs)) {
 		got, ok := ours[path]
@@ -232,8 +232,8 @@ func compare(t *testing.T, where, file string, known []*rule, name string, their
 	}
 }
 
-// patient keeps trying to start an AM on a node where nobody listens, for
-// longer than any machine takes to read the documents.
+// patient makes an AM's start retry on a node without a listener, for longer than any machine takes to read the
+// documents.
 var patient = hadoop.Conf{"yarn.client.nodemanager-connect.max-wait-ms": "3600000"}
 
 // played starts both ResourceManagers with a configuration and brings them into
@@ -253,7 +253,7 @@ func played(t *testing.T, conf hadoop.Conf) (theirs, ours *system) {
 // Every document and every change, asked of both in the same state.
 func TestDocuments(t *testing.T) {
 	theirs, ours := played(t, nil)
-	// Hadoop's beans are copies that it takes anew every ten seconds.
+	// Hadoop's beans are copies that it refreshes every ten seconds.
 	theirs.until("its beans have caught up", func() bool {
 		const bean = ".beans[Hadoop:service=ResourceManager,name="
 		queue := theirs.answer(
@@ -276,9 +276,9 @@ func TestDocuments(t *testing.T) {
 	compareAll(t, theirs, ours, requests(t, requestLines), "testdata/known.txt", rules(t, knownLines))
 }
 
-// The documents that speak of queues, under FairScheduler's file. It declares
-// the queues of the users whose applications end: a queue that nobody declared
-// goes when it is empty, at Hadoop's next look at the file, at most 10 s later.
+// The documents about queues, under FairScheduler's file. The file declares the queues of the users whose
+// applications end: an undeclared queue is removed when it is empty, when Hadoop next reads the file, at most 10 s
+// later.
 func TestFairSchedulerDocuments(t *testing.T) {
 	const file = `<?xml version="1.0"?>
 <allocations>

@@ -22,9 +22,8 @@ import (
 //go:embed testdata/federation-known.txt
 var federationKnownLines string
 
-// Three ResourceManagers behind a router answer as one that has all their nodes and
-// applications: every document and every change, in the same state. What differs
-// stands in testdata/federation-known.txt, each line with its reason.
+// Three ResourceManagers behind a router answer as one that has all their nodes and applications: every document and
+// every change, in the same state. testdata/federation-known.txt lists the differences, each line with its reason.
 func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 	conf := patient.With(hadoop.Conf{
 		"yarn.scheduler.maximum-allocation-mb":                            "4096",
@@ -40,9 +39,8 @@ func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", rules(t, federationKnownLines))
 }
 
-// The same under node labels: queues with parts of two labels, nodes that have them in
-// different members, and an application in one of them. What is read is compared; what is
-// changed is the same without labels.
+// The same under node labels: queues with parts of two labels, labelled nodes in different members, and an
+// application in one of them. Only reads are compared; changes are the same without labels.
 func TestAFederationAnswersAsOneResourceManagerUnderLabels(t *testing.T) {
 	conf := patient.With(hadoop.Conf{
 		"yarn.node-labels.enabled":                                                 "true",
@@ -63,7 +61,7 @@ func TestAFederationAnswersAsOneResourceManagerUnderLabels(t *testing.T) {
 		s.play()
 		s.label()
 	}
-	// What members have of a label comes to the router with their next heartbeats.
+	// The members' labels reach the router with their next heartbeats.
 	many.until("the router knows the three nodes with labels", func() bool {
 		view := many.answer(t, request{"view", http.MethodGet, "/api/v1/view", ""}, "application/json")
 		nodes := 0
@@ -92,8 +90,7 @@ func TestAFederationAnswersAsOneResourceManagerUnderLabels(t *testing.T) {
 	t.Logf("%d fields compared, %d rules", fields, len(known))
 }
 
-// label gives a played state two labels, the nodes that have them, and an application that
-// runs on one of these.
+// label adds two labels to a played state, their nodes, and an application that runs on one of these.
 func (s *system) label() {
 	post := func(path, body string) {
 		q := request{"label", http.MethodPost, "/ws/v1/cluster/" + path, body}
@@ -151,7 +148,7 @@ func newFederation(t *testing.T, conf hadoop.Conf) *system {
 	return s
 }
 
-// epoch is what keeps container ids of different ResourceManagers apart.
+// epoch matches the part that distinguishes container ids of different ResourceManagers.
 var epoch = regexp.MustCompile(`container_e\d+_`)
 
 // withoutIDs puts an application's name where its number stands in ids.

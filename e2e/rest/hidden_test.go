@@ -18,10 +18,9 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// With yarn.webapp.filter-entity-list-by-user, lists over REST and RPC, what Hadoop's yarn
-// prints and the page of applications have those alone that the caller may view, here as at
-// a real ResourceManager: as its user, by its access list, as an administrator of its queue
-// or of the cluster.
+// With yarn.webapp.filter-entity-list-by-user, lists over REST and RPC, the output of Hadoop's yarn and the page of
+// applications have only the ones that the caller may view, as with a real ResourceManager: as its user, by its
+// access list, as an administrator of its queue or of the cluster.
 func TestListsHideWhatOneMayNotView(t *testing.T) {
 	me := hadoop.OSUser(t)
 	conf := hadoop.Conf{

@@ -21,8 +21,8 @@ var labelKnownLines string
 //go:embed testdata/label-federation-known.txt
 var labelFederationKnownLines string
 
-// Node labels are read and changed as at a real ResourceManager, at one of ours and at a
-// router: a list of one is written as Hadoop writes it.
+// Node labels are read and changed as with a real ResourceManager, at creel's and at a router: a list of one is
+// written as Hadoop writes it.
 func TestLabelDocuments(t *testing.T) {
 	conf := patient.With(hadoop.Conf{"yarn.node-labels.enabled": "true"})
 	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})

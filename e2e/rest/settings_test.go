@@ -17,7 +17,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Bounds that an administrator sets: what both say to those who pass them.
+// Limits that an administrator sets: both report the same to callers who exceed them.
 func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 	d := startDuo(t, &configuration{}, "", nil, hadoop.Conf{
 		"yarn.resourcemanager.application.max-tags":        "2",
@@ -62,7 +62,7 @@ func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
 				s.nodes = append(s.nodes, n)
 			}
 		}
-		for range 6 { // what a node measured counts for the interval it is told later
+		for range 6 { // a node's measurement applies to the interval that it gets later
 			s.heartbeats()
 			time.Sleep(500 * time.Millisecond)
 		}
@@ -128,8 +128,8 @@ func only(node string, priority int32) []*pb.ResourceRequestProto {
 	}
 }
 
-// readsFrom tells what a browser is told of a page of another origin that asks for the
-// cluster's description, or whether it may use a method.
+// readsFrom returns the CORS headers for a page of another origin that requests the cluster's description, or for its
+// preflight of a method.
 func (s *configured) readsFrom(origin, method string) map[string]string {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.Web+"/ws/v1/cluster/info", nil)

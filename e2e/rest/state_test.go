@@ -26,7 +26,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// system is a ResourceManager, ours or Hadoop's, and what it was brought to do.
+// system is a ResourceManager, creel's or Hadoop's, with the applications and nodes created in it.
 type system struct {
 	t       *testing.T
 	name    string
@@ -40,21 +40,20 @@ type system struct {
 	// epochs stand in container ids, where the ResourceManager has one: "_e1000".
 	epochs map[creel.ApplicationID]string
 
-	// trackerOf and schedulerOf say which ResourceManager a node and an AM are of.
+	// trackerOf and schedulerOf return the ResourceManager address of a node and of an AM.
 	trackerOf   func(host string) string
 	schedulerOf func(id creel.ApplicationID) string
-	// same makes equal in an answer what differs between any two clusters.
+	// same replaces text that differs between any two clusters.
 	same func(text string) string
 }
 
-// node is a simulated NodeManager: it speaks the tracker's protocol and runs
-// nothing. Nobody listens at its address, so an AM given to it is being
-// launched for as long as the test lasts.
+// node is a simulated NodeManager: it speaks the tracker's protocol and runs nothing. Its address has no listener, so
+// an AM assigned to it is being launched for the rest of the test.
 type node struct {
 	id       creel.NodeID
 	response int32
 	cpu      float32 // processors in use, 2
-	next     int64   // ms to the next heartbeat, as it was told
+	next     int64   // ms to the next heartbeat, by the last response
 }
 
 func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
@@ -337,7 +336,7 @@ func (s *system) play() {
 		containers += len(r.GetAllocatedContainers())
 		return containers >= 3
 	})
-	waiting := s.submit("alice", "waiting", nil) // unmanaged, and nobody comes
+	waiting := s.submit("alice", "waiting", nil) // unmanaged, and no AM registers
 	s.until("the last application waits for its AM", func() bool {
 		return s.attemptState("alice", waiting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
 	})

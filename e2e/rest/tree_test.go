@@ -13,14 +13,12 @@ import (
 	"strings"
 )
 
-// A document as facts: the path of each field, and what it holds. Objects in
-// a list are told apart by what names them, not by their place. JSON values
-// keep their kind, so that a number and its digits in quotes are two things,
-// and so are a list of one and its element.
+// facts is a document as the values of its fields by path. Objects in a list are identified by their name field, not
+// by their position. JSON values keep their kind: a number differs from its digits in quotes, and a list of one from
+// its element.
 type facts map[string]string
 
-// names are the fields by which objects of a list are told apart, the first
-// that an object has.
+// names are the fields that identify objects of a list; the first that an object has counts.
 var names = []string{
 	"containerId",
 	"appAttemptId",
@@ -194,7 +192,7 @@ func readXML(b []byte) (facts, error) {
 func element(d *xml.Decoder, start xml.StartElement) (any, error) {
 	o, text := object{}, ""
 	for _, a := range start.Attr {
-		if a.Name.Local != "xsi" { // where the name space is declared says nothing
+		if a.Name.Local != "xsi" { // the place of a name space declaration does not matter
 			o = append(o, field{"@" + a.Name.Local, a.Value})
 		}
 	}

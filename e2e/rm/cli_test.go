@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// commands are what a user types, TS for the cluster's timestamp. The state
-// they are typed in is stage.play's.
+// commands are a user's command lines, TS for the cluster's timestamp. They run in the state of stage.play.
 var commands = strings.Split(strings.TrimSpace(`
 NodeCLI -list -all
 NodeCLI -list -states SHUTDOWN
@@ -99,8 +98,7 @@ NodeAttributesCLI -attributestonodes
 NodeCLI -status 127.0.0.2:1
 `), "\n")
 
-// knownDifferences are the commands whose output is not a real
-// ResourceManager's, and why.
+// knownDifferences are the commands whose output differs from a real ResourceManager's, with the reasons.
 var knownDifferences = map[string]string{}
 
 type printed struct {
@@ -108,11 +106,10 @@ type printed struct {
 	Code              int
 }
 
-// text is what the user's terminal shows.
+// text returns the output on the user's terminal.
 func (p printed) text() string { return strings.TrimSpace(p.Out + "\n" + p.Err) }
 
-// What a user reads is what a real ResourceManager in the same state lets the
-// same program print.
+// Hadoop's program prints the same with creel as with a real ResourceManager in the same state.
 func TestTheCommandLinePrintsTheSame(t *testing.T) {
 	ours, theirs := Start(t, Options{}), hadoop.StartRM(t, hadoop.RM{Conf: hadoop.Conf{
 		"yarn.resourcemanager.placement-constraints.handler":              "",
@@ -219,7 +216,7 @@ var varying = []struct {
 	{regexp.MustCompile(`Connecting to ResourceManager at /\S+`), "Connecting to ResourceManager"}, //
 }
 
-// plain takes out what differs between any two runs of one ResourceManager.
+// plain removes text that differs between any two runs of one ResourceManager.
 func plain(text, ts string, a hadoop.Addresses) string {
 	text = strings.NewReplacer(ts, "TS", strings.Replace(a.Web, "127.0.0.1", "localhost", 1), "WEB", a.Web, "WEB", a.Client, "CLIENT", a.Admin, "ADMIN").
 		Replace(text)

@@ -27,11 +27,10 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 	return rm, c
 }
 
-// Everything a user does with Hadoop's ResourceManager, done with ours; and
-// then by users whose Hadoop is of the release before.
+// All client cases run with creel's ResourceManager, then with clients of the previous Hadoop release.
 func TestUsersDoWhatTheyDoWithHadoop(t *testing.T) {
 	_, c := cluster(t, nil)
-	// As on a ResourceManager that was not told to use constraints.
+	// As on a ResourceManager without placement constraints.
 	c.Without = map[string]string{"dshell_placement": "yarn.resourcemanager.placement-constraints.handler"}
 	clients.Run(t, c)
 	t.Run("3.3.6", func(t *testing.T) {

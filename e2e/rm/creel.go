@@ -20,8 +20,7 @@ var built struct {
 	dir string
 }
 
-// Main is what TestMain of a package that uses Binary calls: it runs the tests
-// and removes the program that they built.
+// Main is for TestMain of packages that use Binary: it runs the tests and removes the built program.
 func Main(m *testing.M) {
 	code := m.Run()
 	built.Lock()
@@ -58,7 +57,7 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// Options say how a ResourceManager is started; the zero value will do.
+// Options are a ResourceManager's start options; the zero value is usable.
 type Options struct {
 	Name     string      // default "creel-rm"
 	Conf     hadoop.Conf // wins over the defaults
@@ -68,7 +67,7 @@ type Options struct {
 	Addresses hadoop.Addresses
 }
 
-// Creel is a ResourceManager of ours in a process of its own.
+// Creel is one of creel's ResourceManagers in a process of its own.
 type Creel struct {
 	*process.Process
 	hadoop.Addresses
@@ -78,8 +77,8 @@ type Creel struct {
 	ready   string
 }
 
-// Start runs `creel rm --conf DIR` with the configuration that hadoop.StartRM
-// gives to Hadoop's, and waits until it serves. It ends with the test.
+// Start runs `creel rm --conf DIR` with the configuration that hadoop.StartRM writes for Hadoop's, and waits until it
+// serves. It ends with the test.
 func Start(t testing.TB, o Options) *Creel {
 	t.Helper()
 	if o.Name == "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// An administrator labels a real NodeManager with Hadoop's rmadmin, users see it with
-// Hadoop's commands, a distributed shell that names the label runs there and nowhere
-// else, one that names none keeps off, and a crash of ours forgets nothing.
+// An administrator labels a real NodeManager with Hadoop's rmadmin. Users see it with Hadoop's commands. A
+// distributed shell that names the label runs only there, one without a label keeps off, and a crash of creel's
+// ResourceManager loses nothing.
 func TestNodeLabelsByHadoopsTools(t *testing.T) {
 	rm, c := cluster(t, hadoop.Conf{
 		"yarn.node-labels.enabled":                                                 "true",
@@ -45,7 +45,7 @@ func TestNodeLabelsByHadoopsTools(t *testing.T) {
 		t.Errorf("the node's status: %s", out)
 	}
 
-	// Attributes: the nodes report one of their host, the administrator gives it another.
+	// Attributes: the nodes report one of their host, the administrator sets another.
 	attributes := func(when string) {
 		t.Helper()
 		out := client.Run(t, hadoop.NodeAttributesCLI, "-nodestoattributes").OK(t).Stdout

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// gathering is a ResourceManager, ours or Hadoop's, whose real NodeManagers gather logs.
+// gathering is a ResourceManager, creel's or Hadoop's, whose real NodeManagers aggregate logs.
 type gathering struct {
 	t      *testing.T
 	at     hadoop.Addresses
@@ -25,7 +25,7 @@ type gathering struct {
 	nodes  []*hadoop.NodeManager
 }
 
-// withLogs is what such a ResourceManager is told.
+// withLogs are the settings of such a ResourceManager.
 var withLogs = hadoop.Conf{
 	"yarn.log-aggregation-enable":             "true",
 	"yarn.log-aggregation-status.time-out.ms": "15000",
@@ -82,8 +82,8 @@ func (g *gathering) shell(containers, command string) *process.Process {
 	return shell
 }
 
-// running starts a distributed shell whose containers live until the file done is there, and returns it with
-// the logs' status once all of them run.
+// running starts a distributed shell whose containers run until the file done exists, and returns it with the log
+// status once all of them run.
 func (g *gathering) running(done string) (*process.Process, string) {
 	g.t.Helper()
 	shell := g.shell("2", "echo needle; while [ ! -e "+done+" ]; do sleep 0.3; done")
@@ -114,8 +114,8 @@ func (g *gathering) end() string {
 	return a.Logs
 }
 
-// story is what the ResourceManager says of logs: while containers run, when all nodes have gathered them,
-// and when the nodes are dead.
+// story returns the ResourceManager's log reports: while containers run, when all nodes have aggregated them, and
+// when the nodes are dead.
 func (g *gathering) story() (said []string) {
 	done := filepath.Join(g.t.TempDir(), "done")
 	shell, running := g.running(done)
@@ -135,8 +135,8 @@ func (g *gathering) story() (said []string) {
 	return append(said, "with dead nodes: "+g.end())
 }
 
-// With Hadoop's NodeManagers our ResourceManager says of an application's logs what Hadoop's says, by REST and
-// to Hadoop's command line. After a restart nodes tell it again.
+// With Hadoop's NodeManagers creel's ResourceManager reports the same log status as Hadoop's, by REST and to Hadoop's
+// command line. After a restart nodes report it again.
 func TestLogsAreGatheredAsWithARealResourceManager(t *testing.T) {
 	var ours, theirs []string
 	t.Run("creel", func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// Hadoop's distributed shell asks by placement specifications of every form, and its
-// containers are where they say.
+// Hadoop's distributed shell sends placement specifications of every form, and its containers are placed accordingly.
 func TestPlacementSpecificationsOfTheDistributedShell(t *testing.T) {
 	rm, c := cluster(t, hadoop.Conf{
 		"yarn.resourcemanager.placement-constraints.handler": "scheduler", // of more containers than there are vcores
@@ -60,7 +59,7 @@ func TestPlacementSpecificationsOfTheDistributedShell(t *testing.T) {
 		}
 		return out
 	}
-	// Each form with what must be on the nodes: on each of them, or in all.
+	// Each form with the expected containers: on each node, or in total.
 	forms := []struct {
 		spec, tag string
 		each, all int

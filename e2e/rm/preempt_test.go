@@ -13,10 +13,9 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// A MapReduce job of Hadoop's fills the cluster, far above its queue's guarantee; one
-// of another queue comes. It gets a container that is taken back from the first; both
-// end well, and no attempt counts as failed. An AM that acts on the message gives up
-// its task before anything is killed; one that does not loses it after the wait.
+// A Hadoop MapReduce job fills the cluster, far above its queue's guarantee, when one of another queue comes. The
+// second gets a container that is preempted from the first; both succeed, and no attempt counts as failed. An AM that
+// acts on the message ends its task before a kill; one that does not loses it after the wait.
 func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	rm, c := cluster(t, hadoop.Conf{
@@ -86,8 +85,8 @@ func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
 	}
 }
 
-// Executors of Spark's are taken back for a MapReduce job of another queue: Spark heard
-// of it before, and counts nothing as failed.
+// Spark executors are preempted for a MapReduce job of another queue: Spark is notified beforehand and counts nothing
+// as failed.
 func TestSparkGivesWayToAnotherQueue(t *testing.T) {
 	rm, c := cluster(t, clients.Preemption())
 	before := len(rm.Output())
@@ -100,7 +99,7 @@ func TestSparkGivesWayToAnotherQueue(t *testing.T) {
 
 var victim = regexp.MustCompile(`"operation":"Preempt Container","target":"(container_\w+)","result":"\w+","what":"(\w+)"`)
 
-// victims gives where in the log a container was given notice, or killed.
+// victims returns where in the log a container got notice, or was killed.
 func victims(log, what string) map[string]int {
 	found := map[string]int{}
 	for _, m := range victim.FindAllStringSubmatchIndex(log, -1) {
@@ -111,7 +110,7 @@ func victims(log, what string) map[string]int {
 	return found
 }
 
-// usedMB is what a queue uses, as the REST document of the scheduler tells it.
+// usedMB returns a queue's use by the REST document of the scheduler.
 func usedMB(t *testing.T, c *clients.Cluster, queue string) int {
 	t.Helper()
 	r, err := http.Get("http://" + c.Web + "/ws/v1/cluster/scheduler")

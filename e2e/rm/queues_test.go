@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// An administrator adds, updates, moves the limits of and removes queues with Hadoop's
-// yarn schedulerconf; what is wrong is refused as a whole, refreshQueues is, a crash of ours
-// forgets nothing, and a format goes back to the file.
+// An administrator adds, updates, moves the limits of and removes queues with Hadoop's yarn schedulerconf. An invalid
+// change is rejected as a whole, so is refreshQueues. A crash of creel's ResourceManager loses nothing, and a format
+// returns to the file.
 func TestQueuesAreChangedByHadoopsTools(t *testing.T) {
 	rm := Start(t, Options{Conf: hadoop.Conf{"yarn.scheduler.configuration.store.class": "fs"}})
 	client := hadoop.Client{Conf: rm.Addresses.Conf()}.Setup(t)

@@ -125,7 +125,7 @@ func tasks(t *testing.T, dir string) []string {
 	return ran
 }
 
-// says fails unless the text has every one of the wanted parts.
+// says fails unless the text contains all wanted parts.
 func says(t *testing.T, text string, wanted ...string) {
 	t.Helper()
 	for _, w := range wanted {

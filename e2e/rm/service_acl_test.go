@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// Who may speak a protocol is told by hadoop-policy.xml, here as at a real ResourceManager:
-// users, groups, who acts for somebody, blocked ones, and machines; a refresh takes another
-// file over for those who connect from then on.
+// hadoop-policy.xml controls the access to protocols as with a real ResourceManager: users, groups, impersonation,
+// blocked users, and machines. A refresh applies another file to later connections.
 func TestServiceAuthorizationIsThatOfARealResourceManager(t *testing.T) {
 	me := hadoop.OSUser(t)
 	conf := hadoop.Conf{

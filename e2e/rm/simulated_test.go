@@ -12,9 +12,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Simulated nodes of ours under Hadoop's ResourceManager: they register, send heartbeats,
-// and run the containers of distributed shell. Its AM is a real program, so
-// it needs a real node; that one has room for the AM and nothing else.
+// creel's simulated nodes under Hadoop's ResourceManager register, send heartbeats, and run the containers of
+// distributed shell. Its AM is a real program, so it needs a real node, which has capacity for the AM only.
 func TestSimulatedNodesUnderHadoop(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{})
 	real := hadoop.StartNM(t, hadoop.NM{RM: rm.Addresses, MemoryMB: 1024})

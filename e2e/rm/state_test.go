@@ -144,7 +144,7 @@ func (s *stage) report(id *pb.ApplicationIdProto) *pb.ApplicationReportProto {
 	).GetApplicationReport()
 }
 
-// amToken is that of an unmanaged application's attempt, which is there with it.
+// amToken returns the token of an unmanaged application's attempt, once that exists.
 func (s *stage) amToken(id *pb.ApplicationIdProto) (t token.Token) {
 	s.t.Helper()
 	s.until("the AM's token", func() bool {
@@ -225,7 +225,7 @@ func (s *stage) play() (cluster int64) {
 		}))(s).GetIsUnregistered()
 	})
 	killed := s.submit("killed", nil)
-	s.amToken(killed) // Hadoop tells another progress of an application whose attempt had not begun when it was killed
+	s.amToken(killed) // Hadoop reports another progress for an application killed before its attempt began
 	s.until("the application is dead", func() bool {
 		return ok(
 			s.user().

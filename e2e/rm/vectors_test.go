@@ -21,8 +21,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// vectorTrees are queues without legacy mode, each a line of "setting=value"; what
-// is refused by both is told by an empty answer of both.
+// vectorTrees are queues without legacy mode, each a line of "setting=value"; both return an empty answer for a tree
+// that both reject.
 var vectorTrees = []string{
 	"queues=a,b,c a.capacity=[memory=1000,vcores=3] b.capacity=33.3 c.capacity=2w",
 	"queues=a,b,c a.capacity=[memory=1000,vcores=50%] b.capacity=[memory=30%,vcores=2] c.capacity=[memory=70%,vcores=1w]",
@@ -42,9 +42,8 @@ var vectorTrees = []string{
 	"queues=a,b a.capacity=120 b.capacity=1w",
 }
 
-// drawVectors makes a tree of two levels of whatever units. A vector names memory, more
-// than none: one without, or with none, a real ResourceManager 3.4.2 leaves as it was
-// before ("unknown"), where ours gives nothing of it.
+// drawVectors draws a tree of two levels with mixed units. A vector names memory above zero: without it, a real
+// ResourceManager 3.4.2 keeps the previous value ("unknown"), where creel's assigns none.
 func drawVectors(r *rand.Rand) string {
 	amount := func() string {
 		one := func(most int) string {
@@ -158,11 +157,11 @@ func (s *side) set(tree string) bool {
 	return code == http.StatusOK
 }
 
-// shares are what the documents say of the queues' sizes, by queue and field.
+// shares returns the queues' sizes in the documents, by queue and field.
 func (s *side) shares() map[string]any {
 	s.t.Helper()
 	_, body := s.call("GET", "scheduler", nil)
-	// A real ResourceManager without nodes writes what is no JSON: ours says 0.
+	// A real ResourceManager without nodes writes invalid JSON: creel's writes 0.
 	body = bytes.ReplaceAll(body, []byte(":NaN"), []byte(":0.0"))
 	var doc struct {
 		Scheduler struct {
@@ -204,9 +203,8 @@ func (s *side) shares() map[string]any {
 	return out
 }
 
-// Queues that mix percentages, weights and amounts have the sizes that a real
-// ResourceManager gives them without its legacy mode, to the unit, with no node and with
-// one; and what that refuses is refused.
+// Queues that mix percentages, weights and amounts have the sizes of a real ResourceManager without legacy mode, to
+// the unit, with no node and with one; both reject the same trees.
 func TestMixedQueuesAreThoseOfARealResourceManager(t *testing.T) {
 	conf := hadoop.Conf{
 		"yarn.scheduler.configuration.store.class":          "memory",

@@ -84,8 +84,8 @@ yarn.scheduler.fair.max.assign = -1`)
 	return time.Duration(ns)
 }
 
-// inProcess runs a Java program that has a ResourceManager of Hadoop's within it, with
-// logs off, and gives the last line that it prints.
+// inProcess runs a Java program that has Hadoop's ResourceManager within it, with logs off, and returns its last
+// line.
 func inProcess(b *testing.B, dir string, conf hadoop.Conf, program string, args ...any) string {
 	b.Helper()
 	conf = conf.With(hadoop.Conf{
@@ -205,7 +205,7 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 			}
 			call(id, rm.AllocateRequest{Release: have})
 		}
-		for i := range nodes { // nodes hear of what was released
+		for i := range nodes { // nodes learn of the releases
 			id := creel.NodeID{Host: fmt.Sprintf("127.1.%d.%d", i/250, i%250+1), Port: 1}
 			responses[i] = m.NodeHeartbeat(start, &rm.NodeReport{ID: id, ResponseID: responses[i]}).ResponseID
 		}

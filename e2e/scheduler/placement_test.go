@@ -45,7 +45,7 @@ root.dev.capacity = 1w
 hadoop.user.group.static.mapping.overrides = alice=dev,eng;carol=staff;bob=ops;bob2=x,ops;first.last=y;zoe=zoo,ops,eng;nobody1=;dan=dev
 `
 
-// submission is one row: who submits what where.
+// submission is one row: user, groups, name and queue of a submission.
 type submission struct{ user, groups, name, queue string }
 
 func (s submission) String() string { return s.user + " submits " + s.name + " to " + s.queue }
@@ -64,10 +64,9 @@ var submissions = []submission{
 	{"dan", "dev", "sleep", "q2"},
 }
 
-// TestPlacementIsThatOfARealResourceManager gives a real ResourceManager and
-// our placement the same mappings and submissions. One ResourceManager reloads
-// its queues for each set of mappings. A queue that a submission causes to be
-// made exists for the next one in both.
+// TestPlacementIsThatOfARealResourceManager runs a real ResourceManager and creel's placement with the same mappings
+// and submissions. One ResourceManager reloads its queues for each set of mappings. A queue created by a submission
+// exists for the next one in both.
 func TestPlacementIsThatOfARealResourceManager(t *testing.T) {
 	real := startRM(t, placementTree)
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(

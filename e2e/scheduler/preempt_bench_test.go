@@ -20,11 +20,10 @@ const (
 	preemptEach   = 128 * preemptNodes / (preemptQueues / 2) // containers of a queue that has some
 )
 
-// BenchmarkPreemptBesideHadoop is one round of preemption over 1,000 queues of which each
-// second one has twice its guarantee, 64,000 containers on 500 nodes, in our machine and in
-// CapacityScheduler's policy, called in process: nobody asks for anything, or each of the
-// other queues does for all of its guarantee. Both only observe, so that all rounds are alike.
-// Figures are of processor time.
+// BenchmarkPreemptBesideHadoop measures one round of preemption over 1,000 queues of which each second one has twice
+// its guarantee, with 64,000 containers on 500 nodes, in creel's machine and in CapacityScheduler's policy, called in
+// process. Either there is no demand, or each of the other queues asks for all of its guarantee. Both only observe,
+// so that all rounds are alike. The numbers are processor time.
 func BenchmarkPreemptBesideHadoop(b *testing.B) {
 	for _, asking := range []bool{false, true} {
 		name := map[bool]string{false: "nobody-asks", true: "all-ask"}[asking]
@@ -42,7 +41,7 @@ func BenchmarkPreemptBesideHadoop(b *testing.B) {
 		}
 		b.Run(name+"/creel", func(b *testing.B) {
 			for b.Loop() {
-				times := map[bool]int{true: 1, false: 1000}[asking] // one of ours is too short for the clock
+				times := map[bool]int{true: 1, false: 1000}[asking] // one of creel's rounds is too short for the clock
 				spent, victims := preemptOurs(b, asking, times*warm, times*rounds)
 				report(b, spent/time.Duration(times), victims)
 			}

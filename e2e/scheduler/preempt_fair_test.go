@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// fairSettings are those that a FairScheduler of Hadoop's takes over only when it starts.
+// fairSettings are those that Hadoop's FairScheduler reads only when it starts.
 type fairSettings struct {
 	on        bool
 	threshold float64
@@ -77,8 +77,7 @@ func minimum(share string) string {
 		`<minSharePreemptionTimeout>1</minSharePreemptionTimeout></queue>`)
 }
 
-// fairCase is a comparison of what applications lose in all: FairScheduler's rounds are
-// not at fixed times in Hadoop's.
+// fairCase compares the applications' total losses: FairScheduler's rounds are not at fixed times in Hadoop's.
 type fairCase struct {
 	name string
 	tree
@@ -110,12 +109,11 @@ var starts = []struct {
 		{"as the file says of all", fairTwo, pools(pool("a", ""), pool("b", ""),
 			"<defaultFairSharePreemptionTimeout>1</defaultFairSharePreemptionTimeout>",
 			"<defaultFairSharePreemptionThreshold>1</defaultFairSharePreemptionThreshold>"), 0, false},
-		// What the minimum share of a queue lacks is divided among its applications as far
-		// as they ask (FSLeafQueue.updateStarvedAppsMinshare, 3.4.2). For one that asks for
-		// more than that, Hadoop subtracts it from what the application asks for, where it
-		// should take it instead: of 80 asked for and 10 lacking 70 are taken, as far as
-		// the other queue stays at its fair share; of 30 it is 20, of 20 it is right, and
-		// below that two steps come to it. We take what lacks.
+		// The lack of a queue's minimum share is divided among its applications as far as they ask
+		// (FSLeafQueue.updateStarvedAppsMinshare, 3.4.2). For an application that asks for more than that, Hadoop
+		// subtracts the lack from its ask instead of using it. With 10 lacking, an ask of 80 takes 70, as far as the
+		// other queue stays at its fair share; an ask of 30 takes 20, an ask of 20 is right, and below that it needs
+		// two steps. creel takes the lack.
 		{"its minimum share, asked 80", asking(80), minimum("40960 mb, 10 vcores"), 30, false},
 		{"its minimum share, asked 30", asking(30), minimum("40960 mb, 10 vcores"), 10, false},
 		{"its minimum share, asked 20", asking(20), minimum("40960 mb, 10 vcores"), 0, false},
@@ -141,8 +139,8 @@ var starts = []struct {
 	}},
 }
 
-// TestVictimsOfFairSchedulerAreThoseOfARealResourceManager compares what applications
-// lose in all, and how soon after the notice.
+// TestVictimsOfFairSchedulerAreThoseOfARealResourceManager compares the applications' total losses, and their delay
+// after the notice.
 func TestVictimsOfFairSchedulerAreThoseOfARealResourceManager(t *testing.T) {
 	for _, s := range starts {
 		t.Run(s.name, func(t *testing.T) { compareFair(t, s.with, s.of) })

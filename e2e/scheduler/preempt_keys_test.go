@@ -61,8 +61,8 @@ var keyCases = []preempting{
 	{"for what is reserved once more", reserving,
 		atOnce("additional_res_balance_based_on_reserved_containers = true"), exact},
 	{"its guarantee", beyond, atOnce(), exact},
-	// Hadoop's user may ask for one container more than the queue has, so it takes one a
-	// wave; we take what it comes to at once.
+	// Hadoop's user may ask for one container more than the queue has, so Hadoop takes one a wave; creel takes the
+	// total at once.
 	{"its part beyond", beyond, atOnce(balance+"enabled = true", balance+"max-wait-before-kill = 900"),
 		likeness{total: true}},
 	{"its part beyond, later", beyond, atOnce(balance+"enabled = true", balance+"max-wait-before-kill = 60000"), exact},

@@ -21,11 +21,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// lost is what an application has lost to preemption.
+// lost counts an application's containers lost to preemption.
 type lost struct {
 	notices map[creel.ContainerID]bool
 	taken   int // containers, since the last wave
-	untold  int // of all that were taken, those that its AM was not told of before
+	untold  int // preempted without an earlier notice to the AM
 }
 
 func (l *lost) answer(r *yarnpb.AllocateResponseProto) {
@@ -60,10 +60,10 @@ func (l *lost) ended(id creel.ContainerID, status int32) {
 	}
 }
 
-// wave is what applications lost in one round, in containers by name.
+// wave counts the containers that applications lost in one round, by name.
 type wave map[string]int
 
-// take gives what was lost since the last wave.
+// take returns the losses since the last wave.
 func (w wave) take(name string, l *lost) bool {
 	n := l.taken
 	w[name] += n
@@ -160,8 +160,7 @@ func (s *ourSide) waves(t *testing.T) (out outcome) {
 	return out
 }
 
-// preempting is one comparison: queues and keys, what fills the cluster, and then who
-// comes.
+// preempting is one comparison: queues and keys, the applications that fill the cluster, and the ones that come then.
 type preempting struct {
 	name string
 	tree
@@ -169,19 +168,18 @@ type preempting struct {
 	likeness
 }
 
-// likeness is how far both sides are to be alike; anything but exact has a comment that
-// says why.
+// likeness is the required agreement of both sides; anything but exact has a comment with the reason.
 type likeness struct {
 	// slack is by how many containers a wave may differ for one application, and in
 	// sum for all of them.
 	slack, sum int
-	total      bool // only what all waves come to is compared
+	total      bool // only the total of all waves is compared
 	pace       bool // the time from the first notice to the first kill is compared too
 }
 
 var exact = likeness{}
 
-// tree is a queue tree with what runs and what comes.
+// tree is a queue tree with the running and the arriving applications.
 type tree struct {
 	queues string
 	full   []job
@@ -250,11 +248,11 @@ func (s *realSide) finish(t *testing.T) {
 	})
 }
 
-// outcome is what one side did.
+// outcome is the result of one side.
 type outcome struct {
 	waves  []wave
 	untold int // containers that were taken without a notice
-	// held: this process was held up for so long that it cannot tell one wave from the next.
+	// held: this process was paused for so long that it cannot separate the waves.
 	held bool
 
 	noticed time.Time     // the first
@@ -276,7 +274,7 @@ func (o *outcome) killed(now time.Time) {
 	}
 }
 
-// play fills the cluster, lets the others come and watches who loses what.
+// play fills the cluster, submits the others and records each application's losses.
 func (c *tree) play(t *testing.T, s played) outcome {
 	t.Helper()
 	for _, j := range c.full {
@@ -295,8 +293,7 @@ func (c *tree) play(t *testing.T, s played) outcome {
 	return out
 }
 
-// preemptive builds ours of a real ResourceManager's configuration directory, with
-// what it says of preemption.
+// preemptive builds creel's side from a real ResourceManager's configuration directory, with its preemption settings.
 func preemptive(t *testing.T, confDir string) *ourSide {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{ConfDir: confDir})
@@ -308,7 +305,7 @@ func preemptive(t *testing.T, confDir string) *ourSide {
 		t.Fatal(err)
 	}
 	if config.Queues.Scheduler == queues.FairScheduler {
-		config.Queues.Preemption.Interval = every // it is not a setting of ours
+		config.Queues.Preemption.Interval = every // it is not one of creel's settings
 	}
 	c := rm.Defaults()
 	c.ClusterTimestamp, c.Volatile = 1, true
@@ -329,7 +326,7 @@ func preemptive(t *testing.T, confDir string) *ourSide {
 	return &ourSide{m: m, now: start}
 }
 
-// beside plays a case on both sides; apart: waves are to be told apart.
+// beside plays a case on both sides; apart: waves must be separable.
 func (c *tree) beside(t *testing.T, real *realSide, apart bool) (theirs, mine outcome) {
 	t.Helper()
 	mine = c.play(t, preemptive(t, real.rm.ConfDir))
@@ -372,7 +369,7 @@ func (w wave) with(o wave) wave {
 	return out
 }
 
-// compare holds the waves against each other, and what they come to.
+// compare compares the waves, and their totals.
 func (c *preempting) compare(t *testing.T, theirs, mine outcome) {
 	t.Helper()
 	at := func(of []wave, i int) wave {
@@ -390,7 +387,7 @@ func (c *preempting) compare(t *testing.T, theirs, mine outcome) {
 	}
 	compareWave(t, "all waves", h, o, max(c.slack, c.sum), c.sum)
 	if c.pace {
-		// A look of ours may come as late as one that makes the case be played again.
+		// creel's check may be as late as one that causes the case to be repeated.
 		t.Logf("Hadoop kills %v after its first notice, we %v", theirs.pace, mine.pace)
 		if d := theirs.pace - mine.pace; d < -notice/2 || d > notice/2 {
 			t.Errorf("Hadoop kills %v after its first notice, we %v", theirs.pace, mine.pace)
@@ -414,9 +411,8 @@ func keys(lines ...string) string {
 	return b.String()
 }
 
-// shares gives a tree's queues their capacities: all trees have the same queues, so
-// that one ResourceManager can take one after the other. It may get x, a parent, but
-// not lose it.
+// shares sets the capacities of a tree's queues: all trees have the same queues, so that one ResourceManager can load
+// them one after the other. It may gain x, a parent, but not lose it.
 func shares(a, b, c, x int) string {
 	out := fmt.Sprintf("\nroot.a.capacity = %d\nroot.b.capacity = %d\nroot.c.capacity = %d", a, b, c)
 	queues := []string{"a", "b", "c"}
@@ -451,8 +447,7 @@ var three = tree{
 	then:   []job{{"c", "u1", "root.c", 0, big, 80}},
 }
 
-// deep: a queue comes that is short of what its sibling, and the queue beside their
-// parent, have too much of.
+// deep: a queue comes that lacks the surplus of its sibling and of the queue beside their parent.
 var deep = tree{
 	queues: shares(50, 0, 0, 50),
 	full:   []job{{"x1", "u1", "root.x.x1", 0, big, 30}, {"a", "u1", "root.a", 0, big, 50}},
@@ -493,8 +488,8 @@ var victimCases = []preempting{
 	{"by priority, a tenth at once", within, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"preemption-order-policy = priority_first",
 		intra+"max-allowable-limit = 0.1"), exact},
-	// Hadoop's user limit is that of what runs and one container more, so the first
-	// user keeps one; ours is that of what runs.
+	// Hadoop's user limit is the running use and one container more, so the first user keeps one; creel's is the
+	// running use.
 	{"by user limit", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"max-allowable-limit = 0.2"), likeness{slack: 1, sum: 1}},
 	{"not within this leaf", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
@@ -504,17 +499,17 @@ var victimCases = []preempting{
 
 // deepCases come last: their tree has one queue more, which cannot be lost.
 var deepCases = []preempting{
-	// What a round allows is shared evenly by us among all that have too much; Hadoop
-	// does so level by level, and cuts what the last of its list loses.
+	// creel spreads a round's allowance evenly over all with a surplus. Hadoop does so level by level, and cuts the
+	// loss of its list's last.
 	{"a parent's child", deep, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), likeness{slack: 2}},
 	{"a parent's child keeps it", deep, atOnce() + "\nroot.x.disable_preemption = true", exact},
 	{"a parent's child does not", deep, atOnce() +
 		"\nroot.x.disable_preemption = true\nroot.x.x1.disable_preemption = false", exact},
 }
 
-// TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager gives both the same
-// queues, applications and demands, and compares wave by wave which application loses
-// how many containers. One ResourceManager takes all cases one after the other.
+// TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager runs both with the same queues, applications and
+// demands, and compares wave by wave how many containers each application loses. One ResourceManager takes all cases
+// one after the other.
 func TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager(t *testing.T) {
 	compareVictims(t, slices.Concat(victimCases, keyCases, deepCases), "")
 }
@@ -543,8 +538,8 @@ func TestVictimsByDominantShareAreThoseOfARealResourceManager(t *testing.T) {
 		{"all vcores", cores(8), keys(all...), exact},
 		{"conservative, vcores as guaranteed", cores(4), keys(strict...), exact},
 		{"conservative, less vcores", cores(2), keys(strict...), exact},
-		// Hadoop takes half of the vcores that there are too many of in its first round, and
-		// half of what is left in each that follows; we take them in one.
+		// Hadoop takes half of the surplus vcores in its first round, and half of the rest in each round that
+		// follows; creel takes them in one.
 		{"conservative, more vcores", cores(5), keys(strict...), likeness{total: true}},
 		// Hadoop ends a wave when as many vcores are taken as are asked for, though not as much
 		// memory; the rest comes in those that follow. We take it in one.
@@ -554,8 +549,8 @@ func TestVictimsByDominantShareAreThoseOfARealResourceManager(t *testing.T) {
 		"\nyarn.scheduler.maximum-allocation-vcores = 32")
 }
 
-// compareVictims gives one ResourceManager, started with these lines, and ours all
-// cases, one after the other.
+// compareVictims runs all cases on one ResourceManager, started with these lines, and on creel's, one after the
+// other.
 func compareVictims(t *testing.T, cases []preempting, lines string) {
 	t.Helper()
 	first := cases[0]

@@ -24,9 +24,8 @@ import (
 
 const prefix = "yarn.scheduler.capacity."
 
-// startRM starts a real ResourceManager whose capacity-scheduler.xml has just
-// the given "key = value" lines; keys are below yarn.scheduler.capacity unless
-// they begin with yarn. or hadoop.
+// startRM starts a real ResourceManager whose capacity-scheduler.xml has just the given "key = value" lines; keys are
+// below yarn.scheduler.capacity unless they begin with yarn. or hadoop.
 func startRM(t *testing.T, lines string) *hadoop.ResourceManager {
 	t.Helper()
 	return hadoop.StartRM(t, hadoop.RM{Conf: queueConf(lines)})

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// job is an application with an unmanaged AM that asks once, for count
-// containers of one size anywhere, and keeps what it gets.
+// job is an application with an unmanaged AM that asks once, for count containers of one size anywhere, and keeps all
+// it gets.
 type job struct {
 	name, user, queue string
 	priority          int32
@@ -29,7 +29,7 @@ type job struct {
 	count             int32
 }
 
-// side is a ResourceManager, real or ours, to which a test gives jobs.
+// side is a ResourceManager, real or creel's, that runs a test's jobs.
 type side interface {
 	submit(t *testing.T, j job) // and registers its AM
 	ask(t *testing.T, j job)
@@ -38,9 +38,8 @@ type side interface {
 	got(name string) int
 }
 
-// share fills the cluster with one job, lets all others ask, and takes the
-// first away: every container is then free at once, and what each job has when
-// nothing more is granted is the schedulers' answer.
+// share fills the cluster with one job, makes all others ask, and removes the first: every container is then free at
+// once. Each job's containers when nothing more is granted are the scheduler's answer.
 func share(t *testing.T, s side, hog job, jobs []job) map[string]int {
 	t.Helper()
 	s.submit(t, hog)
@@ -241,7 +240,7 @@ func (s *realSide) got(name string) int { return len(s.find(name).has) }
 // ourSide drives our machine in memory.
 type ourSide struct {
 	m    *rm.Machine
-	now  time.Time // start, and what waits has let pass
+	now  time.Time // start, and time that waiting asks have let pass
 	next int32
 	ams  []*ourAM
 }
@@ -333,8 +332,8 @@ func (s *ourSide) release(t *testing.T, name string) {
 
 func (s *ourSide) got(name string) int { return len(s.find(name).has) }
 
-// compare gives both sides the same jobs and holds what each got against the
-// other; slack is how many containers may differ where an order is by chance.
+// compare runs the same jobs on both sides and compares their containers; slack is how many containers may differ
+// where an order is by chance.
 func compare(t *testing.T, real, mine map[string]int, jobs []job, slack map[string]int) {
 	t.Helper()
 	total := 0
@@ -351,8 +350,8 @@ func compare(t *testing.T, real, mine map[string]int, jobs []job, slack map[stri
 	}
 }
 
-// The nodes' hosts are addresses: a ResourceManager looks up each host before it
-// gives out a container there, and no name service need know ours.
+// The nodes' hosts are addresses: a ResourceManager looks up each host before it assigns a container there, and no
+// name service is needed.
 var twentyNodes = func() []node {
 	var out []node
 	for i := range 20 {
@@ -484,8 +483,8 @@ yarn.scheduler.maximum-allocation-mb = 8192`)
 	}
 	theirs := share(t, &realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)}, hog, jobs)
 	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes), now: start}, hog, jobs)
-	// Hadoop leaves the last core below a parent's maximum to the child whose turn
-	// it is, which needs four; we give it to the one that needs one.
+	// Hadoop leaves the last core below a parent's maximum to the child whose turn it is, which needs four; creel
+	// assigns it to the one that needs one.
 	compare(t, theirs, mine, jobs, map[string]int{"mem": 1})
 }
 

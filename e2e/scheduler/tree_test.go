@@ -65,8 +65,7 @@ func schedulerTree(t *testing.T, r *hadoop.ResourceManager) []hadoopQueue {
 	return out
 }
 
-// machine builds ours of a real ResourceManager's configuration directory and
-// gives it the same nodes.
+// machine builds creel's machine from a real ResourceManager's configuration directory and adds the same nodes.
 func machine(t *testing.T, confDir string, nodes []node) *rm.Machine {
 	t.Helper()
 	s, config := ours(t, confDir)
@@ -164,9 +163,8 @@ root.flex.fixed.capacity = 2w
 root.flex.fixed.user-limit-factor = 4`,
 }
 
-// TestTreeIsThatOfARealResourceManager reads one file by a real
-// ResourceManager and by creel and compares what each makes of every queue, on
-// the same four nodes.
+// TestTreeIsThatOfARealResourceManager reads one file by a real ResourceManager and by creel and compares every
+// queue, on the same four nodes.
 func TestTreeIsThatOfARealResourceManager(t *testing.T) {
 	for name, lines := range trees {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// handler is a small server of ApplicationClientProtocol. What it answers about
-// an application follows from the application's number.
+// handler is a small server of ApplicationClientProtocol. Its answer about an application depends on the
+// application's number.
 type handler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	next   atomic.Int32
@@ -65,7 +65,7 @@ var failures = []struct {
 	{"conflict", creel.ErrConflict, yarnrpc.ClassYarn},
 	{"stale", creel.ErrStale, yarnrpc.ClassYarn},
 	{"an error of Go", errors.New("disk on fire"), yarnrpc.ClassYarn},
-	// What Hadoop's clients would repeat for 15 minutes must never leave us.
+	// Exceptions that Hadoop's clients would retry for 15 minutes must never be sent.
 	{
 		"an IOException of another server",
 		&hrpc.RemoteError{Class: "java.io.IOException", Message: "x"},
@@ -299,9 +299,8 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel() // each spends most of its time in the slow call
 			address := process.FreeAddress(t, "127.0.0.1")
-			// A 3.3 client without HA takes the policy of an HA client (because
-			// yarn.federation.failover.enabled is true by default there): what is
-			// to be retried on the same server is retried once and at once.
+			// A 3.3 client without HA uses the policy of an HA client (because yarn.federation.failover.enabled is
+			// true by default there): retriable errors on the same server are retried once and at once.
 			d := &handler{busy: 2}
 			if version == hadoop.V336 {
 				d.busy = 1
@@ -377,7 +376,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 			})
 			t.Run("a restart in between", func(t *testing.T) {
 				stop()
-				// The client finds nobody, and goes on trying.
+				// The client finds no server and continues to try.
 				c.send(t, "report "+app(8))
 				c.WaitLine(t, "Retrying connect to server")
 				stop = serve(t, address, d)
@@ -393,8 +392,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 	}
 }
 
-// Where only tokens are taken, a client that has none is told so in Hadoop's
-// way.
+// Where only tokens are accepted, a client without one gets Hadoop's error.
 func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
 	_, stop := serveWith(t, address, &handler{}, hrpc.Config{Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
@@ -408,8 +406,8 @@ func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
 	}
 }
 
-// A server that has no room for a connection says "busy, try again", and the
-// client tries again by itself until there is room.
+// A server at its connection limit answers "busy, try again", and the client retries by itself until a connection is
+// free.
 func TestHadoopClientAtAFullServer(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
 	server, stop := serveWith(t, address, &handler{}, hrpc.Config{Simple: true, MaxConnections: 1})

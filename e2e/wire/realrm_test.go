@@ -44,7 +44,7 @@ func credential(p *yarnpb.TokenProto) *hrpc.Credential {
 	}
 }
 
-// spoiled is a token whose password is wrong in one bit.
+// spoiled returns a token whose password is wrong in one bit.
 func spoiled(p *yarnpb.TokenProto) *yarnpb.TokenProto {
 	p = proto.CloneOf(p)
 	p.Password[0] ^= 1
@@ -343,8 +343,7 @@ func (c *cluster) delegate(t *testing.T, ctx context.Context) *yarnpb.TokenProto
 		t.Errorf("the identifier\n%x is written as\n%x", good.GetIdentifier(), again)
 	}
 
-	// Who comes with it is its owner, whatever it calls itself; what else the
-	// call carries reaches the RM.
+	// The token's owner counts, whatever name the caller uses; the rest of the call reaches the RM.
 	ctx = hrpc.WithOptions(ctx, hrpc.CallOptions{
 		CallerContext: hrpc.CallerContext{Context: "creel-on-the-wire"},
 		Trace: hrpc.TraceInfo{
@@ -602,8 +601,8 @@ func sleeping(t *testing.T, dir string) []string {
 	return out
 }
 
-// The RM goes away under a call and comes back: a call that certainly did not
-// arrive says so, and the client works again without being told.
+// The RM goes away under a call and comes back: a call that certainly did not arrive reports so, and the client works
+// again by itself.
 func TestOurClientFindsARestartedRM(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{})
 	ctx, cancel := context.WithTimeout(context.Background(), 2*process.Guard)

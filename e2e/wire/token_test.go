@@ -64,9 +64,8 @@ func ask(t *testing.T, version hadoop.Version, conf hadoop.Conf, commands []stri
 	return out
 }
 
-// Tokens that we make mean to Hadoop's classes what they mean to us, have the
-// password that Hadoop computes, and are written by Hadoop to the same bytes;
-// and the other way round.
+// Hadoop's classes read creel's tokens with the same meaning, compute the same password and write the same bytes; and
+// the other way round.
 func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	now := time.UnixMilli(1_795_254_163_125)
@@ -328,9 +327,8 @@ func (d *delegatingHandler) who(identifier []byte) ([]byte, hrpc.Identity, error
 	return password, hrpc.Identity{User: id.Owner, TokenKind: token.KindDelegation}, err
 }
 
-// Hadoop's client takes a delegation token of ours, comes with it as somebody
-// whose name alone would not do, has it renewed and cancelled, and is refused
-// with it afterwards.
+// Hadoop's client gets a delegation token from creel and authenticates with it as a user that the name alone would
+// not admit. It has the token renewed and cancelled, and is refused with it afterwards.
 func TestHadoopClientUsesOurDelegationToken(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
 	d := &delegatingHandler{tokens: token.NewDelegations(token.Lifetimes{}, time.Now(), rand.New(rand.NewPCG(3, 4)))}
