@@ -20,7 +20,7 @@ import (
 // changeOf reads a call that changes an application, and the document that answers it if it has to wait for the home.
 // A call that it cannot read is left to the home to reject.
 func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.Intent, answer any, ok bool) {
-	i = intents.Intent{Application: app, User: caller(r)}
+	i = intents.Intent{Application: app, User: caller(r), REST: true}
 	if q.method != http.MethodPut {
 		return i, nil, false
 	}

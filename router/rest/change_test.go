@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // While its home is away an application can be killed, by REST and by RPC. Its user learns that from any router, from
@@ -311,5 +312,36 @@ func TestWhatIsSetNowIsNotUndoneByWhatWaits(t *testing.T) {
 	time.Sleep(6 * time.Second) // a round over the recorded changes
 	if v, _ := home.App(t.Context(), app); v.Queue != "root.default" || v.Priority != 9 {
 		t.Errorf("in the end its queue is %s and its priority %d; the last words were default and 9", v.Queue, v.Priority)
+	}
+}
+
+// A direct kill by REST reaches the home in the user's own name, and so does one that waited
+// for the home: no member needs to allow the router a proxy user.
+func TestAKeptKillNeedsNoProxyUser(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{
+		Members: 2, Change: func(_ int, c *server.Config) { c.Proxies = nil },
+	})
+	web := f.Routers[0].Web
+	direct, _ := submit(t, f, web, "killed directly", "default")
+	if r := call(t, web, "PUT", base+"/apps/"+direct+"/state"+asAlice, `{"state":"KILLED"}`); r.status != 202 && r.status != 200 {
+		t.Fatalf("a direct kill: %d %s", r.status, r.body)
+	}
+	id, home := submit(t, f, web, "killed while its home is away", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home.Cut()
+	r := call(t, web, "PUT", base+"/apps/"+id+"/state"+asAlice, `{"state":"KILLED"}`)
+	if r.status != 202 || r.head.Get("X-Kept") != "true" {
+		t.Fatalf("a kill while the home is away: %d %v %s", r.status, r.head, r.body)
+	}
+	home.Mend()
+	f.Until("the application is killed", func() bool {
+		v, ok := home.App(t.Context(), app)
+		return ok && v.State.Ended()
+	})
+	if v, _ := home.App(t.Context(), app); v.State != creel.AppKilled {
+		t.Errorf("it is %v", v.State)
 	}
 }

@@ -105,6 +105,7 @@ type Intent struct {
 	Attempt     int32             `json:"attempt,omitempty"`
 	Container   creel.ContainerID `json:"container,omitzero"`
 	Command     int32             `json:"command,omitempty"` // its number in YARN's protocol
+	REST        bool              `json:"rest,omitempty"`    // it came by REST, and goes on so
 
 	Doubted string        `json:"doubted,omitempty"` // the answer of a member that may not know the container yet
 	Refused string        `json:"refused,omitempty"` // why the member will not

@@ -265,6 +265,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Add("recorded intents", intents.New(store, intents.Config{
 		View: r.Watcher.View, Log: c.Log,
 		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
+			if i.REST {
+				return rest.CarryOut(ctx, pool.Member(m), i)
+			}
 			return routerrpc.CarryOut(ctx, pool.Member(m), i)
 		},
 		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {

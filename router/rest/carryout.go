@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// CarryOut sends an intent that came by REST to a member as the direct call would have been sent: by REST, in the
+// user's own name. By RPC the router would act for the user, which a member may allow no proxy user. It reports
+// whether the intent is done there; a kill is when the application has ended. The loop over recorded intents calls it.
+func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+	app := appPath(i.Application)
+	switch i.Verb {
+	case intents.Kill:
+		doc, err := carry(ctx, m, i, http.MethodPut, app+"/state",
+			map[string]string{"state": "KILLED", "diagnostics": i.Diagnostics})
+		if err != nil {
+			return false, err
+		}
+		state, err := creel.ParseApplicationState(textIn(doc, "state"))
+		return err == nil && state.Ended(), nil
+	case intents.Move:
+		_, err = carry(ctx, m, i, http.MethodPut, app+"/queue", map[string]string{"queue": i.Queue})
+	case intents.Priority:
+		_, err = carry(ctx, m, i, http.MethodPut, app+"/priority", map[string]int32{"priority": i.Level})
+	case intents.Timeouts:
+		for kind, at := range i.Expiry {
+			_, one := carry(ctx, m, i, http.MethodPut, app+"/timeout",
+				map[string]map[string]string{"timeout": {"type": kind, "expiryTime": at}})
+			err = errors.Join(err, one)
+		}
+	case intents.Signal:
+		command := yarnpb.SignalContainerCommandProto(i.Command).String()
+		_, err = carry(ctx, m, i, http.MethodPost, base+"/containers/"+i.Container.String()+"/signal/"+command, nil)
+	default:
+		return false, intents.ErrUnknownVerb
+	}
+	return err == nil, err
+}
+
+// carry makes one call for a recorded intent, and words its failure for the loop.
+func carry(
+	ctx context.Context, m *remote.Member, i intents.Intent, method, path string, doc any,
+) (answer []byte, err error) {
+	var body []byte
+	head := http.Header{subcluster.RouterHeader: {"1"}, "Accept": {"application/json"}}
+	if doc != nil {
+		if body, err = json.Marshal(doc); err != nil {
+			return nil, err
+		}
+		head.Set("Content-Type", "application/json")
+	}
+	path += "?" + url.Values{"user.name": {i.User}}.Encode()
+	answer, _, err = m.Web(ctx, remote.Write, method, path, i.User, head, body)
+	var status *remote.StatusError
+	if !errors.As(err, &status) {
+		return answer, err
+	}
+	kind := creel.ErrNotPermitted
+	switch {
+	case i.Verb == intents.Signal && strings.Contains(status.Words(), "absent container"): // it may come yet
+		kind = creel.ErrContainerNotFound
+	case status.Code == http.StatusNotFound:
+		kind = creel.ErrApplicationNotFound
+	case status.Code == http.StatusServiceUnavailable, status.Code == http.StatusInternalServerError && i.Verb != intents.Signal && !m.ByAgent():
+		kind = creel.ErrBusy
+	case status.Code == http.StatusInsufficientStorage:
+		kind = creel.ErrReadOnly
+	case status.Code == http.StatusBadRequest:
+		kind = creel.ErrInvalidRequest
+	}
+	return nil, &creel.Error{Kind: kind, What: status.Words()}
+}
