@@ -149,6 +149,27 @@ var failures = []failure{
 		promise: "the ResourceManager ends, and resumes when it is started again; each application runs in one subcluster",
 	},
 	{
+		test:    "TestARouterStartsWithoutTheStoresReplica",
+		what:    "a router starts while the replicas that creel.store.wait-replicas asks for are away",
+		users:   "new applications get 503 with Retry-After",
+		log:     "the state store acknowledges no change: too few replicas",
+		promise: "the router stays up, and is ready when a replica is there",
+	},
+	{
+		test:    "TestACopiedDataDirectoryIsRefused",
+		what:    "a copy of a member's data directory is started beside the living member",
+		users:   "nothing",
+		log:     "another process does, with the same data",
+		promise: "the copy ends without becoming ready; the member goes on, unless the copy has --take-over",
+	},
+	{
+		test:    "TestADuplicateMemberIsNotReady",
+		what:    "a second ResourceManager is started under the name of a living member",
+		users:   "nothing",
+		log:     "no heartbeat",
+		promise: "the second writes no ready file while the first lives",
+	},
+	{
 		test:    "TestAnEmptyJournalIsNotServedUnasked",
 		what:    "a member starts on an empty directory while the store has applications of it",
 		users:   "the member is unavailable",

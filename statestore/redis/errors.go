@@ -86,7 +86,7 @@ func maybe(err error) bool {
 	var answer goredis.Error
 	var network *net.OpError
 	switch {
-	case errors.Is(err, errNoReplicas):
+	case errors.Is(err, ErrNoReplicas):
 		return true
 	case errors.As(err, &answer),
 		errors.Is(err, errClosed),
@@ -102,6 +102,12 @@ func maybe(err error) bool {
 // translate adds the creel kind to an error that a server answered.
 func (s *Store) translate(err error) error {
 	text := err.Error()
+	if errors.Is(err, ErrNoReplicas) {
+		return &creel.Error{
+			Kind: ErrNoReplicas, What: "state store unavailable", Why: firstLine(text),
+			Try: "start the missing replica, then repeat the request, it is safe", RetryAfter: time.Second,
+		}
+	}
 	for _, w := range passingWords {
 		if strings.HasPrefix(text, w.word) || strings.Contains(text, "-"+w.word+" ") {
 			return statestore.Unavailable(fmt.Sprintf("%s (%s)", w.why, firstLine(text)), time.Second)

@@ -37,6 +37,9 @@ func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 		}
 		save, known := saves["save"]
 		found := judge(facts(text), save, known, s.replicasWanted())
+		for i := range found { // a change that waits for a missing replica is never acknowledged
+			found[i].Stop = found[i].Stop || found[i].Name == statestore.FewReplicas && s.cfg.Wait > 0
+		}
 		mu.Lock()
 		all = append(all, found...)
 		mu.Unlock()

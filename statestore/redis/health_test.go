@@ -106,3 +106,16 @@ func TestAPrimaryWithoutReplicasIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// Without the replica that each change waits for nothing is acknowledged: that stops, and is
+// an error of its own.
+func TestAMissingReplicaThatChangesWaitForStops(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, redis.Config{URL: server.URL() + "?wait=1&wait_timeout=50ms&max_wait=500ms"})
+	if err := s.CheckSchema(t.Context()); !errors.Is(err, redis.ErrNoReplicas) || !errors.Is(err, creel.ErrUnavailable) {
+		t.Errorf("a change without its replica was answered %v", err)
+	}
+	if stops, warnings := health(t, s); !slices.Contains(stops, statestore.FewReplicas) {
+		t.Errorf("stops %v, warnings %v", stops, warnings)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -256,7 +257,7 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 		case acked < s.cfg.Wait:
 			c.res, c.err = nil, fmt.Errorf(
 				"%w: %d of %d within %v",
-				errNoReplicas,
+				ErrNoReplicas,
 				acked,
 				s.cfg.Wait,
 				s.cfg.WaitTimeout,
@@ -280,7 +281,10 @@ func answered(cmd *goredis.Cmd, broken error) (any, error) {
 
 var errNoAnswer = errors.New("no answer from the server")
 
-var errNoReplicas = errors.New("not enough replicas acknowledged the change")
+// ErrNoReplicas is a change that the server made and fewer replicas acknowledged than Config.Wait.
+var ErrNoReplicas error = &creel.Error{
+	Kind: creel.ErrUnavailable, What: "not enough replicas acknowledged the change",
+}
 
 // do repeats a call until it is answered, or the context ends, or MaxWait is over if it has no deadline. A call
 // marked once is repeated only while it certainly has not happened: a second Move or Acquire could undo changes made

@@ -46,6 +46,8 @@ type Agent struct {
 	Previous int64
 	Keep     func(ctx context.Context, epoch int64) error
 	TakeOver bool
+	// Told, if given, is called with the result of each heartbeat.
+	Told func(error)
 	// Leave deregisters at the end of Run, for a planned stop. Without it the
 	// member stays, suspect after its lease, as after a crash.
 	Leave bool
@@ -79,6 +81,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	for {
 		sent := time.Now()
 		err := a.heartbeat(ctx, &is, every)
+		if a.Told != nil && ctx.Err() == nil {
+			a.Told(err)
+		}
 		switch {
 		case errors.Is(err, creel.ErrStale):
 			return err
@@ -122,7 +127,12 @@ func (a *Agent) tell(before string, err error) string {
 	case now == "":
 		a.Logger.Info("membership restored", "subcluster", a.Member.ID)
 	default:
-		a.Logger.Warn("no heartbeat", "subcluster", a.Member.ID, "error", now)
+		attrs := []any{"subcluster", a.Member.ID, "error", now}
+		var full *creel.Error
+		if errors.As(err, &full) && full.Try != "" {
+			attrs = append(attrs, "try", full.Try)
+		}
+		a.Logger.Warn("no heartbeat", attrs...)
 	}
 	return now
 }

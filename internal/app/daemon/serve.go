@@ -30,7 +30,7 @@ const stopGrace = 5 * time.Second
 // Serve runs a service until a signal, a failing task, or ctx ends it. It owns the service: all held resources are
 // released when Serve returns.
 //
-//  1. All tasks are started, in order.
+//  1. All tasks are started, in order, and Service.Awaits are awaited.
 //  2. The ready file is written, the addresses are logged, systemd is notified.
 //  3. First SIGINT or SIGTERM: the service reports not ready, and its tasks are stopped in reverse order within the
 //     drain time.
@@ -49,12 +49,23 @@ func Serve(ctx context.Context, s *Service, o Options) error {
 	defer signal.Stop(reload)
 
 	running := s.Start()
-	err := announce(s, o)
-	if err == nil {
-		notify("READY=1")
-	}
-	for err == nil {
+	var err error
+	awaits := s.Awaits
+	for announced := false; err == nil; {
+		if len(awaits) == 0 && !announced {
+			announced = true
+			if err = announce(s, o); err != nil {
+				break
+			}
+			notify("READY=1")
+		}
+		var next <-chan struct{}
+		if len(awaits) > 0 {
+			next = awaits[0]
+		}
 		select {
+		case <-next:
+			awaits = awaits[1:]
 		case err = <-running.Failed():
 		case sig := <-signals:
 			slog.Info("stopping", "signal", sig.String(), "drain", o.Drain.String())

@@ -39,6 +39,7 @@ type Service struct {
 	Health    *health.Health
 	Tasks     []Task                      // in the order of their start
 	Reload    func(context.Context) error // SIGHUP; nil does nothing
+	Awaits    []<-chan struct{}           // the service counts as started when all are closed
 	Resources                             // released after the last task has ended
 }
 

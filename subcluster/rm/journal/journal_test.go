@@ -282,6 +282,30 @@ func TestACrashAtAnyByteLosesOnlyTheBlockInFlight(t *testing.T) {
 	}
 }
 
+// A crash at the very first start leaves a segment without its header: nothing was ever
+// written to the journal.
+func TestAnEmptyFirstSegmentIsANewJournal(t *testing.T) {
+	whole := header{kind: kindLog, first: 1, salt: 7}.encode()
+	for cut := range len(whole) {
+		j, dir, err := openBytes(t, segmentName(1), whole[:cut])
+		if err != nil {
+			t.Fatalf("with %d bytes of the header: %v", cut, err)
+		}
+		r := run(j)
+		if err := r.commit(func(tx *Tx) { tx.Put("first", []byte("start")) }); err != nil {
+			t.Fatal(err)
+		}
+		r.end(t)
+		if got := contents(t, dir); len(got) != 1 || got["first"] != "start" {
+			t.Fatalf("with %d bytes of the header, written and reopened: %v", cut, got)
+		}
+	}
+	// Later segments prove that there was more.
+	if _, _, err := openBytes(t, segmentName(2), nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("an empty second segment without a first gave %v", err)
+	}
+}
+
 func TestADamagedByteIsCutAtTheEndAndRefusedInTheMiddle(t *testing.T) {
 	name, whole, ends := blocksOf(t, 4)
 	last := ends[len(ends)-2]

@@ -101,7 +101,7 @@ func (j *Journal) replay() (last scan, err error) {
 			return scan{}, err
 		}
 		final := i == len(ids)-1
-		if final && len(b) < headerBytes && i > 0 {
+		if final && len(b) < headerBytes && (i > 0 || id == 1) {
 			// The crash fell between the making of the file and its header.
 			if err := j.remove(id); err != nil {
 				return scan{}, err

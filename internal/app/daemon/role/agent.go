@@ -149,6 +149,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		return nil
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
+	awaitAccepted(s, agent)
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)
 	s.Add("first epoch", func(ctx context.Context) error {

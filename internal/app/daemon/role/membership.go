@@ -10,11 +10,13 @@ import (
 	"maps"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
@@ -157,7 +159,7 @@ const witnessPoll = 10 * time.Second
 const budgetPoll = 2 * time.Second
 
 // join adds to a ResourceManager the tasks that keep it a member.
-func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
+func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, log *slog.Logger) {
 	bound.Proxy = m.Proxy
 	for _, a := range []*string{
 		&bound.Client,
@@ -215,7 +217,13 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	if first := r.Server.FirstEpoch(); first != 0 {
 		r.Add("first epoch", func(ctx context.Context) error { return keepEpoch(ctx, m.Store, m.ID, first, log) })
 	}
-	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
+	awaitAccepted(&r.Service, agent)
+	r.Add("membership", func(ctx context.Context) error {
+		if err := alone.again(ctx); err != nil {
+			return err
+		}
+		return stay(ctx, agent, log)
+	})
 	keeper := &rebalance.Keeper{
 		ID:      m.ID,
 		Epoch:   r.Server.Started().UnixMilli(),
@@ -245,6 +253,19 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		"what is configured.", func() float64 { return float64(follower.Counts.Planned.Load()) })
 	r.Add("the federation's plan", follower.Run)
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
+}
+
+// awaitAccepted has a service count as started when the store does not refuse its member: when it has accepted the
+// registration, or cannot be asked. A ResourceManager serves its nodes and AMs without the store.
+func awaitAccepted(s *daemon.Service, agent *remote.Agent) {
+	accepted := make(chan struct{})
+	s.Awaits = append(s.Awaits, accepted)
+	accept := sync.OnceFunc(func() { close(accepted) })
+	agent.Told = func(err error) {
+		if !errors.Is(err, creel.ErrConflict) {
+			accept()
+		}
+	}
 }
 
 // stay keeps a ResourceManager a member. If another process took its name, it continues to serve its AMs, because

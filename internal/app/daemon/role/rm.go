@@ -131,7 +131,19 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
 		return nil, err
 	}
+	var alone *aloneCheck
+	if m := c.Membership; m != nil {
+		alone = &aloneCheck{Store: m.Store, ID: m.ID, Every: m.Heartbeat, done: make(chan struct{})}
+		if !m.TakeOver {
+			alone.Previous = r.Server.MemberEpoch()
+		}
+	}
 	run := func(ctx context.Context) error {
+		if alone != nil {
+			if err := alone.start(ctx); err != nil {
+				return err
+			}
+		}
 		if c.Membership != nil && r.Server.FirstStart() {
 			if err := c.Membership.emptyStart(ctx, c.RM.Dir, c.Log); err != nil {
 				return err
@@ -180,7 +192,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 			Admin:     a.Admin,
 			Tracker:   a.Tracker,
 			Web:       web,
-		}, c.Log)
+		}, alone, c.Log)
 	}
 	return r, nil
 }

@@ -64,6 +64,12 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	})
 	err = store.CheckSchema(check)
 	waits.Stop()
+	if errors.Is(err, redis.ErrNoReplicas) {
+		// The server is there and can be read. Until a replica is, nothing new is acknowledged.
+		slog.Warn("the state store acknowledges no change: too few replicas", "store", shownStore(s), "error", err,
+			"try", "start the missing replica, or lower creel.store.wait-replicas (wait= in creel.store.url)")
+		return store, store.Close, nil
+	}
 	if err != nil {
 		return nil, nil, errors.Join(storeError(s, err), store.Close())
 	}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// silentBeats is after how many intervals without a heartbeat the process before this one counts as ended.
+const silentBeats = 3
+
+// aloneCheck finds a living process that speaks for the member with the same data. The epoch in a data directory
+// proves whose successor a process is, not that the one before has ended: a copy of the directory has it, too.
+type aloneCheck struct {
+	Store    statestore.Members
+	ID       creel.SubclusterID
+	Previous int64         // epoch in the data, 0 if there is none
+	Every    time.Duration // between heartbeats
+
+	unknown bool          // the store did not answer at the start
+	done    chan struct{} // closed after start
+}
+
+// start runs before a ResourceManager serves. If the store does not answer it returns nil: a ResourceManager serves
+// its nodes and AMs without the store, and again asks before it takes an epoch.
+func (c *aloneCheck) start(ctx context.Context) (err error) {
+	defer close(c.done)
+	c.unknown, err = c.look(ctx, false)
+	return err
+}
+
+// again waits for start, and asks a store that did not answer then.
+func (c *aloneCheck) again(ctx context.Context) error {
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return nil
+	}
+	if !c.unknown {
+		return nil
+	}
+	_, err := c.look(ctx, true)
+	return err
+}
+
+// look returns an error when heartbeats of the member go on under the epoch that this process has in its data. Of a
+// process that was killed one heartbeat may still arrive, so two must. It returns nil when there has been none for a
+// while, when the store does not know the member, and under another epoch, about which NextEpoch decides. unknown:
+// the store did not answer, and patient is not set.
+func (c *aloneCheck) look(ctx context.Context, patient bool) (unknown bool, err error) {
+	if c.Previous == 0 {
+		return false, nil
+	}
+	tick := time.NewTicker(max(c.Every/4, 10*time.Millisecond))
+	defer tick.Stop()
+	var last time.Time
+	for arrived := -1; ; {
+		asking, enough := context.WithTimeout(ctx, max(c.Every, time.Second))
+		records, err := c.Store.RecordsOf(asking, nil, true)
+		enough()
+		i := slices.IndexFunc(records.Members, func(r subcluster.Record) bool { return r.ID == c.ID })
+		switch {
+		case ctx.Err() != nil:
+			return false, nil
+		case err != nil && !patient:
+			return true, nil
+		case err != nil:
+		case i < 0:
+			return false, nil
+		default:
+			r := records.Members[i]
+			if r.Deregistered || r.Epoch != c.Previous || records.Now.Sub(r.Heartbeat) > silentBeats*c.Every {
+				return false, nil
+			}
+			if !r.Heartbeat.Equal(last) {
+				last = r.Heartbeat
+				arrived++
+			}
+			if arrived >= 2 {
+				return false, sameData(c.ID, r.Epoch, r.Addresses.Client)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-tick.C:
+		}
+	}
+}
+
+func sameData(id creel.SubclusterID, epoch int64, at string) error {
+	return &creel.Error{
+		Kind: creel.ErrConflict,
+		What: fmt.Sprintf("the ResourceManager of %s does not serve: another process does, with the same data", id),
+		Why:  fmt.Sprintf("heartbeats under epoch %d arrive, from %s", epoch, at),
+		Try: "stop the other process; start a copy of a data directory under a name of its own (--subcluster), or with " +
+			"--take-over to replace the other process",
+	}
+}
