@@ -197,6 +197,20 @@ var failures = []failure{
 		promise: "no resource is held for longer",
 	},
 	{
+		in:      "subcluster/rm/journal",
+		test:    "TestAnEmptyFirstSegmentIsANewJournal",
+		what:    "a ResourceManager dies in the middle of its very first start",
+		users:   "nothing",
+		promise: "the next start begins with a new journal",
+	},
+	{
+		in:      "router/rest",
+		test:    "TestAKeptKillNeedsNoProxyUser",
+		what:    "the home of an application is away when its user kills it by REST, and allows the router no proxy user",
+		users:   "202 with X-Kept",
+		promise: "the application is killed when its home is back",
+	},
+	{
 		in:      "amrmproxy",
 		test:    "TestManyPrioritiesCostLinearWork",
 		what:    "an AM asks at 100,000 priorities in one allocate",
