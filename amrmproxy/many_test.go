@@ -82,7 +82,7 @@ func TestManyPrioritiesCostLinearWork(t *testing.T) {
 	}
 }
 
-// The table of pending asks that splits keep up to date is what counting anew gives.
+// The table of pending asks that splits update equals one that is counted from scratch.
 func TestPendingTableFollowsSplits(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := registeredSession(t, now, 3)

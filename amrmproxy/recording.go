@@ -211,9 +211,9 @@ func (r *Recording) catchUp(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// stands returns the revision that a save replaces, or false if another proxy or a later
-// attempt has taken over. No entry of the attempt means that the store lost it: it is empty or
-// went back. Whoever took over left an entry, and the store refuses an entry that was removed.
+// stands returns the revision that a save replaces, or false if another proxy or a later attempt has taken over. No
+// entry of the attempt means that the store lost it: it is empty or went back. A successor would have left an entry,
+// and the store refuses an entry that was removed.
 func (r *Recording) stands(entries []Entry) (revision int64, ours bool) {
 	ours = true
 	for i := range entries {
@@ -228,8 +228,8 @@ func (r *Recording) stands(entries []Entry) (revision int64, ours bool) {
 	return revision, ours
 }
 
-// older reports whether an entry of the attempt has nothing that this recording does not
-// know. Sealing a record twice gives different bytes, so it is told by the writer.
+// older reports whether an entry of the attempt has nothing that this recording does not know. Sealing a record twice
+// yields different bytes, so the writer is compared.
 func (r *Recording) older(e *Entry) bool {
 	if len(e.Writers) == 0 { // of a version before writers
 		return len(r.writers) == 0 && e.Revision <= r.read

@@ -256,7 +256,7 @@ func (s *Store) mark(ctx context.Context, identity string) (back bool, err error
 	if !back {
 		return false, nil
 	}
-	return true, s.writeIdentity(ctx, "!"+id, "") // nobody's identity
+	return true, s.writeIdentity(ctx, "!"+id, "") // an identity that no process knows
 }
 
 // connected is mark on a new connection, before anything else is sent on it: a server that was restarted with an
@@ -271,7 +271,7 @@ func (s *Store) connected(ctx context.Context, cn *goredis.Conn) error {
 	c.args[0], c.args[1] = "EVAL", markScript.source
 	v, err := cn.Do(ctx, c.args...).Result()
 	if err != nil {
-		return unlessAnswered(err) // another node of a cluster, or a store that is ill: its calls say so
+		return unlessAnswered(err) // another node of a cluster, or an ill store: its calls report that
 	}
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -344,7 +344,7 @@ func (s *Store) marked(sent mark, list []any) (identity string, back bool) {
 		}
 		return str(at(list, 2)), true
 	}
-	return "", false // the store has another identity: the next look says which
+	return "", false // the store has another identity: the next check reads it
 }
 
 // CheckSchema implements statestore.Schema.
