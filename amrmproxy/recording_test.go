@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +48,9 @@ func attempt(n int32) creel.AttemptID {
 	return creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: 1}, Attempt: n}
 }
 
+// writers counts recordings, each of which has a name of its own.
+var writers atomic.Int64
+
 func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 	records := &stored.Records{
 		Records: store,
@@ -55,7 +59,7 @@ func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 		},
 		Random: rand.Reader,
 	}
-	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Writer: rand.Text(), Store: records, Sealer: records}
+	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Writer: fmt.Sprint("writer ", writers.Add(1)), Store: records, Sealer: records}
 }
 
 // A save whose answer was lost is sealed again when it is repeated, so the store cannot see that it is the same. It
