@@ -60,7 +60,7 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 		if n := f.nodes(m.rm); n != 2 {
 			t.Errorf("%s has %d nodes after the pause, want 2", m.id, n)
 		}
-		m.rm.WaitLine(t, "this process did not run")
+		m.rm.WaitLine(t, "this process was paused")
 	}
 }
 
@@ -149,6 +149,6 @@ func TestAPausedRouterProxyOrStoreBlamesNobody(t *testing.T) {
 			return
 		}
 	}
-	f.router.WaitLine(t, "this process did not run")
-	f.proxy.WaitLine(t, "this process did not run")
+	f.router.WaitLine(t, "this process was paused")
+	f.proxy.WaitLine(t, "this process was paused")
 }
