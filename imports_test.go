@@ -112,10 +112,10 @@ var rules = map[string]rule{
 	"internal/propertytest":   {}, // draws of property tests and fuzz targets
 	"internal/readable":       {},
 	"internal/network":        {},
-	"internal/seldom":         {},
+	"internal/ratelog":        {},
 	"internal/rawjson":        {pure: true},
 	"internal/strictjson":     {pure: true},
-	"internal/hrpc":           {imports: []string{"internal/readable", "internal/seldom", "internal/workers"}},
+	"internal/hrpc":           {imports: []string{"internal/readable", "internal/ratelog", "internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
@@ -324,7 +324,7 @@ var rules = map[string]rule{
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/allow"}},
-	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/seldom"}},
+	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/ratelog"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/audit", "internal/settings"}},
 	"internal/app/daemon/tracing": {
 		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel/internal/seldom"
+	"github.com/creelrm/creel/internal/ratelog"
 	"github.com/creelrm/creel/internal/workers"
 )
 
@@ -43,7 +43,7 @@ type Server struct {
 	refusing atomic.Int64
 	stats    counters
 
-	refusedLine, slowLine seldom.Line
+	refusedLine, slowLine ratelog.Line
 }
 
 // service is a Service as dispatch wants it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/build"
-	"github.com/creelrm/creel/internal/seldom"
+	"github.com/creelrm/creel/internal/ratelog"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -34,7 +34,7 @@ type record struct {
 	daemon statestore.Daemon
 	kept   time.Time // last tried
 	away   bool      // the store did not take it then
-	lost   seldom.Line
+	lost   ratelog.Line
 }
 
 // keepRecord adds the task that keeps the record of an assembled daemon. It ends last, so

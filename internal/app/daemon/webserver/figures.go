@@ -9,14 +9,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/creelrm/creel/internal/seldom"
+	"github.com/creelrm/creel/internal/ratelog"
 )
 
 // Figures counts the connections of a web port that were not served to their end.
 // It is a prometheus.Collector.
 type Figures struct {
 	refusedCount, slowCount atomic.Uint64
-	refusedLine, slowLine   seldom.Line
+	refusedLine, slowLine   ratelog.Line
 
 	refusedDesc, slowDesc *prometheus.Desc
 }

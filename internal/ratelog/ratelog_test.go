@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package seldom_test
+package ratelog_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel/internal/seldom"
+	"github.com/creelrm/creel/internal/ratelog"
 )
 
 // The first event is logged at once, those of the next minute together after it.
 func TestALineIsWrittenOnceAMinuteAndLosesNoCount(t *testing.T) {
-	var l seldom.Line
+	var l ratelog.Line
 	now := time.Unix(1000, 0)
 	type told struct {
 		at    int // seconds

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package seldom bounds how often something is logged that strangers can cause as
+// Package ratelog bounds how often something is logged that strangers can cause as
 // often as they like.
-package seldom
+package ratelog
 
 import (
 	"sync"
