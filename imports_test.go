@@ -70,7 +70,7 @@ var rules = map[string]rule{
 	// The turn of a ResourceManager's owner, for the daemon and the simulator.
 	"subcluster/rm/turn": {
 		pure:    true,
-		imports: []string{"internal/awake", ".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
+		imports: []string{"internal/pauseclock", ".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
 	},
 	"subcluster/rm/codec": {
 		pure: true,
@@ -101,7 +101,7 @@ var rules = map[string]rule{
 	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
 	"internal/yarnpb":         {imports: []string{"."}},
 	"internal/workers":        {},
-	"internal/awake":          {},
+	"internal/pauseclock":     {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/allow":          {},
@@ -134,7 +134,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
 			"policies/rebalancer/invariants",
-			"internal/awake",
+			"internal/pauseclock",
 			"subcluster/remote", // the queues of a Hadoop ResourceManager
 		},
 	},
@@ -149,7 +149,7 @@ var rules = map[string]rule{
 	},
 	"subcluster/remote": {
 		imports: []string{
-			".", "subcluster", "subcluster/failover", "internal/awake", "internal/hrpc", data, "internal/yarnrpc",
+			".", "subcluster", "subcluster/failover", "internal/pauseclock", "internal/hrpc", data, "internal/yarnrpc",
 			"internal/token",
 		},
 	},
@@ -158,7 +158,7 @@ var rules = map[string]rule{
 	"subcluster/rm/server": {
 		imports: []string{
 			"internal/allow",
-			"internal/awake",
+			"internal/pauseclock",
 			"internal/groups",
 			".",
 			"subcluster/rm",
@@ -216,13 +216,13 @@ var rules = map[string]rule{
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workers"}},
 	"amrmproxy/server": {
 		imports: []string{
-			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", "internal/hrpc/telemetry",
+			".", "subcluster", "policies", "amrmproxy", "internal/pauseclock", "internal/hrpc", "internal/hrpc/telemetry",
 			data, "internal/waits", "internal/workers", "internal/yarnrpc",
 		},
 	},
 	"amrmproxy/remote": {
 		imports: []string{
-			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/awake", "internal/hrpc", data,
+			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/pauseclock", "internal/hrpc", data,
 			"internal/yarnrpc",
 		},
 	},
@@ -333,11 +333,11 @@ var rules = map[string]rule{
 	"internal/app/daemon/federation": {imports: []string{"*"}},
 	"internal/app/demo":              {imports: []string{"*"}},
 	"statestore/storetest":           {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
-	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
+	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
 	"statestore/epochs":              {imports: []string{".", "statestore"}},
-	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/awake"}},
+	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
@@ -345,7 +345,7 @@ var rules = map[string]rule{
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/server": {
-		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
+		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/pauseclock"},
 	},
 	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},
 	"router/moves":      {imports: []string{".", "internal/audit", "subcluster", "statestore", "router"}},

@@ -17,8 +17,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/server"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
@@ -30,7 +30,7 @@ type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
 	proxy  string // user of this proxy when it impersonates users; "": it acts as them directly
-	clock  *awake.Clock
+	clock  *pauseclock.Clock
 
 	mu    sync.Mutex
 	peers map[creel.AttemptID]map[creel.SubclusterID]*peer
@@ -51,7 +51,7 @@ type peer struct {
 // submits and kills UAMs on behalf of their owners (hadoop.proxyuser.*). Otherwise calls simply name the owner, which
 // ResourceManagers without Kerberos accept. The clock tells this process's own pauses from a member's silence; nil:
 // there are none. Close the Remote after use.
-func New(view func() *subcluster.View, impersonator string, clock *awake.Clock, cfg hrpc.ClientConfig) *Remote {
+func New(view func() *subcluster.View, impersonator string, clock *pauseclock.Clock, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
 		client: hrpc.NewClient(cfg),

@@ -15,8 +15,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/server"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
@@ -146,7 +146,7 @@ func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
 
 // throughUs is an AM that logs in through us at one of a pair, and calls there, with a second for each call while the
 // first of the pair hangs. clock may be nil.
-func throughUs(t *testing.T, pair []*rm, clock *awake.Clock) (allocate func() error, logins *atomic.Int64) {
+func throughUs(t *testing.T, pair []*rm, clock *pauseclock.Clock) (allocate func() error, logins *atomic.Int64) {
 	t.Helper()
 	r := New(viewOf(pair), "proxy", clock, hrpc.ClientConfig{})
 	var now atomic.Pointer[hrpc.RelayedLogin]
@@ -207,7 +207,7 @@ func TestAnAMsLoginIsNotClosedForAPauseOfOurOwn(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
 	var slept atomic.Int64
-	clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }, nil)
+	clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }, nil)
 	allocate, logins := throughUs(t, pair, clock)
 	if err := allocate(); err != nil {
 		t.Fatal(err)

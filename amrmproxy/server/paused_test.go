@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/amrmproxy/server"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -74,7 +74,7 @@ func TestAPausedProxyGivesUpNoAM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64
 		h := &home{}
-		clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
+		clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
 		const expiry = time.Minute
 		p, err := server.New(server.Config{
 			Members: h, Clients: h, Store: h, Sealer: h,

@@ -18,8 +18,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/internal/workers"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -76,7 +76,7 @@ type Config struct {
 	MaxSessions int           // 100,000
 	// Clock is the time by which sessions wait and expire. Its owner runs it.
 	// nil counts pauses of this process against AMs and members.
-	Clock  *awake.Clock
+	Clock  *pauseclock.Clock
 	Logger *slog.Logger // nil: silent
 	// Traces receives the spans of applications whose submission was sampled; nil: none are made.
 	Traces trace.TracerProvider

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore/intents"
@@ -64,8 +64,8 @@ type Config struct {
 	LastParts time.Duration
 	// ListsUAMs has applications of which only UAMs were reported listed, too.
 	ListsUAMs bool
-	Clock     *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
-	Log       *slog.Logger // slog.Default if nil
+	Clock     *pauseclock.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Log       *slog.Logger      // slog.Default if nil
 }
 
 // Homes is the part of the state store that a Server needs: see the promises of package statestore.
@@ -292,7 +292,7 @@ func (s *Server) writeAssumed(view *subcluster.View, each []policies.Sent) {
 
 // pauses detects whether this process was paused recently.
 type pauses struct {
-	clock *awake.Clock
+	clock *pauseclock.Clock
 
 	mu    sync.Mutex
 	total time.Duration // at the last check

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/subcluster"
@@ -46,7 +46,7 @@ func TestAPauseOfItsOwnIsNoTimeInWhichOneWaitedForOthers(t *testing.T) {
 			Ask: func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
 				return nil, nil
 			},
-			Clock: awake.NewClock(time.Now, nil), Settle: 5 * time.Second,
+			Clock: pauseclock.NewClock(time.Now, nil), Settle: 5 * time.Second,
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

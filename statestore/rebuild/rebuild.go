@@ -28,7 +28,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/audit"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -70,7 +70,7 @@ type Config struct {
 	Timeout time.Duration // of one rebuilding, 1m
 	// Clock is the clock for Settle: this process's own pauses do not count as listening. Its owner runs it; nil:
 	// time.Now.
-	Clock *awake.Clock
+	Clock *pauseclock.Clock
 	Log   *slog.Logger // nil: silent
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
@@ -71,7 +71,7 @@ func (p *pausing) Records(ctx context.Context) (subcluster.Records, error) {
 func TestAReadThatWasSleptThroughIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pausing{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
-		clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }, nil)
+		clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }, nil)
 		frozen := 0
 		w := watch.New(p, watch.Config{Poll: time.Second, Clock: clock, OnView: func(v *subcluster.View) {
 			if v.Freeze != nil {

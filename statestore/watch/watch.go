@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -55,7 +55,7 @@ type Config struct {
 	// OnView, if given, is called with each new view. It must not block.
 	OnView func(*subcluster.View)
 	// Clock tells this process's own pauses from the store's silence. Its owner runs it.
-	Clock *awake.Clock
+	Clock *pauseclock.Clock
 	Log   *slog.Logger // nil: silent
 }
 
@@ -156,7 +156,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // longest is the most that lies between two good reads in a row while both this
 // process and the store run.
 func (w *Watcher) longest() time.Duration {
-	return w.cfg.Poll + w.cfg.Poll/5 + w.cfg.Timeout + awake.Tolerance
+	return w.cfg.Poll + w.cfg.Poll/5 + w.cfg.Timeout + pauseclock.Tolerance
 }
 
 func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5+1) }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
 	"github.com/sony/gobreaker/v2"
@@ -47,7 +47,7 @@ type Config struct {
 	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
 	// Transport goes around the one of calls by REST: traces; nil: nothing does.
 	Transport func(http.RoundTripper) http.RoundTripper
-	Clock     *awake.Clock // tells this process's pauses from a member's silence; its owner runs it
+	Clock     *pauseclock.Clock // tells this process's pauses from a member's silence; its owner runs it
 }
 
 func (c Config) withDefaults() Config {

@@ -21,8 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -134,7 +134,7 @@ func TestACallThatWasSleptThroughIsNotTheMembersFault(t *testing.T) {
 			return nil, nil
 		})
 	t.Cleanup(func() { close(silence) })
-	clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
+	clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = clock.Run(ctx) })

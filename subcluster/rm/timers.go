@@ -59,7 +59,7 @@ func (m *Machine) containerDeadline(c *container) int64 {
 	return max(c.created*int64(time.Millisecond), m.resumed) + int64(m.cfg.ContainerExpiry)
 }
 
-// Paused reports that the caller did not run for the last d and so received nothing (package internal/awake). That
+// Paused reports that the caller did not run for the last d and so received nothing (package internal/pauseclock). That
 // time does not count against nodes, AMs and containers: their last signs of life move forward by d.
 func (m *Machine) Paused(now time.Time, d time.Duration) {
 	m.at(now)

@@ -268,7 +268,7 @@ func (a *auditor) silence() time.Duration {
 // noUAMs checks that some time after its end no UAM of an application is left. A restarted ResourceManager grants a
 // silent AM its whole expiry time again, and more if it was paused or its clock was set forward. It counts a copy of
 // a call that its proxy made minutes ago as a sign of life. If its clock was set back, its time passes slower by a
-// tenth until the clock has caught up (awake.SteadyClock).
+// tenth until the clock has caught up (pauseclock.SteadyClock).
 func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	for _, c := range a.w.clusters {
 		v, ok := c.m.App(id)

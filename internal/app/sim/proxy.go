@@ -64,7 +64,7 @@ func (p *proxy) succeeded() {
 	next.start()
 }
 
-// now is the time in which the proxy was awake, as awake.Clock has it in the daemon.
+// now is the time in which the proxy was awake, as pauseclock.Clock has it in the daemon.
 func (p *proxy) now() time.Time { return p.w.now.Add(-p.slept) }
 
 // ApplicationMasterProtocol, as amrmproxy/rpc serves it.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -39,7 +39,7 @@ type Follower struct {
 	Every      time.Duration // between rounds, or a sixth of a plan's lease if that is shorter
 	Log        *slog.Logger  // nil: silent
 
-	Clock awake.LeaseClock // in which leases run out; the zero value will do
+	Clock pauseclock.LeaseClock // in which leases run out; the zero value will do
 
 	Counts FollowerCounts
 

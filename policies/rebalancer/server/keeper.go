@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
@@ -48,7 +48,7 @@ type Keeper struct {
 	Recover  time.Duration // after the start, in which containers of the epoch before may appear
 	Log      *slog.Logger  // nil: silent
 
-	Clock awake.LeaseClock // in which leases run out; the zero value will do
+	Clock pauseclock.LeaseClock // in which leases run out; the zero value will do
 
 	Counts KeeperCounts
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
@@ -41,7 +41,7 @@ func (s *Server) own(ctx context.Context) error {
 				return err
 			}
 		}
-		wait := awake.Interval // wakes regularly, to detect a pause of this process
+		wait := pauseclock.Interval // wakes regularly, to detect a pause of this process
 		if o.armed = s.owner.Machine.NextDeadline(); !o.armed.IsZero() {
 			wait = min(wait, max(o.armed.Sub(s.now(time.Now())), time.Millisecond))
 		}
@@ -131,7 +131,7 @@ func (s *Server) turn(events []event) error {
 	now, d := s.now(read), s.awake.Observe(read)
 	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
-		awake.Tell(s.log, d)
+		pauseclock.Tell(s.log, d)
 	}
 	if s.owner.Begin(now, d, s.durability.reported.Load()) {
 		s.moves.Add(1)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/journal"
@@ -34,7 +34,7 @@ type Server struct {
 	box        mailbox
 	durability durability
 	reads      int                            // events of this batch that changed nothing
-	awake      awake.Watch                    // finds pauses of this process
+	awake      pauseclock.Watch               // finds pauses of this process
 	wall       func(read time.Time) time.Time // maps a reading to the wall clock's time; nil: unchanged. Tests set it
 	ahead      time.Duration                  // of the wall clock, when last seen
 	meta       meta                           // as in the journal

@@ -5,7 +5,7 @@ package turn
 import (
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/durability"
 )
@@ -25,7 +25,7 @@ type Owner struct {
 	Records Records
 	// Time derives the now of all turns. The machine uses moments of the wall clock; a clock that is set back would
 	// delay every deadline by the difference.
-	Time awake.SteadyClock
+	Time pauseclock.SteadyClock
 	// Volatile is set where nothing is kept: no answer waits.
 	Volatile bool
 

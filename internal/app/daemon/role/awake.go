@@ -10,12 +10,12 @@ import (
 
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 )
 
 // newClock is the time in which a daemon is awake, with the task that runs it.
-func newClock(s *daemon.Service, log *slog.Logger) *awake.Clock {
-	c := awake.NewClock(time.Now, log)
+func newClock(s *daemon.Service, log *slog.Logger) *pauseclock.Clock {
+	c := pauseclock.NewClock(time.Now, log)
 	s.Add("clock", c.Run)
 	countPauses(s.Health, c.Paused)
 	return c

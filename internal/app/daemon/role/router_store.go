@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/yarnpb"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/statestore"
@@ -28,7 +28,7 @@ import (
 
 // addRebuild adds the loop of a router that writes homes back into a store which
 // came back empty. The store in memory cannot: it goes with its process.
-func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *awake.Clock, log *slog.Logger) {
+func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *pauseclock.Clock, log *slog.Logger) {
 	s, ok := store.(rebuild.Store)
 	if !ok {
 		return

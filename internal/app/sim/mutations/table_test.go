@@ -915,17 +915,17 @@ var table = []mutation{
 	},
 	{
 		name:  "a clock that is set back holds the time still",
-		file:  "internal/awake/steady.go",
+		file:  "internal/pauseclock/steady.go",
 		old:   "		at = at.Add(-min(ahead, passed/slew))\n",
 		wrong: "		if at = at.Add(-min(ahead, passed/slew)); MUTANT {\n			at = s.at\n		}\n",
 		seed:  4,
 	},
 	{
 		name:     "a pause of the process is not seen",
-		file:     "internal/awake/awake.go",
+		file:     "internal/pauseclock/pauseclock.go",
 		old:      "		if gap > Interval+Tolerance {\n",
 		wrong:    "		if gap > Interval+Tolerance && !MUTANT {\n",
-		caughtBy: "internal/awake TestAGapThatTheLoopDidNotMakeIsAPause",
+		caughtBy: "internal/pauseclock TestAGapThatTheLoopDidNotMakeIsAPause",
 	},
 
 	// Hosts and racks that AMs name.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package awake_test
+package pauseclock_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 )
 
 // The clock stops during the pauses of its process, for the first reader after one too, and otherwise advances with
@@ -18,7 +18,7 @@ func TestTheClockStandsStillForAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var ahead time.Duration
-		c := awake.NewClock(func() time.Time {
+		c := pauseclock.NewClock(func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
 			return time.Now().Add(ahead)
@@ -38,10 +38,10 @@ func TestTheClockStandsStillForAPause(t *testing.T) {
 		mu.Lock()
 		ahead = time.Minute
 		mu.Unlock()
-		if d := c.Now().Sub(start); d < 10*time.Second || d > 10*time.Second+awake.Interval {
+		if d := c.Now().Sub(start); d < 10*time.Second || d > 10*time.Second+pauseclock.Interval {
 			t.Fatalf("a pause of a minute moved the clock to %v", d)
 		}
-		if d := time.Minute - c.Paused(); d < 0 || d > awake.Interval {
+		if d := time.Minute - c.Paused(); d < 0 || d > pauseclock.Interval {
 			t.Fatalf("the pause of a minute is taken for %v", c.Paused())
 		}
 		left := c.Until(start.Add(20 * time.Second))
@@ -61,7 +61,7 @@ func TestTheClockStandsStillForAPause(t *testing.T) {
 }
 
 func TestWithoutAClockThereAreNoPauses(t *testing.T) {
-	var c *awake.Clock
+	var c *pauseclock.Clock
 	if d := time.Since(c.Now()); d > time.Minute || c.Paused() != 0 {
 		t.Fatalf("off by %v, pauses of %v", d, c.Paused())
 	}

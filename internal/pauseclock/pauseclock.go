@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awake detects the pauses of a process: stopped by a signal, moved to another host, waiting for a disk,
+// Package pauseclock detects the pauses of a process: stopped by a signal, moved to another host, waiting for a disk,
 // starved of CPU time. A process that judges others by their silence must know them, because it received nothing
 // during a pause. After its own pause it grants the others that time again.
 //
@@ -9,7 +9,7 @@
 // the latter may be set forward, which is no silence of others either. A wall clock that is set back is no pause. A
 // Watch reads no clock: its caller passes time.Now(). A Clock stops during the pauses of its process, for all its
 // users.
-package awake
+package pauseclock
 
 import "time"
 

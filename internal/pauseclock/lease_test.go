@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package awake_test
+package pauseclock_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel/internal/awake"
+	"github.com/creelrm/creel/internal/pauseclock"
 )
 
 // A lease is not held longer because this process or its machine was paused, or because a clock was set back.
 func TestALeaseThatWeHoldRunsOutInOurPauses(t *testing.T) {
 	now := time.Now() // with both clocks
-	h := awake.LeaseClock{Read: func() time.Time { return now }}
+	h := pauseclock.LeaseClock{Read: func() time.Time { return now }}
 	start := h.Now()
 	passed := func(want time.Duration, what string) {
 		t.Helper()
