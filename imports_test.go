@@ -104,10 +104,10 @@ var rules = map[string]rule{
 	"internal/pauseclock":     {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
-	"internal/allow":          {},
+	"internal/httpguard":      {},
 	"internal/groups":         {},
 	"internal/amcookies":      {imports: []string{"."}},
-	"internal/servlets":       {imports: []string{"internal/allow", "internal/query"}},
+	"internal/servlets":       {imports: []string{"internal/httpguard", "internal/query"}},
 	"internal/programs":       {}, // programs that tests run beside creel
 	"internal/propertytest":   {}, // draws of property tests and fuzz targets
 	"internal/readable":       {},
@@ -157,7 +157,7 @@ var rules = map[string]rule{
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
 		imports: []string{
-			"internal/allow",
+			"internal/httpguard",
 			"internal/pauseclock",
 			"internal/groups",
 			".",
@@ -202,7 +202,7 @@ var rules = map[string]rule{
 			"internal/strictjson",
 			"internal/token",
 			"internal/query",
-			"internal/allow",
+			"internal/httpguard",
 			"internal/amcookies",
 			"internal/servlets",
 		},
@@ -265,7 +265,7 @@ var rules = map[string]rule{
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/allow", "internal/amcookies", "internal/audit", "internal/servlets",
+			".", "statestore/intents", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
 		},
@@ -323,7 +323,7 @@ var rules = map[string]rule{
 	},
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
-	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/allow"}},
+	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/httpguard"}},
 	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/ratelog"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/audit", "internal/settings"}},
 	"internal/app/daemon/tracing": {

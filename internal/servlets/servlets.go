@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/query"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -47,7 +47,7 @@ type Config struct {
 func Mount(r chi.Router, c Config) {
 	packed := r.With(middleware.Compress(gzip.BestSpeed, "text/xml", "application/json", "text/plain"))
 	page := func(path string, adminsOnly bool, serve http.HandlerFunc) {
-		packed.Handle(path, allow.Reading(c.guarded(adminsOnly, serve)))
+		packed.Handle(path, httpguard.Reading(c.guarded(adminsOnly, serve)))
 	}
 	page("/conf", c.AdminsOnly, c.conf)
 	page("/jmx", c.AdminsOnly, c.jmx)

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -83,7 +83,7 @@ func New(s *server.Server, conf Config) *Handler {
 // Mount puts the handler's routes on r.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route("/ws/v1/cluster", func(r chi.Router) {
-		r.Use(middleware.StripSlashes, allow.Options(r), middleware.GetHead, h.identify)
+		r.Use(middleware.StripSlashes, httpguard.Options(r), middleware.GetHead, h.identify)
 		r.NotFound(noRoute)
 		r.MethodNotAllowed(h.wrongMethod)
 		r.Get("/", h.info)

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/groups"
+	"github.com/creelrm/creel/internal/httpguard"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -20,7 +20,7 @@ import (
 // ProxyRule lists the users that a proxy user may act for, and its hosts: hadoop.proxyuser.U.*. "*" among users or
 // groups stands for all.
 type ProxyRule struct {
-	Hosts  allow.Machines
+	Hosts  httpguard.Machines
 	Users  []string
 	Groups []string
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon/build"
+	"github.com/creelrm/creel/internal/httpguard"
 )
 
 // Health of one daemon. Checks and figures are added before it is mounted.
@@ -112,7 +112,7 @@ func (h *Health) Mount(r chi.Router) {
 	// own /metrics, such as /ws/v1/cluster/metrics, for one that has a handler.
 	figures := promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{})
 	r.Method(http.MethodGet, "/metrics", figures)
-	r.Handle("/prom", allow.Reading(figures))
+	r.Handle("/prom", httpguard.Reading(figures))
 }
 
 // Line is one of /readyz?verbose.

@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -167,7 +167,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		dependOnStore(&r.Service, c.Membership.Store, c.Log)
 	}
 	mux := chi.NewRouter()
-	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
+	mux.Use(r.Health.Requests, httpguard.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	documents, api := rest.New(r.Server, c.REST), chi.NewRouter()
 	documents.Mount(mux)

@@ -17,13 +17,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
@@ -312,7 +312,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	}
 	mux, byToken := chi.NewRouter(), chi.NewRouter()
 	for _, m := range []*chi.Mux{mux, byToken} {
-		m.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
+		m.Use(r.Health.Requests, httpguard.KnownHosts(c.AllowedHosts))
 	}
 	r.Health.Mount(mux)
 	documents := rest.New(r.Server, rest.Config{

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -45,7 +45,7 @@ type serviceACLs struct {
 // serviceACL is the access list of one protocol. The blocked lists override the others.
 type serviceACL struct {
 	users, blocked          queues.ACL
-	machines, blockedAround allow.Machines
+	machines, blockedAround httpguard.Machines
 }
 
 // newServiceACLs reads the lists even if they are not in force, so that mistakes in them are reported before they
@@ -86,7 +86,7 @@ func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) 
 	out := map[string]serviceACL{}
 	for protocol, service := range a.protocols {
 		acl := serviceACL{users: users(service, ".acl"), blocked: users(service, ".acl.blocked")}
-		for end, machines := range map[string]*allow.Machines{
+		for end, machines := range map[string]*httpguard.Machines{
 			".hosts": &acl.machines, ".hosts.blocked": &acl.blockedAround,
 		} {
 			key := its(service, end)

@@ -5,12 +5,12 @@ package role
 import (
 	"net/http"
 
-	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/groups"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
@@ -50,9 +50,9 @@ func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http
 }
 
 // originsOf returns the allowed CORS origins.
-func originsOf(s *settings.Settings) (*allow.Origins, error) {
+func originsOf(s *settings.Settings) (*httpguard.Origins, error) {
 	const key = "hadoop.http.cross-origin."
-	return allow.NewOrigins(s.List(key+"allowed-origins"), s.List(key+"allowed-methods"),
+	return httpguard.NewOrigins(s.List(key+"allowed-origins"), s.List(key+"allowed-methods"),
 		s.List(key+"allowed-headers"), s.Duration(key+"max-age"))
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package allow_test
+package httpguard_test
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/creelrm/creel/internal/allow"
+	"github.com/creelrm/creel/internal/httpguard"
 )
 
 // Over loopback a page of another site cannot read our answers by having its
@@ -15,7 +15,7 @@ import (
 func TestAnotherNameForLoopbackIsRefused(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	try := func(host string, names ...string) int {
-		s := httptest.NewServer(allow.KnownHosts(names)(ok))
+		s := httptest.NewServer(httpguard.KnownHosts(names)(ok))
 		defer s.Close()
 		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
 		if err != nil {

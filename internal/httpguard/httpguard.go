@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allow is HTTP middleware that guards the web servers of routers and ResourceManagers. It answers OPTIONS,
+// Package httpguard is HTTP middleware that guards the web servers of routers and ResourceManagers. It answers OPTIONS,
 // rejects foreign Host headers, sends CORS headers, and matches client addresses against lists of machines.
-package allow
+package httpguard
 
 import (
 	"net/http"
