@@ -100,7 +100,7 @@ var rules = map[string]rule{
 	"internal/token":          {pure: true, imports: []string{".", data}, others: protobuf},
 	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
 	"internal/yarnpb":         {imports: []string{"."}},
-	"internal/workers":        {},
+	"internal/workerpool":     {},
 	"internal/pauseclock":     {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
@@ -115,7 +115,7 @@ var rules = map[string]rule{
 	"internal/ratelog":        {},
 	"internal/rawjson":        {pure: true},
 	"internal/strictjson":     {pure: true},
-	"internal/hrpc":           {imports: []string{"internal/readable", "internal/ratelog", "internal/workers"}},
+	"internal/hrpc":           {imports: []string{"internal/readable", "internal/ratelog", "internal/workerpool"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
@@ -213,11 +213,11 @@ var rules = map[string]rule{
 			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
 		},
 	},
-	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workers"}},
+	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workerpool"}},
 	"amrmproxy/server": {
 		imports: []string{
 			".", "subcluster", "policies", "amrmproxy", "internal/pauseclock", "internal/hrpc", "internal/hrpc/telemetry",
-			data, "internal/waits", "internal/workers", "internal/yarnrpc",
+			data, "internal/waits", "internal/workerpool", "internal/yarnrpc",
 		},
 	},
 	"amrmproxy/remote": {

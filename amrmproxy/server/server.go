@@ -21,7 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/waits"
-	"github.com/creelrm/creel/internal/workers"
+	"github.com/creelrm/creel/internal/workerpool"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
@@ -139,7 +139,7 @@ func (c *counters) waited() waits.Histogram {
 type Server struct {
 	cfg     Config
 	count   counters
-	workers *workers.Pool[func()] // they make the sessions' calls
+	workers *workerpool.Pool[func()] // they make the sessions' calls
 	latest  atomic.Pointer[policyView]
 	renew   sync.Mutex // guards the making of a new policyView
 
@@ -163,7 +163,7 @@ func New(cfg Config) (*Server, error) {
 	return &Server{
 		cfg:      cfg.withDefaults(),
 		sessions: map[creel.AttemptID]*session{},
-		workers:  workers.New(func(call func()) { call() }),
+		workers:  workerpool.New(func(call func()) { call() }),
 	}, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/ratelog"
-	"github.com/creelrm/creel/internal/workers"
+	"github.com/creelrm/creel/internal/workerpool"
 )
 
 // Server serves Hadoop RPC on one listener.
@@ -33,7 +33,7 @@ type Server struct {
 	shares   *shares // of requests
 	replies  *budget
 
-	workers *workers.Pool[work] // closed when no more work can be submitted
+	workers *workerpool.Pool[work] // closed when no more work can be submitted
 
 	mu         sync.Mutex // guards the two maps, at connect and disconnect
 	conns      map[*conn]struct{}
@@ -91,7 +91,7 @@ func NewServer(cfg Config) (*Server, error) {
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
 		shallow:    shallowTime,
-		workers:    workers.New(work.do),
+		workers:    workerpool.New(work.do),
 		requests:   requests,
 		shares:     newShares(requests, cfg.MaxFrame),
 		replies:    &budget{limit: cfg.MaxReplyBytesTotal},

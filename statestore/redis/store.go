@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/workers"
+	"github.com/creelrm/creel/internal/workerpool"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	goredis "github.com/redis/go-redis/v9"
@@ -40,9 +40,9 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
-	lanes  map[string]*lane     // by server
-	wg     sync.WaitGroup       // pipelines under way
-	fliers *workers.Pool[*lane] // carry pipelines
+	lanes  map[string]*lane        // by server
+	wg     sync.WaitGroup          // pipelines under way
+	fliers *workerpool.Pool[*lane] // carry pipelines
 
 	counts counters
 }
@@ -62,8 +62,13 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
+<<<<<<< HEAD
 	s := &Store{cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
 	s.fliers = workers.New(s.fly)
+=======
+	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	s.fliers = workerpool.New(s.fly)
+>>>>>>> fa99490a (internal/workerpool: rename package workers)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}

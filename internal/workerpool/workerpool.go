@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers has the go statement with goroutines that stay: one that has
+// Package workerpool has the go statement with goroutines that stay: one that has
 // done a piece of work has the stack the next one needs, while a new one grows
 // it step by step, which was a fifth of a router's processor.
-package workers
+package workerpool
 
 import (
 	"sync"
