@@ -50,7 +50,7 @@ var rules = map[string]rule{
 			"internal/intrusive",
 			"internal/pagemap",
 			"internal/slab",
-			"internal/waits",
+			"internal/waitstats",
 			data,
 		},
 		others: protobuf,
@@ -63,7 +63,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched/amounts",
 			"subcluster/rm/sched/nodeindex",
 			"internal/intrusive",
-			"internal/waits",
+			"internal/waitstats",
 		},
 	},
 	"subcluster/rm/durability": {pure: true},
@@ -90,13 +90,13 @@ var rules = map[string]rule{
 	"subcluster/nm":                 {pure: true, imports: []string{".", "internal/token", data}, others: protobuf},
 	"policies":                      {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
 	"statestore":                    {pure: true, imports: []string{".", "subcluster"}},
-	"router":                        {pure: true, imports: []string{".", "subcluster", "policies", "internal/waits"}},
+	"router":                        {pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats"}},
 	"amrmproxy": {
 		pure:    true,
-		imports: []string{".", "subcluster", "policies", "internal/waits", data},
+		imports: []string{".", "subcluster", "policies", "internal/waitstats", data},
 		others:  protobuf,
 	},
-	"internal/waits":          {pure: true},
+	"internal/waitstats":      {pure: true},
 	"internal/token":          {pure: true, imports: []string{".", data}, others: protobuf},
 	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
 	"internal/yarnpb":         {imports: []string{"."}},
@@ -217,7 +217,7 @@ var rules = map[string]rule{
 	"amrmproxy/server": {
 		imports: []string{
 			".", "subcluster", "policies", "amrmproxy", "internal/pauseclock", "internal/hrpc", "internal/hrpc/telemetry",
-			data, "internal/waits", "internal/workerpool", "internal/yarnrpc",
+			data, "internal/waitstats", "internal/workerpool", "internal/yarnrpc",
 		},
 	},
 	"amrmproxy/remote": {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 )
@@ -62,7 +62,7 @@ type group struct {
 	reason policies.Reason
 	barred []*member // refused this group's size
 	left   []*member // asks waited there for their places too long; until it grants, or the AM names other places
-	asked  int64     // when those that are needed were asked for, in the mean (waits.Since); ns
+	asked  int64     // when those that are needed were asked for, in the mean (waitstats.Since); ns
 	empty  time.Time // since when nothing of it is left anywhere
 }
 
@@ -173,7 +173,7 @@ func (l *ledger) ask(
 		ln.want = n
 		return g
 	}
-	g.asked = waits.Since(g.asked, now.UnixNano(), g.need, n-int64(g.unsent))
+	g.asked = waitstats.Since(g.asked, now.UnixNano(), g.need, n-int64(g.unsent))
 	g.need = n - int64(g.unsent)
 	g.size = resource(a.GetCapability())
 	g.label, g.named = strings.TrimSpace(a.GetNodeLabelExpression()), a.NodeLabelExpression != nil

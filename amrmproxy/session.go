@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
@@ -77,7 +77,7 @@ type Session struct {
 	label appLabel // of asks that name none
 
 	// From the AM's ask to the grant that came for it, since TakeWaits.
-	waits   waits.Histogram
+	waits   waitstats.Histogram
 	granted bool
 
 	// The conversation with the AM.
@@ -232,12 +232,12 @@ func (s *Session) member(id creel.SubclusterID) *member {
 func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
 
 // TakeWaits returns how long the containers granted since the last call had been asked for; false if there were none.
-func (s *Session) TakeWaits() (waits.Histogram, bool) {
+func (s *Session) TakeWaits() (waitstats.Histogram, bool) {
 	if !s.granted {
-		return waits.Histogram{}, false
+		return waitstats.Histogram{}, false
 	}
 	h := s.waits
-	s.waits, s.granted = waits.Histogram{}, false
+	s.waits, s.granted = waitstats.Histogram{}, false
 	return h, true
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -178,8 +178,8 @@ type History struct {
 	began       time.Time // of the step that is being observed
 	containers  float64   // summed over its observations
 	observed    int
-	waits       waits.Histogram // of the grants within it
-	submissions int64           // at its begin
+	waits       waitstats.Histogram // of the grants within it
+	submissions int64               // at its begin
 	waited      map[creel.SubclusterID][]uint64
 	states      map[creel.SubclusterID]string
 	open        map[creel.SubclusterID]string
@@ -231,7 +231,7 @@ func (h *History) Observe(o Observation) {
 	if h.points = append(h.points, p); len(h.points) > historyPoints {
 		h.points = slices.Delete(h.points, 0, len(h.points)-historyPoints)
 	}
-	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waits.Histogram{}
+	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waitstats.Histogram{}
 }
 
 // countWaits adds the members' grants since the last observation. For a member observed for the first time, or that
@@ -266,7 +266,7 @@ func fewer(counts, before []uint64) bool {
 	return false
 }
 
-func quantile(h *waits.Histogram, q float64) float64 {
+func quantile(h *waitstats.Histogram, q float64) float64 {
 	if d, ok := h.Quantile(q); ok {
 		return d.Seconds()
 	}

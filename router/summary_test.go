@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -139,7 +139,7 @@ func TestHistoryTellsHowLongContainersWereAskedFor(t *testing.T) {
 		return p[len(p)-1]
 	}
 	with := func(bucket int, n uint64) []uint64 {
-		counts := make([]uint64, len(waits.Bounds)+1)
+		counts := make([]uint64, len(waitstats.Bounds)+1)
 		counts[bucket] = n
 		return counts
 	}

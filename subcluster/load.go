@@ -56,7 +56,7 @@ type Load struct {
 	// Makes are queues below which the member makes others as they are named.
 	Makes []creel.QueuePath
 	// Waits counts containers by how long they were asked for before they were granted, since
-	// the member's start, in the buckets of internal/waits; nil where it does not count them.
+	// the member's start, in the buckets of internal/waitstats; nil where it does not count them.
 	Waits []uint64
 	// Preempted is the amount taken back in intervals of preemption budgets, from members that count it so.
 	Preempted []PreemptionSpent

@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/pauseclock"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/internal/workerpool"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
@@ -113,23 +113,23 @@ type Stats struct {
 	Launches, LaunchFailures, Drops  uint64
 	Returns                          uint64 // idle UAMs given back
 	Calls, CallErrors, Saves, Busies uint64
-	Waits                            waits.Histogram // of containers that came, from the AM's ask to the grant
+	Waits                            waitstats.Histogram // of containers that came, from the AM's ask to the grant
 }
 
 type counters struct {
 	waitsLock sync.Mutex
-	waits     waits.Histogram
+	waits     waitstats.Histogram
 
 	allocates, errors, launches, launchFailures, drops, returns, calls, callErrors, saves, busies atomic.Uint64
 }
 
-func (c *counters) addWaits(h *waits.Histogram) {
+func (c *counters) addWaits(h *waitstats.Histogram) {
 	c.waitsLock.Lock()
 	defer c.waitsLock.Unlock()
 	c.waits.Merge(h)
 }
 
-func (c *counters) waited() waits.Histogram {
+func (c *counters) waited() waitstats.Histogram {
 	c.waitsLock.Lock()
 	defer c.waitsLock.Unlock()
 	return c.waits

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/internal/pagemap"
 	"github.com/creelrm/creel/internal/slab"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/logaggregation"
 	"github.com/creelrm/creel/subcluster/rm/nodecommands"
 	"github.com/creelrm/creel/subcluster/rm/sched"
@@ -92,7 +92,7 @@ type Machine struct {
 type counts struct {
 	apps, uams        sched.AppCounts // applications, and UAMs among them
 	granted, released int64
-	waits             waits.Histogram // from ask to grant, AMs' own containers apart
+	waits             waitstats.Histogram // from ask to grant, AMs' own containers apart
 	containers        int32
 	held              int32 // applications
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
@@ -184,8 +184,8 @@ type ClusterView struct {
 	Nodes                                             map[creel.NodeState]int // by state
 	// containers, since the start
 	Granted, Released int64
-	Preempted         int64           // of them, taken back for others
-	Waits             waits.Histogram // of containers granted since the start, from ask to grant; AMs' own apart
+	Preempted         int64               // of them, taken back for others
+	Waits             waitstats.Histogram // of containers granted since the start, from ask to grant; AMs' own apart
 }
 
 // Why is the reason why one application waits now, with the numbers.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
@@ -54,7 +54,7 @@ type Ask struct {
 	slot    int32
 	wake    *timer
 
-	asked int64 // when its containers were asked for, in the mean (waits.Since); ns
+	asked int64 // when its containers were asked for, in the mean (waitstats.Since); ns
 }
 
 func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
@@ -215,7 +215,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	if count == 0 || w.size != size {
 		s.unblock(w)
 	}
-	w.asked = waits.Since(w.asked, s.now, int64(w.count), int64(count))
+	w.asked = waitstats.Since(w.asked, s.now, int64(w.count), int64(count))
 	w.count, w.size = count, size
 	s.appChanged(a)
 	a.pending.Add(&delta)

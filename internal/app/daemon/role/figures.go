@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -95,7 +95,7 @@ func (f breakerFigures) Collect(out chan<- prometheus.Metric) {
 // waitFigures exports how long container requests waited for their grant.
 type waitFigures struct {
 	desc *prometheus.Desc
-	of   func() waits.Histogram
+	of   func() waitstats.Histogram
 }
 
 // Describe implements prometheus.Collector.
@@ -107,7 +107,7 @@ func (f waitFigures) Collect(out chan<- prometheus.Metric) {
 	out <- waitMetric(f.desc, &h)
 }
 
-func waitMetric(d *prometheus.Desc, h *waits.Histogram) prometheus.Metric {
+func waitMetric(d *prometheus.Desc, h *waitstats.Histogram) prometheus.Metric {
 	count, sum, by := h.Buckets()
 	return prometheus.MustNewConstHistogram(d, count, sum, by)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/internal/waits"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
@@ -219,5 +219,5 @@ func (p *Proxy) countSessions() {
 		func() int64 { return int64(stats().Launches) })
 	p.Health.Counter("creel_proxy_returns_total", "Idle UAMs given back.",
 		func() int64 { return int64(stats().Returns) })
-	p.Health.Register(waitFigures{proxyWaits, func() waits.Histogram { return stats().Waits }})
+	p.Health.Register(waitFigures{proxyWaits, func() waitstats.Histogram { return stats().Waits }})
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package waits measures from ask to grant: how long a container was asked for before
+// Package waitstats measures from ask to grant: how long a container was asked for before
 // it was given. ResourceManagers and proxies count by the same bounds.
-package waits
+package waitstats
 
 import "time"
 
