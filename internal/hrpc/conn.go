@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel/internal/readable"
+	"github.com/creelrm/creel/internal/sockwait"
 )
 
 // conn is a server's connection. Its goroutine reads, serves inline calls and closes it. Fields without a lock or an
@@ -115,7 +115,7 @@ func (c *conn) drawOn(one *share) error {
 // has grown yet, and serves them. It ends with the connection, or when another one
 // has taken over.
 func (c *conn) run() {
-	_ = readable.Wait(c.fr.raw) // the next read finds the same error
+	_ = sockwait.Wait(c.fr.raw) // the next read finds the same error
 	if c.serve() {
 		go c.run()
 		return

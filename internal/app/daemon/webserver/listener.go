@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creelrm/creel/internal/readable"
+	"github.com/creelrm/creel/internal/sockwait"
 )
 
 // maxQuiet is how many connections of a port may be there that the server waits for:
@@ -245,7 +245,7 @@ func (l *listener) await(c *conn) {
 }
 
 // awaitRequest keeps the stack flat while it waits: nothing that needs more is called
-// before. begun see readable.WaitForRequest.
+// before. begun see sockwait.WaitForRequest.
 func awaitRequest(nc net.Conn) (begun bool, err error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
@@ -255,7 +255,7 @@ func awaitRequest(nc net.Conn) (begun bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return readable.WaitForRequest(raw)
+	return sockwait.WaitForRequest(raw)
 }
 
 func (l *listener) handOver(c *conn) bool {

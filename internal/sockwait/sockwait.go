@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readable waits for the first byte of a connection, on the smallest stack that a goroutine can have: a
+// Package sockwait waits for the first byte of a connection, on the smallest stack that a goroutine can have: a
 // silent client costs little more than its connection.
-package readable
+package sockwait
 
 import "syscall"
 
