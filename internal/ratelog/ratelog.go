@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelog bounds how often something is logged that strangers can cause as
-// often as they like.
+// Package ratelog rate-limits log lines that clients can trigger.
 package ratelog
 
 import (

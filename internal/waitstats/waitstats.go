@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package waitstats measures from ask to grant: how long a container was asked for before
-// it was given. ResourceManagers and proxies count by the same bounds.
+// Package waitstats is a histogram of the time from ask to grant of containers. ResourceManagers and proxies use the
+// same bounds.
 package waitstats
 
 import "time"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workerpool has the go statement with goroutines that stay: one that has
-// done a piece of work has the stack the next one needs, while a new one grows
-// it step by step, which was a fifth of a router's processor.
+// Package workerpool runs functions on pooled goroutines. A reused goroutine already has a stack of the needed size.
+// Growing the stacks of new goroutines took a fifth of a router's CPU time.
 package workerpool
 
 import (
