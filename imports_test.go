@@ -110,12 +110,12 @@ var rules = map[string]rule{
 	"internal/servlets":       {imports: []string{"internal/httpguard", "internal/query"}},
 	"internal/programs":       {}, // programs that tests run beside creel
 	"internal/propertytest":   {}, // draws of property tests and fuzz targets
-	"internal/readable":       {},
+	"internal/sockwait":       {},
 	"internal/network":        {},
 	"internal/ratelog":        {},
 	"internal/rawjson":        {pure: true},
 	"internal/strictjson":     {pure: true},
-	"internal/hrpc":           {imports: []string{"internal/readable", "internal/ratelog", "internal/workerpool"}},
+	"internal/hrpc":           {imports: []string{"internal/sockwait", "internal/ratelog", "internal/workerpool"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
@@ -324,7 +324,7 @@ var rules = map[string]rule{
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build", "internal/httpguard"}},
-	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/ratelog"}},
+	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/sockwait", "internal/ratelog"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/audit", "internal/settings"}},
 	"internal/app/daemon/tracing": {
 		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},

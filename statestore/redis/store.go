@@ -62,13 +62,8 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
-<<<<<<< HEAD
 	s := &Store{cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
-	s.fliers = workers.New(s.fly)
-=======
-	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
 	s.fliers = workerpool.New(s.fly)
->>>>>>> fa99490a (internal/workerpool: rename package workers)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}
