@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,14 +14,13 @@ func repository(t *testing.T) (dir string, git func(args ...string) string) {
 	dir = t.TempDir()
 	git = func(args ...string) string {
 		t.Helper()
-		args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=1700000000 +0000", "GIT_AUTHOR_DATE=1700000000 +0000")
-		out, err := cmd.CombinedOutput()
+		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)
+		env := append(os.Environ(), "GIT_COMMITTER_DATE=1700000000 +0000", "GIT_AUTHOR_DATE=1700000000 +0000")
+		out, err := (&release{source: dir}).output(env, "git", args...)
 		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+			t.Fatal(err)
 		}
-		return strings.TrimSpace(string(out))
+		return out
 	}
 	file := filepath.Join(dir, "internal/app/daemon/build/VERSION")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -42,7 +41,10 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 			err = errors.Join(err, one)
 		}
 	case intents.Signal:
-		command := yarnpb.SignalContainerCommandProto(i.Command).String()
+		if i.Command < 1 || int(i.Command) > len(creel.SignalCommands) {
+			return false, intents.ErrUnknownVerb
+		}
+		command := creel.SignalCommands[i.Command-1]
 		_, err = carry(ctx, m, i, http.MethodPost, base+"/containers/"+i.Container.String()+"/signal/"+command, nil)
 	default:
 		return false, intents.ErrUnknownVerb

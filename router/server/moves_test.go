@@ -73,7 +73,7 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 	}
 	// Two heartbeats of each node follow: the first may have been read before the submission.
 	offered := func() {
-		beats := func() (out []time.Time) {
+		sent := func() (out []time.Time) {
 			err := full.D.Query(ctx, func(m *rm.Machine, _ time.Time) {
 				m.Nodes(func(n rm.NodeView) bool { out = append(out, n.LastHeartbeat); return true })
 			})
@@ -83,9 +83,9 @@ func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testin
 			return out
 		}
 		for range 2 {
-			before := beats()
+			before := sent()
 			f.Until("each node has sent a heartbeat", func() bool {
-				for i, at := range beats() {
+				for i, at := range sent() {
 					if !at.After(before[i]) {
 						return false
 					}

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// silentBeats is after how many intervals without a heartbeat the process before this one counts as ended.
-const silentBeats = 3
+// silentHeartbeats is after how many intervals without a heartbeat the process before this one counts as ended.
+const silentHeartbeats = 3
 
 // aloneCheck finds a living process that speaks for the member with the same data. The epoch in a data directory
 // proves whose successor a process is, not that the one before has ended: a copy of the directory has it, too.
@@ -76,7 +76,7 @@ func (c *aloneCheck) look(ctx context.Context, patient bool) (unknown bool, err 
 			return false, nil
 		default:
 			r := records.Members[i]
-			if r.Deregistered || r.Epoch != c.Previous || records.Now.Sub(r.Heartbeat) > silentBeats*c.Every {
+			if r.Deregistered || r.Epoch != c.Previous || records.Now.Sub(r.Heartbeat) > silentHeartbeats*c.Every {
 				return false, nil
 			}
 			if !r.Heartbeat.Equal(last) {

@@ -19,9 +19,9 @@ import (
 func TestAProcessServesOnlyWhenItsPredecessorIsSilent(t *testing.T) {
 	const every = time.Second
 	for name, c := range map[string]struct {
-		beats    int  // after the start
-		previous bool // its data has the epoch
-		refused  bool
+		heartbeats int  // after the start
+		previous   bool // its data has the epoch
+		refused    bool
 	}{
 		"the one before was killed":       {0, true, false},
 		"its last heartbeat arrives late": {1, true, false},
@@ -41,7 +41,7 @@ func TestAProcessServesOnlyWhenItsPredecessorIsSilent(t *testing.T) {
 					t.Fatal(err)
 				}
 				go func() {
-					for range c.beats {
+					for range c.heartbeats {
 						time.Sleep(every)
 						if err := store.Heartbeat(t.Context(), subcluster.Heartbeat{ID: "sc-1", Epoch: epoch}); err != nil {
 							t.Error(err)
@@ -60,7 +60,7 @@ func TestAProcessServesOnlyWhenItsPredecessorIsSilent(t *testing.T) {
 					t.Errorf("it was answered %v", err)
 				case c.refused && (!strings.Contains(err.Error(), "--take-over") || !strings.Contains(err.Error(), "there:8032")):
 					t.Errorf("the error does not say who serves and what to try: %v", err)
-				case !c.refused && took > (silentBeats+time.Duration(min(c.beats, 1))+1)*every:
+				case !c.refused && took > (silentHeartbeats+time.Duration(min(c.heartbeats, 1))+1)*every:
 					t.Errorf("it waited %v", took)
 				}
 				time.Sleep(time.Minute) // the heartbeats end
