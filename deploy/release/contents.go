@@ -19,7 +19,7 @@ import (
 	"github.com/goreleaser/nfpm/v2/deb"
 )
 
-// writeBill writes the bill of materials of a binary, from what the linker wrote into it.
+// writeBill writes a binary's bill of materials from the build information in it.
 func (r *release) writeBill(path, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -53,8 +53,8 @@ func (r *release) writeBill(path, binary string) error {
 
 var licenceFile = regexp.MustCompile(`^(?i)(LICEN[CS]E|COPYING|NOTICE|PATENTS)([.-].*)?$`)
 
-// writeLicences collects the licences of all that is linked or embedded into creel: who passes the binary on must pass
-// them on too.
+// writeLicences collects the licences of all modules linked or embedded into creel: redistribution of the binary must
+// include them.
 func (r *release) writeLicences(path, goos, arch string) error {
 	list, err := r.output(environment(goos, arch), "go", "list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/creel")
@@ -100,7 +100,7 @@ func (r *release) writeLicences(path, goos, arch string) error {
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// writeDeb packs what nfpm.yaml names and returns the package's path.
+// writeDeb packs the files that nfpm.yaml names and returns the package's path.
 func (r *release) writeDeb(stage, arch string) (string, error) {
 	if err := compress(filepath.Join(stage, "CHANGELOG.md")); err != nil {
 		return "", err

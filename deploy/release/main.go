@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds what a release of creel is made of, for each target: an archive (tar.gz) and, for Linux, a
-// Debian package, each with the binary, man pages, completions, sample configuration, units, dashboards and licences; a
-// bill of materials (CycloneDX); and the SHA-256 sums of all. From the root of a clone:
+// Command release builds the files of a creel release for each target: an archive (tar.gz) and, for Linux, a Debian
+// package, each with the binary, man pages, completions, sample configuration, units, dashboards and licences; a bill
+// of materials (CycloneDX); and the SHA-256 sums of all. From the root of a clone:
 //
 //	go -C deploy/release run . -out ../../dist
 //
-// The same commit gives the same bytes with the same Go, wherever it is built: paths are trimmed, nothing is linked
-// from the machine, and all files have the time of the commit. The changelog has the entries of .changelog under the
-// version; -changelog writes them into CHANGELOG.md, for the commit that gets the tag. It is a module of its own: the product needs none of
-// its packages.
+// The same commit yields the same bytes with the same Go on any machine: paths are trimmed, nothing is linked from
+// the machine, and all files have the time of the commit. The changelog has the entries of .changelog under the
+// version; -changelog writes them into CHANGELOG.md, for the commit that gets the tag. It is a module of its own: the
+// product needs none of its packages.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// release is what all targets have in common.
+// release holds the values that all targets share.
 type release struct {
 	source  string // directory of the module
 	out     string
@@ -135,8 +135,8 @@ func (r *release) commit() error {
 	return nil
 }
 
-// fromGit sets the version: the tag of the commit, or the version under development with the time and hash of the commit,
-// as creel itself prints it. It rejects a tree with changes, whose bytes nobody could build again.
+// fromGit sets the version: the tag of the commit, or the version under development with the time and hash of the
+// commit, as creel itself prints it. It rejects a tree with changes, whose bytes could not be reproduced.
 func (r *release) fromGit(seconds, hash string) error {
 	if r.version != "" {
 		return nil
@@ -173,7 +173,7 @@ func (r *release) fromGit(seconds, hash string) error {
 
 func (r *release) git(args ...string) (string, error) { return r.output(nil, "git", args...) }
 
-// output runs a program in the tree and returns what it prints; env nil is this process's.
+// output runs a program in the tree and returns its output; env nil is this process's.
 func (r *release) output(env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = r.source, env, os.Stderr

@@ -142,7 +142,7 @@ func (r *release) stage(dir, goos, arch string) error {
 	if err := r.writeLicences(filepath.Join(dir, "THIRD-PARTY"), goos, arch); err != nil {
 		return err
 	}
-	// Modes and times are the release's, not those of whoever has the clone.
+	// Modes and times are fixed by the release, not taken from the clone.
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -200,7 +200,7 @@ func (r *release) writeArchive(path, dir string) error {
 	return errors.Join(err, w.Close(), z.Close(), f.Close())
 }
 
-// writeSums writes what sha256sum --check reads.
+// writeSums writes the input of sha256sum --check.
 func writeSums(path string, files []string) error {
 	slices.Sort(files)
 	var text strings.Builder
