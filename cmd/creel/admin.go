@@ -43,7 +43,7 @@ func (f *adminFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.address, "admin", "",
 		"admin `ADDRESS` of a router or ResourceManager (default yarn.resourcemanager.admin.address of --conf)")
-	fl.StringVar(&f.user, "user", "", "act as `NAME` (default $HADOOP_USER_NAME, the context's, or who you are)")
+	fl.StringVar(&f.user, "user", "", "user to act as: `NAME` (default: $HADOOP_USER_NAME, then the context's user, then the current user)")
 	fl.StringVar(&f.subcluster, "subcluster", "", "only the member `ID`; else all of them")
 	fl.DurationVar(&f.timeout, "request-timeout", time.Minute, "give up after this long")
 }
@@ -129,7 +129,7 @@ func adminCommand() *cobra.Command {
 				_, err := at.RefreshNodes(ctx, &pb.RefreshNodesRequestProto{SubClusterId: m})
 				return err
 			}),
-		refresh("refresh-acls", "read who administers, and who may act for others, again",
+		refresh("refresh-acls", "reload the administrators and the impersonation rules",
 			func(ctx context.Context, at client, m *string) error {
 				_, one := at.RefreshAdminAcls(ctx, &pb.RefreshAdminAclsRequestProto{SubClusterId: m})
 				_, two := at.RefreshSuperUserGroupsConfiguration(
@@ -189,7 +189,7 @@ machine or a shared file system, and has the ResourceManager read it.`,
 	f.register(c)
 	c.Flags().StringVar(&file, "exclude-file", "", "the `FILE` of hosts (default yarn.resourcemanager.nodes.exclude-path)")
 	if graceful {
-		c.Flags().DurationVar(&patience, "timeout", time.Hour, "decommission it with what still runs after this long")
+		c.Flags().DurationVar(&patience, "timeout", time.Hour, "decommission it with its running containers after this time")
 	}
 	return c
 }
@@ -252,7 +252,7 @@ applications from a queue in the whole federation, give its policy no member.`,
 			q = creel.RootQueue.Child(args[0])
 		}
 		if f.conf.dir == "" {
-			return usage(errors.New("say whose queues: --conf DIR, the ResourceManager's configuration"))
+			return usage(errors.New("missing --conf DIR, the ResourceManager's configuration"))
 		}
 		file := filepath.Join(f.conf.dir, "capacity-scheduler.xml")
 		if err := setProperty(file, "yarn.scheduler.capacity."+string(q)+".state", state); err != nil {
@@ -340,7 +340,7 @@ func queueACL() *cobra.Command {
 	var f clientFlags
 	var of string
 	c := &cobra.Command{
-		Use: "acl QUEUE", Short: "say what a user may do with a queue", Args: exactly(1, "one queue"),
+		Use: "acl QUEUE", Short: "show a user's permissions on a queue", Args: exactly(1, "one queue"),
 		ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -55,7 +55,7 @@ func appTags() *cobra.Command {
 	var state, queue string
 	c := &cobra.Command{
 		Use:     "tags",
-		Short:   "count applications by tag; app list --tag lists those of one",
+		Short:   "count applications by tag; app list --tag lists the applications of one tag",
 		Example: "  creel app tags --state running",
 		Args:    noArguments,
 	}
@@ -198,7 +198,7 @@ func appList() *cobra.Command {
 	c.Flags().StringVar(&queue, "queue", "", "only applications in this `QUEUE`")
 	c.Flags().IntVar(&limit, "limit", 0, "at most `N`")
 	c.Flags().StringVar(&name, "name", "", "only those with this `TEXT` in their name")
-	c.Flags().StringVar(&kind, "type", "", "only those of this `TYPE`")
+	c.Flags().StringVar(&kind, "type", "", "only applications of this `TYPE`")
 	c.Flags().StringSliceVar(&tags, "tag", nil, "only those with one of these `TAGS`")
 	c.Flags().DurationVar(&since, "since", 0, "only those that started within this `TIME`, such as 2h")
 	c.Flags().StringVar(&order, "sort", "state",
@@ -444,7 +444,7 @@ func appWait() *cobra.Command {
 			if ctx.Err() != nil {
 				return &coded{
 					exitUnreachable,
-					fmt.Errorf("%s is not %s after %v: %s; `creel app why %s` says what it waits for",
+					fmt.Errorf("%s is not %s after %v: %s; `creel app why %s` shows the wait reason",
 						id, state, timeout, known, id),
 				}
 			}

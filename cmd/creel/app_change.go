@@ -338,7 +338,7 @@ func queueShow() *cobra.Command {
 	var f clientFlags
 	var federation bool
 	c := &cobra.Command{
-		Use: "show QUEUE", Short: "show one queue and those below it, or what holds for all in the whole federation",
+		Use: "show QUEUE", Short: "show one queue and its descendants, or the federation-wide queue settings",
 		Args:              between(0, 1, "at most one queue"),
 		ValidArgsFunction: f.queues,
 	}
@@ -372,6 +372,6 @@ func queueShow() *cobra.Command {
 		return partialExit(c, head)
 	}
 	f.register(c)
-	c.Flags().BoolVar(&federation, "federation", false, "what holds for queues in the whole federation")
+	c.Flags().BoolVar(&federation, "federation", false, "federation-wide queue settings")
 	return c
 }

@@ -289,7 +289,7 @@ func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
 		}
 	}
 	s.shows(exitOK, "app why "+id, "to kill", "to move to queue root.research",
-		"to signal "+container+" to OUTPUT_THREAD_DUMP", string(home)+" did not answer, and is told when it does")
+		"to signal "+container+" to OUTPUT_THREAD_DUMP", string(home)+" did not respond; the change is queued")
 	if err := rm.Start(); err != nil {
 		t.Fatal(err)
 	}

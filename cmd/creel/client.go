@@ -37,7 +37,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.server, "server", "",
 		"web `URL` of a router or ResourceManager (default $CREEL_SERVER, the context's, or "+defaultServer+")")
-	fl.StringVar(&f.user, "user", "", "act as `NAME` (default $HADOOP_USER_NAME, the context's, or who you are)")
+	fl.StringVar(&f.user, "user", "", "user to act as: `NAME` (default: $HADOOP_USER_NAME, then the context's user, then the current user)")
 	fl.StringVar(&f.context, "context", "", "the `NAME` of a context, see creel context (default $CREEL_CONTEXT)")
 	fl.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
 	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
@@ -129,7 +129,7 @@ func (f *clientFlags) call(
 	}
 	if out != nil && len(bytes.TrimSpace(b)) > 0 {
 		if err := json.Unmarshal(b, out); err != nil {
-			return resp.Header, fmt.Errorf("%s answered what cannot be read: %w", f.server, strictjson.Worded(err))
+			return resp.Header, fmt.Errorf("unreadable response from %s: %w", f.server, strictjson.Worded(err))
 		}
 	}
 	return resp.Header, nil

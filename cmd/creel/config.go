@@ -67,7 +67,7 @@ func configExplain() *cobra.Command {
 	var f confFlags
 	c := &cobra.Command{
 		Use:   "explain KEY",
-		Short: "say what a setting means, its default and its value",
+		Short: "show a setting's meaning, default and value",
 		Args:  exactly(1, "one KEY"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := f.load()
@@ -89,11 +89,11 @@ func configCheck() *cobra.Command {
 	var role string
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "check a configuration directory and tell what creel takes from it",
-		Long: `Reads the settings and tells which of them are in force, without effect or not
-yet in force, and which nobody knows. With --role it also reads all that this
-daemon would read at its start (queue files, lists of hosts, policies, secrets),
-and ends with the error with which the daemon would not start.`,
+		Short: "check a configuration directory and list the settings in force",
+		Long: `Reads the settings and lists which are in force, without effect, not yet in force
+or unknown. With --role it also reads every file that this daemon would read at
+its start (queue files, lists of hosts, policies, secrets), and reports the error
+that would stop the daemon.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := f.load()
@@ -111,7 +111,7 @@ and ends with the error with which the daemon would not start.`,
 		},
 	}
 	f.register(c)
-	c.Flags().StringVar(&role, "role", "", "also read what this `DAEMON` would: rm, nm, router, proxy, rebalancer or agent")
+	c.Flags().StringVar(&role, "role", "", "also read the files of this `DAEMON`: rm, nm, router, proxy, rebalancer or agent")
 	for key, name := range map[string]string{
 		"creel.rm.data": "data", "creel.subcluster.id": "subcluster",
 		"creel.store.url": "store", "creel.nm.simulate": "simulate",

@@ -31,7 +31,7 @@ func (f *daemonFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.hugePages, "huge-pages", false,
 		"ask the kernel for huge pages for the heap: an eighth more decisions a second in a large cluster")
 	fl.StringVar(&f.readyFile, "ready-file", "", "write `FILE` once serving")
-	f.setting(fl, "drain-timeout", "creel.drain-timeout", "`TIME` to finish what is in flight after the first signal")
+	f.setting(fl, "drain-timeout", "creel.drain-timeout", "`TIME` to finish requests in flight after the first signal")
 }
 
 // setting adds a flag that sets a setting, over files and -D.
@@ -64,7 +64,7 @@ func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
 func (f *daemonFlags) acceptEmpty(fl *pflag.FlagSet) {
 	fl.BoolFunc(
 		"accept-empty",
-		"start on an empty journal though the store has applications of this member, whose state is lost then",
+		"start on an empty journal although the store has applications of this member; their state is lost",
 		func(value string) error {
 			f.flags = append(
 				f.flags,

@@ -41,9 +41,8 @@ application reached its final state exactly once and no invariant was broken.
 A bad verdict leaves its evidence in a directory and says where.
 
 With --compare the day is played without a rebalancer first, then with it. After
-each of both comes a steady part: for half a minute the queues together want half
-as much again as there is, all the time. The table tells side by side what queues
-lacked of what the federation guarantees them.`,
+each comes a steady part: for half a minute the queues' total demand is 1.5 times
+the capacity. The table compares how much less than their guarantee queues received.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	fl := c.Flags()

@@ -40,7 +40,7 @@ var exitMeanings = []struct {
 	{exitUnreachable, "the server or the state store did not answer, or is busy: try again"},
 	{exitConflict, "it is not as the command expects: changed meanwhile, or still alive"},
 	{exitPartial, "done in part: a subcluster is missing or refused, and is named"},
-	{exitWaitFailed, "what was waited for did not come: another end, or no end in time"},
+	{exitWaitFailed, "wait condition not met, or timed out"},
 }
 
 // exitText is a line for each exit code.

@@ -251,7 +251,7 @@ var queueColumns = []column[queueDoc]{
 }
 
 func queueCommand() *cobra.Command {
-	return daily("queue", "list, show, stop and start queues, and change what holds for them in the whole federation",
+	return daily("queue", "list, show, stop and start queues, and change their federation-wide settings",
 		queueList(), queueShow(), queueTree(), queueACL(),
 		queueState("stop", "STOPPED"), queueState("start", "RUNNING"),
 		queuePreempt(), queueApply(), queueDiff(), queueHistory(), queueRollback(),

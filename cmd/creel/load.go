@@ -52,7 +52,7 @@ func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
 
 func (f *loadFlags) rate(c *cobra.Command, what string) {
 	c.Flags().
-		Float64Var(&f.options.Plan.Rate, "rate", 0, what+" a second; 0: each when the last is answered, which tells the highest rate and nothing about latency")
+		Float64Var(&f.options.Plan.Rate, "rate", 0, what+" a second; 0: each after the last response, which measures the highest rate but no latency")
 }
 
 func (f *loadFlags) inQueue(c *cobra.Command) {
@@ -65,10 +65,10 @@ func loadCommand() *cobra.Command {
 		Short:   "open-loop load over the wire, against any YARN",
 		GroupID: "try",
 		Args:    noArguments,
-		Long: `creel load makes load over the wire against any YARN, creel's or Hadoop's, and
-prints what it saw as JSON. Requests are due at their time however the earlier
-ones fare, and latency counts from then. Only loopback addresses are taken
-unless forced. cpu_s and cores of "generator" tell what the load itself cost.`,
+		Long: `creel load sends load over the wire to any YARN, creel's or Hadoop's, and prints
+the results as JSON. Requests are due at their time regardless of earlier ones,
+and latency counts from then. Only loopback addresses are accepted unless forced.
+cpu_s and cores of "generator" are the cost of the load generator itself.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(loadNodes(), loadAlloc(), loadSubmit(), loadReport(), loadREST(), loadDay())
@@ -176,7 +176,7 @@ func loadAlloc() *cobra.Command {
 	c.Flags().IntVar(&o.Wave, "wave", 10, "ask for `N` containers in a call")
 	c.Flags().DurationVar(&o.Hold, "hold", 0, "keep a container so long")
 	c.Flags().IntVar(&o.Held, "held", 0, "acquire `N` containers first and keep them")
-	c.Flags().BoolVar(&o.Run, "run", false, "have nodes report what was granted on them as running")
+	c.Flags().BoolVar(&o.Run, "run", false, "make nodes report the containers granted on them as running")
 	c.Flags().Int64Var(&memory, "memory-mb", 128, "of each container")
 	c.Flags().Int64Var(&cores, "vcores", 1, "of each container")
 	return c

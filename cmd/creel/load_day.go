@@ -22,9 +22,9 @@ func loadDay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "day",
 		Short: "the jobs of a recorded day, at their times, to a federation of simulated nodes",
-		Long: `Submits the jobs of a recorded day through routers, each by its own user at its own time, and prints how far
-it is. A job becomes what creel run would submit: a container for each of its tasks, all asked for at once, each as
-long as a task of that job lasts on average. It ends when the last is submitted, not when the last has ended.`,
+		Long: `Submits the jobs of a recorded day through routers, each by its own user at its own time, and prints its
+progress. A job becomes an application as of creel run: a container for each of its tasks, all asked for at once,
+each as long as the average task of that job. It ends after the last submission, not after the last completion.`,
 		Example: `  creel load day --speed 20
   creel load day --server http://127.0.0.1:8089 --trace fb2009-1 --hours 9-17 --speed 60 --nodes 600`,
 		Args: noArguments,
@@ -69,7 +69,7 @@ long as a task of that job lasts on average. It ends when the last is submitted,
 	fl.StringVar(&day.Hours, "hours", "0-24", "`FROM-TO` of the day")
 	fl.Float64Var(&day.Speed, "speed", 1, "`X` times faster than it was recorded")
 	fl.IntVar(&day.Nodes, "nodes", 600, "`N` nodes in the whole federation: how large the jobs are")
-	fl.Uint64Var(&day.Seed, "seed", 1, "what is not recorded is drawn from this")
+	fl.Uint64Var(&day.Seed, "seed", 1, "seed for values that are not recorded")
 	fl.BoolVar(&anywhere, "force", false, "take addresses that are not loopback ones")
 	return c
 }

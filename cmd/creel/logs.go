@@ -30,11 +30,11 @@ func appLogs() *cobra.Command {
 		Use:   "logs ID",
 		Short: "print the logs of an application's containers, from the nodes that ran them",
 		Long: `Prints the logs of the containers of the last attempt that the ResourceManagers
-still know: the AM's and those that run, or --container one of them. A node keeps
-the logs of a container that ended as long as its yarn.nodemanager.log.retain-seconds
-says. Where logs are aggregated, those of an ended application are in the file system
-of yarn.nodemanager.remote-app-log-dir: yarn logs -applicationId ID reads them
-there. Simulated nodes execute nothing and have no logs.`,
+still know: the AM's and those of running containers, or of one with --container. A
+node keeps the logs of a completed container for its
+yarn.nodemanager.log.retain-seconds. With log aggregation, the logs of a completed
+application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn logs
+-applicationId ID reads them there. Simulated nodes execute nothing and have no logs.`,
 		Args: exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -175,7 +175,7 @@ func logFiles(b []byte) (names []string, err error) {
 	var bare list[info]
 	if json.Unmarshal(b, &wrapped) != nil || len(wrapped.Info) == 0 {
 		if err := json.Unmarshal(b, &bare); err != nil {
-			return nil, fmt.Errorf("its node answered what is no list of logs: %w", err)
+			return nil, fmt.Errorf("the node returned no list of logs: %w", err)
 		}
 		wrapped.Info = bare
 	}

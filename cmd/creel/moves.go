@@ -120,9 +120,9 @@ func rebalancerRollback() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback [APPLICATION...]",
 		Short: "undo moves of waiting applications: of those named, or of all within the last hour",
-		Long: `A move under way is given up. An application that has moved goes back, if it still
-waits: what has been granted a container is not moved. What was undone already is
-moved again only if it is named; a move that undoes one goes on.`,
+		Long: `A move in progress is cancelled. An application that has moved goes back if it still
+waits: an application with a granted container is not moved. A move that was already
+undone is repeated only if it is named; a move that undoes another one continues.`,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -44,9 +44,9 @@ func nodeLabels() *cobra.Command {
 		Short: "list node labels, add and remove them, give them to nodes",
 		Long: `Without flags: the labels of all subclusters, and the nodes that have them (-o wide).
 
---add and --remove change which labels there are, in all subclusters. --set gives the
-nodes that are named a label in place of theirs, --clear takes it away. A NODE is
-HOST:PORT, or HOST for all NodeManagers of it.`,
+--add and --remove change the set of labels in all subclusters. --set replaces the
+label of the named nodes, --clear removes it. A NODE is HOST:PORT, or HOST for all its
+NodeManagers.`,
 		Example: `  creel node labels --add gpu --add 'fast(exclusive=false)'
   creel node labels h17:45454 h18:45454 --set gpu
   creel node labels h17:45454 --clear`,
@@ -60,7 +60,7 @@ HOST:PORT, or HOST for all NodeManagers of it.`,
 		case gives && len(nodes) == 0:
 			return usage(errors.New("say which nodes: creel node labels NODE... --set LABEL; creel node list has their names"))
 		case !gives && len(nodes) > 0:
-			return usage(errors.New("say what the nodes shall have: --set LABEL or --clear"))
+			return usage(errors.New("missing --set LABEL or --clear"))
 		case gives && !clear && set == "":
 			return usage(errors.New("--set names no label; --clear takes a node's label away"))
 		}

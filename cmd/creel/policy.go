@@ -175,7 +175,7 @@ func policySet() *cobra.Command {
 			at := now.Version
 			if c.Flags().Changed("expect") && at != expect {
 				return fmt.Errorf(
-					"%w: queue %s is at version %d, not %d: somebody changed it; look with `creel policy history %s`",
+					"%w: queue %s is at version %d, not %d: it was changed meanwhile; see `creel policy history %s`",
 					creel.ErrConflict,
 					q,
 					at,
@@ -212,7 +212,7 @@ func policySet() *cobra.Command {
 	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
 	c.Flags().Int64Var(&expect, "expect", 0, "only if the queue is at this `VERSION`, 0 for none")
 	c.Flags().BoolVar(&remove, "remove", false, "remove the queue's own document: the one above holds")
-	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it names subclusters that do not exist yet")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check and show, but change nothing")
 	return c
 }

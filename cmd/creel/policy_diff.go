@@ -42,7 +42,7 @@ func policyDiff() *cobra.Command {
 			return err
 		}
 		if (file == "") == (version == 0) {
-			return usage(errors.New("say with what: --file FILE, or --version N"))
+			return usage(errors.New("missing --file FILE or --version N"))
 		}
 		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
 			right, err := operator.PolicyAt(ctx, from, q, with)
@@ -134,10 +134,10 @@ func policyApply() *cobra.Command {
 	var dryRun, anyMember bool
 	c := &cobra.Command{
 		Use:   "apply FILE",
-		Short: "make the policies of many queues as a file says; those that are so already stay",
+		Short: "apply a file with the policies of many queues; equal ones stay unchanged",
 		Long: `The file is JSON, - for standard input: {"root.prod": DOCUMENT, "root.test": null}.
 A queue with null has its own document removed; queues that are not in the file
-stay as they are. With --dry-run nothing is written, and what would be is shown.`,
+stay unchanged. With --dry-run the changes are shown, and nothing is written.`,
 		Args: exactly(1, "one file"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -197,7 +197,7 @@ stay as they are. With --dry-run nothing is written, and what would be is shown.
 	}
 	f.register(c)
 	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
-	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it names subclusters that do not exist yet")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check and show, but change nothing")
 	return c
 }
@@ -212,8 +212,8 @@ func policyPreview() *cobra.Command {
 		Short: "decide a queue's last submissions again under a new document: homes before and after",
 		Long: `Takes the last submissions of the queue that the router remembers, up to 1,000, and
 decides them one after another on the members as they are now: by the policy in
-force, and by the new one. What was decided counts as sent, as in a router. A
-queue of which the router has seen nothing has no preview.`,
+force, and by the new one. Each decided submission counts as sent, as in a router.
+There is no preview for a queue without submissions at this router.`,
 		Example: "  creel policy preview root.prod --file new.json",
 		Args:    exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}

@@ -27,10 +27,9 @@ func policyEdit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "edit QUEUE",
 		Short: "change a queue's policy in your editor",
-		Long: `Opens the document that holds for the queue (its own, the one it inherits, or one to
-begin with) in $VISUAL, else $EDITOR, else vi, and writes what is saved as the queue's
-own. Nothing is written if the text is as it was, or if somebody else changed the policy
-meanwhile.`,
+		Long: `Opens the document in force for the queue (its own, the inherited one, or a template)
+in $VISUAL, else $EDITOR, else vi, and writes the saved text as the queue's own. Nothing
+is written if the text is unchanged, or if the policy was changed meanwhile.`,
 		Args: exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -88,7 +87,7 @@ meanwhile.`,
 	}
 	f.register(c)
 	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
-	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it names subclusters that do not exist yet")
 	return c
 }
 

@@ -81,7 +81,7 @@ func policyStory(t *testing.T, try func(want int, args ...string) string) {
 	}
 	try(exitOK, "set", "root.a", `{"home":{"policy":"hash"}}`, "--comment", "spread by name")
 	has(try(exitOK, "get", "root.a.b"), "# of root.a, version", `"policy": "hash"`)
-	has(try(exitConflict, "set", "root.a", `{}`, "--expect", "0"), "somebody changed it")
+	has(try(exitConflict, "set", "root.a", `{}`, "--expect", "0"), "it was changed meanwhile")
 	try(exitOK, "set", "root.a", `{"home":{"policy":"load"},"split":{"policy":"home"}}`)
 
 	var versions []rest.PolicyDoc

@@ -71,7 +71,7 @@ func policyView() *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use:   "view",
-		Short: "print what policies see of the federation, for `creel policy try --view FILE`",
+		Short: "print the view that policies decide on, for `creel policy try --view FILE`",
 		Args:  noArguments,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -119,7 +119,7 @@ which may have label, strict and places ({"name": "host7", "count": 3,
 			return err
 		}
 		if submission == "" {
-			return usage(errors.New("say what is submitted: --submission FILE; see creel policy try --help"))
+			return usage(errors.New("missing --submission FILE; see creel policy try --help"))
 		}
 		t := trial{in: c.InOrStdin(), rnd: rand.New(rand.NewPCG(seed, 0)), policy: policies.Default(), from: "default"}
 		if err := t.read(submission, asks, document, view); err != nil {

@@ -20,10 +20,11 @@ func queuePreempt() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use:   "preempt --dry-run QUEUE",
-		Short: "tell what would be taken back from others for a queue",
-		Long: `Asks a ResourceManager of creel's what its next round would take back for a queue
-that has less than is its own: container by container, who loses it, the work
-lost, who gets it, and when. Nothing is changed. A router does not answer this.`,
+		Short: "show which containers preemption would take back for a queue",
+		Long: `Asks one of creel's ResourceManagers which containers its next round would take back
+for a queue below its guarantee: for each container the application that loses it, the
+work lost, the queue that gets it, and when. Nothing is changed. Routers do not answer
+this.`,
 		Args: exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ lost, who gets it, and when. Nothing is changed. A router does not answer this.`
 
 func writePreemption(w io.Writer, doc *subcluster.Preemption) {
 	if !doc.On {
-		fmt.Fprintln(w, "Preemption is off. This is what its settings would do:")
+		fmt.Fprintln(w, "Preemption is off. Its settings would do this:")
 	}
 	if len(doc.Victims) == 0 {
 		fmt.Fprintf(w, "Nothing would be taken back for %s.\n", doc.Queue)

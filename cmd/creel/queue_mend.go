@@ -42,13 +42,13 @@ func queueMend() *cobra.Command {
 	var history bool
 	c := &cobra.Command{
 		Use:   "mend",
-		Short: "bring the queues of members to what the federation's queue tree says",
-		Long: `Compares the queues that are in force in each member with the federation's queue tree:
-what they are guaranteed, the members' own maxima, queues that a member lacks. Shows
-what differs (--dry-run) and changes it by the member's scheduler-conf, creel's or
-Hadoop's, where yarn.scheduler.configuration.store.class of that member allows it.
+		Short: "change the members' queues to match the federation's queue tree",
+		Long: `Compares the queues in force in each member with the federation's queue tree: their
+guarantees, the members' own maxima, queues that a member lacks. Shows the differences
+(--dry-run) and changes them through the member's scheduler-conf, creel's or Hadoop's,
+where yarn.scheduler.configuration.store.class of that member allows it.
 
---undo takes a mend back, in members whose queues are still as it left them.`,
+--undo reverts a mend in members whose queues have not changed since.`,
 		Args: noArguments,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -79,11 +79,11 @@ Hadoop's, where yarn.scheduler.configuration.store.class of that member allows i
 		return err
 	}
 	f.register(c)
-	c.Flags().BoolVar(&order.DryRun, "dry-run", false, "show what would be changed, and change nothing")
+	c.Flags().BoolVar(&order.DryRun, "dry-run", false, "show the changes without making them")
 	c.Flags().StringSliceVar(&only, "subcluster", nil, "only in these `SUBCLUSTERS`")
 	c.Flags().StringVar(&order.Comment, "comment", "", "why, for the history")
 	c.Flags().Int64Var(&order.Undo, "undo", 0, "take back the mend of this `VERSION`")
-	c.Flags().BoolVar(&history, "history", false, "list what was mended, newest first")
+	c.Flags().BoolVar(&history, "history", false, "list past mends, newest first")
 	return c
 }
 
@@ -131,7 +131,7 @@ func notAll(order operator.MendOrder) string {
 	if order.DryRun {
 		return "not all members' queues could be compared"
 	}
-	return "not all members are as the document says"
+	return "not all members match the document"
 }
 
 func orNone(text string) string {

@@ -222,22 +222,22 @@ func queueApply() *cobra.Command {
 	var dryRun, remove bool
 	c := &cobra.Command{
 		Use:   "apply",
-		Short: "write what queues are guaranteed and may use in the whole federation",
+		Short: "write the federation-wide guarantees and maxima of queues",
 		Long: `Writes the federation's queue tree from a document in YAML or JSON:
 
   queues:
     - queue: root.research
       guarantee: 30%               of the federation, or {memory: MB, vCores: N}
-      weight: 2                    of what is left beyond guarantees
+      weight: 2                    of the rest beyond guarantees
       maximum: 45%
-      user_limit: 10%              what each user may use
+      user_limit: 10%              limit of each user
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
-      labels:                      on nodes of a label, of what is there
+      labels:                      on nodes of a label, of their capacity
         gpu: {guarantee: 50%, maximum: 80%, preemption: 10%}
     - queue: root.batch
       optout: true                 homes, splits and escrow do not follow the plan
 
-What it leaves out is as the members' files say, summed.`,
+Values left out are the sums of the members' files.`,
 		Args: noArguments,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {

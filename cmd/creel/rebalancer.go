@@ -27,7 +27,7 @@ import (
 
 func rebalancerCommand() *cobra.Command {
 	var f daemonFlags
-	c := daemonCommand("rebalancer", "plans what queues are entitled to in the whole federation", &f,
+	c := daemonCommand("rebalancer", "plan the federation-wide entitlements of queues", &f,
 		func(ctx context.Context, s *settings.Settings) (*daemon.Service, error) {
 			conf, err := role.RebalancerSettings(s)
 			if err != nil {
@@ -77,7 +77,7 @@ func rebalancerPlan() *cobra.Command {
 		Use: "plan", Short: "show the plan in force: shares of the whole federation, by queue", Args: noArguments,
 	}
 	f.register(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "the plan that would be made of what the router sees now")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "the plan from the router's current view")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if len(f.conf.flags) > 0 {
 			if dryRun {
@@ -162,7 +162,7 @@ func printPlan(c *cobra.Command, p printer, plan *subcluster.Plan) error {
 func rebalancerWhy() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
-		Use: "why QUEUE", Short: "why a queue is entitled to what it is, and where", Args: exactly(1, "one queue"),
+		Use: "why QUEUE", Short: "explain a queue's entitlement, and where it applies", Args: exactly(1, "one queue"),
 		ValidArgsFunction: f.queues,
 	}
 	f.register(c)
@@ -287,7 +287,7 @@ func rebalancerHistory() *cobra.Command {
 	var f clientFlags
 	var limit int
 	c := &cobra.Command{
-		Use: "history", Short: "list what plans changed, newest first", Args: noArguments,
+		Use: "history", Short: "list the changes by plans, newest first", Args: noArguments,
 	}
 	f.register(c)
 	c.Flags().IntVar(&limit, "limit", 40, "at most `N` changes")
@@ -318,7 +318,7 @@ var auditColumns = []column[rebalancer.AuditedInvariant]{
 func rebalancerAudit() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
-		Use: "audit", Short: "show how the federation's invariants held against what members report", Args: noArguments,
+		Use: "audit", Short: "check the federation's invariants against the members' reports", Args: noArguments,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -401,7 +401,7 @@ var escrowColumns = []column[escrowLine]{
 func rebalancerEscrow() *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
-		Use: "escrow", Short: "show who holds which part of federation-wide maxima and user limits", Args: noArguments,
+		Use: "escrow", Short: "show the members' shares of federation-wide maxima and user limits", Args: noArguments,
 	}
 	f.register(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -16,9 +16,9 @@ import (
 func repairCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{Use: "repair", Short: "salvage a damaged journal", Args: noArguments,
-		Long: `Rebuilds the journal of a stopped ResourceManager from every block that still
-reads. The damaged files stay beside the new ones with ".damaged" appended to
-their names; what is lost is told. A journal without damage is left alone.`,
+		Long: `Rebuilds the journal of a stopped ResourceManager from every readable block. The
+damaged files stay beside the new ones with ".damaged" appended to their names;
+losses are listed. A journal without damage is not changed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
 				return usage(errors.New("say where the journal is: --data DIR"))

@@ -43,18 +43,18 @@ func runCommand() *cobra.Command {
 		GroupID: "try",
 		Long: `Submits an application whose AM is creel itself: it asks for the containers, runs
 the command once in each, and finishes the application. Nothing is repeated: one
-container that fails makes the application FAILED, when all have ended.
+failed container makes the application FAILED, after all have completed.
 
-Several words are a program and its arguments, as they are; one word with spaces
-is a line for the shell. The command's output is in the containers' logs.
+Several words are a program and its arguments, verbatim; one word with spaces is a
+line for the shell. The command's output is in the containers' logs.
 
 creel run prints a line when something changes, with the reason while it waits.
 Ctrl-C kills the application. It exits with 0 if the application succeeded, 8 if
-it failed or was killed, 5 if the server could not be reached any more.
+it failed or was killed, 5 if the server became unreachable.
 
 On simulated nodes (creel up, creel nm --simulate) nothing is executed: a
-container lasts as long as CREEL_SIM_MS or "sleep N" in its command say, and
-fails where the command is "false" or "exit N", or by CREEL_SIM_EXIT.
+container lasts for CREEL_SIM_MS or the "sleep N" in its command, and fails if the
+command is "false" or "exit N", or by CREEL_SIM_EXIT.
 
 Real NodeManagers run creel as the AM. It must reach them, by --program:
   a path on this machine  the default, this very program: the nodes read it from
@@ -227,7 +227,7 @@ func (f *runFlags) delivery() (command string, resources []map[string]any, err e
 	at := f.program
 	if at == "" {
 		if at, err = os.Executable(); err != nil {
-			return "", nil, fmt.Errorf("where this program is cannot be told: %w; name it with --program", err)
+			return "", nil, fmt.Errorf("path of this program unknown: %w; name it with --program", err)
 		}
 	}
 	if at, err = filepath.Abs(at); err != nil {

@@ -68,7 +68,7 @@ func (w *runWatch) watch(ctx, outer context.Context, stop func()) error {
 			return err
 		case time.Since(answered) > runLost:
 			return &coded{exitUnreachable, fmt.Errorf(
-				"%s was not told of for %v: %w; it goes on without us, see creel app status", w.id, runLost, err)}
+				"no report of %s for %v: %w; it continues, see creel app status", w.id, runLost, err)}
 		default:
 			w.say("the server does not answer, which does not stop the application: %v", err)
 		}

@@ -31,10 +31,10 @@ func schedulerConf() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "scheduler-conf [PREFIX]",
 		Short: "show or change the CapacityScheduler's configuration of a ResourceManager while it runs",
-		Long: `Without flags: the configuration that is in force, or those settings whose names begin
-with PREFIX. Changes are made all or none, and kept over a restart, where
-yarn.scheduler.configuration.store.class allows them. A router passes the request on to
-the --subcluster that is named.
+		Long: `Without flags: the configuration in force, or the settings whose names begin with
+PREFIX. Changes are made all or none, and survive a restart, where
+yarn.scheduler.configuration.store.class allows them. A router forwards the request to
+the named --subcluster.
 
 To change queues in all members by one document, use creel queue apply and creel queue mend.`,
 		Example: `  creel admin scheduler-conf --subcluster sc-1 yarn.scheduler.capacity.root.prod
@@ -61,7 +61,7 @@ To change queues in all members by one document, use creel queue apply and creel
 			if _, err := f.call(c.Context(), http.MethodGet, path+"/format", query, nil, nil); err != nil {
 				return err
 			}
-			fmt.Fprintln(c.OutOrStdout(), "what calls changed is gone; the configuration is that of the files")
+			fmt.Fprintln(c.OutOrStdout(), "changes by calls were removed; the configuration is that of the files")
 			return nil
 		case validate:
 			if _, err := f.call(c.Context(), http.MethodPost, path+"/validate", query, change, nil); err != nil {
@@ -91,7 +91,7 @@ To change queues in all members by one document, use creel queue apply and creel
 		})
 	}
 	f.register(c)
-	c.Flags().StringVar(&member, "subcluster", "", "the member `ID` whose queues they are; a router must be told")
+	c.Flags().StringVar(&member, "subcluster", "", "the member `ID` of the queues; required by a router")
 	// Values may hold commas: one setting a flag.
 	c.Flags().StringArrayVar(&set, "set", nil, "set `QUEUE:KEY=VALUE`; several flags for several settings")
 	c.Flags().StringArrayVar(&add, "add", nil, "add a queue with the setting `QUEUE:KEY=VALUE`")

@@ -73,7 +73,7 @@ printed as the command that repeats it.
 With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
 played twice from the same seed, and waits, use against entitlement, utilisation
-and work lost to preemption are told side by side for each queue and member.`,
+and work lost to preemption are compared for each queue and member.`,
 		Example: `  creel sim                                  the whole recorded day, without faults
   creel sim --faults --seed 7 --hours 9-10   an hour with faults drawn from a seed
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
@@ -139,7 +139,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (a store that goes back by minutes and is rebuilt; "+
 			"messages late by minutes; a store that goes back by seconds; killed and cut off; "+
 			"slow one way; dead for an hour; routers that stand still within a submission; emptied)")
-	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
+	fl.StringVar(&f.corpus, "corpus", "", "run each line of `FILE`: flags of this command, and behind # their finding")
 	fl.DurationVar(&f.search, "search", 0,
 		"with --faults: run drawn seeds on drawn days and sizes for this `TIME`, from --seed on if it is set")
 	fl.IntVar(&f.runs, "runs", 0, "with --faults: the same for this `NUMBER` of runs")

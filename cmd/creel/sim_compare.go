@@ -77,7 +77,7 @@ func (f *compareFlags) check(sim *simFlags, set *pflag.FlagSet) error {
 	}
 	for _, name := range []string{"subclusters", "nodes", "cores", "uneven"} {
 		if f.view != "" && set.Changed(name) {
-			return usage(fmt.Errorf("--view says which members there are, and of what size: leave out --%s", name))
+			return usage(fmt.Errorf("--view already sets the members and their size: leave out --%s", name))
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func (f *compareFlags) members(ctx context.Context, t *trial, doc *simDocument) 
 	}
 	doc.note("%d members of %s, each with nodes of its average size", len(out), f.view)
 	if !f.conf.given() {
-		doc.note("queues have the guarantees that the view tells; limits of users and AMs, and maxima, it does not: give --conf")
+		doc.note("queues have the view's guarantees, but no maxima and no limits of users and AMs: give --conf")
 	}
 	for _, p := range view.Policies.All() {
 		if len(p.Document) > 0 {
@@ -161,7 +161,7 @@ func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 		fill(&spec.Root.Children[i])
 	}
 	if len(spec.Root.Children) == 0 {
-		return spec, usage(fmt.Errorf("--view: %s tells no queues, as Hadoop's ResourceManagers do; give --conf DIR", s.ID))
+		return spec, usage(fmt.Errorf("--view: %s reports no queues, like Hadoop's ResourceManagers; give --conf DIR", s.ID))
 	}
 	if err := spec.Validate(); err != nil {
 		return spec, usage(fmt.Errorf("--view: the queues of %s: %w; give --conf DIR", s.ID, err))

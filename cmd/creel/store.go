@@ -26,10 +26,10 @@ func storeRebuild() *cobra.Command {
 	var missing []string
 	c := &cobra.Command{
 		Use: "rebuild", Short: "go on rebuilding without a member that will never answer", Args: noArguments,
-		Long: `A state store that came back empty gives no homes until every member that any
-router, proxy or ResourceManager knew has said what it runs. This gives up a
-member that never will. What that member runs may then be started a second time
-by a client that repeats its submission: be sure that it is gone.`,
+		Long: `A state store that came back empty accepts no claims until every member that any
+router, proxy or ResourceManager knew has reported its applications. This command
+ends the wait for a member that never will. A client that repeats its submission may
+then start that member's applications a second time: be sure that the member is gone.`,
 	}
 	f.register(c)
 	c.Flags().StringSliceVar(&missing, "accept-missing", nil, "`MEMBER` that need not answer; may be repeated")

@@ -174,10 +174,10 @@ func subclusterDrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain ID",
 		Short: "give a member no new applications, and no new containers of those that span into it",
-		Long: `What runs in the member goes on. With --mode finish the command waits until
-nothing is left there, and says how far it is; it can be stopped and given again.
-With --mode move what waits there and was never granted a container is moved to
-other members meanwhile; --dry-run shows what would be. See creel rebalancer moves.`,
+		Long: `Running applications of the member continue. With --mode finish the command waits
+until the member is empty, and prints its progress; it can be stopped and repeated.
+With --mode move, waiting applications without a granted container also move to other
+members; --dry-run shows the moves. See creel rebalancer moves.`,
 		Example: "  creel subcluster drain east --mode finish --reason \"new disks\"",
 		Args:    exactly(1, "one subcluster"), ValidArgsFunction: f.memberIDs,
 	}
@@ -192,7 +192,7 @@ other members meanwhile; --dry-run shows what would be. See creel rebalancer mov
 		}
 		if dryRun {
 			if wanted != operator.Move {
-				return usage(errors.New("--dry-run shows what --mode move would move: give both"))
+				return usage(errors.New("--dry-run shows the moves of --mode move: give both"))
 			}
 			m, err := f.moves(c.Context(), id)
 			if err != nil {
@@ -212,9 +212,9 @@ other members meanwhile; --dry-run shows what would be. See creel rebalancer mov
 	}
 	f.register(c)
 	c.Flags().StringVar(&mode, "mode", "stop",
-		"`MODE`: stop; finish, which waits until nothing is left; or move, which has what waits moved meanwhile")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "with --mode move, show what would be moved, and do nothing")
-	c.Flags().StringVar(&reason, "reason", "", "why, one line, for whoever looks")
+		"`MODE`: stop; finish, which waits until the member is empty; or move, which also moves waiting applications")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "with --mode move, show the moves without making them")
+	c.Flags().StringVar(&reason, "reason", "", "reason shown to operators, one line")
 	c.Flags().DurationVar(&timeout, "timeout", 0,
 		"with --mode finish or move, stop waiting after this long (default: never)")
 	return c
@@ -237,7 +237,7 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 		case err != nil && exitCode(err) != exitUnreachable:
 			return err
 		case err == nil && s.Drain == nil && seen:
-			return &coded{exitConflict, fmt.Errorf("somebody ended the drain of %s", id)}
+			return &coded{exitConflict, fmt.Errorf("the drain of %s was cancelled", id)}
 		case err == nil && s.Drain != nil:
 			seen = true
 			if text := drainText(*s.Drain); text != last {

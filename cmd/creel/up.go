@@ -40,16 +40,16 @@ func upCommand() *cobra.Command {
 		GroupID: "try",
 		Args:    noArguments,
 		Long: `Starts subclusters, two routers and a proxy for each subcluster on loopback and
-stays up until Ctrl-C. It prints where everything listens and the lines that
-point a client at it, and writes a Hadoop configuration directory for clients
+stays up until Ctrl-C. It prints all addresses and the lines that point a
+client at it, and writes a Hadoop configuration directory for clients
 and one for the NodeManagers of each subcluster.
 
-The nodes are simulated: a container "runs" for as long as CREEL_SIM_MS in its
-environment says, one second else, and executes nothing. With --nodes 0 there
-are none: start Hadoop's own NodeManagers with the directories printed.
+The nodes are simulated: a container "runs" for the CREEL_SIM_MS of its environment,
+one second by default, and executes nothing. With --nodes 0 there are none: start
+Hadoop's own NodeManagers with the printed directories.
 
-It logs what goes wrong; with -D creel.log.level=info all else, too, the audit
-log of changes among it.`,
+It logs warnings and errors; with -D creel.log.level=info also the rest, with the
+audit log of changes.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	f.daemonFlags.register(c)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const watchUsage = "list again every two seconds: redrawn on a terminal, only what changed in a pipe"
+const watchUsage = "list again every two seconds: redrawn on a terminal, only changes in a pipe"
 
 // watchEvery is the time between two lists.
 const watchEvery = 2 * time.Second

@@ -58,7 +58,7 @@ func appWhy() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
 		Use:   "why ID",
-		Short: "explain where an application runs, and what it waits for",
+		Short: "explain where an application runs, and why it waits",
 		Args:  exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -176,7 +176,7 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 				"container's node may not have registered there yet: %s\n", a.User, a.What, at, a.AgeSeconds, a.Doubted)
 			continue
 		}
-		fmt.Fprintf(w, "%s asked %.0f s ago to %s: %s did not answer, and is told when it does\n",
+		fmt.Fprintf(w, "%s requested %.0f s ago to %s: %s did not respond; the change is queued\n",
 			a.User, a.AgeSeconds, a.What, at)
 	}
 	if d.Note != "" {
