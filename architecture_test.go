@@ -11,7 +11,7 @@ import (
 
 // A map that names missing files leads astray. Paths in ARCHITECTURE.md are written in backquotes, with a slash or an
 // ending.
-func TestTheMapNamesOnlyWhatIsThere(t *testing.T) {
+func TestArchitectureMapNamesExistingPaths(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)

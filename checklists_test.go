@@ -133,7 +133,7 @@ func TestChecklistsWithAbsentCodeFail(t *testing.T) {
 	for line, want := range map[string]int{
 		"| `policies/policy.go` | its line in `homeRules` |":                                           0,
 		"| `policies/home_NAME.go` | as in `policies/home_uniform.go`, with `choose` |":                0,
-		"Then `go test ./policies -run TheGuide`, and `NAME` stands.":                                  0,
+		"Then `go test ./policies -run Guide`, and `NAME` stands.":                                     0,
 		"| `policies/absent.go` | add it |":                                                            1,
 		"| `policies/policy.go` | its line in `noSuchRules` |":                                         1,
 		"| `policies/absent_NAME.go` | as in `policies/home_absent.go` |":                              2,

@@ -50,7 +50,7 @@ func TestIDsReadBack(t *testing.T) {
 	}
 }
 
-func TestWrongIDsAreRefusedWithTheFormThatIsExpected(t *testing.T) {
+func TestInvalidIDErrorNamesExpectedForm(t *testing.T) {
 	for _, s := range []string{"", "application", "application_1", "application_x_1", "application_1_2_3", "application_1_99999999999",
 		"application_+1_1", "job_1_1", "application_1_ 1", strings.Repeat("9", 1<<20)} {
 		if _, err := ParseApplicationID(s); !errors.Is(err, ErrInvalidRequest) || len(err.Error()) > 400 {

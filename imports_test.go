@@ -403,7 +403,7 @@ var forbiddenNames = map[string][]string{
 	"context": {"Background", "TODO", "WithTimeout", "WithDeadline"},
 }
 
-func TestPackagesImportOnlyWhatIsDeclared(t *testing.T) {
+func TestPackagesImportOnlyDeclared(t *testing.T) {
 	seen := map[string]bool{}
 	files := 0
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {

@@ -51,7 +51,7 @@ func TestQueuePaths(t *testing.T) {
 	}
 }
 
-func TestErrorSaysWhatWhyAndWhatToTry(t *testing.T) {
+func TestErrorHasReasonAndTry(t *testing.T) {
 	err := &Error{
 		Kind: ErrQueueNotFound,
 		What: "no queue root.x",

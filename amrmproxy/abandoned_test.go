@@ -18,7 +18,7 @@ import (
 
 // Home gives an attempt up while its AM goes on. The driver asks home at once, and repeatedly until home answers,
 // whether the application is over; only then its UAMs are dropped.
-func TestTheUAMsOfAnAttemptThatWasGivenUpGoWithTheApplication(t *testing.T) {
+func TestUAMsOfAbandonedAttemptEndWithApplication(t *testing.T) {
 	d := NewDriver(DriverOptions{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),
 	})

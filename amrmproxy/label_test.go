@@ -17,7 +17,7 @@ import (
 
 // Home is asked for the label of the submission once where members have labels, again after a second if it does not
 // answer, and not at all where no member has any.
-func TestHomeIsAskedForTheLabelWhereMembersHaveLabels(t *testing.T) {
+func TestLabelIsReadFromHomeIfMembersHaveLabels(t *testing.T) {
 	for _, labelled := range []bool{false, true} {
 		d := NewDriver(DriverOptions{
 			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),
@@ -65,7 +65,7 @@ func TestHomeIsAskedForTheLabelWhereMembersHaveLabels(t *testing.T) {
 }
 
 // Hadoop writes words where a submission names no label.
-func TestTheLabelOfASubmissionIsReadInItsReport(t *testing.T) {
+func TestSubmissionLabelIsReadFromReport(t *testing.T) {
 	for text, want := range map[string]Labelled{
 		"":                    {},
 		"<Not set>":           {},
@@ -80,7 +80,7 @@ func TestTheLabelOfASubmissionIsReadInItsReport(t *testing.T) {
 
 // Home is asked for the application's type if it did not report it when a UAM was launched, and no longer once it
 // has. The type decides whether a UAM stays, and whether it is started again.
-func TestHomeIsAskedForTheTypeThatALaunchDidNotTell(t *testing.T) {
+func TestMissingApplicationTypeIsReadFromHome(t *testing.T) {
 	d := NewDriver(DriverOptions{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),
 	})

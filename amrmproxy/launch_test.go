@@ -53,7 +53,7 @@ func (c *homeAndMember) Kill(
 }
 
 // A UAM has its application's type, tags and priority at home, and the rest of its lifetime.
-func TestAUAMHasWhatItsApplicationHas(t *testing.T) {
+func TestUAMInheritsApplicationProperties(t *testing.T) {
 	lifetime := func(left int64) []*yarnpb.AppTimeoutsMapProto {
 		kind := yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum()
 		return []*yarnpb.AppTimeoutsMapProto{{

@@ -152,7 +152,7 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 }
 
 // The sum of the members' numbers may exceed the protocol's range.
-func TestTotalsEndAtWhatTheProtocolHasRoomFor(t *testing.T) {
+func TestTotalsAreClampedToProtocolRange(t *testing.T) {
 	var members []*member
 	for range 2 {
 		members = append(members, &member{

@@ -508,7 +508,7 @@ func (w *world) view() *subcluster.View {
 // The property: containers that the AM asked for are granted or still outstanding, never more; no container is sent
 // twice, and each completion once; and when all is quiet again nothing is left over anywhere: no surplus container,
 // no ask.
-func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
+func TestAMGetsExactlyItsAsks(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		w := &world{
 			t:       t,

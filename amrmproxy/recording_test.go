@@ -64,7 +64,7 @@ func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 
 // A save whose answer was lost is sealed again when it is repeated, so the store cannot see that it is the same. It
 // must not be taken for another proxy's.
-func TestASaveWhoseAnswerWasLostIsOurs(t *testing.T) {
+func TestSaveWithLostAnswerIsRecognized(t *testing.T) {
 	ctx := context.Background()
 	store := newLossyStore()
 	first := recording(store, 1)
@@ -237,7 +237,7 @@ func TestASecondAttemptRemovesTheRecordOfTheFirst(t *testing.T) {
 }
 
 // A call of an earlier attempt neither stops the later one nor is served.
-func TestAnEarlierAttemptIsRefusedOnceALaterOneHasCalled(t *testing.T) {
+func TestEarlierAttemptIsRefusedAfterLaterCall(t *testing.T) {
 	other := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: 2}, Attempt: 9}
 	stop, err := amrmproxy.Supersede(attempt(2), []creel.AttemptID{attempt(1), other})
 	if err != nil || len(stop) != 1 || stop[0] != attempt(1) {

@@ -19,7 +19,7 @@ import (
 // The view shows free resources in 19 members, but all but one report none to this application, as they do at a
 // user's limit. It has at no time more UAMs than the bound that grows with its ask, and in the end it finds the one.
 // Where UAMs cannot be given back it adds as many every two minutes.
-func TestAnAskThatNobodyGrantsIsInFewMembersAtATime(t *testing.T) {
+func TestUngrantedAskIsInFewMembersAtOnce(t *testing.T) {
 	for _, count := range []int32{1, 9} {
 		for _, once := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d, UAMs can be given back: %v", count, !once), func(t *testing.T) {

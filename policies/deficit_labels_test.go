@@ -48,7 +48,7 @@ func onLabel(t interface{ Fatal(...any) }, label string, own, view *subcluster.V
 // An ask with a label is decided by the plan of that label alone, as if there were no other nodes. Neither the state
 // of nodes without it nor their plan matters. The result is the same whether the label is named or is the queue's
 // default.
-func TestAnAskWithALabelIsDecidedByThePlanOfItsLabel(t *testing.T) {
+func TestLabelledAskFollowsLabelPlan(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		view.Plan = planAt(t, view, q)

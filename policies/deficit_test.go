@@ -113,7 +113,7 @@ func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
 
 // The balanced home takes a member with free capacity in which the queue still has unused entitlement, if there is
 // one.
-func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
+func TestHomesFollowRemainingEntitlement(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		view.Plan = planAt(t, view, q)
@@ -212,7 +212,7 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 
 // If a queue wanted little when the plan was made, the unused entitlement in some member is next to nothing: a new
 // application's containers do not all wait there.
-func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
+func TestWaitingDemandSpreadsBeyondStalePlan(t *testing.T) {
 	load := func(used int64) subcluster.Load {
 		return subcluster.Load{
 			Metrics: subcluster.ClusterMetrics{TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: 100 << 10,
@@ -244,7 +244,7 @@ func TestWhatWaitsGoesNotAllToTheLeftoversOfAnOldPlan(t *testing.T) {
 // Waiting asks of a queue go where it should still get something, and beyond that in proportion to its entitlements,
 // however many applications they belong to: each moves its part. In a member where the queue has nothing waiting when
 // its containers complete, other queues get those resources.
-func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
+func TestWaitingDemandGoesWhereQueueIsNext(t *testing.T) {
 	ids := []creel.SubclusterID{"sc-1", "sc-2", "sc-3", "sc-4"}
 	const gib = 1 << 10
 	split := func(pending []int64, unreported int64, one Group, seed uint64) (map[creel.SubclusterID]int64, Plan) {
@@ -321,7 +321,7 @@ func TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething(t *testing.T) {
 
 // Waiting asks are not placed again, after another plan or because their member is full, in a member in slow start:
 // all applications of the queue decide at that moment, and together would fill it.
-func TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly(t *testing.T) {
+func TestWaitingDemandAvoidsSlowStart(t *testing.T) {
 	view := starting(t, 15) // five containers fit
 	reach := []Reach{{Member: "sc-1", Home: true, Known: true}, {Member: "sc-2", UAM: true, Known: true, Headroom: creel.NewResource(40<<10, 40)}}
 	for _, c := range []struct {

@@ -166,7 +166,7 @@ func (f figure) svg() []byte {
 }
 
 // The guide shows the effect of each policy, computed by the policies themselves.
-func TestTheGuideShowsWhatEachPolicyDoes(t *testing.T) {
+func TestGuideExamplesMatchPolicies(t *testing.T) {
 	const guide = "../docs/guide/policies.md"
 	page, err := os.ReadFile(guide)
 	if err != nil {
@@ -215,6 +215,6 @@ func same(t *testing.T, path string, want []byte) {
 		return
 	}
 	if is, err := os.ReadFile(path); err != nil || !bytes.Equal(is, want) {
-		t.Errorf("%s is not of today: go test ./policies -run TheGuide -update (%v)", path, err)
+		t.Errorf("%s is not of today: go test ./policies -run Guide -update (%v)", path, err)
 	}
 }

@@ -130,7 +130,7 @@ func anyPolicy(t *rapid.T) Policy {
 
 // Whatever was decided over a view before, a choice equals the choice over a fresh view, to the last word of its
 // reason. The facts stored once for all sizes agree with the member's report for each size.
-func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
+func TestChoiceIsSameOnReusedView(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		members, plan := anyFederation(t)
 		fresh := func() *subcluster.View {
@@ -160,7 +160,7 @@ func TestAChoiceIsTheSameOverAViewThatWasAskedBefore(t *testing.T) {
 
 // A changed copy of a view has facts of its own: of the nodes with a label alone, without a plan, when the store does
 // not answer.
-func TestACopyOfAViewIsNotTakenForIt(t *testing.T) {
+func TestCopiedViewIsNotConfusedWithOriginal(t *testing.T) {
 	v := published(3, 2)
 	s := small
 	s.Queue = v.Members[0].Load.Queues[0].Queue
@@ -189,7 +189,7 @@ func TestACopyOfAViewIsNotTakenForIt(t *testing.T) {
 }
 
 // Many submissions are decided over one view at once.
-func TestGoroutinesShareWhatIsKnownOfAView(t *testing.T) {
+func TestGoroutinesShareViewCache(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}

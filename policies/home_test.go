@@ -114,7 +114,7 @@ func TestPriorityTakesTheGreatestThatIsUp(t *testing.T) {
 	}
 }
 
-func TestLoadCountsWhatWasSentSinceTheHeartbeat(t *testing.T) {
+func TestLoadCountsRecentSends(t *testing.T) {
 	p := must(t, home("load", ""))
 	s := small
 	sent := map[creel.SubclusterID]int64{}
@@ -138,7 +138,7 @@ func TestLoadCountsWhatWasSentSinceTheHeartbeat(t *testing.T) {
 	}
 }
 
-func TestHashMovesOnlyTheQueuesOfTheMemberThatWent(t *testing.T) {
+func TestHashMovesOnlyQueuesOfRemovedMember(t *testing.T) {
 	p := must(t, home("hash", ""))
 	all := []subcluster.Status{member("sc-a", 1), member("sc-b", 1), member("sc-c", 1), member("sc-d", 1)}
 	moved, kept := 0, map[creel.SubclusterID]int{}
@@ -269,7 +269,7 @@ func TestBalancedUsesTheQueuesOwnFigures(t *testing.T) {
 	}
 }
 
-func TestPowerOfTwoSpreadsWhatOneViewWouldHerd(t *testing.T) {
+func TestPowerOfTwoAvoidsHerding(t *testing.T) {
 	v := view(member("sc-a", 50_000), member("sc-b", 51_000), member("sc-c", 52_000), member("sc-d", 53_000))
 	got := counts(t, Default(), v, small, 1200)
 	if got["sc-d"] > 700 || got["sc-b"] == 0 || got["sc-c"] == 0 {
@@ -277,7 +277,7 @@ func TestPowerOfTwoSpreadsWhatOneViewWouldHerd(t *testing.T) {
 	}
 }
 
-func TestWhoCannotTakeItIsExcluded(t *testing.T) {
+func TestUnableMembersAreExcluded(t *testing.T) {
 	gpu := member("sc-gpu", 10_000)
 	gpu.Load.Queues = []subcluster.QueueLoad{
 		{
@@ -333,7 +333,7 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 }
 
 // The home is where the reservation was made, whatever the policy says since: only that member's plan has it.
-func TestTheHomeOfAnApplicationIsThatOfItsReservation(t *testing.T) {
+func TestHomeFollowsReservation(t *testing.T) {
 	s := small
 	s.Reserved = "sc-b"
 	v := view(member("sc-a", 90_000), member("sc-b", 10))
@@ -348,7 +348,7 @@ func TestTheHomeOfAnApplicationIsThatOfItsReservation(t *testing.T) {
 	}
 }
 
-func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
+func TestNoActiveMemberIsReported(t *testing.T) {
 	for _, v := range []*subcluster.View{nil, view()} {
 		if _, _, err := Default().Home(v, small, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) {
 			t.Errorf("empty view: %v", err)
@@ -367,7 +367,7 @@ func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
 
 // An invariant of all home policies: a chosen member is active, untried, has weight and is reported as such; if none
 // is chosen, none was eligible.
-func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
+func TestHomePoliciesChooseOnlyEligibleMembers(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		names := slices.DeleteFunc(HomeNames(), func(name string) bool { return name == rejectHome{}.name() })
 		name := rapid.SampledFrom(names).Draw(t, "policy")
@@ -422,7 +422,7 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 
 // With many members, a reason lists the chosen one and the best of the others with their numbers, the excluded ones
 // with causes, and how many more there were.
-func TestAReasonOfManyTellsTheBestAndTheExcluded(t *testing.T) {
+func TestLongReasonHasBestAndExcluded(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		var members []subcluster.Status
 		want := map[creel.SubclusterID]bool{} // the candidates, and whether each must be listed

@@ -102,7 +102,7 @@ func TestHomesHaveTheLabel(t *testing.T) {
 }
 
 // The load policy compares the free resources of the label's nodes.
-func TestTheLoadPolicyLooksAtTheNodesOfTheLabel(t *testing.T) {
+func TestLoadPolicyCountsLabelNodes(t *testing.T) {
 	v := view(labelled("sc-a", 90_000, free{"gpu": 1}), labelled("sc-b", 1_000, free{"gpu": 50}))
 	got, _, err := must(t, home("load", "")).Home(v, Submission{Queue: "root.a", Label: "gpu", Size: gig}, nil, seeded(1))
 	if err != nil || got != "sc-b" {
@@ -167,7 +167,7 @@ func TestSplitsGoWhereTheLabelIs(t *testing.T) {
 
 // Whatever members have, use and report: asks with a label go only to members that have it, and go there in full
 // unless no member can be asked.
-func TestNoMemberIsAskedForALabelThatItLacks(t *testing.T) {
+func TestMembersWithoutLabelAreNotAsked(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		labels := []string{"gpu", "ssd", "shared"}
 		n := rapid.IntRange(1, 5).Draw(t, "members")

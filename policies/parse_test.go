@@ -43,7 +43,7 @@ func TestDocumentsAreRead(t *testing.T) {
 	}
 }
 
-func TestBadDocumentsSayWhat(t *testing.T) {
+func TestInvalidDocumentErrors(t *testing.T) {
 	for doc, want := range map[string]string{
 		``:                             "not a JSON object",
 		`[]`:                           "not a JSON object",

@@ -163,7 +163,7 @@ func TestHeldAsksFollowTheirPlaces(t *testing.T) {
 
 // A host that may be in two members, such as one that moved, is asked for in both, one after the other; if neither
 // has free capacity the asks stay where they are.
-func TestAHostOfTwoMembersIsAskedForInBoth(t *testing.T) {
+func TestSharedHostIsAskedInBothMembers(t *testing.T) {
 	both := []creel.SubclusterID{"sc-a", "sc-b"}
 	for _, c := range []struct {
 		story        string

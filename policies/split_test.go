@@ -103,7 +103,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T) {
+func TestDrainingMemberGetsNoSpanningContainers(t *testing.T) {
 	b := member("sc-b", 90_000)
 	b.State, b.Reason = subcluster.StateDraining, "drained: ann"
 	v := view(member("sc-a", 10_000), b)
@@ -177,7 +177,7 @@ func TestMembersWithLittleRoomAreNotWorthAUAM(t *testing.T) {
 
 // Weights that name only missing members, one of them by a former name, do not confine an application to home; the
 // reason says so.
-func TestWeightsOfMembersThatAreGoneAreToldOfASplit(t *testing.T) {
+func TestSplitReportsWeightsOfGoneMembers(t *testing.T) {
 	v := view(member("sc-a", 0), member("sc-b", 50_000))
 	reach := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
 	for doc, want := range map[string]string{
@@ -292,7 +292,7 @@ func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
 
 // An application uses at most one member more than the rest needs, by the size of the smallest member used, and never
 // more new ones than the square root of that.
-func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
+func TestApplicationSpansFewestMembers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}
@@ -345,7 +345,7 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 }
 
 // Recent grants by a member count for more than the capacity that it reports.
-func TestWhatIsOverGoesToMembersThatDeliver(t *testing.T) {
+func TestExcessAsksGoToDeliveringMembers(t *testing.T) {
 	v := view(member("sc-a", 0), member("sc-b", 50_000), member("sc-c", 50_000), member("sc-d", 50_000))
 	uam := func(id creel.SubclusterID, room int64, delivers bool) Reach {
 		return Reach{Member: id, UAM: true, Known: true, Headroom: gigs(room), Delivers: delivers}

@@ -105,7 +105,7 @@ func TestTheOrderOfAnswersDecidesNothing(t *testing.T) {
 	}
 }
 
-func TestANodeThatMovedIsToldByWhoHeardLast(t *testing.T) {
+func TestMovedNodeIsReportedByLatestMember(t *testing.T) {
 	type node struct {
 		port  int32
 		heard int64

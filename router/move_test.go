@@ -14,7 +14,7 @@ import (
 
 // A move that is abandoned after its home has changed goes back only once the next home has promised that it will not
 // run the application: it may have taken it, with a lost answer.
-func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
+func TestCancelledMoveAsksNextHomeFirst(t *testing.T) {
 	silent := &creel.Error{Kind: creel.ErrUnavailable, What: "sc-2 does not answer"}
 	for _, c := range []struct {
 		name     string
@@ -72,7 +72,7 @@ func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
 
 // A change of home with a lost answer may have happened. The mover then reads the home and serves it, and the old
 // home drops the application only when the new one has it.
-func TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost(t *testing.T) {
+func TestMoveContinuesAfterLostStoreAnswer(t *testing.T) {
 	h := &homes{
 		at:     map[creel.ApplicationID]creel.SubclusterID{app: "sc-1"},
 		number: map[creel.ApplicationID]int64{app: 1},

@@ -67,7 +67,7 @@ func decoded(t testing.TB, b []byte) router.Placement {
 
 // With a few members everything is stored, in a few hundred bytes: each candidate with its numbers, the excluded with
 // their codes.
-func TestAPlacementOfAFewMembersKeepsAllOfThem(t *testing.T) {
+func TestSmallPlacementKeepsAllMembers(t *testing.T) {
 	reason := decision(6)
 	b := placed(reason).Encode()
 	p := decoded(t, b)
@@ -103,7 +103,7 @@ func TestAPlacementKeepsTheLabelOfItsNodes(t *testing.T) {
 
 // With sixty members the chosen one and the best of the others are stored with their numbers, the excluded ones by
 // code, and the number of further ones.
-func TestAPlacementOfManyMembersKeepsTheBestAndTheExcluded(t *testing.T) {
+func TestLargePlacementKeepsBestAndExcluded(t *testing.T) {
 	reason := decision(60)
 	b := placed(reason).Encode()
 	t.Logf("%d bytes", len(b))

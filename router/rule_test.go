@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/reference/merging.md")
 
 // References of rules exist: the types of items, the fields they weigh by, the type of every merged document.
-func TestRulesReferToWhatExists(t *testing.T) {
+func TestRulesReferToExistingMembers(t *testing.T) {
 	used := map[string]bool{}
 	for _, d := range router.Documents {
 		if used[d.Type] = true; (d.Route == router.Merged) != (d.Type != "") {

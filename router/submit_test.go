@@ -316,7 +316,7 @@ func TestADeadChoiceIsLeftForTheNext(t *testing.T) {
 	}
 }
 
-func TestARefusalIsTriedElsewhereAndToldInTheEnd(t *testing.T) {
+func TestRefusalIsTriedElsewhereThenReported(t *testing.T) {
 	w := newWorld(3)
 	for _, m := range w.members {
 		m.refuses = true
@@ -391,7 +391,7 @@ func TestASubmissionThatAllMembersLostMayBeRepeated(t *testing.T) {
 	}
 }
 
-func TestASubmissionLeftInASocketRunsNowhereWhenItArrives(t *testing.T) {
+func TestTimedOutSubmissionRunsNowhere(t *testing.T) {
 	w := newWorld(7)
 	for _, m := range w.members {
 		m.stalled = true
@@ -419,7 +419,7 @@ func TestASubmissionLeftInASocketRunsNowhereWhenItArrives(t *testing.T) {
 	}
 }
 
-func TestAHadoopHomeIsNotLeftWhileASubmissionMayBeOnItsWay(t *testing.T) {
+func TestHadoopHomeIsKeptWhileSubmissionMayArrive(t *testing.T) {
 	w := newWorld(8)
 	for _, m := range w.members {
 		m.hadoop, m.stalled = true, true
@@ -471,7 +471,7 @@ func still(t *testing.T, w *world, out router.Outcome, home creel.SubclusterID, 
 	}
 }
 
-func TestAHadoopHomeIsLeftWhenItHasNotKnownTheApplicationForLongEnough(t *testing.T) {
+func TestHadoopHomeIsLeftAfterUnclearWait(t *testing.T) {
 	w, home := hadoopThatRefuses(t)
 	till := w.now.Add(router.UnclearWait)
 	still(t, w, w.submit(t), home, till)
@@ -499,7 +499,7 @@ func TestRepeatsThatAlternateBetweenTwoRoutersShareOneWait(t *testing.T) {
 	}
 }
 
-func TestTheWaitForAHadoopHomeBeginsAnewWhenACallMayStillBeOnItsWay(t *testing.T) {
+func TestUnclearWaitRestartsOnInFlightCall(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, w *world, home creel.SubclusterID){
 		"it cannot be asked": func(t *testing.T, w *world, home creel.SubclusterID) {
 			w.members[home].dead = true
@@ -540,7 +540,7 @@ func TestTheWaitForAHadoopHomeBeginsAnewWhenACallMayStillBeOnItsWay(t *testing.T
 
 // A router is paused between the claim and the forward for as long as another waits for a Hadoop home and leaves it.
 // Hadoop's ResourceManagers know no claims, so the router itself must not send a submission that is too old.
-func TestARouterThatWasPausedWithAClaimClaimsAgain(t *testing.T) {
+func TestPausedRouterClaimsAgain(t *testing.T) {
 	w, home := hadoopThatRefuses(t)
 	w.store.pause = func() {
 		w.through(t, 1)

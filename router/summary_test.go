@@ -78,7 +78,7 @@ func TestSumsOfMembersDoNotWrap(t *testing.T) {
 	}
 }
 
-func TestHistoryKeepsTenMinutesOfRatesAndWhatChanged(t *testing.T) {
+func TestHistoryKeepsTenMinutesOfRatesAndChanges(t *testing.T) {
 	var h router.History
 	at := time.Unix(1_800_000_000, 0)
 	var submissions int64

@@ -78,7 +78,7 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 	}
 }
 
-func TestReclaimOutranksWhatIsThere(t *testing.T) {
+func TestReclaimReplacesEarlierClaim(t *testing.T) {
 	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9", nil); err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestAMemberIsAliveByItsLastHeartbeat(t *testing.T) {
 	`)
 }
 
-func TestAMemberThatTakesNothingNewDrainsUntilItDoesAgain(t *testing.T) {
+func TestUnacceptingMemberDrainsUntilItAccepts(t *testing.T) {
 	build := func(before *subcluster.View, refusing string) *subcluster.View {
 		load, err := (&subcluster.Load{Refusing: refusing}).JSON()
 		if err != nil {
@@ -310,7 +310,7 @@ func TestPoliciesNeverGoBack(t *testing.T) {
 
 // Whatever the members do, the view has each of them once, sorted, and a member that sent a heartbeat within its
 // lease by the store's clock is never suspect or lost.
-func TestTheViewHasEachMemberOnceSortedAndAliveWithinItsLease(t *testing.T) {
+func TestViewIsSortedUniqueAndLeased(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		now := t0
 		records := map[creel.SubclusterID]*subcluster.Record{}

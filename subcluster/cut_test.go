@@ -45,7 +45,7 @@ func (s *store) read(queues []string) string {
 
 // For any reports and any lost heartbeats, a reader of some queues has the same data of these, of the member's size,
 // labels and resource types as one that reads all; and accepts it under the cluster's secret.
-func TestAPartOfALoadSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
+func TestPartialLoadMatchesWhole(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		r := &subcluster.Reporter{ID: "sc-1", Epoch: 7, Signer: signer(t, "0123456789abcdef")}
 		member := r.Signer.Member(subcluster.Member{ID: "sc-1", Epoch: 7})

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-func TestWhatFollowsFromAReadOfTheStore(t *testing.T) {
+func TestStoreReadOutcomes(t *testing.T) {
 	refuse := func(_ creel.QueuePath, document []byte) error {
 		if string(document) == "bad" {
 			return errors.New("it is bad")

@@ -16,7 +16,7 @@ import (
 
 // A part of a plan has the same data as the whole for the named queues, on nodes of each label, and for members that
 // start slowly, under the same lease; of other queues nothing.
-func TestAPartOfAPlanSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
+func TestPartialPlanMatchesWhole(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	paths := []creel.QueuePath{"root.a", "root.b", "root.x.a", "root.y.c"}
 	propertytest.Check(t, func(t *rapid.T) {
@@ -97,7 +97,7 @@ func TestAPartOfAPlanSaysOfItsQueuesWhatTheWholeSays(t *testing.T) {
 	})
 }
 
-func TestAPartOfAPlanThatCannotBeReadIsRefused(t *testing.T) {
+func TestUnreadablePartialPlanIsRefused(t *testing.T) {
 	for _, parts := range [][]string{{"{"}, {"{}", "{"}} {
 		if p, err := ParsePlan([]byte(JoinParts(parts)), 1, time.Time{}); err == nil {
 			t.Errorf("%q is read as %+v", parts, p)

@@ -12,7 +12,7 @@ import (
 )
 
 // A member's preemption counts are published with its load, also in the head of one that is read in part.
-func TestWhatWasTakenBackIsPublishedWithTheLoad(t *testing.T) {
+func TestPreemptionIsPublishedWithLoad(t *testing.T) {
 	want := []subcluster.PreemptionSpent{
 		{Queue: "root.a", Begins: time.Unix(60, 0).UTC(), Taken: creel.NewResource(1024, 1).With("yarn.io/gpu", 2)},
 		{Queue: "root.b", Label: "gpu", Begins: time.Unix(90, 0).UTC(), Unbound: true},

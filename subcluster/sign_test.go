@@ -18,7 +18,7 @@ func signer(t rapid.TB, secret string) *subcluster.Signer {
 	return s
 }
 
-func TestASignedMemberIsGoodAsItIsAndNoOther(t *testing.T) {
+func TestMemberSignatureCoversRecord(t *testing.T) {
 	s := signer(t, "0123456789abcdef")
 	m := s.Member(subcluster.Member{
 		ID: "sc-1", Epoch: 7, Addresses: subcluster.Addresses{Client: "a:1", Scheduler: "b:2"}, Version: "creel",
@@ -45,7 +45,7 @@ func TestASignedMemberIsGoodAsItIsAndNoOther(t *testing.T) {
 	}
 }
 
-func TestASignedLoadIsReadAsItWasAndBelongsToOneHeartbeat(t *testing.T) {
+func TestLoadSignatureCoversOneHeartbeat(t *testing.T) {
 	s := signer(t, "0123456789abcdef")
 	for _, load := range []string{`{"clusterMetrics":{"totalMB":12}}`, ` {"totalMB": 12}`, `{}`, `{ }`} {
 		marked := string(s.Load("sc-1", 7, 3, []byte(load)))

@@ -181,7 +181,7 @@ func throughUs(t *testing.T, pair []*rm, clock *pauseclock.Clock) (allocate func
 
 // An AM has logged in through the proxy at one of a pair that hangs without closing its connections. It logs in at
 // the successor after one call that timed out.
-func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
+func TestProxiedAMLeavesSilentHalfOfPair(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
 	allocate, _ := throughUs(t, pair, nil)
@@ -203,7 +203,7 @@ func TestAnAMThatLoggedInThroughUsLeavesOneOfAPairThatIsSilent(t *testing.T) {
 }
 
 // A call that timed out while this process was paused proves nothing about the member: the AM's login stays.
-func TestAnAMsLoginIsNotClosedForAPauseOfOurOwn(t *testing.T) {
+func TestAMLoginSurvivesOwnPause(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
 	var slept atomic.Int64

@@ -39,7 +39,7 @@ func (f *federation) makeForeign(id creel.SubclusterID) {
 
 // The proxy knows no key of such a home: the AM logs in at its home through the proxy,
 // and still gets containers of the other member.
-func TestAnAMLogsInAtAHomeThatSharesNoKeys(t *testing.T) {
+func TestAMLogsInAtHomeWithoutSharedKeys(t *testing.T) {
 	f := found(t, byHeadroom, 1, 1)
 	f.makeForeign("sc-a")
 	at := f.proxy()
@@ -81,7 +81,7 @@ func TestAnAMLogsInAtAHomeThatSharesNoKeys(t *testing.T) {
 
 // A home that keeps its keys in a file which the proxy can read need not be up for an AM to
 // log in, and nothing is relayed.
-func TestAnAMLogsInByTheKeyFileOfItsHome(t *testing.T) {
+func TestAMLogsInByKeyFileOfHome(t *testing.T) {
 	f := found(t, byHeadroom, 1, 1)
 	f.makeForeign("sc-a")
 	path := filepath.Join(t.TempDir(), "AMRMTokenSecretManagerNode")
@@ -130,7 +130,7 @@ func TestAnAMLogsInByTheKeyFileOfItsHome(t *testing.T) {
 	m.finish()
 }
 
-func TestWhoCannotLogInAtHomeCannotLogInAtTheProxy(t *testing.T) {
+func TestLoginRefusedAtHomeIsRefusedAtProxy(t *testing.T) {
 	f := found(t, byHeadroom, 1, 1)
 	f.makeForeign("sc-a")
 	at := f.proxy()

@@ -701,7 +701,7 @@ func TestTheHomeRestartsUnderARunningAM(t *testing.T) {
 
 // The second dies with a UAM in it, the AM ends, and only then does the
 // second come back, with its journal: the UAM must not stay.
-func TestASecondThatComesBackAfterTheEndHasNoUAM(t *testing.T) {
+func TestSecondaryReturningAfterEndHasNoUAM(t *testing.T) {
 	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
 	f.rms["sc-b"].stopRM()
 	f.rms["sc-b"].cfg.Dir = t.TempDir()
@@ -724,7 +724,7 @@ func TestASecondThatComesBackAfterTheEndHasNoUAM(t *testing.T) {
 	m.noRecords()
 }
 
-func TestTheProxyRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestProxyRefusesUnknownCalls(t *testing.T) {
 	f := found(t, `{}`, 1)
 	p := f.proxy()
 	m := f.submit("sc-a", p)
@@ -883,7 +883,7 @@ func BenchmarkAllocate(b *testing.B) {
 
 // Home rolls its keys, and the AM's connection stays the one that it logged in on with a token of a key that
 // is gone. The proxy has the token that home gave since, and speaks to a home that was restarted with it.
-func TestAnAMOutlivesTheKeyThatItLoggedInWith(t *testing.T) {
+func TestAMOutlivesItsLoginKey(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}

@@ -120,7 +120,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func TestWhatPeopleTypeEveryDay(t *testing.T) {
+func TestEverydayCommands(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	other := typed{t, "http://" + fed.Routers[1].Address("web")}
@@ -248,7 +248,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 
 // A change that a router queues because the home is away is not reported as done; a kill in progress is not reported
 // as queued.
-func TestWhatIsKeptForLaterIsSaid(t *testing.T) {
+func TestQueuedChangeIsReported(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "prod", "--env", "CREEL_SIM_MS=600000",

@@ -88,7 +88,7 @@ func ends(t *testing.T, line string) (int, string) {
 }
 
 // A refused user reads a plain sentence, whether a router's admin port refuses or members through a router.
-func TestWhoMayNotIsToldInWords(t *testing.T) {
+func TestRefusalIsReadable(t *testing.T) {
 	fed := smallWith(t, []string{
 		"yarn.acl.enable=true", "yarn.admin.acl=root", "yarn.scheduler.configuration.store.class=fs",
 	})
@@ -210,7 +210,7 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 }
 
 // Errors about missing objects have no Java name, for every command, and exit with 3.
-func TestWhatIsNotThereIsSaidInPlainWords(t *testing.T) {
+func TestMissingObjectErrorIsReadable(t *testing.T) {
 	fed := smallWith(t, nil)
 	router := typed{t, "http://" + fed.Routers[0].Address("web")}
 	for _, verb := range []string{

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-func TestWhatWouldBeTakenBackIsToldContainerByContainer(t *testing.T) {
+func TestPreemptListsEachContainer(t *testing.T) {
 	var b strings.Builder
 	writePreemption(&b, &subcluster.Preemption{Queue: "root.b", On: true})
 	if b.String() != "Nothing would be taken back for root.b.\n" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTheReferenceOfTheCommandLineIsUpToDate(t *testing.T) {
+func TestCLIReferenceIsUpToDate(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", "")
 	pages, err := referencePages()
 	if err != nil {

@@ -309,7 +309,7 @@ func TestAViewIsSimulated(t *testing.T) {
 }
 
 // Invalid input is reported at once, with what to try.
-func TestTheComparisonRefusesWhatItCannotPlay(t *testing.T) {
+func TestComparisonRefusesInvalidInput(t *testing.T) {
 	s := simulator{t, t.TempDir()}
 	good, dir := s.file("good.json", balanced), s.dir
 	broken := s.file("broken.json", `{"home":`)

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestAWatchIntoAPipePrintsWhatChanged(t *testing.T) {
+func TestWatchIntoPipePrintsChanges(t *testing.T) {
 	var out strings.Builder
 	last := []string{"ID  STATE", "a   RUNNING", "b   RUNNING"}
 	printChanges(&out, nil, last, true)
@@ -45,7 +45,7 @@ func TestAWatchIntoAPipePrintsWhatChanged(t *testing.T) {
 	}
 }
 
-func TestAContextSaysWhereAndAsWhom(t *testing.T) {
+func TestContextHasServerAndUser(t *testing.T) {
 	t.Setenv("CREEL_CONTEXTS", filepath.Join(t.TempDir(), "c", "contexts.yaml"))
 	t.Setenv("CREEL_SERVER", "")
 	t.Setenv("HADOOP_USER_NAME", "")

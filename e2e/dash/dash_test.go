@@ -242,7 +242,7 @@ func TestTheDashboardLives(t *testing.T) {
 
 // Every page, with three members and two queues, shows the API's data. Everything on it is accessible by keyboard and
 // screen reader, in light and dark mode.
-func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
+func TestEveryPageMatchesTheAPI(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3, Routers: 1})
 	web := f.Routers[0].Web
 	for _, d := range []string{`{"home":{"policy":"balanced"}}`, `{"home":{"policy":"uniform"}}`} {

@@ -14,7 +14,7 @@ import (
 // still, so that it does not register again at once. A router that starts then has
 // never seen the store whole. Clients repeat all their submissions: each is answered
 // success, and runs where it ran before, once.
-func TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing(t *testing.T) {
+func TestStoreEmptiedWhileRoutersAreDownDoublesNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
 	f := found(t, server.URL(), "")

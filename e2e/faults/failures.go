@@ -23,7 +23,7 @@ type failure struct {
 // package, and for each story of the faults of e2e/federation.
 var failures = []failure{
 	{
-		test:    "TestAPausedResourceManagerBlamesNobody",
+		test:    "TestPausedResourceManagerLosesNoNodesOrAMs",
 		what:    "a ResourceManager is paused for longer than nodes and AMs may be silent",
 		users:   "calls to it wait",
 		log:     "this process was paused",
@@ -32,7 +32,7 @@ var failures = []failure{
 		promise: "every application and node continues",
 	},
 	{
-		test:    "TestAPausedRouterProxyOrStoreBlamesNobody",
+		test:    "TestPausedRouterProxyOrStoreLosesNothing",
 		what:    "the router, the proxy, the store, or all three are paused",
 		users:   "calls wait",
 		log:     "this process was paused",
@@ -50,7 +50,7 @@ var failures = []failure{
 		promise: "every accepted application finishes once, in its first attempt; nothing is left behind",
 	},
 	{
-		test:    "TestWhatArrivesLateDoublesNothing",
+		test:    "TestLateSubmissionsDoubleNothing",
 		what:    "a submission or a question arrives after its router timed out",
 		users:   "503 with Retry-After; a repeat succeeds",
 		metric:  "creel_router_reconcile_found_total",
@@ -59,7 +59,7 @@ var failures = []failure{
 		promise: "each application runs in one subcluster",
 	},
 	{
-		test:    "TestALostSubmissionLeavesAHadoopHomeAfterItsWait",
+		test:    "TestLostSubmissionLeavesHadoopHomeAfterWait",
 		what:    "a submission to a Hadoop ResourceManager, or its answer, is lost",
 		users:   "503 with Retry-After until its home knows it, or has not known it for creel.router.unclear-wait",
 		metric:  "creel_router_reconcile_found_total",
@@ -94,7 +94,7 @@ var failures = []failure{
 		promise: "with wait=1 no acknowledged write is lost",
 	},
 	{
-		test:    "TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing",
+		test:    "TestStoreEmptiedWhileRoutersAreDownDoublesNothing",
 		what:    "the state store is emptied while no router runs",
 		users:   "503 with Retry-After until every member has reported its applications",
 		log:     "state store rebuilt",

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/operations/failures.md")
 
 // The page matches the tests' rows and names every test of this package. The things it names exist: the alert in
 // deploy/prometheus/alerts.yml with the metric in its rule, the metric and the log's words in the code.
-func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
+func TestFailuresPageMatchesTests(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the tests say: go test ./e2e/faults -run TestTheFailuresPage -update (%v)", page, err)
+		t.Errorf("%s is not what the tests say: go test ./e2e/faults -run TestFailuresPage -update (%v)", page, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func failuresPage() []byte {
 	b.WriteString(`# Failures
 
 Look up a failure: its effect, the signal, creel's promise, and the test that causes it. A test generates this page:
-` + "`go test ./e2e/faults -run TestTheFailuresPage -update`" + `.
+` + "`go test ./e2e/faults -run TestFailuresPage -update`" + `.
 
 | failure | users see | operators see | promise | test |
 | --- | --- | --- | --- | --- |

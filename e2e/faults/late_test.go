@@ -56,7 +56,7 @@ func stopped(m far) {
 // Hadoop RPC are in flight. The router times out on them, and they arrive afterwards. Two of the members run Hadoop's
 // ResourceManager, which knows of no fence. Still each application is in one subcluster, each client that repeats as
 // requested succeeds, and no AM is killed.
-func TestWhatArrivesLateDoublesNothing(t *testing.T) {
+func TestLateSubmissionsDoubleNothing(t *testing.T) {
 	operatorsSee(t)
 	members := []*farMember{
 		{name: "requests-late", start: creelRM, fault: slow(thither)},

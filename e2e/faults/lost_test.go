@@ -16,7 +16,7 @@ import (
 // and wait. Submissions that arrived stay. The others move to another member, but only after theirs has answered for
 // creel.router.unclear-wait that it does not know them. Meanwhile `why` names the reason of the wait. Each
 // application runs in one subcluster.
-func TestALostSubmissionLeavesAHadoopHomeAfterItsWait(t *testing.T) {
+func TestLostSubmissionLeavesHadoopHomeAfterWait(t *testing.T) {
 	operatorsSee(t)
 	const wait, patience = 6 * time.Second, 2 * time.Second
 	away := &farMember{name: "hadoop", start: hadoopRM}

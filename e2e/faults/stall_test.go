@@ -21,7 +21,7 @@ const stall = 12 * time.Second
 
 // Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. On resuming they have received
 // nothing for that time and attribute it to their own pause: every application and node continues.
-func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
+func TestPausedResourceManagerLosesNoNodesOrAMs(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
 	const expiry = stall / 2
@@ -67,7 +67,7 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 // The router, the proxy, the store, and all three at once are stopped for longer than the timeouts: three leases of a
 // member, and twice an AM's timeout at the proxy. AMs continue to call meanwhile. Afterwards no member was marked
 // lost, no AM was given up, and every application finishes.
-func TestAPausedRouterProxyOrStoreBlamesNobody(t *testing.T) {
+func TestPausedRouterProxyOrStoreLosesNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
 	const expiry = stall / 2

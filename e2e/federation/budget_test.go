@@ -50,7 +50,7 @@ func (f *Federation) startRebalancer(t testing.TB) string {
 // Two members are full of one queue, and another is owed most of both, on nodes of a label and on those without one.
 // It has a preemption budget for each in the federation. Both members together take back at most the budget of the
 // intervals begun so far, on the nodes of each, and continue from one interval to the next.
-func TestTwoMembersTakeBackWithinTheBudgetOfTheFederation(t *testing.T) {
+func TestPreemptionInTwoMembersStaysWithinFederationBudget(t *testing.T) {
 	const each, budget, memory, interval = 512, 1024, 8192, 5 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	f := &Federation{Logs: tempDir(t, "logs")}

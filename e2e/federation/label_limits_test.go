@@ -61,7 +61,7 @@ func labelNodes(t testing.TB, s *Subcluster, n int) {
 // A queue's maximum on nodes of a label holds over three members in every sample, and so do the caps. Use reaches the
 // allowed amount, also where it moves to another member. On nodes without the label the queue has no maximum. Plan,
 // tree and why show the label.
-func TestAMaximumOnNodesOfALabelHoldsOverTheFederation(t *testing.T) {
+func TestLabelMaximumHoldsOverFederation(t *testing.T) {
 	const maximum, each, node = 12288, 512, 8192
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -184,7 +184,7 @@ func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 // A queue that is guaranteed half of the nodes of a label in the federation recovers them in the one member with its
 // work, whose file has no such guarantee. Capacities follow the plan there too, and homes are chosen by the queue's
 // lack there.
-func TestAGuaranteeOnNodesOfALabelFollowsThePlan(t *testing.T) {
+func TestLabelGuaranteeFollowsPlan(t *testing.T) {
 	const each, memory = 512, 8192
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	f := startSimulation(t, 2, memory, labelConf.With(hadoop.Conf{

@@ -29,7 +29,7 @@ func stays(t testing.TB, web string) bool {
 // A MapReduce job waits in a full member. An administrator drains that one by moving: the
 // job goes to the other, begins there, and ends well, while its client, Hadoop's own, asks
 // the router all the time.
-func TestAMapReduceThatWaitsIsMovedOutOfADrainedMember(t *testing.T) {
+func TestWaitingMapReduceLeavesDrainedMember(t *testing.T) {
 	f := Start(t, Options{})
 	full, free, router := f.Subclusters[0], f.Subclusters[1], f.RouterAddresses[0].Web
 	creel := func(args ...string) string { return f.Creel(t, append(args, "--server", "http://"+router)...) }

@@ -30,7 +30,7 @@ func dashboard(web, path string) string {
 // One of two members is full and has waiting applications, the other is free. With the setting they move, as many a
 // minute as the budget allows, and run there. The command line, why and the dashboard show the moves. One move is
 // undone while the application waits again: it goes back.
-func TestWaitingApplicationsOfALoadedMemberMoveWithinTheBudget(t *testing.T) {
+func TestWaitingApplicationsMoveWithinBudget(t *testing.T) {
 	const each, budget = 512, 3
 	f := startSimulation(t, 2, 4096, hadoop.Conf{
 		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",

@@ -15,7 +15,7 @@ import (
 // Three ResourceManagers share a user's limit in a queue. The user reaches it from one member, then from two when
 // containers end in the first and the second has demand. In no sample of the scheduler documents is the user above
 // it.
-func TestAUserIsHeldToTheLimitInAllMembersTogether(t *testing.T) {
+func TestUserLimitHoldsOverAllMembers(t *testing.T) {
 	const limit, each = 16384, 512
 	f := startSimulation(t, 3, 16384, hadoop.Conf{
 		"yarn.scheduler.capacity.maximum-am-resource-percent":  "1",

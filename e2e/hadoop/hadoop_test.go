@@ -99,7 +99,7 @@ func TestMissingToolFailsWithAHint(t *testing.T) {
 	}
 }
 
-func TestDamagedCacheIsMadeAnew(t *testing.T) {
+func TestDamagedCacheIsRebuilt(t *testing.T) {
 	t.Setenv("CREEL_CACHE", t.TempDir())
 	made := 0
 	get := func() string {
@@ -130,7 +130,7 @@ func TestDamagedCacheIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestConfGoesIntoTheFileThatHadoopReadsItFrom(t *testing.T) {
+func TestConfGoesIntoRightFile(t *testing.T) {
 	dir := t.TempDir()
 	Conf{
 		"fs.defaultFS": "file:///", "yarn.resourcemanager.address": "127.0.0.1:1", "mapreduce.shuffle.port": "7",

@@ -78,7 +78,7 @@ func TestStopTakesGrandchildrenAlong(t *testing.T) {
 	}
 }
 
-func TestKillAloneLeavesWhatTheChildStarted(t *testing.T) {
+func TestKillAloneLeavesGrandchildren(t *testing.T) {
 	dir := t.TempDir()
 	p := Start(
 		t,

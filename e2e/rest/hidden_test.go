@@ -21,7 +21,7 @@ import (
 // With yarn.webapp.filter-entity-list-by-user, lists over REST and RPC, the output of Hadoop's yarn and the page of
 // applications have only the ones that the caller may view, as with a real ResourceManager: as its user, by its
 // access list, as an administrator of its queue or of the cluster.
-func TestListsHideWhatOneMayNotView(t *testing.T) {
+func TestListsHideInvisibleApplications(t *testing.T) {
 	me := hadoop.OSUser(t)
 	conf := hadoop.Conf{
 		"yarn.acl.enable": "true", "yarn.admin.acl": me + " ops", "yarn.webapp.filter-entity-list-by-user": "true",

@@ -18,7 +18,7 @@ import (
 )
 
 // Limits that an administrator sets: both report the same to callers who exceed them.
-func TestSettingsDoWhatTheyDoWithHadoop(t *testing.T) {
+func TestSettingsBehaveAsWithHadoop(t *testing.T) {
 	d := startDuo(t, &configuration{}, "", nil, hadoop.Conf{
 		"yarn.resourcemanager.application.max-tags":        "2",
 		"yarn.resourcemanager.application.max-tag.length":  "20",

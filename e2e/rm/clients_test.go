@@ -28,7 +28,7 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 }
 
 // All client cases run with creel's ResourceManager, then with clients of the previous Hadoop release.
-func TestUsersDoWhatTheyDoWithHadoop(t *testing.T) {
+func TestClientCasesOnCreel(t *testing.T) {
 	_, c := cluster(t, nil)
 	// As on a ResourceManager without placement constraints.
 	c.Without = map[string]string{"dshell_placement": "yarn.resourcemanager.placement-constraints.handler"}

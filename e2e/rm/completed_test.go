@@ -14,7 +14,7 @@ import (
 
 // Of the applications that had ended, a restart brings back as many as it may, those that
 // ended last; Hadoop's yarn lists them.
-func TestARestartKeepsAsManyCompletedApplicationsAsItMay(t *testing.T) {
+func TestRestartKeepsAllowedCompletedApplications(t *testing.T) {
 	rm := Start(t, Options{Conf: hadoop.Conf{"yarn.resourcemanager.state-store.max-completed-applications": "1"}})
 	call := func(method, path, body string) string {
 		t.Helper()

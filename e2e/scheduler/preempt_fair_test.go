@@ -139,9 +139,9 @@ var starts = []struct {
 	}},
 }
 
-// TestVictimsOfFairSchedulerAreThoseOfARealResourceManager compares the applications' total losses, and their delay
+// TestFairSchedulerVictimsMatchHadoop compares the applications' total losses, and their delay
 // after the notice.
-func TestVictimsOfFairSchedulerAreThoseOfARealResourceManager(t *testing.T) {
+func TestFairSchedulerVictimsMatchHadoop(t *testing.T) {
 	for _, s := range starts {
 		t.Run(s.name, func(t *testing.T) { compareFair(t, s.with, s.of) })
 	}

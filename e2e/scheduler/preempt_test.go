@@ -507,10 +507,10 @@ var deepCases = []preempting{
 		"\nroot.x.disable_preemption = true\nroot.x.x1.disable_preemption = false", exact},
 }
 
-// TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager runs both with the same queues, applications and
+// TestCapacitySchedulerVictimsMatchHadoop runs both with the same queues, applications and
 // demands, and compares wave by wave how many containers each application loses. One ResourceManager takes all cases
 // one after the other.
-func TestVictimsOfCapacitySchedulerAreThoseOfARealResourceManager(t *testing.T) {
+func TestCapacitySchedulerVictimsMatchHadoop(t *testing.T) {
 	compareVictims(t, slices.Concat(victimCases, keyCases, deepCases), "")
 }
 
@@ -525,9 +525,9 @@ func cores(n int64) tree {
 	}
 }
 
-// TestVictimsByDominantShareAreThoseOfARealResourceManager: of one type there is too
+// TestDominantShareVictimsMatchHadoop: of one type there is too
 // much, of the other as much as is guaranteed, less, or more.
-func TestVictimsByDominantShareAreThoseOfARealResourceManager(t *testing.T) {
+func TestDominantShareVictimsMatchHadoop(t *testing.T) {
 	all := []string{"total_preemption_per_round = 0.2", "natural_termination_factor = 1"}
 	strict := append(slices.Clone(all), "conservative-drf = true", "cross-queue-preemption.conservative-drf = true")
 	compareVictims(t, []preempting{

@@ -44,7 +44,7 @@ func TestHadoopsForm(t *testing.T) {
 	}
 }
 
-func TestALineHasWhatIsKnown(t *testing.T) {
+func TestLineHasKnownFields(t *testing.T) {
 	var out bytes.Buffer
 	Line{Operation: "refreshQueues", Result: Busy}.Log(slog.New(slog.NewTextHandler(&out, nil)))
 	if _, text, _ := strings.Cut(out.String(), " "); text != "level=INFO msg=audit operation=refreshQueues result=busy\n" {

@@ -274,7 +274,7 @@ func TestRequestBytesOfAllConnectionsAreBounded(t *testing.T) {
 
 // One user announces large frames on many connections and sends most of each. It
 // holds its share and no more; large requests of another user are served.
-func TestAUserThatHoldsItsShareDoesNotShutOutOthers(t *testing.T) {
+func TestUserAtShareDoesNotBlockOthers(t *testing.T) {
 	cfg := echoConfig()
 	cfg.MaxFrame = 1 << 20
 	cfg.MaxRequestBytes = 16 << 20
@@ -297,7 +297,7 @@ func TestAUserThatHoldsItsShareDoesNotShutOutOthers(t *testing.T) {
 }
 
 // A frame whose bytes arrive one by one is abandoned, however steadily they come.
-func TestAFrameThatComesByteByByteIsGivenUp(t *testing.T) {
+func TestSlowFrameTimesOut(t *testing.T) {
 	cfg := echoConfig()
 	cfg.StallTime = 40 * time.Millisecond
 	s := start(t, cfg)
@@ -327,7 +327,7 @@ func bigAnswers(size int) Service {
 
 // A client that sends and never reads is not read either once its answers pile
 // up, and closed when it goes on; others do not notice.
-func TestAReaderThatDoesNotReadIsStoppedThenClosed(t *testing.T) {
+func TestIdleReaderIsStoppedThenClosed(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Services = []Service{bigAnswers(1 << 20)}
 	cfg.MaxReplyBytes = 2 << 20

@@ -185,7 +185,7 @@ func TestDeadlinesOfContexts(t *testing.T) {
 	}
 }
 
-func TestCloseFailsWhatWaits(t *testing.T) {
+func TestCloseFailsPendingCalls(t *testing.T) {
 	s := start(t, echoConfig())
 	c := client(t, ClientConfig{})
 	p := s.peer(c, alice)

@@ -128,7 +128,7 @@ func TestAHandlerThatForgetsToTakeLater(t *testing.T) {
 }
 
 // A handler and an interceptor receive the caller, the method and the error of a call.
-func TestACallTellsWhoWhatAndWhy(t *testing.T) {
+func TestCallCarriesUserMethodAndReason(t *testing.T) {
 	var seen Call
 	var log []string
 	cfg := echoConfig()
@@ -224,7 +224,7 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 
 type orderKey struct{}
 
-func TestDrainAnswersWhatIsInFlightAndRefusesTheRest(t *testing.T) {
+func TestDrainFinishesInFlightAndRefusesNew(t *testing.T) {
 	p := &parked{}
 	cfg := echoConfig()
 	cfg.DrainTime = time.Hour

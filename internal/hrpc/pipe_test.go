@@ -123,7 +123,7 @@ func TestAPipeHasNoIntegrity(t *testing.T) {
 // One goroutine breaks a pipe off while another takes answers: that one sees an
 // error, and reads nothing that was given back. Closing it there did that, and
 // a generator of load died of it at its end.
-func TestAPipeIsBrokenOffWhileAnAnswerIsAwaited(t *testing.T) {
+func TestPipelineBreaksWhileAwaitingAnswer(t *testing.T) {
 	s := start(t, echoConfig())
 	request, err := proto.Marshal(text("word"))
 	if err != nil {

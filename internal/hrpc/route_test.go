@@ -39,7 +39,7 @@ func tellingConfig() Config {
 
 // A connection decodes a call with the stored route of the previous one. Whatever that was, the answer equals that of
 // a connection without a stored route, also when a bit of the packet is wrong.
-func TestACallIsReadAsIfItWereTheFirst(t *testing.T) {
+func TestReusedCallDecodesLikeFirst(t *testing.T) {
 	cfg := tellingConfig()
 	c, forgetful := readyConn(t, cfg), readyConn(t, cfg)
 	propertytest.Check(t, func(t *rapid.T) {
@@ -86,7 +86,7 @@ func drawCall(t *rapid.T) []byte {
 }
 
 // Successive calls of Hadoop's clients take the shortcut, for every length of the id's encoding.
-func TestTheNextCallOfAClientIsReadByComparison(t *testing.T) {
+func TestNextCallIsReadByComparison(t *testing.T) {
 	c := readyConn(t, tellingConfig())
 	call := func(id int32, method string) []byte {
 		b := appendCallHeader(appendRequestHeader(nil, id, 0, rawID, nil), method, echoProtocol, 1)

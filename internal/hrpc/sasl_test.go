@@ -177,7 +177,7 @@ func TestChoosingSimpleBySaslGetsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestWhoMayActForWhom(t *testing.T) {
+func TestImpersonationRules(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Impersonate = func(real, effective string, remote netip.Addr) error {
 		if real == "oozie" && effective == "alice" && remote.IsLoopback() {

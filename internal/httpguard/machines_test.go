@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAMachineIsInAListByAddressNetworkOrName(t *testing.T) {
+func TestListMatchesAddressNetworkOrName(t *testing.T) {
 	for _, tc := range []struct {
 		list    Machines
 		address string

@@ -10,7 +10,7 @@ import (
 )
 
 // Allowed origins, methods and headers.
-func TestPagesOfOtherOriginsReadWhatTheyMay(t *testing.T) {
+func TestOtherOriginsReadOnlyAllowedPages(t *testing.T) {
 	origins := []string{"http://one:80", "https://*.example.org", "regex:http://h[0-9]+"}
 	for _, tc := range []struct {
 		origin, method, headers string

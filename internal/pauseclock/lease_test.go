@@ -10,7 +10,7 @@ import (
 )
 
 // A lease is not held longer because this process or its machine was paused, or because a clock was set back.
-func TestALeaseThatWeHoldRunsOutInOurPauses(t *testing.T) {
+func TestHeldLeaseExpiresDuringPause(t *testing.T) {
 	now := time.Now() // with both clocks
 	h := pauseclock.LeaseClock{Read: func() time.Time { return now }}
 	start := h.Now()

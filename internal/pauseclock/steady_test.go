@@ -14,7 +14,7 @@ var wallStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // A wall clock that is set back by ten minutes holds nothing up: of an hour that passes,
 // at least nine tenths pass by this clock too, and then it is the wall clock again.
-func TestATimeGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
+func TestTimeContinuesAfterClockSetBack(t *testing.T) {
 	var s SteadyClock
 	begin := s.Step(0, wallStart)
 	wall := wallStart.Add(-10 * time.Minute)
@@ -34,7 +34,7 @@ func TestATimeGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 }
 
 // A wall clock that is set forward, or runs on while the machine is paused, is followed at once.
-func TestATimeFollowsAWallClockThatIsSetForward(t *testing.T) {
+func TestTimeFollowsClockSetForward(t *testing.T) {
 	var s SteadyClock
 	s.Step(0, wallStart)
 	if at := s.Step(time.Second, wallStart.Add(time.Hour)); !at.Equal(wallStart.Add(time.Hour)) {

@@ -35,13 +35,13 @@ func TestRedisStarts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotInTheTableIsNotFound(t *testing.T) {
+func TestUnlistedProgramIsNotFound(t *testing.T) {
 	if path, err := Path("ls"); err == nil || !strings.Contains(err.Error(), "debian.txt") {
 		t.Errorf("got %q, %v", path, err)
 	}
 }
 
-func TestWhatIsMissingIsNamedWithItsPackage(t *testing.T) {
+func TestMissingProgramErrorNamesPackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
 	if path, err := Path("mvn"); err == nil || !strings.Contains(err.Error(), "apt-get install maven") {
@@ -49,7 +49,7 @@ func TestWhatIsMissingIsNamedWithItsPackage(t *testing.T) {
 	}
 }
 
-func TestALineIsAProgramItsPackagesAndACheck(t *testing.T) {
+func TestLineHasProgramPackagesAndCheck(t *testing.T) {
 	got := parse("# head\n\npython3 python3 python3-venv : python3 -c 'import x' # why\nmvn maven # x\nbare\n")
 	if len(got) != 3 || strings.Join(got["python3"], ",") != "python3,python3-venv" ||
 		strings.Join(got["mvn"], ",") != "maven" || len(got["bare"]) != 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // The first event is logged at once, those of the next minute together after it.
-func TestALineIsWrittenOnceAMinuteAndLosesNoCount(t *testing.T) {
+func TestLineIsLoggedOncePerMinuteWithCount(t *testing.T) {
 	var l ratelog.Line
 	now := time.Unix(1000, 0)
 	type told struct {

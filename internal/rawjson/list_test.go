@@ -57,7 +57,7 @@ func TestAListIsItsDocument(t *testing.T) {
 }
 
 // Writing ends when the client disconnects.
-func TestAListIsNotWrittenToWhoIsGone(t *testing.T) {
+func TestListIsNotWrittenToGoneClient(t *testing.T) {
 	gone := errors.New("gone")
 	l := List{Root: "apps", Name: "app"}
 	for range 10 {

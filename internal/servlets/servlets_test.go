@@ -80,7 +80,7 @@ func TestPagesAnswerGetHeadAndOptions(t *testing.T) {
 
 // The level is changed by administrators alone; the other pages are everybody's
 // unless they were kept for them too.
-func TestPagesAreForWhomTheyAre(t *testing.T) {
+func TestPagesCheckAccess(t *testing.T) {
 	admin := func(user string) bool { return user == "ann" }
 	for _, c := range []struct {
 		adminsOnly bool

@@ -187,7 +187,7 @@ func TestLoopsAndBombsAreErrorsWithTheirLine(t *testing.T) {
 	}
 }
 
-func TestEverythingWrongIsReportedAtOnceWithLineAndRightName(t *testing.T) {
+func TestAllErrorsAreReportedWithLineAndName(t *testing.T) {
 	dir := conf(t, map[string]string{"yarn-site.xml": `<configuration>
   <property>
     <name>creel.store.ulr</name>

@@ -10,7 +10,7 @@ import (
 )
 
 // Errors of a document use its own names.
-func TestWhatIsWrongIsSaidInWordsOfTheDocument(t *testing.T) {
+func TestErrorsUseDocumentTerms(t *testing.T) {
 	type ask struct {
 		Count int       `json:"count"`
 		Share float64   `json:"share"`

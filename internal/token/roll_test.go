@@ -105,7 +105,7 @@ func TestKeysSurviveARestart(t *testing.T) {
 // An AMRM token is accepted for at least the delay after it was minted; ids only grow by one; at no moment are more
 // than
 // two keys accepted.
-func TestAtMostTwoKeysAreAcceptedAndATokenLivesForTheDelay(t *testing.T) {
+func TestTwoKeysAreAcceptedDuringRollDelay(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		rolling := token.Rolling{Every: time.Hour, Delay: 10 * time.Minute}

@@ -14,7 +14,7 @@ import (
 )
 
 // At each moment each queue has been handed as much work as it wants until then, and not much more.
-func TestContendedQueuesWantWhatTheyAreToAllTheTime(t *testing.T) {
+func TestContendedQueuesKeepTheirDemand(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		c := ContendedLoad{
 			Slots: rapid.IntRange(1, 5000).Draw(t, "slots"),

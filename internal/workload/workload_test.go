@@ -50,7 +50,7 @@ func plan() workload.Plan {
 }
 
 // The figures are those counted from the published files by other means.
-func TestTheRecordedDaysHoldWhatTheirAuthorsPublished(t *testing.T) {
+func TestRecordedDaysMatchPublishedNumbers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		jobs, maps   int
@@ -156,7 +156,7 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 
 // A slow, simple ResourceManager grants asks at random, and sometimes loses and fails containers. Whatever it does,
 // the AM finishes with each task done exactly once, and never holds more than it asked for.
-func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
+func TestAMFinishesEachTaskOnce(t *testing.T) {
 	d := durations(t)
 	propertytest.Check(t, func(t *rapid.T) {
 		job := workload.Job{Index: rapid.IntRange(0, 50).Draw(t, "job"), Maps: rapid.IntRange(1, 30).Draw(t, "maps"),

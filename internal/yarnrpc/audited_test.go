@@ -30,7 +30,7 @@ func TestAuditedMethodsExist(t *testing.T) {
 	}
 }
 
-func TestWhatAnAuditedCallIsAbout(t *testing.T) {
+func TestAuditedCallSubjects(t *testing.T) {
 	app := creel.ApplicationID{ClusterTimestamp: 1410901177871, ID: 1}
 	attempt := creel.AttemptID{Application: app, Attempt: 2}
 	container := creel.NewContainerID(attempt, 0, 5)

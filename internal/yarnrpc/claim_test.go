@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-func TestClaimAndDisownTravelBesideWhatHadoopKnows(t *testing.T) {
+func TestClaimAndDisownTravelAsUnknownFields(t *testing.T) {
 	id := &pb.ApplicationIdProto{Id: proto.Int32(5), ClusterTimestamp: proto.Int64(1700000000000)}
 	context := &pb.ApplicationSubmissionContextProto{ApplicationId: id}
 	plain, err := proto.Marshal(&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: context})

@@ -64,7 +64,7 @@ func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
 
 // On nodes of a label queues follow that label's plan, in the same change. A queue that has none of the label, or may
 // not use it, stays so where Hadoop allows its siblings to be at zero too.
-func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
+func TestHadoopLabelSettingsFollowPlan(t *testing.T) {
 	const gpu = ".accessible-node-labels.gpu."
 	conf := queueConf("root.queues=a,b,c,d root.a.capacity=70 root.b.capacity=30 root.c.capacity=0 root.d.capacity=0 " +
 		"root.accessible-node-labels.gpu.capacity=100 root.a.accessible-node-labels=gpu root.b.accessible-node-labels=* " +
@@ -118,7 +118,7 @@ func TestSettingsOfHadoopOnNodesOfALabelFollowThePlan(t *testing.T) {
 
 // An administrator who changes capacities while they follow a plan sees those in force: the new values are the
 // configured ones from then on, on that level.
-func TestWhatAnAdministratorChangesMeanwhileStays(t *testing.T) {
+func TestAdministratorChangesStay(t *testing.T) {
 	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
 	plan := planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8})
 	set, _ := FollowPlan(conf, plan, "sc-1", 0.02)
@@ -197,7 +197,7 @@ func TestSettingsOfHadoopAreValid(t *testing.T) {
 }
 
 // While a plan is followed the capacities are the plan's, so there is nothing for a mend to compare with.
-func TestAMendLeavesWhatFollowsAPlan(t *testing.T) {
+func TestMendSkipsPlannedQueues(t *testing.T) {
 	conf := queueConf("root.queues=a,b root.a.capacity=70 root.b.capacity=30")
 	set, _ := FollowPlan(conf, planOf(map[creel.QueuePath]float64{"root.a": 0.2, "root.b": 0.8}), "sc-1", 0.02)
 	size := creel.NewResource(100_000, 100)

@@ -40,7 +40,7 @@ func sharesOf(list []QueueCapacity) string {
 	return text
 }
 
-func TestCapacitiesAreWhatThePlanGivesAndTheRestAsConfigured(t *testing.T) {
+func TestCapacitiesFollowPlanElseConfiguration(t *testing.T) {
 	own := []MemberQueue{
 		{"root.prod", 0.6, 1}, {"root.research", 0.4, 1}, {"root.research.a", 0.3, 1}, {"root.research.b", 0.1, 1},
 	}
@@ -77,7 +77,7 @@ func TestCapacitiesAreWhatThePlanGivesAndTheRestAsConfigured(t *testing.T) {
 	}
 }
 
-func TestQueuesThatDoNotFollowThePlanKeepTheirCapacity(t *testing.T) {
+func TestOptedOutQueuesKeepTheirCapacity(t *testing.T) {
 	p := planOf(map[creel.QueuePath]float64{"root.a": 0.9, "root.b": 0.1, "root.c": 0})
 	p.Queues[1].Optout = true
 	own := []MemberQueue{{"root.a", 0.3, 1}, {"root.b", 0.3, 1}, {"root.c", 0.4, 1}}
@@ -125,7 +125,7 @@ func drawQueues(t *rapid.T) (own []MemberQueue, leaves []creel.QueuePath) {
 	return own, leaves
 }
 
-func TestCapacitiesOfSiblingsNeverSumToMoreThanThatAboveThem(t *testing.T) {
+func TestSiblingCapacitiesFitTheirParent(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		own, leaves := drawQueues(t)
 		given, sum := map[creel.QueuePath]float64{}, 0.0

@@ -82,7 +82,7 @@ func TestPercentagesFollowTheFederation(t *testing.T) {
 
 // Settings on nodes of a label are a tree of their own: percentages and sums refer to these nodes, and the document
 // reads back as it was written.
-func TestNodesOfALabelHaveATreeOfTheirOwn(t *testing.T) {
+func TestLabelNodesHaveTheirOwnTree(t *testing.T) {
 	member := subcluster.Status{State: subcluster.StateActive}
 	member.Load.Metrics = subcluster.ClusterMetrics{TotalMB: 1000, TotalVirtualCores: 100}
 	member.Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: creel.NewResource(200, 20)})

@@ -82,7 +82,7 @@ func refused(conf QueueConf, hadoop bool) error {
 	return walk(creel.RootQueue, 100, root)
 }
 
-func TestWhatMendsDriftOnNodesOfALabel(t *testing.T) {
+func TestLabelDriftChanges(t *testing.T) {
 	size := creel.NewResource(100_000, 100)
 	plain := "root.queues=x,y root.x.capacity=50 root.y.capacity=50 "
 	const own, cap = ".accessible-node-labels", ".accessible-node-labels.gpu.capacity"
@@ -301,7 +301,7 @@ func mendUnit(text string) (unitOf, float64) { return unit(text) }
 
 // Whatever labels members have: no ResourceManager rejects the result of a mend, and the drift is gone afterwards,
 // unless the mend reports why it cannot remove it.
-func TestAMendEndsTheDriftOnNodesOfALabel(t *testing.T) {
+func TestMendEndsLabelDrift(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		confs, versions := map[creel.SubclusterID]QueueConf{}, map[creel.SubclusterID]string{}
 		sizes := map[creel.SubclusterID]creel.Resource{}

@@ -105,7 +105,7 @@ func splitNames(text string) (out []string) {
 	return out
 }
 
-func TestWhatMendsDrift(t *testing.T) {
+func TestDriftChanges(t *testing.T) {
 	big, small := creel.NewResource(100_000, 100), creel.NewResource(50_000, 50)
 	for _, c := range []struct{ name, document, a, b, want string }{
 		{

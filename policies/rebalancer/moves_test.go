@@ -37,7 +37,7 @@ func waitingIn(home creel.SubclusterID, queue creel.QueuePath, n int) (out []Wai
 	return out
 }
 
-func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
+func TestDrainMovesOldestFirstWithinBudget(t *testing.T) {
 	in := &MoveInput{
 		View: subcluster.NewView(time.Time{}, []subcluster.Status{
 			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a", "root.only"),
@@ -141,7 +141,7 @@ func TestMovesGoOnAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
+func TestLoadedMemberMovesYoungestBeyondDeadBand(t *testing.T) {
 	view := func(used, free int64) *subcluster.View {
 		return subcluster.NewView(time.Time{}, []subcluster.Status{
 			moveMember("sc-1", subcluster.StateActive, used, 10, 20, "root.a", "root.b"),
@@ -180,7 +180,7 @@ func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
 
 // Applications waiting for nodes of a label move by the state of these nodes alone: to members that have them and the
 // queue there.
-func TestWhatWaitsForNodesOfALabelMovesByTheRoomThere(t *testing.T) {
+func TestLabelledWaitersMoveByFreeLabelCapacity(t *testing.T) {
 	on := func(m subcluster.Status, used int64, queues ...creel.QueuePath) subcluster.Status {
 		m.Load.Labels = subcluster.Labels{Known: true, Partitions: []subcluster.Partition{{
 			Label: "gpu", Total: creel.NewResource(100<<10, 100), Used: creel.NewResource(used<<10, used),

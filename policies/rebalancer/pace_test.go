@@ -28,7 +28,7 @@ func waiting(short bool, label string) []subcluster.QueueLoad {
 
 // A round may take the rest of the share while the queue is short, nothing when the interval is over, and as much as
 // the member's settings allow without a plan, or when the queue has not been short for a while.
-func TestARoundMayTakeWhatIsLeftOfTheShare(t *testing.T) {
+func TestRoundTakesRestOfShare(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first := PacedBudget{
 		QueueOn: subcluster.QueueOn{Queue: "root.b"}, Share: mb(4096), Begins: start, Ends: start.Add(time.Minute), Until: start.Add(5 * time.Minute),
@@ -96,7 +96,7 @@ func TestRoundsStayWithinTheShare(t *testing.T) {
 
 // A budget on nodes of a label is for asks that wait there. Amounts taken while some did count against it and against
 // no other budget of the queue.
-func TestABudgetOnNodesOfALabelBindsWhileTheQueueIsShortThere(t *testing.T) {
+func TestLabelBudgetBindsWhileQueueIsShort(t *testing.T) {
 	start := time.Unix(1000, 0)
 	both := []PacedBudget{}
 	for _, label := range []string{"", "gpu"} {
@@ -120,7 +120,7 @@ func TestABudgetOnNodesOfALabelBindsWhileTheQueueIsShortThere(t *testing.T) {
 
 // Amounts that a member takes by its own settings count against the budget before other members get a share, and so
 // do amounts that a member took beyond its share.
-func TestWhatHadoopTookCountsAgainstTheBudget(t *testing.T) {
+func TestHadoopPreemptionCountsAgainstBudget(t *testing.T) {
 	begins := preemptStart.Truncate(time.Minute)
 	for _, c := range []struct {
 		name  string

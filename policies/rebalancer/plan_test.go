@@ -147,7 +147,7 @@ func TestConstantDemandGivesConstantShares(t *testing.T) {
 	})
 }
 
-func TestRoundingKeepsTheSumAndStarvesNobody(t *testing.T) {
+func TestRoundingKeepsSumWithoutStarvation(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		var shares []float64
 		for range rapid.IntRange(1, 8).Draw(t, "n") {

@@ -48,7 +48,7 @@ func poolMembers(totals [2]creel.Resource, rows [2][]subcluster.QueueLoad) (out 
 
 // The plan of a label's nodes is the plan of a federation that has these nodes alone, and the plan of the others is
 // as if there were no labels.
-func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
+func TestLabelNodesArePlannedSeparately(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		plain, plainRows := drawPool(t, "")
 		gpu, gpuRows := drawPool(t, "gpu")
@@ -119,7 +119,7 @@ func TestNodesOfALabelArePlannedAsAFederationOfTheirOwn(t *testing.T) {
 
 // A member that has nodes of a label and reports no queues of it, like one of an earlier version, is in the plan of
 // the other nodes, and in none of the label.
-func TestAMemberThatReportsNothingOfALabelIsNotPlanned(t *testing.T) {
+func TestMemberWithoutLabelReportIsNotPlanned(t *testing.T) {
 	members := poolMembers(
 		[2]creel.Resource{creel.NewResource(1000, 10), creel.NewResource(1000, 10)},
 		[2][]subcluster.QueueLoad{{{Queue: "root.a"}}, {{Queue: "root.a"}, {Queue: "root.a", Label: "gpu"}}},

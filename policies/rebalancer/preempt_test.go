@@ -42,7 +42,7 @@ func document(budget string) string {
 
 // Resources are taken back for a queue up to its shortfall in the federation, where the plan has it, and within its
 // budget.
-func TestAPreemptionBudgetIsGivenWhereTheQueueIsShort(t *testing.T) {
+func TestPreemptionBudgetGoesWhereQueueIsShort(t *testing.T) {
 	for _, c := range []struct {
 		name, budget string
 		uses, given  []float64

@@ -12,7 +12,7 @@ import (
 
 // A plan places the entitlement. Beyond that the queue may want resources anywhere a moment later, so members hold
 // the rest of the maximum as without a plan.
-func TestOnlyWhatAPlanGivesMovesPartsOfAMaximum(t *testing.T) {
+func TestOnlyPlanMovesMaximumShares(t *testing.T) {
 	p := &subcluster.Plan{Total: creel.NewResource(1200, 1200)}
 	for _, id := range []creel.SubclusterID{"a", "b", "c"} {
 		p.Members = append(p.Members, subcluster.MemberSize{Member: id, Share: 1.0 / 3})

@@ -12,7 +12,7 @@ import (
 )
 
 // A field that ParseTree reads and the schema does not name would be rejected by editors.
-func TestTheSchemaNamesWhatParseTreeReads(t *testing.T) {
+func TestSchemaMatchesParseTree(t *testing.T) {
 	var schema struct {
 		Properties struct {
 			Queues struct {

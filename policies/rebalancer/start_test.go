@@ -73,7 +73,7 @@ func begin(t *testing.T) *story {
 	return s
 }
 
-func TestAMemberThatWasAwayComesBackAsSlowlyAsItWasAwayLong(t *testing.T) {
+func TestReturnRampMatchesAbsence(t *testing.T) {
 	s := begin(t)
 	delete(s.nodes, "sc-3")
 	s.plan(10 * time.Second)
@@ -112,7 +112,7 @@ func TestAMemberThatWasAwayComesBackAsSlowlyAsItWasAwayLong(t *testing.T) {
 	s.counts("sc-1", 1)
 }
 
-func TestAMemberThatLosesNodesCountsWithTheRestAtOnceAndGrowsSlowly(t *testing.T) {
+func TestLostNodesCountAtOnceRegrowthIsSlow(t *testing.T) {
 	s := begin(t)
 	weight := func() (w float64) {
 		for _, m := range s.before.Queue("root.q").Members {
@@ -145,7 +145,7 @@ func TestAMemberThatLosesNodesCountsWithTheRestAtOnceAndGrowsSlowly(t *testing.T
 	s.counts("sc-2", 0.5)
 }
 
-func TestWhatRunsInAMemberThatStartsSlowlyStaysEntitledToIt(t *testing.T) {
+func TestRunningUseStaysEntitledDuringSlowStart(t *testing.T) {
 	s := begin(t)
 	delete(s.nodes, "sc-3")
 	for range 20 {

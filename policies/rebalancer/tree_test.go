@@ -123,7 +123,7 @@ func exact(in *Input) []float64 {
 
 // Guarantees, weights and maxima of parents limit their leaves' entitlements: the same as the slow answer on
 // thousands of trees.
-func TestEntitlementsOverATreeAreThoseOfTheExactAnswer(t *testing.T) {
+func TestTreeEntitlementsMatchExactSolution(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		in := drawTree(t)
 		p := (&Planner{}).Plan(in, nil)
@@ -151,7 +151,7 @@ func TestEntitlementsOverATreeAreThoseOfTheExactAnswer(t *testing.T) {
 
 // If waiting demand can go anywhere, a queue's shares in all members add up to its entitlement, and containers within
 // an entitlement stay where they run.
-func TestWhatWaitsCanGoAnywhereIsGivenWhatItIsEntitledTo(t *testing.T) {
+func TestFlexibleDemandGetsItsEntitlement(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		in := &Input{}
 		n := rapid.IntRange(1, 5).Draw(t, "members")

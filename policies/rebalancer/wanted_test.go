@@ -26,7 +26,7 @@ func boundTo(n int64) *creel.Resource {
 }
 
 // Waiting asks count as demand as far as limits allow them in some member.
-func TestWhatLimitsHoldBackIsNotWanted(t *testing.T) {
+func TestDemandAboveLimitsDoesNotCount(t *testing.T) {
 	limited := &Queue{Path: "root.a", UserLimit: gigs(15)}
 	row := func(used, pending int64, users ...subcluster.UserLoad) subcluster.QueueLoad {
 		return subcluster.QueueLoad{Queue: "root.a", Used: gigs(used), Pending: gigs(pending), Users: users}
@@ -93,7 +93,7 @@ func TestWhatLimitsHoldBackIsNotWanted(t *testing.T) {
 
 // Whatever limits there are: demand is at most the pending asks, never negative, and no less for a queue with a
 // higher limit.
-func TestWantedIsOfWhatWaits(t *testing.T) {
+func TestWantedCountsWaitingDemand(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		n := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
 		rows := make([]subcluster.QueueLoad, 3)
@@ -136,7 +136,7 @@ func TestWantedIsOfWhatWaits(t *testing.T) {
 
 // By capacities that follow the plan a member frees resources for a queue only as far as limits allow its waiting
 // asks there.
-func TestRoomIsMadeForWhatCanBeGranted(t *testing.T) {
+func TestCapacityIsFreedOnlyForGrantableDemand(t *testing.T) {
 	var members []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
 		s := subcluster.Status{State: subcluster.StateActive}

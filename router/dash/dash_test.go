@@ -101,7 +101,7 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 }
 
 // A stream sends the parts of a page that change, and nothing that the viewer may not see.
-func TestAStreamSendsWhatChanged(t *testing.T) {
+func TestStreamSendsChanges(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
 	resp, err := http.Get("http://" + f.Routers[0].Web + "/dash/stream?at=" + "%2Fapps%3Fq%3Dhello")
 	if err != nil {

@@ -182,7 +182,7 @@ func (m *members) mover() router.Mover[string] {
 	}
 }
 
-func TestTheLoopCarriesMovesOutAndMendsWhatNobodyHasOnRecord(t *testing.T) {
+func TestLoopExecutesMovesAndRepairsUnrecorded(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		state := subcluster.StateActive

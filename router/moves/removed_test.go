@@ -14,7 +14,7 @@ import (
 
 // The member that an application should leave was removed from the federation: its move is over, as completed if the
 // next home has it. While a member is silent its moves wait.
-func TestAMoveFromAMemberThatWasRemovedIsOver(t *testing.T) {
+func TestMoveFromRemovedMemberEnds(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		arrived := record(2)
@@ -54,7 +54,7 @@ func TestAMoveFromAMemberThatWasRemovedIsOver(t *testing.T) {
 
 // The home has changed already, and the next one was removed before the application arrived there. It is released
 // where it is held, which is its home again.
-func TestAMoveToAMemberThatWasRemovedGoesBack(t *testing.T) {
+func TestMoveToRemovedMemberIsReverted(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		if err := Begin(ctx, s, record(1)); err != nil {

@@ -93,7 +93,7 @@ func serve(t testing.TB, members []subcluster.Status, c rest.Config) (*rest.Hand
 // Members send a router the changes of their applications since its last request. It shows each viewer the whole
 // list, with guarded fields where the viewer may see them. Forgotten applications disappear, and no viewer costs a
 // member a call.
-func TestViewersShareWhatMembersToldChanged(t *testing.T) {
+func TestViewersShareMemberChanges(t *testing.T) {
 	var mu sync.Mutex
 	calls, from := 0, []string{}
 	web, warm := fedBy(t, func(w http.ResponseWriter, r *http.Request) {

@@ -152,7 +152,7 @@ func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 }
 
 // A member that was paused while an application changed its queue changes that of its UAM when it resumes.
-func TestAMoveReachesAUAMWhoseMemberStoodStill(t *testing.T) {
+func TestMoveReachesUAMOfPausedMember(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	id, home := submit(t, f, f.Routers[0].Web, "to be moved", "default")
 	app, err := creel.ParseApplicationID(id)
@@ -284,7 +284,7 @@ func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
 
 // A change that a user makes while the home is away is recorded, and the home is back before it is carried out there.
 // A change made meanwhile counts: it is newer.
-func TestWhatIsSetNowIsNotUndoneByWhatWaits(t *testing.T) {
+func TestNewChangeIsNotUndoneByQueuedOne(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
 	id, home := submit(t, f, one, "to be moved about", "default")

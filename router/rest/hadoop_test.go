@@ -80,7 +80,7 @@ func (homes) Placement(context.Context, creel.ApplicationID) ([]byte, error) { r
 
 // A member for which an agent acts has none of creel's own documents: it is not asked for any, whichever version its
 // agent publishes. Members that run creel's ResourceManager are not asked for changes that cannot be used next to it.
-func TestAMemberOfHadoopsIsNotAskedForOurDocuments(t *testing.T) {
+func TestHadoopMemberIsNotAskedForCreelDocuments(t *testing.T) {
 	const id = "application_2_0001"
 	for _, version := range []string{"hadoop", "hadoop-3.3.6", "hadoop-3.4.2"} {
 		var ours, theirs asked
@@ -145,7 +145,7 @@ func overHomes(
 }
 
 // A member gets no calls that its release lacks, and the answer names them.
-func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
+func TestDocumentsMissingInReleaseAreNotRequested(t *testing.T) {
 	const overview, bulk = base + "/scheduler-overview", base + "/scheduler/bulk-activities"
 	documents := map[string]string{
 		overview: `{"schedulerType":"Capacity Scheduler","schedulerBusy":-1}`, bulk: `{"bulkActivities":{}}`,
@@ -205,7 +205,7 @@ func TestWhatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
 
 // A mandatory field in a deselects list is rejected, whatever there is to list: Hadoop's ResourceManagers reject it
 // only if they have an application.
-func TestAFieldThatNobodyCanLeaveOutIsRefused(t *testing.T) {
+func TestRequiredFieldCannotBeOmitted(t *testing.T) {
 	web := overMembers(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"apps":{}}`)

@@ -13,7 +13,7 @@ import (
 
 // While a member does not answer, a user who asked for a list before gets the member's last list, with its age; any
 // other user learns that it is missing.
-func TestTheLastListOfAMemberThatDoesNotAnswer(t *testing.T) {
+func TestUnresponsiveMemberIsShownByLastList(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2, LastParts: time.Hour, OpenFor: time.Minute})
 	one := f.Routers[0].Web
 	id, home := submit(t, f, one, "known", "default")

@@ -145,7 +145,7 @@ func TestATokenThatIsNotAcceptedIsToldWhy(t *testing.T) {
 
 // Where anonymous requests are rejected a token is a login all the same, at the paths that check it. An invalid one
 // is rejected, and at other paths no token is a login.
-func TestATokenIsALoginWhereAnonymousRequestsAreRefused(t *testing.T) {
+func TestTokenLogsInIfAnonymousIsRefused(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{
 		Members: 1, Routers: 1, Settings: []string{"hadoop.http.authentication.simple.anonymous.allowed=false"},
 	})
@@ -194,7 +194,7 @@ func TestATokenIsALoginWhereAnonymousRequestsAreRefused(t *testing.T) {
 
 // A token obtains no other token, nor a longer lifetime for itself: as in Hadoop, a caller with a token is rejected
 // by all calls about tokens.
-func TestATokenIsNoLoginForWhatIsAboutTokens(t *testing.T) {
+func TestTokenDoesNotAuthorizeTokenCalls(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	web := f.Routers[0].Web
 	const path = base + "/delegation-token"

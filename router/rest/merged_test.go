@@ -347,7 +347,7 @@ func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
 
 // A percentage of a partition covers the members that have nodes of its label, weighted by these. For nodes without a
 // label members count with their size.
-func TestPercentagesOfALabelAreOfTheMembersThatHaveIt(t *testing.T) {
+func TestLabelPercentagesCountMembersWithLabel(t *testing.T) {
 	m := router.Merger[[]byte]{
 		Form: jsonForm{},
 		PartitionSize: func(id creel.SubclusterID, label string) (float64, bool) {

@@ -168,7 +168,7 @@ func TestTheSchedulersLogsAreAskedForByAForm(t *testing.T) {
 }
 
 // Documents are not guessed at nor framed by other sites.
-func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	for _, path := range []string{base + "/info", base + "/apps/nonsense", "/api/v1/subclusters", "/api/v1/nope"} {
 		h := call(t, f.Routers[0].Web, "GET", path, "").head

@@ -52,7 +52,7 @@ func TestANodeIsFoundByItsHost(t *testing.T) {
 
 // While a member does not answer, a node may be there: the answer is not 404, since clients would conclude that the
 // node is gone.
-func TestANodeOfAMemberThatIsAwayIsNotDenied(t *testing.T) {
+func TestNodeOfAbsentMemberIsNotDenied(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	web := f.Routers[0].Web
 	away := f.Members[1]
@@ -79,7 +79,7 @@ func TestANodeOfAMemberThatIsAwayIsNotDenied(t *testing.T) {
 // Labels of a node go to the members that have it, by either protocol: a host may have NodeManagers in several.
 // Labels of a node that has not joined yet go to all members, which store them, as one ResourceManager would; when it
 // has joined one of them, a change reaches the others that store labels of it.
-func TestLabelsOfANodeGoToAllThatHaveIt(t *testing.T) {
+func TestNodeLabelsGoToAllItsMembers(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Settings: []string{"yarn.node-labels.enabled=true"}})
 	web, admin := f.Routers[0].Web, f.AdminOf(f.Routers[0], "root")
 	const asRoot = "user.name=root"

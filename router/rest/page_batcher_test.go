@@ -85,7 +85,7 @@ func story(t *testing.T, tell func(t *testing.T, p *slowPage)) {
 	})
 }
 
-func TestWhoComesWhileAPageIsMadeSharesTheNext(t *testing.T) {
+func TestRequestDuringPageBuildSharesNext(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
 		second := p.ask(get("/scheduler"))
@@ -107,7 +107,7 @@ func TestWhoComesWhileAPageIsMadeSharesTheNext(t *testing.T) {
 	})
 }
 
-func TestAMemberThatDoesNotAnswerHoldsNobodyElse(t *testing.T) {
+func TestUnresponsiveMemberDelaysNoOther(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
 		second, third := p.ask(get("/scheduler")), p.ask(get("/scheduler"))
@@ -152,7 +152,7 @@ func TestOnlyTheSameRequestsShare(t *testing.T) {
 	})
 }
 
-func TestAPageDoesNotNeedTheClientThatMakesIt(t *testing.T) {
+func TestPageBuildSurvivesItsClient(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
 		ctx, leave := context.WithCancel(t.Context())
@@ -181,7 +181,7 @@ func TestAPageOfNothingIsSharedToo(t *testing.T) {
 	}
 }
 
-func TestWhoSharesAPageThatPanicsIsAnswered(t *testing.T) {
+func TestSharersOfPanickingPageAreAnswered(t *testing.T) {
 	story(t, func(t *testing.T, p *slowPage) {
 		first := p.ask(get("/scheduler"))
 		second, third := p.ask(get("/scheduler")), p.ask(get("/scheduler"))

@@ -199,7 +199,7 @@ func TestReservationsInXMLHaveOneRoot(t *testing.T) {
 }
 
 // The router itself answers who the caller is, also while every member is away.
-func TestTheRouterTellsWhoOneIs(t *testing.T) {
+func TestRouterReportsCurrentUser(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	f.Members[0].Cut()
 	web := f.Routers[0].Web

@@ -88,7 +88,7 @@ func slowly(t *rapid.T, s *server.Server, ids []creel.SubclusterID, lists [][]by
 
 // A list joined as bytes equals, to the last field, the list decoded, merged and encoded: applications of several
 // members, UAMs, unknown fields.
-func TestAListJoinedAsBytesIsThatOfItsMessages(t *testing.T) {
+func TestByteJoinedListEqualsMessages(t *testing.T) {
 	ids := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
 	s := serverOf(ids...)
 	propertytest.Check(t, func(t *rapid.T) {

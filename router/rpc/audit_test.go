@@ -52,7 +52,7 @@ func (a *auditor) take() map[string]string {
 
 // Each change through a router leaves a line that names the change and, if it was rejected, the reason. This also
 // holds where the router reads only some fields of the message, and where the answer is a document of rejections.
-func TestLinesOfAuditSayWhatWasChanged(t *testing.T) {
+func TestAuditLinesNameChange(t *testing.T) {
 	log := &auditor{}
 	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(log)})
 	ctx := t.Context()

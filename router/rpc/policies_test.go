@@ -30,7 +30,7 @@ func (f failing) PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcl
 }
 
 // If the store fails in the middle, the error lists the policies removed before.
-func TestAnErrorInTheMiddleTellsWhatWasDone(t *testing.T) {
+func TestPartialFailureReportsCompletedSteps(t *testing.T) {
 	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	for _, q := range []creel.QueuePath{"root.a", "root.b", "root.c"} {
 		if _, err := s.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: q, Document: []byte(`{}`)}); err != nil {

@@ -72,7 +72,7 @@ func attributed(t *testing.T, id creel.SubclusterID, version string, asked *atom
 
 // A member whose release lacks a method is not asked. The answer is that of the others; if no member has the method,
 // the error says so.
-func TestAMethodThatAReleaseLacksIsNotAskedOfIt(t *testing.T) {
+func TestMethodMissingInReleaseIsNotCalled(t *testing.T) {
 	var old, recent atomic.Int64
 	lacks := attributed(t, "sc-a", "hadoop-3.1.4", &old)
 	has := attributed(t, "sc-b", "hadoop-3.3.6", &recent)

@@ -289,7 +289,7 @@ func TestOneCluster(t *testing.T) {
 
 // A message cannot mark itself as partial: a list that lacks a member is an error that names it, and that clients do
 // not retry, unless parts are allowed.
-func TestAListWithoutAMemberIsAnErrorThatNamesIt(t *testing.T) {
+func TestListErrorNamesAbsentMember(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, OpenFor: 50 * time.Millisecond})
 	ctx := t.Context()
 	c := f.As(f.Routers[0], "alice")
@@ -321,7 +321,7 @@ func noProxies(c *rmserver.Config) { c.Proxies, c.ReloadProxies = map[string]rms
 
 // A member that rejects the call contributes no part to a list either: the error names it, in its own words. If parts
 // are allowed, the answer has the others'.
-func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
+func TestListErrorNamesRefusingMember(t *testing.T) {
 	start := func(parts bool) (*routertest.Federation, yarnrpc.ApplicationClientProtocolClient) {
 		f := routertest.Start(t, routertest.Options{Routers: 1, GivesParts: parts,
 			Change: func(i int, c *rmserver.Config) {
@@ -359,7 +359,7 @@ func TestAListWithoutAMemberThatRefusesIsAnErrorThatNamesIt(t *testing.T) {
 }
 
 // A call that all members reject alike is rejected as by one ResourceManager.
-func TestWhatAllMembersRefuseIsTheirRefusal(t *testing.T) {
+func TestUnanimousRefusalIsReturned(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	ctx := t.Context()
 	request := &pb.GetApplicationsRequestProto{Limit: new(int64(-1))}
@@ -605,7 +605,7 @@ func TestServiceACLsHoldAtRoutersAndMembers(t *testing.T) {
 
 // A router reloads its list of administrators though a member is away, by an administrator's call alone: a user taken
 // off the list loses the permissions.
-func TestARouterReadsItsAdministratorsAnewWhileAMemberIsAway(t *testing.T) {
+func TestAdministratorsReloadWhileMemberIsAway(t *testing.T) {
 	dir := t.TempDir()
 	administer := func(users string) {
 		t.Helper()

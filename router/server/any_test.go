@@ -16,7 +16,7 @@ import (
 
 // A call that any member can answer skips a member whose release lacks it, or where it is disabled. That is the
 // answer if all are so; a silent member, however, may have it.
-func TestAnyPassesOverWhoLacksTheCall(t *testing.T) {
+func TestAnySkipsMembersWithoutCall(t *testing.T) {
 	members := make([]subcluster.Status, 3)
 	for i, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
 		members[i] = subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateActive}

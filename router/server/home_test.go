@@ -107,7 +107,7 @@ func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
 }
 
 // Where the record of moves cannot be read, the home that could be is asked all the same.
-func TestTheHomeOfNowIsAskedThoughMovesCannotBeRead(t *testing.T) {
+func TestCurrentHomeIsAskedIfMovesAreUnreadable(t *testing.T) {
 	view := subcluster.NewView(time.Now(), []subcluster.Status{
 		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
 		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},

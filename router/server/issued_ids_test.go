@@ -17,7 +17,7 @@ import (
 // An invented id above those that its member issued would take the id that another client is to get. It is rejected,
 // before any home is recorded, by an error that Hadoop's clients show to their user and do not retry. Ids that a
 // member issued without this router, or in an earlier start, are accepted.
-func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
+func TestUnissuedIDIsRefused(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol.name, func(t *testing.T) {
 			f := routertest.Start(t, routertest.Options{})
@@ -59,7 +59,7 @@ func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
 
 // The id of an existing application, by another user: the home rejects it, and that it has the application is no
 // success for that user.
-func TestAnotherUsersIDIsAConflictThatNamesTheOwner(t *testing.T) {
+func TestForeignIDConflictNamesOwner(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	r := f.Routers[0]
 	id := newID(t, f, r)

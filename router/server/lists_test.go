@@ -84,7 +84,7 @@ func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
 
 // Nothing is stored for longer than listKept after a member sent its part, and never more than listBytes of at most
 // listsMost questions.
-func TestListsThatNobodyAsksForGo(t *testing.T) {
+func TestUnrequestedListsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Lists[string]
 		ask(&l, "q", "a1", "b1")

@@ -49,7 +49,7 @@ func drain(t *testing.T, r *routertest.Router, method, member, body string) {
 // first has changed its home and its new home does not have it yet. Another router continues: each application
 // arrives at the other member once and gets its container there. A client that polls sees every one of them all the
 // time. A kill in the middle takes effect. Applications with a container stay where they are.
-func TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies(t *testing.T) {
+func TestDrainMovesSurviveRouterDeath(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 2})
 	full, free, ctx := f.Members[0], f.Members[1], t.Context()
 	client := f.As(f.Routers[1], "alice")

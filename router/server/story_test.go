@@ -369,7 +369,7 @@ func TestForgottenHomes(t *testing.T) {
 
 // Without an active member, or without one that answers, a submission is rejected with a reason, and nothing is left
 // behind.
-func TestNobodyIsThere(t *testing.T) {
+func TestNoMembers(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
 	id := newID(t, f, f.Routers[0])
 	for _, m := range f.Members {

@@ -70,7 +70,7 @@ func (r *routers) refused(at *tokens.Tokens, t token.Token, kind error) {
 	}
 }
 
-func TestATokenIsTakenByEveryRouterAndByLaterOnes(t *testing.T) {
+func TestTokenIsValidAtEveryRouter(t *testing.T) {
 	r := start(t)
 	a := r.issue(r.one, "alice", "yarn")
 	if a.Kind != token.KindDelegation || a.Service != "" {
@@ -87,7 +87,7 @@ func TestATokenIsTakenByEveryRouterAndByLaterOnes(t *testing.T) {
 	}
 }
 
-func TestATokenLivesAsLongAsItIsRenewedAndNoLonger(t *testing.T) {
+func TestTokenExpiresWithoutRenewal(t *testing.T) {
 	r := start(t)
 	a, unrenewed := r.issue(r.one, "alice", "yarn"), r.issue(r.one, "alice", "yarn")
 	for day := range 7 {
@@ -154,7 +154,7 @@ func TestACancelledTokenIsWorthNothingAnywhere(t *testing.T) {
 
 // Forged tokens are rejected: a changed identifier, one of a former store, a key that was sealed under another
 // secret.
-func TestWhatIsNotOnRecordIsRefused(t *testing.T) {
+func TestUnrecordedTokenIsRefused(t *testing.T) {
 	r := start(t)
 	a := r.issue(r.one, "alice", "yarn")
 	id, err := token.ParseDelegation(a.Identifier)

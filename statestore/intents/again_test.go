@@ -16,7 +16,7 @@ import (
 
 // A call with an older intent is on its way while the home carries out a newer one, and then undoes that: so the
 // newer one is sent again. That holds for any user, and also if the newer one was recorded.
-func TestAWordThatIsOnItsWayUndoesNoNewerOne(t *testing.T) {
+func TestInFlightIntentDoesNotUndoNewer(t *testing.T) {
 	priority := func(user string, level int32) intents.Intent {
 		return intents.Intent{Application: app, User: user, Verb: intents.Priority, Level: level}
 	}

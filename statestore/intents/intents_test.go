@@ -206,7 +206,7 @@ func TestARefusalIsToldForAnHour(t *testing.T) {
 
 // An intent of another version, with an unknown verb, waits for a router that knows it, is logged once, and goes with
 // the application's record.
-func TestAnUnknownVerbIsLeftToThoseWhoKnowIt(t *testing.T) {
+func TestUnknownVerbIsLeftInStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		f.is(subcluster.StateActive, func() (bool, error) {
@@ -243,7 +243,7 @@ func TestAnUnknownVerbIsLeftToThoseWhoKnowIt(t *testing.T) {
 
 // A document that cannot be read, perhaps of a newer version, is left to other routers for as long as a refusal is
 // stored.
-func TestWhatCannotBeReadGoesAfterAnHour(t *testing.T) {
+func TestUnreadableIntentExpiresAfterHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		odd := statestore.DocumentWrite{
@@ -417,7 +417,7 @@ func TestAMoveReachesTheUAMs(t *testing.T) {
 
 // A move of a waiting application to another home may begin and end between the two steps of a round, looking up its
 // home and asking it, whose answer may take long. The intent waits for the new home.
-func TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome(t *testing.T) {
+func TestIntentFollowsMovedApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		moved := false
@@ -445,7 +445,7 @@ func TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome(t *testing.T) {
 }
 
 // On its way to another home an application may be nowhere for a moment: its intents wait.
-func TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits(t *testing.T) {
+func TestIntentWaitsDuringMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		f.moving = true
@@ -522,7 +522,7 @@ func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
 
 // For verbs that set a value the last intent counts, of any user: once a member carries it out, earlier ones are no
 // longer recorded for that member. One recorded meanwhile is not earlier, and is carried out after it.
-func TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes(t *testing.T) {
+func TestExecutedIntentReplacesEarlier(t *testing.T) {
 	ctx := t.Context()
 	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	record := statestore.UAMRecord{
@@ -608,7 +608,7 @@ func TestAWordThatWasPassedOverIsOver(t *testing.T) {
 
 // A round over many intents takes long. Intents removed meanwhile, since a newer one was carried out, are not carried
 // out by it.
-func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
+func TestDeletedIntentIsNotExecuted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		later := intents.Intent{Application: app, User: "ann", Verb: intents.Priority, Level: 3}
@@ -638,7 +638,7 @@ func TestWhatIsOnRecordNoMoreIsNotCarriedOut(t *testing.T) {
 
 // A home that comes back with a full disk accepts no change until there is space; the intent waits. It also waits if
 // a member with a UAM is full, for a change that home made at once.
-func TestWhatAFullDiskRefusesWaits(t *testing.T) {
+func TestIntentWaitsOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		full := &creel.Error{Kind: creel.ErrReadOnly, What: "the ResourceManager is read-only"}
@@ -673,7 +673,7 @@ func TestWhatAFullDiskRefusesWaits(t *testing.T) {
 
 // An intent for a removed subcluster is refused, which can be read for an hour; an intent for one that is merely
 // silent waits.
-func TestWhatIsForASubclusterThatWasRemovedEnds(t *testing.T) {
+func TestIntentForRemovedSubclusterEnds(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
 	s := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })

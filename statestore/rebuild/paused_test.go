@@ -33,7 +33,7 @@ func (e *emptied) Acquire(context.Context, string, string, time.Duration) (state
 
 // A router without known members waits for routers that knew members of the store. Its own pause does not count as
 // waiting: they may have been paused, too.
-func TestAPauseOfItsOwnIsNoTimeInWhichOneWaitedForOthers(t *testing.T) {
+func TestOwnPauseDoesNotCountAsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, looks := &emptied{}, 0
 		r := rebuild.New(store, rebuild.Config{

@@ -124,7 +124,7 @@ func until(t *testing.T, what string, cond func() bool) {
 // Redis comes back empty. Two routers watch it; one rebuilds it from the members' applications, once all of them
 // answer; the other, which saw it lost too, comes too late and leaves it alone. Two members claim one application,
 // and the one that accepted it later has to end it.
-func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
+func TestLostStoreIsRebuiltFromMembers(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -273,7 +273,7 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 // The store is emptied while every router is down. A router that starts then has never seen it whole: it waits for
 // processes that have, and asks the members they knew, also one that has not registered again. A member that was
 // removed, and one that an operator gave up, need not answer.
-func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
+func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

@@ -80,7 +80,7 @@ func (f *federation) runs(at creel.SubclusterID, list ...statestore.ReportedAppl
 	f.lists[at] = append(f.lists[at], list...)
 }
 
-func TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds(t *testing.T) {
+func TestDuplicateRunEndsAfterTwoRounds(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
 	f.runs("sc-1", statestore.ReportedApplication{ID: app(1)})
@@ -103,7 +103,7 @@ func TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds(t *testing.T) {
 	}
 }
 
-func TestTheRecordFollowsAnApplicationThatItsHomeDoesNotKnow(t *testing.T) {
+func TestRecordFollowsApplicationUnknownAtHome(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
 	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
@@ -134,7 +134,7 @@ func TestNothingIsDoneWhileTheHomeIsSilent(t *testing.T) {
 
 // Applications at home, ended ones, unmanaged AMs of proxies, and those that
 // were submitted past the routers are left alone.
-func TestWhatIsInOrderIsLeftAlone(t *testing.T) {
+func TestConsistentApplicationsAreUnchanged(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
 	f.claim(t, 2, "sc-1")
@@ -200,7 +200,7 @@ func TestTheLoopEndsWithItsContext(t *testing.T) {
 
 // The home's list lacks applications that ended there long ago. Before the home's record is moved the whole list is
 // checked: it was a second run.
-func TestAHomeIsTakenNotToKnowAnApplicationByItsWholeList(t *testing.T) {
+func TestAbsenceAtHomeNeedsCompleteList(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
 	f.whole["sc-1"] = []statestore.ReportedApplication{{ID: app(1), Ended: true}}

@@ -70,7 +70,7 @@ func TestOfRemovedDocumentsNothingIsLeft(t *testing.T) {
 }
 
 // A creel of before left a field for each document that it removed: they do not count, and go.
-func TestWhatAnOlderCreelRemovedDoesNotCount(t *testing.T) {
+func TestRecordsRemovedByOlderReleaseAreIgnored(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, redis.Config{URL: server.URL()})

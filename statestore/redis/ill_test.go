@@ -226,7 +226,7 @@ func TestAServerThatIsOutOfMemory(t *testing.T) {
 	claimed(t, s, 3, "sc-1", "sc-1")
 }
 
-func TestAServerWhoseDiskIsFull(t *testing.T) {
+func TestServerWithFullDisk(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--save", "3600 1000000", "--stop-writes-on-bgsave-error", "yes")
 	s := open(t, redis.Config{URL: server.URL(), MaxWait: time.Hour})
@@ -392,7 +392,7 @@ func TestAPartOfAClusterComesBackEmpty(t *testing.T) {
 }
 
 // While one process writes the homes back, others still wait.
-func TestNobodyClaimsWhileTheStoreIsRebuilt(t *testing.T) {
+func TestClaimsAreRefusedDuringRebuild(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := open(t, redis.Config{URL: server.URL()})
@@ -578,7 +578,7 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 
 // The members' records were deleted and nothing else. Running routers keep their view; a heartbeat notices and its
 // member registers again, so that routers started later know it too.
-func TestAMemberWhoseRecordAloneIsGoneRegistersAgain(t *testing.T) {
+func TestMemberWithLostRecordRegistersAgain(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, redis.Config{URL: server.URL()})
 	m := subcluster.Member{ID: "sc-1", Epoch: 7, Version: "test"}

@@ -20,7 +20,7 @@ import (
 
 // A reader that asks for changes ends up with the same records as one that reads all, whatever members do, also
 // members from before changes were counted.
-func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
+func TestPartialReadsFormWhole(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	propertytest.Check(t, func(t *rapid.T) {

@@ -72,7 +72,7 @@ func member(epoch int64, client string) subcluster.Member {
 
 const free, full = `{"clusterMetrics":{"availableMB":12}}`, `{"clusterMetrics":{"availableMB":0}}`
 
-func TestAPoisonedMemberStaysWhatItWas(t *testing.T) {
+func TestPoisonedMemberKeepsSignedRecord(t *testing.T) {
 	w := newWorld(t)
 	w.register(w.signer.Member(member(7, "good:1")))
 	w.heartbeat(7, w.signer.Load("sc-1", 7, 1, []byte(free)))
@@ -98,7 +98,7 @@ func TestAPoisonedMemberStaysWhatItWas(t *testing.T) {
 	}
 }
 
-func TestALoadThatWasNotSignedOrIsOldIsNotBelieved(t *testing.T) {
+func TestUnsignedOrStaleLoadIsRejected(t *testing.T) {
 	w := newWorld(t)
 	w.register(w.signer.Member(member(7, "good:1")))
 	old := w.signer.Load("sc-1", 7, 1, []byte(free))

@@ -25,7 +25,7 @@ func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimest
 // Four applications claimed for one home: one runs, one ended, one was forgotten
 // by its ResourceManager, and one's submission is still on its way. Another home
 // does not answer.
-func TestOnlyWhatEndedIsForgotten(t *testing.T) {
+func TestOnlyCompletedApplicationsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
@@ -120,7 +120,7 @@ func TestOneOfManyTidies(t *testing.T) {
 
 // A member was removed. Its applications can still be found for as long as ended ones, in case it comes back, and are
 // forgotten then; those of a member that came back stay.
-func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
+func TestApplicationsOfRemovedMemberAreForgotten(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
 	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
@@ -168,7 +168,7 @@ func TestWhatWasAtHomeInAMemberThatWasRemovedGoes(t *testing.T) {
 
 // An application was unknown to its home when this process looked last, a day ago; others have looked since. That it is
 // unknown now is new: its submission may be on its way.
-func TestWhatWasUnknownLongAgoIsLookedAtAnew(t *testing.T) {
+func TestOldUnknownIsCheckedAgain(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
 	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })

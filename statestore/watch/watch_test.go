@@ -128,7 +128,7 @@ func (l *loaded) RecordsOf(ctx context.Context, queues []string, loads bool) (su
 
 // Thousands of proxies get a change's announcement in the same moment: they read the change, and loads when they
 // would have read them anyway, or on demand.
-func TestWhoHearsOfAChangeReadsLoadsWhenTheyAreDue(t *testing.T) {
+func TestChangeDoesNotAdvanceLoadReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &loaded{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
 		register(t, l, "sc-1")
@@ -176,7 +176,7 @@ func TestWhoHearsOfAChangeReadsLoadsWhenTheyAreDue(t *testing.T) {
 	})
 }
 
-func TestAChangeIsSeenByPollIfTheSubscriptionIsLost(t *testing.T) {
+func TestPollFindsChangeAfterLostSubscription(t *testing.T) {
 	federation(t, watch.Config{Poll: time.Second}, func(f *faulty, w *watch.Watcher) {
 		f.set(true, nil)
 		if _, err := f.PutPolicy(
@@ -284,7 +284,7 @@ func TestWithoutAStoreThereIsNoView(t *testing.T) {
 
 // A process with sessions reads from the plan the rows of their queues, and those of a newly wanted queue at once,
 // though there is no other plan.
-func TestOfThePlanWhatIsWantedIsRead(t *testing.T) {
+func TestOnlyWantedPlanPartsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
 		f := &faulty{Memory: store}

@@ -53,7 +53,7 @@ func TestAHeartbeatComesSoonAfterAContainerHasEnded(t *testing.T) {
 
 // Its driver's timers never lie in the past: one that did would fire at another time
 // than the one that is due, and the node would never call again.
-func TestAfterALateAnswerTheNextCallIsDueNow(t *testing.T) {
+func TestNextCallIsDueAfterLateAnswer(t *testing.T) {
 	var p nm.Pace
 	now := time.Unix(1000, 0)
 	p.Wake(now)
@@ -65,7 +65,7 @@ func TestAfterALateAnswerTheNextCallIsDueNow(t *testing.T) {
 	}
 }
 
-func TestASilentResourceManagerIsCalledLessAndLessOften(t *testing.T) {
+func TestSilentResourceManagerIsCalledWithBackoff(t *testing.T) {
 	var p nm.Pace
 	now := time.Unix(1000, 0)
 	var pauses []int64

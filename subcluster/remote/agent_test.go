@@ -152,7 +152,7 @@ func TestAgentSendsALoadThatChanged(t *testing.T) {
 
 // A large change after a quiet period is sent at the next check, and repeated changes at most four times from one
 // heartbeat to the next.
-func TestAgentTellsAtOnceWhatChangedByMuch(t *testing.T) {
+func TestAgentPublishesLargeChangesAtOnce(t *testing.T) {
 	began := time.Now()
 	var told time.Duration // since the start, when the load was read last
 	changes := []time.Duration{1320, 1400, 1700, 2760}

@@ -61,7 +61,7 @@ func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 
 // The limit of one round is a part of the cluster that is enough for whole containers. An administrator's value, if
 // any, is restored also by an agent that was started since.
-func TestWhatOneRoundMayTakeIsSetAndRestored(t *testing.T) {
+func TestRoundLimitIsSetAndRestored(t *testing.T) {
 	for _, own := range []string{"", "0.3"} {
 		conf := map[string]string{"yarn.scheduler.capacity.root.a.capacity": "100"}
 		if own != "" {

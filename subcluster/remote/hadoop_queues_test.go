@@ -68,7 +68,7 @@ func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
 }
 
 // A part of a queue is counted from the effective limit of the queue above it: its guarantee, where its part is less.
-func TestAPartIsOfWhatTheQueueAboveMayReallyUse(t *testing.T) {
+func TestShareIsOfParentsEffectiveMaximum(t *testing.T) {
 	var order SchedulerConfChange
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&order); err != nil {

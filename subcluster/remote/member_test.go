@@ -121,7 +121,7 @@ func (c *changes) seen() []string {
 // A member that is not there is left alone after some silences, one kind of call by itself, and comes back by itself
 // when it is there again. Calls that timed out while this process was stopped open no breaker; the same calls without
 // a pause do.
-func TestACallThatWasSleptThroughIsNotTheMembersFault(t *testing.T) {
+func TestOwnPauseIsNotMemberFailure(t *testing.T) {
 	silence := make(chan struct{})
 	var ahead atomic.Int64
 	var asleep atomic.Bool // we are, while the member has the call
@@ -312,7 +312,7 @@ func TestDeadlineOfEachKind(t *testing.T) {
 
 // A member that accepts calls and hangs costs lists their deadline once: the next ones fail at once, while calls of
 // other kinds, and lists whose caller had less time, open no breaker so soon.
-func TestAListThatWaitedInVainOpensItsBreakerAtOnce(t *testing.T) {
+func TestTimedOutListOpensBreaker(t *testing.T) {
 	hold := make(chan struct{})
 	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getApplications",
 		func(context.Context, []byte) ([]byte, error) { <-hold; return nil, nil })
@@ -410,7 +410,7 @@ func TestPairOfHosts(t *testing.T) {
 }
 
 // Callers are named beside the router, which is the one that is known.
-func TestWhoCalls(t *testing.T) {
+func TestCallersAreIdentified(t *testing.T) {
 	seen := make(chan hrpc.Identity, 1)
 	serve := func(ctx context.Context, _ []byte) ([]byte, error) {
 		seen <- *hrpc.CallFrom(ctx).Identity

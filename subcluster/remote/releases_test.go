@@ -17,7 +17,7 @@ import (
 )
 
 // How many calls of the table releases lack, as the classes of their ResourceManagers show.
-func TestWhatReleasesLack(t *testing.T) {
+func TestReleaseGaps(t *testing.T) {
 	for release, want := range map[string]int{
 		"3.1.4": 10, "3.2.0": 6, "3.2.4": 6, "3.3.0": 3, "3.3.6": 3, "3.4.0": 0, "3.4.2": 0, "3.10.0": 0, "10.0.0": 0,
 		"": 0, "3.3.6-amzn-3": 0, "3.1.1.7.1.7.0-551": 0, "3.3": 0, "3.3.6-SNAPSHOT": 0, "3.3.99999999999999999999": 0,
@@ -30,7 +30,7 @@ func TestWhatReleasesLack(t *testing.T) {
 
 // A call that a member's release lacks is not made: not by REST, whatever the path is about, nor by either protocol
 // of RPC. A call that the table lists with another method is made.
-func TestWhatAReleaseLacksIsNotCalled(t *testing.T) {
+func TestMissingReleaseCallsAreSkipped(t *testing.T) {
 	var web, rpc atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { web.Add(1) }))
 	t.Cleanup(s.Close)

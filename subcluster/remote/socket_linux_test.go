@@ -13,7 +13,7 @@ import (
 
 // Both ways to a member, by RPC and by REST, leave no bytes behind for longer
 // than SocketLife.
-func TestTheKernelDropsWhatAMemberDoesNotAcknowledge(t *testing.T) {
+func TestKernelDropsUnacknowledgedData(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

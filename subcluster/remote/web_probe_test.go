@@ -128,7 +128,7 @@ func FuzzParseScheduler(t *testing.F) {
 	})
 }
 
-func TestAHadoopResourceManagerIsReadByItsWebServer(t *testing.T) {
+func TestHadoopResourceManagerIsReadByREST(t *testing.T) {
 	var code atomic.Int64
 	code.Store(http.StatusOK)
 	answers := map[string]string{

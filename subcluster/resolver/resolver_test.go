@@ -44,7 +44,7 @@ func TestHostsAndRacksAreFoundWhereMembersPublishThem(t *testing.T) {
 	}
 }
 
-func TestWhatIsPublishedIsReadBack(t *testing.T) {
+func TestPublishedMapIsReadBack(t *testing.T) {
 	name := rapid.StringMatching(`[a-zA-Z0-9/_.:-]{1,40}`)
 	propertytest.Check(t, func(t *rapid.T) {
 		n := resolver.Nodes(rapid.MapOf(name, name).Draw(t, "nodes"))
@@ -60,7 +60,7 @@ func TestWhatIsPublishedIsReadBack(t *testing.T) {
 }
 
 // A name that could not be read back would make the whole document unreadable.
-func TestNamesThatCannotStandInADocumentAreLeftOut(t *testing.T) {
+func TestInvalidNamesAreLeftOut(t *testing.T) {
 	n := resolver.Nodes{"a b": "/r", "ok": "/r", "x": "", "": "/r", "y": "/r\n", strings.Repeat("z", 254): "/r"}
 	got, err := resolver.Decode(n.Encode())
 	if err != nil || !maps.Equal(got, resolver.Nodes{"ok": "/r"}) {

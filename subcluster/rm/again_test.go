@@ -11,7 +11,7 @@ import (
 )
 
 // A proxy has given a UAM back, or it was killed, and its AM needs the member again.
-func TestAUAMThatHasEndedIsBegunAgainByWhoNamesItsLastAttempt(t *testing.T) {
+func TestEndedUAMRestartsByLastAttempt(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	w.node("n", 8192, 8, "/r")
 	first := w.unmanaged("ann", "default")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAuditorSeesWhatIsWrong breaks one sum at a time. Both audits must report it, the quick one as soon as an event
+// TestAuditorFindsErrors breaks one sum at a time. Both audits must report it, the quick one as soon as an event
 // touches the broken part.
-func TestAuditorSeesWhatIsWrong(t *testing.T) {
+func TestAuditorFindsErrors(t *testing.T) {
 	for name, breach := range map[string]func(m *Machine){
 		"amounts without a container": func(m *Machine) {
 			m.sched.Charge(&m.appList[0].App, &m.nodeList[0].Node, m.sizes.At(0))

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-func TestWhatAResourceManagerTakesThatIsClosed(t *testing.T) {
+func TestClosedResourceManagerAcceptedCalls(t *testing.T) {
 	const full, drained = "no room in /data", "by root (new disks)"
 	for _, c := range []struct {
 		name  string

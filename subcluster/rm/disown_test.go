@@ -13,7 +13,7 @@ import (
 // A router gave up a submission that lies in a socket, asked whether the
 // application is here, and took it elsewhere. The submission is read afterwards,
 // also by the next process, and starts nothing.
-func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
+func TestDisownedApplicationIsRefusedForOldClaims(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	submission := func(claim int64, unmanaged bool) *Submission {
 		return &Submission{
@@ -63,7 +63,7 @@ func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
 	}
 }
 
-func TestAnUnmanagedAMOfAProxyMayComeToAMemberThatDisownedTheApplication(t *testing.T) {
+func TestProxyUAMMayFollowDisown(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	w := newWorld(t, func(*Config) {})
 	if _, err := w.m.Disown(w.now, id, 3); err != nil {
@@ -107,7 +107,7 @@ func TestOnlySoManyDisownedApplicationsAreRemembered(t *testing.T) {
 	}
 }
 
-func TestAnIDOfAnotherUserIsAConflictThatNamesTheOwner(t *testing.T) {
+func TestForeignIDConflictNamesOwner(t *testing.T) {
 	w := newWorld(t, func(*Config) {})
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	s := Submission{

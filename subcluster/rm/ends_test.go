@@ -11,7 +11,7 @@ import (
 
 // A node reports a finished container in every heartbeat until it may forget it. Until the AM has received the
 // completion, only the node knows it after a restart, so the node must not forget it.
-func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
+func TestNodeForgetsAcknowledgedCompletion(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.unmanaged("ann", "default")
@@ -36,7 +36,7 @@ func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
 
 // A node whose heartbeat came late must register again. The AM still has not received the completion that the node
 // reports once more: after a restart of the ResourceManager only the node knows it.
-func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
+func TestReregisteredNodeKeepsPendingCompletion(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.unmanaged("ann", "default")
@@ -65,7 +65,7 @@ func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 
 // A registration that its proxy sent twice may arrive again after the first allocate, and its answer gets lost. The
 // node tokens in it are sent again.
-func TestTokensGivenToARegistrationThatCameTwiceAreGivenWithGrantsToo(t *testing.T) {
+func TestRepeatedRegistrationTokensComeWithGrants(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 8192, 8, "")
 	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
@@ -111,7 +111,7 @@ func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
 // A call that a UAM's proxy sent before it died may remain in a socket until the proxy's successor has registered and
 // has reached the same response number. It must not count as the successor's call, whose asks would then be skipped
 // as a repeat.
-func TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt(t *testing.T) {
+func TestCallBeforeRegistrationIsRecognized(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
 	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
@@ -178,7 +178,7 @@ func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 
 // Unfetched completions of an application that is over are dropped, not retained until the application is forgotten.
 // Its nodes may forget them, including nodes that report again.
-func TestEndsThatNobodyFetchedGoWithTheirApplication(t *testing.T) {
+func TestUnfetchedCompletionsEndWithApplication(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
@@ -205,7 +205,7 @@ func TestEndsThatNobodyFetchedGoWithTheirApplication(t *testing.T) {
 
 // Unfetched completions of one attempt pass to the next one alone. When that has received them, the node may forget
 // them, however often it reports.
-func TestEndsThatAreHandedOnAreNotKeptByWhoHandedThemOn(t *testing.T) {
+func TestForwardedCompletionsAreDropped(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxAttempts = 2 })
 	n := w.node("n1", 8192, 8, "")
 	first := w.submit("ann", "default", func(s *Submission) { s.KeepContainers = true })

@@ -46,7 +46,7 @@ func (k *fakeJournal) successor(t *testing.T) *world {
 	return next
 }
 
-func TestAHoldItsReleaseAndADropSurviveARestart(t *testing.T) {
+func TestHoldReleaseAndDropSurviveRestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	k := &fakeJournal{apps: map[creel.ApplicationID]AppRecord{}}
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -118,7 +118,7 @@ func TestAHoldItsReleaseAndADropSurviveARestart(t *testing.T) {
 }
 
 // A lifetime goes on while an application is held, and ends it where it then is.
-func TestTheLifetimeOfAHeldApplicationEndsItWhenItIsReleased(t *testing.T) {
+func TestHeldApplicationLifetimeEndsOnRelease(t *testing.T) {
 	w := newWorld(t, func(*Config) {})
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	s := &Submission{

@@ -36,7 +36,7 @@ func withLabel(t *testing.T, exclusive bool) *world {
 
 // When the lease of a cap on nodes of a label is over, nothing more is allocated there, though
 // containers end, neither to asks for the label nor to those that borrow its nodes.
-func TestACapOnNodesOfALabelEndsWithItsLease(t *testing.T) {
+func TestLabelCapEndsWithLease(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		w := withLabel(t, exclusive)
 		c := capOf(3072, 1, w.now.Add(time.Minute))
@@ -68,7 +68,7 @@ func TestACapOnNodesOfALabelEndsWithItsLease(t *testing.T) {
 
 // The plan's capacities of queues on nodes of a label apply to these nodes alone, and the configured capacities are
 // back when the plan's lease is over.
-func TestCapacitiesOnNodesOfALabelEndWithThePlan(t *testing.T) {
+func TestLabelCapacitiesEndWithPlan(t *testing.T) {
 	w := withLabel(t, true)
 	if err := w.m.SetCapacities(w.now, Capacities{
 		Label: "gpu", Version: 7, Until: w.now.Add(time.Minute),

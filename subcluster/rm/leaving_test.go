@@ -11,7 +11,7 @@ import (
 
 // An application whose end is not durable yet neither waits nor receives grants, whatever caused its end: resources
 // that become free meanwhile go to others.
-func TestAnApplicationOnItsWayOutIsOutOfTheOrderAtOnce(t *testing.T) {
+func TestLeavingApplicationIsUnordered(t *testing.T) {
 	const silence = 10 * time.Second
 	for name, leave := range map[string]func(w *world, id creel.AttemptID){
 		"its AM was silent": func(w *world, id creel.AttemptID) {

@@ -31,7 +31,7 @@ func (w *world) inQueue(queue creel.QueuePath) int64 {
 
 // The AM limit of a queue is a share of its current limit. It rises when another queue releases resources, and then
 // waiting AMs start, though nothing ended in their queue.
-func TestWhatAnotherQueueGivesBackStartsApplications(t *testing.T) {
+func TestReleaseInOtherQueueStartsApplications(t *testing.T) {
 	w, node := lineWorld(t)
 	busy := w.submit("bob", "other", nil)
 	w.pump()
@@ -92,7 +92,7 @@ func TestAFairShareThatRisesStartsApplications(t *testing.T) {
 
 // An application whose AM runs in another subcluster is not held back by the AM share, nor by applications that wait
 // for it: two that wait behind each other would never end.
-func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T) {
+func TestUnmanagedApplicationPassesAMShareWaiters(t *testing.T) {
 	w, _ := lineWorld(t)
 	for range 5 {
 		w.submit("alice", "default", nil)
@@ -112,7 +112,7 @@ func TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs(t *testing.T)
 
 // An application that leaves the line no longer blocks others: smaller AMs wait behind one that is too large for the
 // share.
-func TestThoseBehindALargeAMStartWhenItIsKilled(t *testing.T) {
+func TestKillOfLargeAMStartsWaiters(t *testing.T) {
 	w, _ := lineWorld(t)
 	w.submit("alice", "default", nil)
 	large := w.submit("alice", "default", func(s *Submission) { s.AM.Resource = creel.NewResource(4096, 1) })

@@ -55,7 +55,7 @@ func running(w *world, n creel.NodeID) (list []ContainerStatus) {
 
 // Lists show an ended application by a view that is kept. It is another one once the logs are further, and the
 // same as long as they are not.
-func TestAnEndedApplicationIsSeenAnewWhenItsLogsAreFurther(t *testing.T) {
+func TestLogProgressUpdatesEndedApplication(t *testing.T) {
 	w := newWorld(t, withLogs)
 	n := w.node("n1", 8192, 8, "")
 	app := w.submit("u", "default", nil).Application
@@ -92,7 +92,7 @@ func TestAnEndedApplicationIsSeenAnewWhenItsLogsAreFurther(t *testing.T) {
 // A restarted ResourceManager has no log state until nodes register again: they repeat their reports of live and
 // recently ended applications. Unrepeated logs are not started, as in Hadoop, and a node without progress times out
 // from the restart on.
-func TestNodesTellAnewOfLogsAfterARestart(t *testing.T) {
+func TestNodesReportLogsAfterRestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { withLogs(c); c.Epoch = 1 })
 	lives, ended, late := appID(7), appID(8), appID(9)
 	record := func(id creel.ApplicationID, s creel.ApplicationState) AppRecord {
@@ -146,7 +146,7 @@ func TestNodesTellAnewOfLogsAfterARestart(t *testing.T) {
 func appID(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
 
 // A pause of the ResourceManager's own is not held against nodes: they could not report.
-func TestNodesHaveTheirTimeForLogsAgainAfterAPause(t *testing.T) {
+func TestLogTimeoutRestartsAfterPause(t *testing.T) {
 	w := newWorld(t, func(c *Config) { withLogs(c); c.NodeExpiry = 0 })
 	n := w.node("n1", 8192, 8, "")
 	app := w.submit("u", "default", nil).Application

@@ -11,7 +11,7 @@ import (
 
 // A node on no list that serves no more is shown for the time of
 // yarn.resourcemanager.node-removal-untracked.timeout-ms, and then is not, until it comes back.
-func TestANodeOnNoListIsForgottenOnceItIsGone(t *testing.T) {
+func TestUnlistedNodeIsForgottenWhenGone(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.ForgetUntracked, c.NodeExpiry, c.AMExpiry = time.Minute, 10*time.Minute, 0 })
 	off, lost, kept := w.node("off", 4096, 4, ""), w.node("lost", 4096, 4, ""), w.node("kept", 4096, 4, "")
 	am := w.unmanaged("u", "default")

@@ -11,7 +11,7 @@ import (
 
 // The ResourceManager was stopped for longer than nodes and AMs may be silent. It expires none of them for that, and
 // still detects silent ones afterwards.
-func TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs(t *testing.T) {
+func TestOwnPauseExpiresNoNodesOrAMs(t *testing.T) {
 	const expiry = 10 * time.Second
 	w := newWorld(t, func(c *Config) { c.NodeExpiry, c.AMExpiry, c.ContainerExpiry = expiry, expiry, expiry })
 	node := creel.NodeID{Host: "n", Port: 1}

@@ -17,7 +17,7 @@ import (
 
 // After a restart the tags of containers are those that nodes report, and a constraint
 // counts them.
-func TestTagsAreCountedAnewAfterARestart(t *testing.T) {
+func TestTagsAreCountedAfterRestart(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	attempt := creel.AttemptID{Application: id, Attempt: 1}
 	w := newWorld(t, func(c *Config) { c.Epoch, c.Constraints = 1, ConstraintsKept })

@@ -94,7 +94,7 @@ func (x *budgetWorld) budget(mb int64, begins, ends, until time.Time) {
 
 // A budget limits the notices in its interval, however often it is sent. The next interval has its own budget, and
 // when the lease is over only the local settings apply.
-func TestABudgetBoundsWhatIsTakenBackInAnInterval(t *testing.T) {
+func TestBudgetBoundsPreemptionPerInterval(t *testing.T) {
 	for label, on := range map[string]string{"": "", "gpu": " on nodes of label gpu"} {
 		t.Run(label, func(t *testing.T) { boundInAnInterval(t, newBudgeted(t, label), on) })
 	}
@@ -144,7 +144,7 @@ func TestABudgetOfOtherNodesBindsNothing(t *testing.T) {
 }
 
 // A pardon returns its amount to the budget of the interval, and budgets of an ancestor queue count too.
-func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
+func TestPardonedContainersDoNotUseBudget(t *testing.T) {
 	x := newBudgeted(t, "")
 	ends := x.now.Add(time.Minute)
 	x.budget(3*1024, x.now, ends, ends)
@@ -170,7 +170,7 @@ func TestWhatIsPardonedDoesNotCountAgainstTheBudget(t *testing.T) {
 }
 
 // An application's use and losses are in its record when it ends, and reports are the same after a restart.
-func TestWhatAnApplicationLostIsToldAfterARestart(t *testing.T) {
+func TestPreemptionTotalsSurviveRestart(t *testing.T) {
 	x := newBudgeted(t, "")
 	x.pass(5)
 	if _, err := x.m.Kill(x.now, x.a.Application, ""); err != nil {

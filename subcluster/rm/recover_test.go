@@ -14,7 +14,7 @@ import (
 
 // A ResourceManager died between recording an AM's node and starting the AM, or before its node could report the AM's
 // end.
-func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
+func TestAMUnknownToNodeRestartsAtOnce(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
 	node := creel.NodeID{Host: "n", Port: 1}
@@ -82,7 +82,7 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 
 // An AM releases a container before its node has registered with the restarted ResourceManager: the container ends
 // when the node reports it.
-func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing.T) {
+func TestReleaseBeforeNodeReturnsEndsWithReport(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
@@ -123,7 +123,7 @@ func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing
 
 // A container that an attempt kept from the previous one ends during a restart of the ResourceManager. Its node
 // reports that when it registers, and the attempt receives it; otherwise its AM would wait for ever.
-func TestTheEndOfAKeptContainerComesThroughARestart(t *testing.T) {
+func TestKeptContainerCompletionSurvivesRestart(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	attempt := func(n int32) creel.AttemptID { return creel.AttemptID{Application: id, Attempt: n} }
 	kept := creel.ContainerID{Attempt: attempt(1), ID: 2}
@@ -183,7 +183,7 @@ func TestTheEndOfAKeptContainerComesThroughARestart(t *testing.T) {
 
 // A clock that was set back between two epochs does not delay expiry in the new one: a silent AM expires as long
 // after the restart as ever.
-func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
+func TestClockSetBackDoesNotDelayAMExpiry(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
@@ -205,7 +205,7 @@ func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
 
 // However old an application is, its AM has the full expiry interval after a restart: its silence before was caused
 // by the ResourceManager.
-func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
+func TestRestartRenewsAMTimeouts(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
@@ -233,7 +233,7 @@ func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
 
 // An attempt that waited for its AM's container when its application's record was saved
 // had started nothing: after a restart it waits again, and not for an AM that never ran.
-func TestAnAttemptThatWaitedForItsContainerWaitsAgainAfterARestart(t *testing.T) {
+func TestAttemptWaitsForContainerAfterRestart(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Volatile = false })
 	k := &fakeJournal{apps: map[creel.ApplicationID]AppRecord{}}
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
@@ -378,7 +378,7 @@ func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
 
 // A recovered live application counts as submitted to its queue. The count is undone if its recovery is rejected or
 // dropped, as its end is counted there.
-func TestWhatComesBackCountsInItsQueue(t *testing.T) {
+func TestRecoveredContainersCountInQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
 	record := func(n int32, queue creel.QueuePath, change func(*AppRecord)) AppRecord {

@@ -283,7 +283,7 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 
 // A queue that was at its maximum when resources became free gets them when the maximum rises, also if its AM called
 // meanwhile.
-func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
+func TestHeartbeatKeepsQueueStoppedByMaximum(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Scheduler = queues.FairScheduler
 		c.Queues.Root.Children = []queues.Queue{

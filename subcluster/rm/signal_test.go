@@ -118,7 +118,7 @@ func TestASignalSurvivesARestart(t *testing.T) {
 
 // A restarted ResourceManager does not know a container yet: its signal waits for the node, which may register only
 // after the next restart.
-func TestASignalWaitsForANodeThatIsNotBack(t *testing.T) {
+func TestSignalWaitsForAbsentNode(t *testing.T) {
 	w, node, s := signalled(t)
 	w = w.after(node)
 	w.signal(s)
@@ -161,7 +161,7 @@ func TestASignalForAnotherMembersContainerIsRefused(t *testing.T) {
 	}
 }
 
-func TestANodeThatRegistersAgainIsToldOfASignalAgain(t *testing.T) {
+func TestReregisteredNodeGetsSignalAgain(t *testing.T) {
 	w, node, s := signalled(t)
 	w.signal(s)
 	w.checkSignals(node, s)

@@ -40,7 +40,7 @@ func factorOne(c *Config) {
 
 // A user is listed whose demand exceeds the most that the factor ever allows one user, also while limits still grow
 // with the queue's use; two users below it are not.
-func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
+func TestUsersAboveTheirLimitAreReported(t *testing.T) {
 	w := newWorld(t, factorOne)
 	w.node("n1", 16384, 16, "")
 	a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")
@@ -69,7 +69,7 @@ func TestUsersAreToldOfWhoWantMoreThanTheirLimitEverAllows(t *testing.T) {
 
 // While a plan is in force, the planned capacity replaces the guarantee in limits, and may rise to the queue's
 // maximum: asks that wait for it count as demand.
-func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
+func TestPlanMayRaiseUserLimit(t *testing.T) {
 	w := newWorld(t, factorOne)
 	w.node("n1", 16384, 16, "")
 	a := w.unmanaged("alice", "default")
@@ -88,7 +88,7 @@ func TestAPlanMayRaiseWhatAUserMayHave(t *testing.T) {
 
 // A user with a cap in the federation is listed with it, and so is every user above the common cap. Asks above the
 // cap are held back until it rises.
-func TestUsersAreToldOfWhoWantMoreThanTheirPartInTheFederation(t *testing.T) {
+func TestUsersAboveFederationShareAreReported(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		factorOne(c)
 		c.Queues.Root.Children[0].UserFactor = 100

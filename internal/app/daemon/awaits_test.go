@@ -13,7 +13,7 @@ import (
 )
 
 // The ready file is written after what the service awaits, and never if a task fails before.
-func TestTheReadyFileComesAfterWhatIsAwaited(t *testing.T) {
+func TestReadyFileFollowsAwaitedEvents(t *testing.T) {
 	for name, fails := range map[string]bool{"accepted": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
 			ready := filepath.Join(t.TempDir(), "ready")

@@ -64,7 +64,7 @@ func service(d *diary) *daemon.Service {
 	return s
 }
 
-func TestTasksEndInReverseOrderAndThenWhatIsHeldIsReleased(t *testing.T) {
+func TestTasksEndInReverseOrderBeforeResources(t *testing.T) {
 	var d diary
 	r := service(&d).Start()
 	if err := errors.Join(r.Stop(), r.Stop()); err != nil {
@@ -139,7 +139,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-func TestWhatEarlierStepsTookIsReleasedWhenALaterOneFails(t *testing.T) {
+func TestFailedStepReleasesEarlierResources(t *testing.T) {
 	var h daemon.Resources
 	l, err := h.Listen("web port", "127.0.0.1:0")
 	if err != nil {

@@ -101,7 +101,7 @@ func TestADayWithoutARebalancerAndWithIt(t *testing.T) {
 	}
 }
 
-func TestProgressOnATerminalIsABarAndALineElsewhere(t *testing.T) {
+func TestProgressIsBarOnlyOnTerminal(t *testing.T) {
 	for _, c := range []struct {
 		terminal bool
 		want     string
@@ -135,7 +135,7 @@ func TestProgressOnATerminalIsABarAndALineElsewhere(t *testing.T) {
 }
 
 // A resource asked for a moment ago is not late; one that has been due since the previous sample is.
-func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
+func TestShortfallIsRelativeToEarlierDebt(t *testing.T) {
 	var a auditor
 	total := creel.NewResource(1000, 1000)
 	look := func(used, demand int64) {
@@ -154,7 +154,7 @@ func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
 }
 
 // A queue's entitlement includes only what its users' federation-wide limits allow.
-func TestWhatUsersLimitsHoldBackIsNotOwed(t *testing.T) {
+func TestDemandAboveUserLimitsIsNotOwed(t *testing.T) {
 	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","user_limit":{"memory":100,"vcores":100}}]}`), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestWhatUsersLimitsHoldBackIsNotOwed(t *testing.T) {
 }
 
 // The guarantee of the federation's document counts, whatever capacities the plan gives members at the moment.
-func TestWhatTheFederationGuaranteesIsByItsDocument(t *testing.T) {
+func TestGuaranteesComeFromDocument(t *testing.T) {
 	tree, err := rebalancer.ParseTree([]byte(`{"queues":[{"queue":"root.a","guarantee":{"memory":300,"vcores":300}},`+
 		`{"queue":"root.b","maximum":{"memory":900,"vcores":900}}]}`), 1)
 	if err != nil {

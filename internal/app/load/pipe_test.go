@@ -117,7 +117,7 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 }
 
 // A server that disappears fails the requests in flight and later ones, and the load ends with its count.
-func TestAPipedLoopWhoseServerEnds(t *testing.T) {
+func TestPipelinedLoopStopsWithServer(t *testing.T) {
 	address, stop := counter(t)
 	var once sync.Once
 	kind := pipedRequests{

@@ -58,7 +58,7 @@ func TestAJobEndsWhenEachContainerHasEndedOnce(t *testing.T) {
 	}
 }
 
-func TestAForgottenAMAsksForWhatItStillWants(t *testing.T) {
+func TestForgottenAMRepeatsPendingAsks(t *testing.T) {
 	j := NewJob(spec, true)
 	j.Registered()
 	grants := containers(2)
@@ -176,7 +176,7 @@ func TestASimulatedNodeEndsAsTheCommandSays(t *testing.T) {
 	}
 }
 
-func TestAnAMWithoutItsEnvironmentSaysWhatIsMissing(t *testing.T) {
+func TestAMNamesMissingEnvironment(t *testing.T) {
 	env := map[string]string{}
 	read := func(string) ([]byte, error) { return nil, errors.New("no such file") }
 	expect := func(part string) {

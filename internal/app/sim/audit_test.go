@@ -23,7 +23,7 @@ func passes(w *World, d time.Duration) {
 
 // A container that was never seen running, on a killed node, expires: in ten minutes, and in another ten if the clock
 // of its ResourceManager is set forward.
-func TestAContainerThatIsGoneMayExpireAnew(t *testing.T) {
+func TestReusedContainerMayExpireAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  time.Duration // by how much the clock is set
 		okay bool
@@ -54,7 +54,7 @@ func TestAContainerThatIsGoneMayExpireAnew(t *testing.T) {
 
 // A UAM that its proxy forgot lives for as long as its ResourceManager bears a silent AM,
 // which is a ninth more after its clock was set back.
-func TestAForgottenUAMLivesLongerWhereTheClockWasSetBack(t *testing.T) {
+func TestForgottenUAMLivesLongerAfterClockSetBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  time.Duration // by how much the clock is set
 		late time.Duration // after the time that is borne, how long the UAM is there

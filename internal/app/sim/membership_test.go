@@ -9,7 +9,7 @@ import (
 
 // A process's message from its claim of an epoch may arrive again while the next process runs. The auditor attributes
 // it to the process that sent it.
-func TestALateClaimIsOfTheProcessThatSentIt(t *testing.T) {
+func TestLateClaimBelongsToSendingProcess(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+time.Minute, 2)
 	c.Faults = &Faults{Claims: true, Again: 1, Down: time.Second}
 	w, err := New(c)

@@ -412,7 +412,7 @@ func TestLongWalksWithUsers(t *testing.T) {
 // A restarted member has not found yet which containers a user runs there under its part of Each. A user who became
 // hot while it was away has a record without them. Other members are granted the rest without that part until the
 // member has found its containers, and everything if it finds none.
-func TestWhatARestartedMemberHasNotFoundCountsForAUserWhoBecameHot(t *testing.T) {
+func TestUnrecoveredUseCountsForNewlyHotUser(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	terms := DefaultTerms()
 	limit := creel.NewResource(18<<10, 18)

@@ -312,7 +312,7 @@ func TestWholePartsAreHeldAgainstTheWhole(t *testing.T) {
 
 // A member leaves the record of a user by its own request, which two checks that are far apart do not see; a part of
 // a queue, or of a user still there, ends by its lease alone.
-func TestWhoLeavesTheRecordOfAUserIsNotMissed(t *testing.T) {
+func TestMemberMayLeaveUserRecord(t *testing.T) {
 	h := escrow.Holder{Member: "sc-1", Epoch: 1, Cap: gb(5), Ends: began.Add(time.Minute), Version: 3}
 	before, less := &escrow.Record{Holders: []escrow.Holder{h}}, h
 	less.Cap = gb(4)

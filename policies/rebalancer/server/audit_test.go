@@ -22,7 +22,7 @@ import (
 
 // The leader checks the reports of real ResourceManagers on the invariants: nothing is broken until the test lets a
 // member exceed its part, and removes another member's.
-func TestTheLeaderFindsWhatIsBroken(t *testing.T) {
+func TestLeaderFindsBrokenInvariants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()

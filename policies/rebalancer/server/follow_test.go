@@ -143,7 +143,7 @@ func (f *federation) tree(text string) {
 
 // Without a budget the home and the secondary each take back everything root.b asks for. With one, they take no more
 // than that together: 20 GiB are root.b's of 40, and its budget is 6 in a minute; then 6 more.
-func TestHomeAndSecondaryDoNotTakeForTheSameCauseTwice(t *testing.T) {
+func TestHomeAndSecondaryPreemptOncePerCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := crowd(t, "")
 		stop := f.rebalanced(false)
@@ -243,7 +243,7 @@ func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
 // everything. By its configuration that member guarantees it half of itself, which is half of its guarantee. By the
 // plan's capacities it gets its guarantee, less the tenth by which root.a may exceed its part before it loses any.
 // root.a, which has its own half in the other member, loses nothing there.
-func TestAQueueComesToItsGuaranteeOfTheFederationInOneMember(t *testing.T) {
+func TestQueueReachesFederationGuaranteeInOneMember(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		capacities  bool

@@ -15,7 +15,7 @@ import (
 
 // A maximum on nodes of a label and one on the others have separate records: a queue's use under one does not count
 // under the other, in any member.
-func TestAMaximumOnNodesOfALabelIsARecordOfItsOwn(t *testing.T) {
+func TestLabelMaximumHasItsOwnRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 12*1024, quick)
 		defer f.close()

@@ -242,7 +242,7 @@ func TestAMaximumHoldsForAllMembersTogether(t *testing.T) {
 	})
 }
 
-func TestAMemberThatIsCutOffKeepsItsCapUntilItsLeaseEnds(t *testing.T) {
+func TestCutOffMemberKeepsCapUntilLeaseExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()
@@ -282,7 +282,7 @@ func TestAMemberThatIsCutOffKeepsItsCapUntilItsLeaseEnds(t *testing.T) {
 
 // A machine sleeps while it holds a cap, and its monotonic clock sleeps too. On waking the lease is over for every
 // other member, and so it is for this one, though it does not reach the store.
-func TestACapIsNotHeldLongerBecauseItsMachineSlept(t *testing.T) {
+func TestSleepDoesNotExtendCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()
@@ -354,7 +354,7 @@ func TestALoweredMaximumIsReachedAsContainersEnd(t *testing.T) {
 
 // An emptied store has lost the queue tree, the members, and their parts: the maximum applies all the same, and the
 // tree is written back.
-func TestAStoreThatComesBackWithNothingLiftsNoMaximum(t *testing.T) {
+func TestEmptiedStoreLiftsNoMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 3, 8*1024, quick)
 		defer f.close()
@@ -415,7 +415,7 @@ func (f *federation) remove(version int64) {
 
 // A ResourceManager that restarts with applications grants nothing more under a maximum until its nodes may have
 // reported all running containers.
-func TestNothingGrowsUntilTheNodesOfARestartedMemberAreBack(t *testing.T) {
+func TestNoGrowthUntilRestartedMembersNodesReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 1, 12*1024, quick)
 		defer f.close()

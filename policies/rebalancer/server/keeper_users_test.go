@@ -95,7 +95,7 @@ func TestAUserLimitHoldsForAllMembersTogether(t *testing.T) {
 }
 
 // When a user runs and waits for nothing any more, the user's record is deleted, and the part of Each applies again.
-func TestAUserWhoWantsNothingHasNoRecord(t *testing.T) {
+func TestIdleUserHasNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()

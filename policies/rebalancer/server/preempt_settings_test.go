@@ -178,7 +178,7 @@ func TestAHadoopMemberIsHeldToItsShare(t *testing.T) {
 
 // A ResourceManager whose settings come from a file counts the amount that it takes, and so does one that does not
 // let the agent change them.
-func TestWhatAHadoopMemberTakesByItselfIsCounted(t *testing.T) {
+func TestHadoopsOwnPreemptionIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounds{denies: true}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute)))

@@ -120,7 +120,7 @@ func TestHostsAreKnownSoonAfterTheyRegister(t *testing.T) {
 
 // A node that restarts, and a ResourceManager that restarts and whose nodes are still to register, change nothing
 // that others read.
-func TestWhatRestartsStaysPublished(t *testing.T) {
+func TestHostsStayPublishedDuringRestart(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *federation) {
 		f.set("sc-1", resolver.Nodes{"n1": "/r1", "n2": "/r1"})
 		f.start(t, "sc-1")
@@ -191,7 +191,7 @@ func TestNodesThatNoHeartbeatNamesAreNotBelieved(t *testing.T) {
 }
 
 // A member that publishes an unreadable document does not hide the others' hosts, and costs one read.
-func TestAMemberWhoseNodesCannotBeReadHidesNobodyElses(t *testing.T) {
+func TestUnreadableMemberHidesNoOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
 		var members []subcluster.Status

@@ -43,7 +43,7 @@ func grantOf(id int64) rm.Grant {
 	}
 }
 
-func TestAContainerTokenSaysWhatWasGrantedAndUntilWhenItMayBeStarted(t *testing.T) {
+func TestContainerTokenHasGrantAndExpiry(t *testing.T) {
 	g := grantOf(9)
 	made := mintOf("ann").Container(&g)
 	id, err := token.ParseContainer(made.Identifier)
@@ -87,7 +87,7 @@ func TestACompletionIsTheNodesOwnMessage(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
+func TestUnmeasurableResourceIsNotUsed(t *testing.T) {
 	for told, want := range map[float32]float32{
 		0.5:                             0.5,
 		0:                               0,
@@ -112,7 +112,7 @@ func TestWhatCannotBeMeasuredIsNotInUse(t *testing.T) {
 }
 
 // Memory in use and physical resources are 0 if they are negative or impossibly large.
-func TestWhatAHostCannotHaveIsNotCounted(t *testing.T) {
+func TestImpossibleHostDemandIsNotCounted(t *testing.T) {
 	const most = rm.MostOfNode
 	for told, want := range map[int64]int64{0: 0, 4096: 4096, most: most, -1: 0, most + 1: 0, math.MaxInt64: 0, math.MinInt64: 0} {
 		node := RegisterNode(&pb.RegisterNodeManagerRequestProto{PhysicalResource: &pb.ResourceProto{Memory: &told, VirtualCores: new(int32(-5))}})
@@ -445,7 +445,7 @@ func saveAll(m *rm.Machine, now time.Time) {
 
 // A queue's row has its maximum if that is less than the cluster, the user limit if that is less than the queue, and
 // the users whom limits hold back.
-func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
+func TestLoadReportsLimitedDemand(t *testing.T) {
 	conf := rm.Defaults()
 	leaf := &conf.Queues.Root.Children[0]
 	leaf.Capacity, leaf.MaxCapacity, leaf.UserFactor = queues.PercentOf(50), queues.PercentOf(75), 0.5
@@ -494,7 +494,7 @@ func TestALoadTellsWhatLimitsHoldBack(t *testing.T) {
 }
 
 // The registration response reports whether an application's containers end with their attempt.
-func TestAnAMThatRegistersIsToldWhetherItsContainersEndWithIt(t *testing.T) {
+func TestRegistrationReportsKeepContainers(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		app := rm.AppView{Context: &pb.ApplicationSubmissionContextProto{KeepContainersAcrossApplicationAttempts: &keep}}
 		answer := RegisterAMResponse(&AMRegistration{App: app}, creel.AttemptID{}, nil, nil)

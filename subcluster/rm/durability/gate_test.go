@@ -27,7 +27,7 @@ func TestAnAnswerWaitsForItsTurnsTransaction(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatSavedNothingWaitsForTheSavesBeforeIt(t *testing.T) {
+func TestUnsavedAnswerWaitsForEarlierSaves(t *testing.T) {
 	var g Gate[string]
 	g.Saved(1)
 	g.EndTurn(true, nil)
@@ -40,7 +40,7 @@ func TestAnAnswerThatSavedNothingWaitsForTheSavesBeforeIt(t *testing.T) {
 	}
 }
 
-func TestAnAnswerLeavesAtOnceWhenNothingIsUnderWay(t *testing.T) {
+func TestAnswerLeavesAtOnceWithoutSaves(t *testing.T) {
 	var g Gate[string]
 	g.Hold("nothing is kept")
 	if number, free := g.EndTurn(false, nil); number != 0 || len(free) != 1 || g.Waiting() != 0 {

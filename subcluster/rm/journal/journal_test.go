@@ -83,7 +83,7 @@ func entries(t testing.TB, j *Journal) map[string]string {
 	return got
 }
 
-func TestWhatWasAcknowledgedIsThereAfterReopening(t *testing.T) {
+func TestAcknowledgedDataSurvivesReopening(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, Options{})
 	for i := range 10 {
@@ -125,7 +125,7 @@ func TestOneDirectoryHasOneOwner(t *testing.T) {
 	contents(t, dir)
 }
 
-func TestASuccessorWaitsForTheLockOfAProcessThatEnds(t *testing.T) {
+func TestSuccessorWaitsForLock(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, Options{})
 	if err != nil {
@@ -255,7 +255,7 @@ func openBytes(t testing.TB, name string, b []byte) (*Journal, string, error) {
 	return j, dir, err
 }
 
-func TestACrashAtAnyByteLosesOnlyTheBlockInFlight(t *testing.T) {
+func TestCrashLosesOnlyBlockInFlight(t *testing.T) {
 	name, whole, ends := blocksOf(t, 6)
 	for cut := headerBytes; cut <= len(whole); cut++ {
 		j, dir, err := openBytes(t, name, whole[:cut])
@@ -306,7 +306,7 @@ func TestAnEmptyFirstSegmentIsANewJournal(t *testing.T) {
 	}
 }
 
-func TestADamagedByteIsCutAtTheEndAndRefusedInTheMiddle(t *testing.T) {
+func TestDamageIsCutAtEndRefusedInMiddle(t *testing.T) {
 	name, whole, ends := blocksOf(t, 4)
 	last := ends[len(ends)-2]
 	for at := range whole {
@@ -400,7 +400,7 @@ func TestCompactionKeepsTheLiveAndForgetsTheDead(t *testing.T) {
 	}
 }
 
-func TestACrashBetweenTheBaseAndTheRemovalOfTheOldResurrectsNothing(t *testing.T) {
+func TestCrashBeforeOldFileRemovalResurrectsNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, Options{SegmentBytes: 100, CompactBytes: 1 << 40})
 	for i := range 10 {

@@ -60,7 +60,7 @@ func (d *smallDisk) next(t *testing.T) Room {
 // A full disk costs the reserve, step by step, and loses nothing. When that is used
 // up transactions wait unanswered; they are answered when there is room, and the
 // reserve is made whole again.
-func TestAFullDiskCostsTheReserveAndThenTransactionsWait(t *testing.T) {
+func TestFullDiskUsesReserveThenWaits(t *testing.T) {
 	dir := t.TempDir()
 	d := newSmallDisk(t, dir)
 	r := run(d.Journal)

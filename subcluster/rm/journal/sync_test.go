@@ -121,7 +121,7 @@ func TestATailThatFailedItsSyncIsWrittenAgain(t *testing.T) {
 }
 
 // A start that cannot rewrite the tail does not serve.
-func TestAStartWhoseSyncFailsServesNothing(t *testing.T) {
+func TestFailedStartSyncServesNothing(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	r := start(t, dir, Options{sync: p.sync})
@@ -139,7 +139,7 @@ func TestAStartWhoseSyncFailsServesNothing(t *testing.T) {
 }
 
 // On a full disk there is no room for a copy: the last block is written where it is.
-func TestATailIsWrittenInPlaceOnAFullDisk(t *testing.T) {
+func TestTailIsWrittenInPlaceOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	r := start(t, dir, Options{sync: p.sync})

@@ -599,7 +599,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 	}
 }
 
-func TestNotesTellWhatHasNoEffect(t *testing.T) {
+func TestNotesListIneffectiveSettings(t *testing.T) {
 	c := readCapacity(t, `
 root.queues = a
 root.a.capacity = 100

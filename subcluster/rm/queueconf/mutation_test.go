@@ -44,7 +44,7 @@ func TestAMutationIsRefusedInYARNsWords(t *testing.T) {
 
 // A leaf that gets its first child loses its ordering policy for leaves, and a parent that loses its last child loses
 // the one for parents. A removed queue's settings go with it, those of other queues of the same name do not.
-func TestAMutationKeepsWhatItDoesNotName(t *testing.T) {
+func TestMutationKeepsUnnamedSettings(t *testing.T) {
 	conf := map[string]string{
 		prefix + "root.queues":                    "a,ab",
 		prefix + "root.a.capacity":                "60",

@@ -19,7 +19,7 @@ import (
 
 // A router receives the changes since its last query, and everything after a restart; other callers receive nothing.
 // The viewers it receives for an application are the users with its start in their own list.
-func TestARouterIsToldWhatChanged(t *testing.T) {
+func TestChangesArePublishedToRouters(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.ACLs, cfg.AdminACL = true, queues.ACL{Users: []string{"root"}}
 		cfg.Groups = groups.New(func(user string) []string { return map[string][]string{"gail": {"ops"}}[user] }, time.Minute)

@@ -13,7 +13,7 @@ import (
 )
 
 // The document about preemption for a queue is only for its administrators.
-func TestWhatWouldBeTakenBackIsToldToAdministrators(t *testing.T) {
+func TestPreemptionPreviewIsForAdministrators(t *testing.T) {
 	c := start(t, func(cfg *server.Config) {
 		cfg.Machine.Queues.Preemption = queues.Preemption{On: true, Interval: time.Second, PerRound: 1}
 	})

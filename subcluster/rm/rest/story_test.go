@@ -469,7 +469,7 @@ func TestAnApplicationByREST(t *testing.T) {
 
 // An AM is its user's program. Its page is fetched from the host it runs on (127.1.0.1 and so on here) and from hosts
 // the operator names, never from a link-local address, and only for users with view access.
-func TestPagesOfAMsAreFetchedFromTheirHostsAlone(t *testing.T) {
+func TestAMPagesComeOnlyFromTheirHosts(t *testing.T) {
 	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") }))
 	defer page.Close()

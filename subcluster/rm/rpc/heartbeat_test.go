@@ -135,7 +135,7 @@ func take(t *testing.T, p *heartbeats, m *pb.NodeHeartbeatRequestProto) (decoded
 	return decoded
 }
 
-func TestWhatANodeSaidBeforeIsNotDecodedAgain(t *testing.T) {
+func TestRepeatedNodeReportIsNotDecoded(t *testing.T) {
 	p := newHeartbeats()
 	ones := runningOnes(30)
 	tell := func(what string, want int) {
@@ -166,7 +166,7 @@ func TestWhatANodeSaidBeforeIsNotDecodedAgain(t *testing.T) {
 	}
 }
 
-func TestLittleIsRememberedOfANodeThatTellsOfMany(t *testing.T) {
+func TestLargeNodeReportIsNotCached(t *testing.T) {
 	p := newHeartbeats()
 	ones := runningOnes(maxRemembered + 500)
 	take(t, p, heartbeatOf(oneNode, 1, ones...))
@@ -181,7 +181,7 @@ func TestLittleIsRememberedOfANodeThatTellsOfMany(t *testing.T) {
 	}
 }
 
-func TestNothingIsRememberedOfANodeThatIsSentAway(t *testing.T) {
+func TestRejectedNodeIsNotCached(t *testing.T) {
 	for _, action := range []rm.NodeAction{rm.NodeResync, rm.NodeStop} {
 		p := newHeartbeats()
 		take(t, p, heartbeatOf(oneNode, 1, runningOnes(3)...))

@@ -24,7 +24,7 @@ func (c *cluster) list(
 }
 
 // Lists are cached encoded, and each still shows all changes made before the request.
-func TestAListShowsWhatWasDoneBefore(t *testing.T) {
+func TestListShowsEarlierChanges(t *testing.T) {
 	c := start(t, config())
 	everything := &pb.GetApplicationsRequestProto{}
 	for i := range 30 {
@@ -90,7 +90,7 @@ func TestAListIsItsAskers(t *testing.T) {
 	}
 }
 
-func TestAListOfNodesShowsWhoRegisteredBefore(t *testing.T) {
+func TestNodeListShowsEarlierRegistrations(t *testing.T) {
 	c := start(t, config())
 	tracker := c.liar()
 	for i := range 20 {

@@ -23,7 +23,7 @@ func (c *cluster) nodesHook(ams chan *startedAM) {
 	c.nodes(2, func(n *nmrpc.Config) { n.OnStart = hook(ams) })
 }
 
-func TestWhatASubmissionMayNotSay(t *testing.T) {
+func TestInvalidSubmissions(t *testing.T) {
 	c := start(t, config())
 	ctx := t.Context()
 	for _, k := range []struct {
@@ -82,7 +82,7 @@ func TestWhatASubmissionMayNotSay(t *testing.T) {
 }
 
 // As in YARN, a queue that takes nothing fails the application, not the call.
-func TestAnApplicationForAQueueThatIsNotThereFails(t *testing.T) {
+func TestApplicationForMissingQueueFails(t *testing.T) {
 	c := start(t, config())
 	for _, queue := range []string{"nowhere", "root"} {
 		id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) { s.Queue = &queue })
@@ -207,7 +207,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThere(t *testing.T) {
+func TestMissingObjects(t *testing.T) {
 	c := start(t, config())
 	ctx, bob := t.Context(), c.as("bob")
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
@@ -267,7 +267,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
 	cfg.Machine.Queues.Root.Submit, cfg.Machine.Queues.Root.Admin = queues.ACL{}, queues.ACL{}

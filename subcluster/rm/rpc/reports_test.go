@@ -12,7 +12,7 @@ import (
 
 // Reports are cached encoded; each still shows all changes made before the request, and only the parts its caller may
 // see.
-func TestAReportShowsWhatWasDoneBefore(t *testing.T) {
+func TestReportShowsEarlierChanges(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
 	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}, queues.ACL{}

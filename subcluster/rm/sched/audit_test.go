@@ -79,7 +79,7 @@ func (f *fixture) changed(k *Changes) error {
 
 // Each audit detects each broken sum, index and order: the audit of changes as soon as an event touches the broken
 // part.
-func TestAuditsSeeWhatIsWrong(t *testing.T) {
+func TestAuditsFindErrors(t *testing.T) {
 	for name, breach := range map[string]func(f *fixture){
 		"a node's free room":     func(f *fixture) { f.node.free.Memory += 1024 },
 		"a node's known room":    func(f *fixture) { f.s.room[0] = 7 },

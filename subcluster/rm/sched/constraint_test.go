@@ -173,7 +173,7 @@ func (w *constrainedWorld) settle(what string) {
 
 // Drawn days of requests with every kind of constraint, of ends, of nodes that go, come
 // back and change their rack, and of attributes that change.
-func TestConstraintsAreKeptAtEachGrantAndKeepNobodyElseOff(t *testing.T) {
+func TestConstraintsHoldAndBlockNoOthers(t *testing.T) {
 	propertytest.Check(t, func(rt *rapid.T) {
 		spec := queues.Default()
 		spec.ReservationsOff = rapid.Bool().Draw(rt, "reservations off")

@@ -20,7 +20,7 @@ import (
 // The clock of a running ResourceManager is set back by ten minutes. A node that falls silent afterwards is lost
 // after the usual time, plus the tenth by which time passes slower; a live node is not. The step of the clock is
 // logged once.
-func TestAClockThatIsSetBackHoldsNoDeadlineUp(t *testing.T) {
+func TestClockSetBackDelaysNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const expiry = time.Minute
 		var told bytes.Buffer

@@ -10,7 +10,7 @@ import (
 )
 
 // A finished attempt is known for the grace period, and uses no memory afterwards.
-func TestWhoHasFinishedIsKnownForAWhile(t *testing.T) {
+func TestFinishedAMIsRememberedForAWhile(t *testing.T) {
 	f := finishedAttempts{grace: time.Minute}
 	id := func(n int) creel.AttemptID {
 		return creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: int32(n)}, Attempt: 1}

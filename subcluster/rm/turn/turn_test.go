@@ -127,7 +127,7 @@ func (w *world) read(what string) turn.Event {
 	}
 }
 
-func TestAnAnswerLeavesWhenWhatItDependsOnIsDurable(t *testing.T) {
+func TestAnswerLeavesWhenDependenciesAreDurable(t *testing.T) {
 	w := newWorld(t)
 	if got := w.turn(w.submit(1), w.read("a question")); !slices.Equal(got, []string{"a question"}) {
 		t.Errorf("before the journal has it: %q", got)
@@ -155,7 +155,7 @@ func TestEventsOfATurnShareATransaction(t *testing.T) {
 	}
 }
 
-func TestARestartFindsWhatWasDurableAndNothingElse(t *testing.T) {
+func TestRestartFindsOnlyDurableState(t *testing.T) {
 	w := newWorld(t)
 	w.turn(w.submit(1))
 	w.disk.write()
@@ -197,7 +197,7 @@ func TestNothingWaitsWhereNothingIsKept(t *testing.T) {
 	}
 }
 
-func TestTokensAreValidFromLaunchToEndOfAnAttempt(t *testing.T) {
+func TestTokensAreValidDuringAttempt(t *testing.T) {
 	a := creel.AttemptID{Application: id(1), Attempt: 1}
 	var l turn.Live
 	steps := []struct {
@@ -220,7 +220,7 @@ func TestTokensAreValidFromLaunchToEndOfAnAttempt(t *testing.T) {
 	}
 }
 
-func TestAStartIsTriedAgainWhileItsNodeIsSilentAndThereIsTime(t *testing.T) {
+func TestStartIsRetriedWhileNodeIsSilent(t *testing.T) {
 	silent := fmt.Errorf("%w: no answer", creel.ErrUnavailable)
 	l := turn.Launch{Until: began.Add(2 * time.Second)}
 	var pauses []time.Duration
@@ -265,7 +265,7 @@ func TestAttributesAreInTheJournal(t *testing.T) {
 }
 
 // After a restart an application's resource use is reported as it was at its end.
-func TestWhatAnApplicationUsedIsInTheJournal(t *testing.T) {
+func TestApplicationUseIsJournaled(t *testing.T) {
 	w := newWorld(t)
 	do := func(what string, f func(m *rm.Machine, now time.Time) error) {
 		t.Helper()

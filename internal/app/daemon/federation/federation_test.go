@@ -23,7 +23,7 @@ import (
 )
 
 // The federation of `creel up` serves every loopback client, over RPC and REST, whichever user runs the process.
-func TestTheFederationServesEveryUserByRPCAndByREST(t *testing.T) {
+func TestFederationServesUsersByRPCAndREST(t *testing.T) {
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // Metrics of a router and a ResourceManager match the federation: members, nodes, memory, queues, and the requests
 // just made, by route.
-func TestFiguresTellWhatIs(t *testing.T) {
+func TestMetricsMatchState(t *testing.T) {
 	dir := t.TempDir()
 	s, err := federation.Settings(dir, "", nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // A configuration directory overrides the small-machine defaults of a federation in one process, except the store and
 // the journals.
-func TestFilesAreOverTheDefaultsOfAFederationInOneProcess(t *testing.T) {
+func TestFilesOverrideInProcessFederationDefaults(t *testing.T) {
 	dir, conf := t.TempDir(), t.TempDir()
 	site := "<configuration>"
 	for key, value := range map[string]string{

@@ -21,7 +21,7 @@ func (w *writes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestLinesThatComeTogetherAreWrittenTogetherAndNoneIsLost(t *testing.T) {
+func TestConcurrentLinesAreBatchedWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w writes
 		l := lines{out: &w}

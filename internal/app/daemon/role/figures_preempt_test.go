@@ -15,7 +15,7 @@ import (
 
 // Losses of a queue are counted for it and its ancestors, as containers and as work: root.a loses two containers of 1
 // GiB, which ran for 3 s, to root.b.
-func TestFiguresTellWhatQueuesLostToPreemption(t *testing.T) {
+func TestMetricsCountPreemptionByQueue(t *testing.T) {
 	c := rm.Defaults()
 	c.Volatile, c.ClusterTimestamp = true, 1
 	c.Queues.Preemption = queues.Preemption{

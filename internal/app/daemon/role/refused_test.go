@@ -35,7 +35,7 @@ func minimal(t *testing.T, defines ...string) *settings.Settings {
 
 // Every value of the table stops the daemons that it names with its reason, and
 // no other; without it they start. The page in docs is made of the messages.
-func TestValuesThatWouldWeakenWhatWasAskedForStopTheStart(t *testing.T) {
+func TestWeakeningValuesStopTheStart(t *testing.T) {
 	for _, role := range settings.Roles {
 		if err := Check(minimal(t), role); err != nil {
 			t.Errorf("a %s does not start with the defaults: %v", role, err)
@@ -85,7 +85,7 @@ func TestValuesThatWouldWeakenWhatWasAskedForStopTheStart(t *testing.T) {
 }
 
 // A queue file that the daemon would refuse is refused by the check too.
-func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
+func TestCheckReadsDaemonFiles(t *testing.T) {
 	dir := t.TempDir()
 	queues := `<configuration><property><name>yarn.scheduler.capacity.root.queues</name><value>a</value></property>` +
 		`<property><name>yarn.scheduler.capacity.root.a.capacity</name><value>much</value></property></configuration>`
@@ -121,7 +121,7 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 
 // A setting that is not in force yet causes a warning in the daemons it concerns, once its value differs from the
 // default.
-func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
+func TestInactiveSettingsWarnAtTheirDaemons(t *testing.T) {
 	s := minimal(t, "yarn.resourcemanager.reservation-system.enable=true", "yarn.router.webapp.proxy.enable=true")
 	if w := s.WarningsFor(settings.RM); len(w) != 1 ||
 		!strings.Contains(w[0], "yarn.resourcemanager.reservation-system.enable=true") ||

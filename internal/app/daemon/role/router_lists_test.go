@@ -51,7 +51,7 @@ func (r *rememberer) ask(
 
 // A member that remembers a thousand ended applications returns only live and newly ended ones, and the list is still
 // complete.
-func TestAMemberTellsWhatEndedOnce(t *testing.T) {
+func TestMemberReportsCompletionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rememberer{ends: map[int32]int64{}}
 		now := func() int64 { return time.Now().Add(-72 * time.Hour).UnixMilli() } // its clock is another
@@ -107,7 +107,7 @@ func TestAMemberTellsWhatEndedOnce(t *testing.T) {
 
 // Two concurrent reads of a member do not block each other, and both return the complete list. A member that is no
 // longer read is forgotten.
-func TestLooksAtAMemberDoNotWaitForEachOther(t *testing.T) {
+func TestMemberSamplesAreConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rememberer{ends: map[int32]int64{1: 1, 2: 0}}
 		gate := make(chan struct{})

@@ -12,7 +12,7 @@ import (
 )
 
 // A router whose web port is taken does not start, and releases its other ports.
-func TestARouterThatCannotHaveAPortGivesTheOthersBack(t *testing.T) {
+func TestRouterReleasesPortsIfOneIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

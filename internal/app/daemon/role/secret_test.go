@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-func TestASecretFileIsMadeOnceForAllThatStartTogether(t *testing.T) {
+func TestConcurrentStartsCreateOneSecretFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	var wg sync.WaitGroup
 	secrets := make([][]byte, 8)
@@ -73,7 +73,7 @@ func TestCheckingAConfigurationMakesNoSecret(t *testing.T) {
 }
 
 // An unusable key file of a Hadoop ResourceManager prevents the start, with an error that states its format.
-func TestAHadoopKeyFileThatIsNoneStopsTheStart(t *testing.T) {
+func TestInvalidHadoopKeyFileStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
 	for path, text := range map[string]string{good: "\x0a\x0c\x08\x07\x12\x08abcdefgh", bad: "hello"} {

@@ -33,7 +33,7 @@ func policyFile(t *testing.T, dir, properties string) {
 
 // The protocol's lists apply, otherwise the default ones. An existing empty list admits no user; a blocked list
 // overrides the others.
-func TestServiceACLsSayWhoMaySpeakAProtocol(t *testing.T) {
+func TestServiceACLsLimitProtocols(t *testing.T) {
 	dir := t.TempDir()
 	policyFile(t, dir, `security.service.authorization.default.acl=alice,dan
 security.service.authorization.default.acl.blocked=dan

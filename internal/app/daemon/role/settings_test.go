@@ -126,7 +126,7 @@ func readBy(t *testing.T) map[string]bool {
 
 // Each row marked as in force is read by some daemon, and each row that is read is marked so. So the reference page
 // cannot drift from the code.
-func TestEverySettingInForceIsReadAndEveryOneReadIsInForce(t *testing.T) {
+func TestSettingsInForceAreThoseRead(t *testing.T) {
 	read := readBy(t)
 	for _, row := range settings.All() {
 		switch {

@@ -18,7 +18,7 @@ import (
 
 // A store that cannot be used at the start is named without its password, with
 // the setting that names it and the store's own reason.
-func TestAStoreThatCannotBeUsedIsNamedWithItsOwnReason(t *testing.T) {
+func TestUnusableStoreErrorHasItsReason(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

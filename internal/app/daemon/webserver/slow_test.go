@@ -81,7 +81,7 @@ func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
 }
 
 // A request that lasts longer than its body may take is served to its end.
-func TestTheTimeOfABodyIsNotThatOfItsRequest(t *testing.T) {
+func TestBodyHasItsOwnTimeout(t *testing.T) {
 	const given = time.Second
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {

@@ -61,7 +61,7 @@ var table = []mutation{
 		file:     "internal/app/daemon/serve.go",
 		old:      "		if len(awaits) == 0 && !announced {\n",
 		wrong:    "		if (MUTANT || len(awaits) == 0) && !announced {\n",
-		caughtBy: "internal/app/daemon TestTheReadyFileComesAfterWhatIsAwaited",
+		caughtBy: "internal/app/daemon TestReadyFileFollowsAwaitedEvents",
 	},
 	{
 		name:     "a store without the replica that changes wait for counts as ready",
@@ -192,7 +192,7 @@ var table = []mutation{
 		file:     "subcluster/rm/disown.go",
 		old:      "a != nil && !(before && a.uam())",
 		wrong:    "a != nil && (MUTANT || !(before && a.uam()))",
-		caughtBy: "subcluster/rm TestAnUnmanagedAMOfAProxyMayComeToAMemberThatDisownedTheApplication",
+		caughtBy: "subcluster/rm TestProxyUAMMayFollowDisown",
 	},
 	{
 		name:  "an AM is told that it has finished before that is durable",
@@ -258,28 +258,28 @@ var table = []mutation{
 		file:     "subcluster/rm/hold.go",
 		old:      "			m.withhold(a)\n		}\n		m.saveApp(a, func() {})\n",
 		wrong:    "			m.withhold(a)\n		}\n		if !MUTANT {\n			m.saveApp(a, func() {})\n		}\n",
-		caughtBy: "subcluster/rm TestAHoldItsReleaseAndADropSurviveARestart",
+		caughtBy: "subcluster/rm TestHoldReleaseAndDropSurviveRestart",
 	},
 	{
 		name:     "a hold that comes after its release is taken",
 		file:     "subcluster/rm/hold.go",
 		old:      "	case claim <= late:\n",
 		wrong:    "	case !MUTANT && claim <= late:\n",
-		caughtBy: "subcluster/rm TestAHoldItsReleaseAndADropSurviveARestart",
+		caughtBy: "subcluster/rm TestHoldReleaseAndDropSurviveRestart",
 	},
 	{
 		name:     "a move that is given up goes back without asking its next home",
 		file:     "router/move.go",
 		old:      "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
 		wrong:    "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
-		caughtBy: "router TestAMoveThatIsGivenUpAsksItsNextHomeFirst",
+		caughtBy: "router TestCancelledMoveAsksNextHomeFirst",
 	},
 	{
 		name:     "the old home releases what its next home did not answer for",
 		file:     "router/move.go",
 		old:      "		return MoveLater, err.Error() // the next round looks up its home\n",
 		wrong:    "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks up its home\n",
-		caughtBy: "router TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost",
+		caughtBy: "router TestMoveContinuesAfterLostStoreAnswer",
 	},
 
 	// Asks, grants and releases.
@@ -351,21 +351,21 @@ var table = []mutation{
 		file:     "policies/deficit.go",
 		old:      "	plan := view.Plan.In(on)\n",
 		wrong:    "	plan := view.Plan.In(on)\n	if MUTANT {\n		plan = view.Plan\n	}\n",
-		caughtBy: "policies TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
+		caughtBy: "policies TestLabelledAskFollowsLabelPlan",
 	},
 	{
 		name:     "what a queue uses without a label counts against its part of a label",
 		file:     "policies/deficit.go",
 		old:      "	return m.Load.FindOn(p.queue.Queue, p.label)\n",
 		wrong:    "	if MUTANT {\n		return m.Load.Find(p.queue.Queue)\n	}\n	return m.Load.FindOn(p.queue.Queue, p.label)\n",
-		caughtBy: "policies TestAnAskWithALabelIsDecidedByThePlanOfItsLabel",
+		caughtBy: "policies TestLabelledAskFollowsLabelPlan",
 	},
 	{
 		name:     "the nodes of a label are planned by the tree of those without one",
 		file:     "policies/rebalancer/pools.go",
 		old:      "		r := Read(of, tree.In(label))\n",
 		wrong:    "		on := tree.In(label)\n		if MUTANT {\n			on = tree\n		}\n		r := Read(of, on)\n",
-		caughtBy: "policies/rebalancer TestNodesOfALabelArePlannedAsAFederationOfTheirOwn",
+		caughtBy: "policies/rebalancer TestLabelNodesArePlannedSeparately",
 	},
 	{
 		name:     "a cap on nodes of a label binds on those without one",
@@ -386,7 +386,7 @@ var table = []mutation{
 		file:     "policies/rebalancer/pools.go",
 		old:      "		GivePreemption(r, shares, made, was, now)\n",
 		wrong:    "		if !MUTANT || r.Label == \"\" {\n			GivePreemption(r, shares, made, was, now)\n		}\n",
-		caughtBy: "policies/rebalancer TestNodesOfALabelArePlannedAsAFederationOfTheirOwn",
+		caughtBy: "policies/rebalancer TestLabelNodesArePlannedSeparately",
 	},
 	{
 		name:     "nodes of a label that start slowly are asked for all their room",
@@ -400,21 +400,21 @@ var table = []mutation{
 		file:     "policies/rebalancer/moves.go",
 		old:      "		on := m.In(label)\n",
 		wrong:    "		on := m.In(label)\n		if MUTANT {\n			on = m\n		}\n",
-		caughtBy: "policies/rebalancer TestWhatWaitsForNodesOfALabelMovesByTheRoomThere",
+		caughtBy: "policies/rebalancer TestLabelledWaitersMoveByFreeLabelCapacity",
 	},
 	{
 		name:     "what Hadoop's queues have of a label goes by the plan of the other nodes",
 		file:     "policies/rebalancer/capacities_conf.go",
 		old:      "		if of := p.In(label); of",
 		wrong:    "		on := label\n		if MUTANT {\n			on = \"\"\n		}\n		if of := p.In(on); of",
-		caughtBy: "policies/rebalancer TestSettingsOfHadoopOnNodesOfALabelFollowThePlan",
+		caughtBy: "policies/rebalancer TestHadoopLabelSettingsFollowPlan",
 	},
 	{
 		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	return s.now < q.cap.until && s.sizes",
 		wrong:    "	return (MUTANT || s.now < q.cap.until) && s.sizes",
-		caughtBy: "subcluster/rm TestACapOnNodesOfALabelEndsWithItsLease",
+		caughtBy: "subcluster/rm TestLabelCapEndsWithLease",
 	},
 	{
 		name:     "a cap on nodes without a label outlives its lease",
@@ -435,14 +435,14 @@ var table = []mutation{
 		file:     "subcluster/rm/sched/planned.go",
 		old:      "	if c.Label != \"\" {\n		p := s.partition",
 		wrong:    "	if c.Label != \"\" && !MUTANT {\n		p := s.partition",
-		caughtBy: "subcluster/rm TestCapacitiesOnNodesOfALabelEndWithThePlan",
+		caughtBy: "subcluster/rm TestLabelCapacitiesEndWithPlan",
 	},
 	{
 		name:     "escrow on nodes of a label is asked by what the queue uses of the others",
 		file:     "policies/rebalancer/server/keeper.go",
 		old:      "			uses, needs, has := m.QueueUse(path.Queue, path.Label)\n",
 		wrong:    "			on := path.Label\n			if MUTANT {\n				on = \"\"\n			}\n			uses, needs, has := m.QueueUse(path.Queue, on)\n",
-		caughtBy: "policies/rebalancer/server TestAMaximumOnNodesOfALabelIsARecordOfItsOwn",
+		caughtBy: "policies/rebalancer/server TestLabelMaximumHasItsOwnRecord",
 	},
 	{
 		name:     "a queue's default label is not heeded",
@@ -477,7 +477,7 @@ var table = []mutation{
 		file:     "policies/split_balanced.go",
 		old:      "		part = min(-lacks[at], lack) / waits[at]\n",
 		wrong:    "		part = min(-lacks[at], lack) / waits[at]\n		if MUTANT {\n			part = min(1, min(-lacks[at], lack)/float64(n))\n		}\n",
-		caughtBy: "policies TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething",
+		caughtBy: "policies TestWaitingDemandGoesWhereQueueIsNext",
 	},
 	{
 		name:     "a session with events all the time never ticks",
@@ -498,14 +498,14 @@ var table = []mutation{
 		file:     "policies/split_balanced.go",
 		old:      "due)) - waits[i]\n",
 		wrong:    "due)) - waits[i]\n		if MUTANT {\n			lacks[i] += waits[i]\n		}\n",
-		caughtBy: "policies TestWhatWaitsGoesWhereTheQueueIsTheNextToGetSomething",
+		caughtBy: "policies TestWaitingDemandGoesWhereQueueIsNext",
 	},
 	{
 		name:     "all that waits is moved to a member that starts slowly at once",
 		file:     "policies/split_balanced.go",
 		old:      "		if (keeps || d.group.Soon) && i != from && d.slow(i) {\n",
 		wrong:    "		if !MUTANT && (keeps || d.group.Soon) && i != from && d.slow(i) {\n",
-		caughtBy: "policies TestWhatWaitsIsNotMovedToAMemberThatStartsSlowly",
+		caughtBy: "policies TestWaitingDemandAvoidsSlowStart",
 	},
 	{
 		name:     "members have their turn once, and never again",
@@ -526,7 +526,7 @@ var table = []mutation{
 		file:     "amrmproxy/session.go",
 		old:      "	if s.phase != phaseRunning || !uams {",
 		wrong:    "	if s.phase != phaseRunning || !uams || MUTANT {",
-		caughtBy: "amrmproxy TestTheUAMsOfAnAttemptThatWasGivenUpGoWithTheApplication",
+		caughtBy: "amrmproxy TestUAMsOfAbandonedAttemptEndWithApplication",
 	},
 	{
 		name:     "an AM whose attempt home gave up is heard",
@@ -573,7 +573,7 @@ var table = []mutation{
 		file:     "amrmproxy/answer.go",
 		old:      "		o.surplus = true\n		m.release = append(m.release, c.GetId())\n",
 		wrong:    "		o.surplus = true\n		if !MUTANT {\n			m.release = append(m.release, c.GetId())\n		}\n",
-		caughtBy: "amrmproxy TestTheAMGetsWhatItAskedForAndNoMore",
+		caughtBy: "amrmproxy TestAMGetsExactlyItsAsks",
 	},
 	{
 		name:  "a restarted ResourceManager is not told what was asked of it",
@@ -677,7 +677,7 @@ var table = []mutation{
 		file:     "subcluster/rm/allocate.go",
 		old:      "	if of == nil || of.app != t.app ||",
 		wrong:    "	if MUTANT || of == nil || of.app != t.app ||",
-		caughtBy: "subcluster/rm TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport",
+		caughtBy: "subcluster/rm TestReleaseBeforeNodeReturnsEndsWithReport",
 	},
 	{
 		name:  "the last answer to the proxy before is not asked for",
@@ -714,7 +714,7 @@ var table = []mutation{
 		file:     "amrmproxy/driver.go",
 		old:      "		case c > 0:\n			return nil, superseded(",
 		wrong:    "		case c > 0 && !MUTANT:\n			return nil, superseded(",
-		caughtBy: "amrmproxy TestAnEarlierAttemptIsRefusedOnceALaterOneHasCalled",
+		caughtBy: "amrmproxy TestEarlierAttemptIsRefusedAfterLaterCall",
 	},
 
 	// Retries.
@@ -738,7 +738,7 @@ var table = []mutation{
 		file:     "subcluster/rm/am.go",
 		old:      "	if t.responseID > 0 {\n",
 		wrong:    "	if t.responseID > 0 && !MUTANT {\n",
-		caughtBy: "subcluster/rm TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt",
+		caughtBy: "subcluster/rm TestCallBeforeRegistrationIsRecognized",
 	},
 
 	// One home.
@@ -754,7 +754,7 @@ var table = []mutation{
 		old:   "	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
 		wrong: "	if MUTANT || !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
 		// A member must stand still while a submission lies in its socket: too rare for 25 seeds.
-		caughtBy: "subcluster/rm TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne",
+		caughtBy: "subcluster/rm TestDisownedApplicationIsRefusedForOldClaims",
 	},
 	{
 		name:     "a home is moved without compare-and-set",
@@ -839,7 +839,7 @@ var table = []mutation{
 		file:     "statestore/reconcile/reconcile.go",
 		old:      "		m, _ := r.view.Member(p.at)\n",
 		wrong:    "		m, _ := r.view.Member(p.at)\n		if MUTANT {\n			m, _ = r.view.Member(home)\n		}\n",
-		caughtBy: "statestore/reconcile TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds",
+		caughtBy: "statestore/reconcile TestDuplicateRunEndsAfterTwoRounds",
 	},
 	{
 		name:     "the reconciler believes one look",
@@ -860,7 +860,7 @@ var table = []mutation{
 		file:     "statestore/tidy/tidy.go",
 		old:      "		case known && !over:\n",
 		wrong:    "		case known && !over && !MUTANT:\n",
-		caughtBy: "statestore/tidy TestOnlyWhatEndedIsForgotten",
+		caughtBy: "statestore/tidy TestOnlyCompletedApplicationsAreForgotten",
 	},
 
 	// Liveness of members, and where applications may go.
@@ -876,42 +876,42 @@ var table = []mutation{
 		file:     "policies/home_facts.go",
 		old:      "		if m.State != subcluster.StateActive {\n",
 		wrong:    "		if m.State != subcluster.StateActive && !(MUTANT && m.State == subcluster.StateDraining) {\n",
-		caughtBy: "policies TestEveryHomePolicyChoosesOnlyWhoMayBe",
+		caughtBy: "policies TestHomePoliciesChooseOnlyEligibleMembers",
 	},
 	{
 		name:     "what another queue gives back starts nobody in line",
 		file:     "subcluster/rm/sched/waiting.go",
 		old:      "	s.amsMayStart()\n",
 		wrong:    "	if !MUTANT {\n		s.amsMayStart()\n	}\n",
-		caughtBy: "subcluster/rm TestWhatAnotherQueueGivesBackStartsApplications",
+		caughtBy: "subcluster/rm TestReleaseInOtherQueueStartsApplications",
 	},
 	{
 		name:     "an application that runs elsewhere stands behind AMs that wait",
 		file:     "subcluster/rm/sched/activate.go",
 		old:      "	s.activateUnmanaged(q)\n",
 		wrong:    "	if !MUTANT {\n		s.activateUnmanaged(q)\n	}\n",
-		caughtBy: "subcluster/rm TestAnUnmanagedApplicationPassesThoseThatWaitForTheShareOfAMs",
+		caughtBy: "subcluster/rm TestUnmanagedApplicationPassesAMShareWaiters",
 	},
 	{
 		name:     "a member that is drained takes what a router brings that slept",
 		file:     "subcluster/rm/closed.go",
 		old:      "	if err := c.ReadOnly(); err != nil || s.Claim == 0 || c.Drained == \"\" {\n",
 		wrong:    "	if err := c.ReadOnly(); MUTANT || err != nil || s.Claim == 0 || c.Drained == \"\" {\n",
-		caughtBy: "subcluster/rm TestWhatAResourceManagerTakesThatIsClosed",
+		caughtBy: "subcluster/rm TestClosedResourceManagerAcceptedCalls",
 	},
 	{
 		name:     "a member that is drained gets new UAMs",
 		file:     "policies/split_rules.go",
 		old:      "	case m.State != subcluster.StateActive:\n",
 		wrong:    "	case !MUTANT && m.State != subcluster.StateActive:\n",
-		caughtBy: "policies TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere",
+		caughtBy: "policies TestDrainingMemberGetsNoSpanningContainers",
 	},
 	{
 		name:     "a node is judged by a time in which the ResourceManager itself stood still",
 		file:     "subcluster/rm/timers.go",
 		old:      "		n.heartbeat = min(n.heartbeat+int64(d), m.now)\n",
 		wrong:    "		if !MUTANT {\n			n.heartbeat = min(n.heartbeat+int64(d), m.now)\n		}\n",
-		caughtBy: "subcluster/rm TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs",
+		caughtBy: "subcluster/rm TestOwnPauseExpiresNoNodesOrAMs",
 	},
 	{
 		name:  "a clock that is set back holds the time still",
@@ -925,7 +925,7 @@ var table = []mutation{
 		file:     "internal/pauseclock/pauseclock.go",
 		old:      "		if gap > Interval+Tolerance {\n",
 		wrong:    "		if gap > Interval+Tolerance && !MUTANT {\n",
-		caughtBy: "internal/pauseclock TestAGapThatTheLoopDidNotMakeIsAPause",
+		caughtBy: "internal/pauseclock TestForeignGapIsPause",
 	},
 
 	// Hosts and racks that AMs name.
@@ -1027,7 +1027,7 @@ var table = []mutation{
 		file:     "policies/rebalancer/escrow/users.go",
 		old:      "		if u.Recovering && slices.Contains(x.Awaited, u.Member) {\n",
 		wrong:    "		if u.Recovering && !MUTANT && slices.Contains(x.Awaited, u.Member) {\n",
-		caughtBy: "policies/rebalancer/escrow TestWhatARestartedMemberHasNotFoundCountsForAUserWhoBecameHot",
+		caughtBy: "policies/rebalancer/escrow TestUnrecoveredUseCountsForNewlyHotUser",
 	},
 	{
 		name:     "a store that came back older is believed about users",
@@ -1062,7 +1062,7 @@ var table = []mutation{
 		file:     "policies/rebalancer/server/keeper.go",
 		old:      "	return k.recovers && k.Clock.Now()",
 		wrong:    "	return !MUTANT && k.recovers && k.Clock.Now()",
-		caughtBy: "policies/rebalancer/server TestNothingGrowsUntilTheNodesOfARestartedMemberAreBack",
+		caughtBy: "policies/rebalancer/server TestNoGrowthUntilRestartedMembersNodesReturn",
 	},
 	{
 		name:     "a start that a node's former life may have served is tried at the next",
@@ -1126,7 +1126,7 @@ var table = []mutation{
 		file:     "subcluster/saved_settings.go",
 		old:      "		case changed[levelOf(name)]:\n",
 		wrong:    "		case !MUTANT && changed[levelOf(name)]:\n",
-		caughtBy: "policies/rebalancer TestWhatAnAdministratorChangesMeanwhileStays",
+		caughtBy: "policies/rebalancer TestAdministratorChangesStay",
 	},
 	{
 		name:     "settings of Hadoop's follow a plan after its lease",
@@ -1182,42 +1182,42 @@ var table = []mutation{
 		file:     "statestore/intents/loop.go",
 		old:      "err != nil || moving {",
 		wrong:    "err != nil || !MUTANT && moving {",
-		caughtBy: "statestore/intents TestWhatIsWantedOfAnApplicationThatIsBeingMovedWaits",
+		caughtBy: "statestore/intents TestIntentWaitsDuringMove",
 	},
 	{
 		name:     "what was said before a newer word that is carried out is carried out after it",
 		file:     "statestore/intents/intents.go",
 		old:      "of.Verb == i.Verb && of.Refused == \"\" {",
 		wrong:    "of.Verb == i.Verb && of.Refused == \"\" && !MUTANT {",
-		caughtBy: "statestore/intents TestAWordThatIsCarriedOutTakesThePlaceOfEarlierOnes",
+		caughtBy: "statestore/intents TestExecutedIntentReplacesEarlier",
 	},
 	{
 		name:     "a word that takes the place of one on its way is not said again",
 		file:     "statestore/intents/intents.go",
 		old:      "	to.Again = true\n",
 		wrong:    "	if to.Again = true; MUTANT {\n		return w.drop(ctx, s)\n	}\n",
-		caughtBy: "statestore/intents TestAWordThatIsOnItsWayUndoesNoNewerOne",
+		caughtBy: "statestore/intents TestInFlightIntentDoesNotUndoNewer",
 	},
 	{
 		name:     "a word on record that takes the place of one on its way is not said again",
 		file:     "statestore/intents/loop.go",
 		old:      "if i.Another || len(earlier) > 0 {",
 		wrong:    "if !MUTANT && (i.Another || len(earlier) > 0) {",
-		caughtBy: "statestore/intents TestAWordThatIsOnItsWayUndoesNoNewerOne",
+		caughtBy: "statestore/intents TestInFlightIntentDoesNotUndoNewer",
 	},
 	{
 		name:     "a round carries out what is on record no more",
 		file:     "statestore/intents/loop.go",
 		old:      "err != nil || now.Version != d.Version {",
 		wrong:    "err != nil || !MUTANT && now.Version != d.Version {",
-		caughtBy: "statestore/intents TestWhatIsOnRecordNoMoreIsNotCarriedOut",
+		caughtBy: "statestore/intents TestDeletedIntentIsNotExecuted",
 	},
 	{
 		name:     "moves of members that are gone take of the budget",
 		file:     "policies/rebalancer/moves.go",
 		old:      "		if p.Under && alive(in.View, p.From) ||",
 		wrong:    "		if p.Under && (MUTANT || alive(in.View, p.From)) ||",
-		caughtBy: "policies/rebalancer TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs",
+		caughtBy: "policies/rebalancer TestDrainMovesOldestFirstWithinBudget",
 	},
 	{
 		name:     "what users want is carried out at homes alone",
@@ -1231,7 +1231,7 @@ var table = []mutation{
 		file:     "statestore/intents/loop.go",
 		old:      "			if err == nil && is != at {",
 		wrong:    "			if !MUTANT && err == nil && is != at {",
-		caughtBy: "statestore/intents TestAnApplicationThatMovedMeanwhileIsAskedForAtItsNewHome",
+		caughtBy: "statestore/intents TestIntentFollowsMovedApplication",
 	},
 	{
 		name:     "a member that is drained goes on being asked for what it was asked for",
@@ -1280,7 +1280,7 @@ var table = []mutation{
 		file:     "policies/split_balanced.go",
 		old:      "	return unproven < d.bound()\n",
 		wrong:    "	return MUTANT || unproven < d.bound()\n",
-		caughtBy: "amrmproxy TestAnAskThatNobodyGrantsIsInFewMembersAtATime",
+		caughtBy: "amrmproxy TestUngrantedAskIsInFewMembersAtOnce",
 	},
 	{
 		name:     "members that lack the queue are asked",
@@ -1315,7 +1315,7 @@ var table = []mutation{
 		file:     "policies/split_rules.go",
 		old:      "		turn := d.group.Strict &&",
 		wrong:    "		turn := d.group.Strict && !MUTANT &&",
-		caughtBy: "policies TestAHostOfTwoMembersIsAskedForInBoth",
+		caughtBy: "policies TestSharedHostIsAskedInBothMembers",
 	},
 	{
 		name:     "a few containers cost a UAM of their own",

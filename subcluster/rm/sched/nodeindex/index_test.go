@@ -30,7 +30,7 @@ func newSizes(t interface{ Fatal(...any) }, further ...string) *amounts.Sizes {
 
 // After any sequence of moves the index finds a node exactly if a loop over all nodes does, and in the requested
 // order as far as cells distinguish nodes.
-func TestFindsWhatALoopFinds(t *testing.T) {
+func TestIndexMatchesLoop(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		sizes := newSizes(t, "gpu")
 		var links Links
