@@ -141,13 +141,16 @@ func TestStagesThatDocumentsNameExist(t *testing.T) {
 	if found == nil {
 		t.Fatal("the list of stages in ./test is not found")
 	}
-	stages := " tools build " + strings.ReplaceAll(string(found[1]), "|", " ") + " "
+	stages := " tools build quick search long " + strings.ReplaceAll(string(found[1]), "|", " ") + " "
 	seen := 0
 	for name, text := range pages(t) {
 		for _, m := range testStage.FindAllStringSubmatch(text, -1) {
 			for _, stage := range strings.Fields(m[1]) {
 				seen++
 				_, err := os.Stat("../../" + stage)
+				if stage == "search" || stage == "quick" {
+					break // what follows are its arguments
+				}
 				if strings.HasPrefix(stage, "e2e/") && err != nil ||
 					!strings.HasPrefix(stage, "e2e") && !strings.Contains(stages, " "+stage+" ") {
 					t.Errorf("%s: ./test %s: there is no such stage", name, stage)
