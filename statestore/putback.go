@@ -13,7 +13,9 @@ import (
 // PutBack returns what a store lost that came back empty, or went back to an earlier state: the writes of policies,
 // and the reasons of drains by member, "" for one that had ended. before is the last view of the whole store, now
 // what it has. A policy that was written since the view has a higher version, and stays.
-func PutBack(before *subcluster.View, now subcluster.Records) (policies []PolicyWrite, drains map[creel.SubclusterID]string) {
+func PutBack(
+	before *subcluster.View, now subcluster.Records,
+) (policies []PolicyWrite, drains map[creel.SubclusterID]string) {
 	stored := map[creel.QueuePath]subcluster.Policy{}
 	for _, p := range now.Policies {
 		stored[p.Queue] = p

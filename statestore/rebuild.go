@@ -150,8 +150,8 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 }
 
 // Reclaim writes rebuilt homes into a store. If the store has another home already (it went back to an earlier state,
-// or a router claimed while it had forgotten) the ResourceManagers' reports outrank it, and the conflict is returned. It may be repeated until it
-// returns no error.
+// or a router claimed while it had forgotten) the ResourceManagers' reports outrank it, and the conflict is returned.
+// It may be repeated until it returns no error.
 func Reclaim(
 	ctx context.Context,
 	store interface {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SavedSettingsName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the same
-// change, the values of queues' settings before it had them follow a plan.
+// SavedSettingsName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the
+// same change, the values of queues' settings before it had them follow a plan.
 const SavedSettingsName = "creel.plan.before"
 
 // SavedSetting is a setting that follows a plan: its earlier value, "" for not set, and its current one.

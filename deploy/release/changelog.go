@@ -53,8 +53,8 @@ func fragments(dir fs.FS) ([]string, error) {
 	return entries, nil
 }
 
-// joinChangelog adds entries to the changelog's section of a version, and dates it. A version without a section gets one
-// above the others, if there are entries.
+// joinChangelog adds entries to the changelog's section of a version, and dates it. A version without a section gets
+// one above the others, if there are entries.
 func joinChangelog(changelog []byte, version string, at time.Time, entries []string) ([]byte, error) {
 	heading := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(version) + `(?: .*)?\n`)
 	dated := fmt.Sprintf("## %s (%s)\n", version, at.Format(time.DateOnly))

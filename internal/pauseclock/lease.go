@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// LeaseClock is the clock by which a holder measures its lease. It is the opposite of Clock: pauses of the process count in
-// full, because the lease's issuer counts them. It follows the faster of the monotonic clock, which stops while a
-// machine sleeps or moves, and the wall clock, which may be set back. A wall clock set forward ends a lease early,
-// which is harmless. Its times are comparable only with each other. The zero value is ready, and is safe for
+// LeaseClock is the clock by which a holder measures its lease. It is the opposite of Clock: pauses of the process
+// count in full, because the lease's issuer counts them. It follows the faster of the monotonic clock, which stops
+// while a machine sleeps or moves, and the wall clock, which may be set back. A wall clock set forward ends a lease
+// early, which is harmless. Its times are comparable only with each other. The zero value is ready, and is safe for
 // concurrent use.
 type LeaseClock struct {
 	Read func() time.Time // time.Now if nil

@@ -4,11 +4,11 @@ package pauseclock
 
 import "time"
 
-// SteadyClock is the time of a process whose deadlines are wall clock times: it never goes back, and never stops while the
-// process runs. It follows a wall clock that is set forward at once. That looks like a pause (see [Watch]), after
-// which others get extra time. If the wall clock is set back, Steady continues by the monotonic clock, slower by a
-// tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most, and not by as
-// much as the clock was set. The zero value is ready. It has one owner.
+// SteadyClock is the time of a process whose deadlines are wall clock times: it never goes back, and never stops
+// while the process runs. It follows a wall clock that is set forward at once. That looks like a pause (see [Watch]),
+// after which others get extra time. If the wall clock is set back, Steady continues by the monotonic clock, slower
+// by a tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most, and not by
+// as much as the clock was set. The zero value is ready. It has one owner.
 type SteadyClock struct {
 	read time.Time // of the last Now
 	at   time.Time

@@ -16,8 +16,8 @@ import (
 // longest bounds the bytes of an argument: most targets take time that grows with its length.
 const longest = 1 << 16
 
-// mutants returns n variations of the seeds, each of which differs from its seed in one argument at least, by up to four
-// changes.
+// mutants returns n variations of the seeds, each of which differs from its seed in one argument at least, by up to
+// four changes.
 func mutants(seeds [][]any, n int, rnd *rand.Rand) [][]any {
 	out := make([][]any, n)
 	for i := range out {
@@ -87,16 +87,21 @@ func mutantFloat(v float64, rnd *rand.Rand) float64 {
 
 // edges are integers at which widths and signs end. Negative ones are in two's complement.
 var edges = []uint64{
-	0, 1, 2, 7, 8, 16, 100, 127, 128, 255, 256, 1000, 32767, 32768, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<53 + 1,
+	0, 1, 2, 7, 8, 16, 100, 127, 128, 255, 256, 1000, 32767, 32768, 65535, 65536,
+	1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<53 + 1,
 	1<<63 - 1, 1 << 63, math.MaxUint64, math.MaxUint64 - 1, 1<<64 - 128, 1<<64 - 32768, 1<<64 - 1<<31,
 }
 
 // numbers and tokens are texts with a meaning in the formats that creel reads.
 var (
-	numbers = []string{"0", "-0", "-1", "1", "2147483647", "2147483648", "-2147483648", "9223372036854775807", "9223372036854775808",
-		"-9223372036854775808", "18446744073709551615", "18446744073709551616", "00", "1e400", "0.5", "1e-9", "NaN", "Infinity", "0x10"}
-	tokens = []string{"", " ", "\t", "\n", "\r\n", "\x00", "\xff", "\"", "'", "\\", "\\u0000", "<", ">", "</", "<!--", "<![CDATA[", "&lt;",
-		"{", "}", "[", "]", "${", ":", ",", ";", "=", "%", "%00", "*", "/", "..", "_", "-", "null", "true", "\u00e9", "\u2028", "\U0001F600"}
+	numbers = []string{"0", "-0", "-1", "1", "2147483647", "2147483648", "-2147483648", "9223372036854775807",
+		"9223372036854775808",
+		"-9223372036854775808", "18446744073709551615", "18446744073709551616", "00", "1e400",
+		"0.5", "1e-9", "NaN", "Infinity", "0x10"}
+	tokens = []string{"", " ", "\t", "\n", "\r\n", "\x00", "\xff", "\"", "'", "\\", "\\u0000", "<", ">", "</", "<!--",
+		"<![CDATA[", "&lt;",
+		"{", "}", "[", "]", "${", ":", ",", ";", "=", "%", "%00", "*", "/", "..", "_", "-", "null", "true",
+		"\u00e9", "\u2028", "\U0001F600"}
 )
 
 // mutantBytes changes bytes one to four times. It does not write to its arguments.
@@ -126,7 +131,8 @@ const (
 	insertInteger
 )
 
-var changes = []change{flipBit, setByte, truncate, behead, removePart, duplicatePart, swapParts, splice, insertToken, replaceNumber,
+var changes = []change{flipBit, setByte, truncate, behead, removePart, duplicatePart, swapParts, splice, insertToken,
+	replaceNumber,
 	writeInteger, insertInteger}
 
 func changed(b, other []byte, how change, rnd *rand.Rand) []byte {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package propertytest draws the cases of property tests and fuzz targets. They depend on the test's name only, so that a
-// test gives the same result at each run; a search for new cases is a run of its own:
+// Package propertytest draws the cases of property tests and fuzz targets. They depend on the test's name only, so
+// that a test gives the same result at each run; a search for new cases is a run of its own:
 //
 //	CREEL_SEARCH=fresh go test -count=1 ./policies
 //
@@ -104,7 +104,8 @@ func readRapidFlags() {
 	f.err = flag.Set("rapid.checks", checks)
 }
 
-// Check is rapid.Check with the test's Seed. The flags of rapid that repeat a failure (-rapid.seed, -rapid.failfile) work.
+// Check is rapid.Check with the test's Seed. The flags of rapid that repeat a failure (-rapid.seed, -rapid.failfile)
+// work.
 func Check(t rapid.TB, prop func(*rapid.T)) {
 	t.Helper()
 	f := &rapidFlags

@@ -56,7 +56,9 @@ func ReadSWIM(r io.Reader) ([]TraceRecord, error) {
 		if v[0] > 100*365*86400 {
 			return nil, fmt.Errorf("trace line %d: submission at %d s is later than a century", n, v[0])
 		}
-		rec := TraceRecord{Name: f[0], Submit: time.Duration(v[0]) * time.Second, Input: v[2], Shuffle: v[3], Output: v[4]}
+		rec := TraceRecord{
+			Name: f[0], Submit: time.Duration(v[0]) * time.Second, Input: v[2], Shuffle: v[3], Output: v[4],
+		}
 		if len(out) > 0 && rec.Submit < out[len(out)-1].Submit {
 			return nil, fmt.Errorf(
 				"trace line %d: submission at %d s is before the line above; sort the trace by its second column",

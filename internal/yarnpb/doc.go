@@ -14,8 +14,8 @@
 //
 // An [Arena] decodes into memory that is reused for the next message: for handlers that are done with a request when
 // they have answered it. No part of such a message may be retained. UnmarshalVT decodes an AllocateResponseProto into
-// common memory: retaining a part of it retains all of it. [ForwardedAllocate] decodes only the parts that a proxy needs, and
-// leaves the rest encoded.
+// common memory: retaining a part of it retains all of it. [ForwardedAllocate] decodes only the parts that a proxy
+// needs, and leaves the rest encoded.
 //
 // MarshalVT and UnmarshalVT reject a message whose required field is absent, like the stock runtime.
 //

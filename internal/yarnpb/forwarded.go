@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ForwardedAllocate is an allocate answer for a forwarder that needs little of it. Fields of a container that only the AM reads,
-// mainly its resources and its token, stay encoded: they are among the unknown fields, and are written unchanged.
-// Decoding and encoding them was most of an answer's cost.
+// ForwardedAllocate is an allocate answer for a forwarder that needs little of it. Fields of a container that only
+// the AM reads, mainly its resources and its token, stay encoded: they are among the unknown fields, and are written
+// unchanged. Decoding and encoding them was most of an answer's cost.
 //
 // So these fields seem absent after UnmarshalVT: of AllocatedContainers all but Id, NodeId, Priority, ExecutionType,
 // AllocationRequestId and Version; of CompletedContainerStatuses all but ContainerId, State, ExitStatus and

@@ -3,7 +3,8 @@
 //go:build ignore
 
 // slabgen.go rewrites the decoders vtprotobuf generated, in place, so that they take memory from a slab, read numbers
-// of one byte without a loop and refuse messages nested too deep. UnmarshalVT keeps its meaning. It fails when the generated code has not the form it knows.
+// of one byte without a loop and refuse messages nested too deep. UnmarshalVT keeps its meaning. It fails when the
+// generated code has not the form it knows.
 package main
 
 import (

@@ -84,7 +84,9 @@ func HoldDone(answer []byte, verb HoldVerb, claim int64) (c MovedApplication, do
 	if pb.NumberIn(answer, holdFields[verb]) < claim {
 		return MovedApplication{}, false
 	}
-	c = MovedApplication{Message: pb.BytesIn(answer, pb.FieldSubmission), User: string(pb.BytesIn(answer, pb.FieldUser))}
+	c = MovedApplication{
+		Message: pb.BytesIn(answer, pb.FieldSubmission), User: string(pb.BytesIn(answer, pb.FieldUser)),
+	}
 	c.Since, c.Left = timesIn(answer)
 	return c, true
 }

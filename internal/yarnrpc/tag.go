@@ -31,8 +31,8 @@ func ListKnown(r *pb.GetApplicationsRequestProto) (tag string, routed bool) {
 }
 
 // WithParts returns an encoded GetApplicationsRequestProto of a router that joins UAMs of proxies with their
-// applications: the answer includes UAMs that run, or whose logs are not aggregated, whatever the filter. For an encoded GetQueueInfoRequestProto it excludes those UAMs from the
-// numbers. The request itself is not changed.
+// applications: the answer includes UAMs that run, or whose logs are not aggregated, whatever the filter. For an
+// encoded GetQueueInfoRequestProto it excludes those UAMs from the numbers. The request itself is not changed.
 func WithParts(request []byte) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldParts, 1)
 }

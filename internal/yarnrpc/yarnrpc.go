@@ -80,7 +80,8 @@ func call[T any, M message[T]](
 	return response, nil
 }
 
-// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.ForwardedAllocate for the parts that stay encoded.
+// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.ForwardedAllocate for the parts that
+// stay encoded.
 func (c ApplicationMasterProtocolClient) AllocatePassed(
 	ctx context.Context,
 	req *yarnpb.AllocateRequestProto,

@@ -17,7 +17,7 @@ import (
 type MoveTerms struct {
 	Loaded       bool          // waiting applications of loaded members are moved, not only those of drained ones
 	PerMinute    int           // applications, over all members; 0: none
-	QueuePercent float64       // of a member's waiting applications of a queue, that leave it in a minute (not in a drain)
+	QueuePercent float64       // of a queue's waiting applications at a member that leave it in a minute (not in a drain)
 	DeadBand     float64       // by how much the part in use of a loaded member exceeds that of a free one, 0 to 1
 	Again        time.Duration // in which an application is not moved a second time
 }
@@ -65,7 +65,7 @@ type ChosenMove struct {
 // place is a member that could take applications whose AMs are on nodes of one label.
 type place struct {
 	member *subcluster.Status // as these nodes are alone
-	room   float64            // the part of its size that is free and not requested, less applications on their way there
+	room   float64            // free and not requested part of its size, less applications on their way there
 	each   float64            // of its size that one more application is taken to use
 }
 

@@ -16,7 +16,8 @@ var appsPage = pages.Page{
 	Command: func(c *pages.Call) string {
 		line := "creel app list"
 		for _, f := range [][2]string{
-			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"}, {"tag", "--tag"},
+			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"},
+			{"q", "--name"}, {"tag", "--tag"},
 		} {
 			if v := c.Query(f[0]); v != "" {
 				line += " " + f[1] + " " + pages.ShellWord(v)

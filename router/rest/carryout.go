@@ -76,7 +76,8 @@ func carry(
 		kind = creel.ErrContainerNotFound
 	case status.Code == http.StatusNotFound:
 		kind = creel.ErrApplicationNotFound
-	case status.Code == http.StatusServiceUnavailable, status.Code == http.StatusInternalServerError && i.Verb != intents.Signal && !m.ByAgent():
+	case status.Code == http.StatusServiceUnavailable,
+		status.Code == http.StatusInternalServerError && i.Verb != intents.Signal && !m.ByAgent():
 		kind = creel.ErrBusy
 	case status.Code == http.StatusInsufficientStorage:
 		kind = creel.ErrReadOnly

@@ -370,7 +370,8 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, kept, err := server.Signal(r.Context(), h.server, intents.Intent{
-		Application: id.Attempt.Application, Verb: intents.Signal, User: q.user, Container: id, Command: command, REST: true,
+		Application: id.Attempt.Application, Verb: intents.Signal, User: q.user, Container: id, Command: command,
+		REST: true,
 	}, q.at)
 	switch {
 	case err != nil:

@@ -93,7 +93,8 @@ func New(s *server.Server, conf Config) *Handler {
 // Mount adds the handler's routes to r: those of router.Documents below /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
-		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed, httpguard.Options(r), middleware.GetHead)
+		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed,
+			httpguard.Options(r), middleware.GetHead)
 		for _, doc := range router.Documents {
 			if doc.Protocol != "REST" {
 				continue

@@ -26,9 +26,9 @@ const reportMost = 16 << 10
 // reportCacheBytes bounds the memory of all reports, since clients choose the user names. Beyond it, all are dropped.
 const reportCacheBytes = 32 << 20
 
-// reportCache are the last reports of applications that went through this router, so that their users get an answer while
-// the home does not answer. The content of a report depends on the caller, so each is stored for its user. The oldest
-// are dropped first.
+// reportCache are the last reports of applications that went through this router, so that their users get an answer
+// while the home does not answer. The content of a report depends on the caller, so each is stored for its user. The
+// oldest are dropped first.
 type reportCache struct {
 	mu    sync.Mutex
 	most  int

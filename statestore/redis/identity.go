@@ -332,7 +332,8 @@ func (s *Store) marked(sent mark, list []any) (identity string, back bool) {
 	case "OK":
 		for next := (&mark{sent.identity, num(at(list, 1))}); ; {
 			is := s.lastMark.Load()
-			if is != nil && is.identity == next.identity && is.count >= next.count || s.lastMark.CompareAndSwap(is, next) {
+			if is != nil && is.identity == next.identity && is.count >= next.count ||
+				s.lastMark.CompareAndSwap(is, next) {
 				return "", false
 			}
 		}

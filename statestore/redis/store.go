@@ -62,7 +62,10 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
-	s := &Store{cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	s := &Store{
+		cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1),
+		lanes: map[string]*lane{},
+	}
 	s.fliers = workerpool.New(s.fly)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {

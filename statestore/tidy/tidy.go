@@ -109,7 +109,7 @@ func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	}()
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), k.cfg.Every)
 	defer cancel()
-	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // an unknown application may have come and gone meanwhile
+	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // it may have come and gone meanwhile
 	maps.DeleteFunc(k.unknown, func(id creel.SubclusterID, _ map[creel.ApplicationID]time.Time) bool {
 		return long || !slices.ContainsFunc(view.Members, func(m subcluster.Status) bool { return m.ID == id })
 	})

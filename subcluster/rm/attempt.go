@@ -116,8 +116,8 @@ type ack struct {
 	attempt, node int32
 }
 
-// unacknowledged returns the completions that were sent to the AM but not acknowledged: the answer may have been lost on the
-// way.
+// unacknowledged returns the completions that were sent to the AM but not acknowledged: the answer may have been lost
+// on the way.
 func (t *attempt) unacknowledged() []Completion {
 	if !t.unconfirmed || t.answer == nil {
 		return nil
@@ -130,8 +130,8 @@ func (t *attempt) over() bool {
 		t.state == tFinalSaving && t.target != tFinished
 }
 
-// wantsCompletions reports whether completions of an attempt's containers are reported to it or to the next attempt. While the
-// end of an attempt that will be followed is being saved, the next attempt keeps its containers.
+// wantsCompletions reports whether completions of an attempt's containers are reported to it or to the next attempt.
+// While the end of an attempt that will be followed is being saved, the next attempt keeps its containers.
 func (t *attempt) wantsCompletions() bool {
 	return !t.over() || t.state == tFinalSaving && t.app.sub.KeepContainers
 }

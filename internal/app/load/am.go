@@ -268,7 +268,9 @@ func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps,
 	for _, c := range answer.GetCompletedContainerStatuses() {
 		id := yarnpb.ToContainerID(c.GetContainerId())
 		delete(r.held, id)
-		ended = append(ended, workload.Completion{Container: id, Exit: c.GetExitStatus(), Diagnostics: c.GetDiagnostics()})
+		ended = append(ended, workload.Completion{
+			Container: id, Exit: c.GetExitStatus(), Diagnostics: c.GetDiagnostics(),
+		})
 	}
 	arrived := time.Now()
 	grants := make([]workload.Grant, 0, len(answer.GetAllocatedContainers()))

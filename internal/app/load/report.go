@@ -57,11 +57,15 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	m := newMeter(o.PIDs)
 	if o.Plan.Rate == 0 {
 		err = drivePiped(ctx, o.Plan, m, clients, pipedRequests{
-			target:  o.client(o.Client),
-			method:  read.method,
-			slots:   o.Plan.InFlight,
-			request: func(b []byte, _ int, ticket int64) ([]byte, error) { return append(b, read.request(ticket)...), nil },
-			answer:  func(_ context.Context, _ int, ticket int64, body []byte) error { return read.check(ticket, body) },
+			target: o.client(o.Client),
+			method: read.method,
+			slots:  o.Plan.InFlight,
+			request: func(b []byte, _ int, ticket int64) ([]byte, error) {
+				return append(b, read.request(ticket)...), nil
+			},
+			answer: func(_ context.Context, _ int, ticket int64, body []byte) error {
+				return read.check(ticket, body)
+			},
 		})
 	} else {
 		peers := o.peers(clients, o.Client)

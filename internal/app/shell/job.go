@@ -80,7 +80,9 @@ func (j *Job) StartFailed(c creel.ContainerID) workload.Steps {
 	var s workload.Steps
 	if _, ok := j.running[c]; ok {
 		s.Releases = []creel.ContainerID{c}
-		j.end(workload.Completion{Container: c, Exit: creel.ExitAborted, Diagnostics: "it was not started: " + j.reasons[c]})
+		j.end(workload.Completion{
+			Container: c, Exit: creel.ExitAborted, Diagnostics: "it was not started: " + j.reasons[c],
+		})
 	}
 	delete(j.reasons, c)
 	return j.settle(s)

@@ -33,7 +33,7 @@ type am struct {
 	steps      workload.Steps // content of the next allocate
 	held       map[creel.ContainerID]*pb.ContainerProto
 	nmTokens   map[creel.NodeID]*pb.TokenProto
-	told       map[creel.ContainerID]int // containers whose completion it knows, with the epoch of the proxy that reported it
+	told       map[creel.ContainerID]int // containers with a known completion, with the epoch of the reporting proxy
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 	stalled    time.Time                 // until then it does not speak
 	wishes     map[int32]*wish           // per priority, where containers are wanted; nil for anywhere

@@ -28,8 +28,8 @@ func (d escrowStore) Records(context.Context) (subcluster.Records, error) {
 	})
 }
 
-// flowAccess is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store, and
-// the turns of the owner.
+// flowAccess is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store,
+// and the turns of the owner.
 type flowAccess struct {
 	escrowStore
 	c *cluster

@@ -51,7 +51,7 @@ type Faults struct {
 	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
 	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
 
-	Strangers time.Duration // a process without the secret writes members and loads into the store, once all verify signatures
+	Strangers time.Duration // a process without the secret writes into the store, once all verify signatures
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
@@ -70,7 +70,7 @@ type Faults struct {
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
 	Claims  bool          // members claim their epochs by messages; without it they have them at their start
 	Asks    time.Duration // a user asks a router for a change of an application, or for a signal to a container
-	Moves   time.Duration // a member is drained by moving its waiting applications; routers move waiting applications, if not 0
+	Moves   time.Duration // a member is drained by moving its waiting applications; 0: routers move none
 	Fickle  float64       // an AM releases a container just after the grant, and asks again
 	Hurried float64       // of the AMs call each 50 ms, with or without changes
 	// Sleepers is how often a router pauses between its choice of a home and the submission, while that member is

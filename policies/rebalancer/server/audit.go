@@ -20,7 +20,7 @@ import (
 type Audit struct {
 	Every  time.Duration                                         // between checks; 0: no checks
 	Within time.Duration                                         // how long a temporary breach may last
-	Tell   func(i invariants.Invariant, of string, breach error) // is called with each breach in addition to the log; may be nil
+	Tell   func(i invariants.Invariant, of string, breach error) // receives each breach, beside the log; may be nil
 }
 
 // tellAgain is how long a logged breach is not logged again.

@@ -15,7 +15,7 @@ type Preemption struct {
 	// CapacityScheduler.
 	PerRound             float64 // share 0..1 of the cluster that may be under notice at once
 	IgnoredOver          float64 // a queue up to this share above its guarantee loses nothing
-	Termination          float64 // share 0..1 of the due amount that one round takes; the rest is expected to end by itself
+	Termination          float64 // share 0..1 of the due amount that one round takes; the rest may end by itself
 	ConservativeDRF      bool    // nothing is taken of a type of which the queue has not too much
 	IntraQueue           bool    // also between users and applications of one leaf
 	IntraFirst           IntraOrder

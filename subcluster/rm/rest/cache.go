@@ -126,8 +126,8 @@ func (c *recorder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shortDocumentAge is the maximum age of a cached short document with numbers that change with time alone, such as rates per
-// second.
+// shortDocumentAge is the maximum age of a cached short document with numbers that change with time alone, such as
+// rates per second.
 const shortDocumentAge = 100 * time.Millisecond
 
 // shortCache is a short document, one for each form, that is given again while the

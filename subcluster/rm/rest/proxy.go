@@ -117,7 +117,8 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, target, rest)
 	default:
 		if why := h.whyNotFetched(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
-			sentence(w, http.StatusForbidden, "The AM of "+id.String()+" names "+target.String()+" as its page, which is not fetched: "+why)
+			sentence(w, http.StatusForbidden,
+				"The AM of "+id.String()+" names "+target.String()+" as its page, which is not fetched: "+why)
 			return
 		}
 		h.forward(w, r, &a, target, rest)
@@ -138,9 +139,9 @@ func amURL(text string) (*url.URL, error) {
 
 var errNoAddress = &refusal{message: "not an http address"}
 
-// whyNotFetched returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and may name
-// any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its registration,
-// or "") and to creel.rm.proxy.hosts, and never to an address with only local meaning.
+// whyNotFetched returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and
+// may name any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its
+// registration, or "") and to creel.rm.proxy.hosts, and never to an address with only local meaning.
 func (h *Handler) whyNotFetched(ctx context.Context, host, am string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

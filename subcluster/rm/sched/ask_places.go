@@ -16,7 +16,8 @@ const (
 	atAny
 )
 
-// askPlace is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered there.
+// askPlace is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered
+// there.
 type askPlace struct {
 	name   string
 	host   *host

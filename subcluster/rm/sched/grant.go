@@ -40,8 +40,8 @@ func (w *Ask) rare(n *Node, at distance) *GrantExtra {
 	return &GrantExtra{Want: w.want, Insists: w.insists(n, at)}
 }
 
-// NamedPlaces lists the places of a container's node that its ask had named, if the ask accepts no other places; 0 for an
-// ask that runs anywhere. Restore asks for them again.
+// NamedPlaces lists the places of a container's node that its ask had named, if the ask accepts no other places; 0
+// for an ask that runs anywhere. Restore asks for them again.
 type NamedPlaces uint8
 
 const (

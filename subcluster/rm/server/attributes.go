@@ -17,5 +17,7 @@ func (s *Server) MapAttributes(
 	list []rm.HostAttributes,
 	strict bool,
 ) error {
-	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.MapAttributes(now, op, list, strict) })
+	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error {
+		return m.MapAttributes(now, op, list, strict)
+	})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// finishedAttempts holds the attempts whose AMs have unregistered. The response may have been lost with its connection; the
-// AM then unregisters again, on a new one, and must receive the confirmation. Hadoop's ResourceManager also answers
-// so while it knows the application, but rejects the login: its AM ends with an error though its application has
-// succeeded. creel accepts the login for as long as an AM may be silent: an AM that has not repeated its call by then
-// is gone.
+// finishedAttempts holds the attempts whose AMs have unregistered. The response may have been lost with its
+// connection; the AM then unregisters again, on a new one, and must receive the confirmation. Hadoop's
+// ResourceManager also answers so while it knows the application, but rejects the login: its AM ends with an error
+// though its application has succeeded. creel accepts the login for as long as an AM may be silent: an AM that has
+// not repeated its call by then is gone.
 type finishedAttempts struct {
 	grace time.Duration
 	at    map[creel.AttemptID]time.Time

@@ -72,8 +72,8 @@ type ListEntry struct {
 	Viewable bool // the caller may see all of it
 }
 
-// endedReports caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they are
-// most of a long list, and the list is encoded again whenever any application changes (BenchmarkChangingList in
+// endedReports caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they
+// are most of a long list, and the list is encoded again whenever any application changes (BenchmarkChangingList in
 // rm/rpc).
 type endedReports struct {
 	mu    sync.RWMutex

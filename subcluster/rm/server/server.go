@@ -122,7 +122,8 @@ func (s *Server) open() error {
 	var k journalContent
 	if !mc.Volatile {
 		var err error
-		if s.durability.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err != nil {
+		s.durability.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged})
+		if err != nil {
 			return err
 		}
 		if k, err = s.replay(); err != nil {
