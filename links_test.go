@@ -93,7 +93,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-func TestAPageIsReadAsGitHubReadsIt(t *testing.T) {
+func TestPageIsParsedAsOnGitHub(t *testing.T) {
 	p := parseDocument("# A `b` [c](d.md)!\n\n## Über 2 x_y-z\n\n# A b c\n\n```\n# no\n[no](no)\n```\n\nsee `[no](no)` and [e](f.md#g \"h\")\n")
 	if got := fmt.Sprint(p.links); got != "[d.md f.md#g]" {
 		t.Errorf("links %s", got)

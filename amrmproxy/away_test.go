@@ -17,7 +17,7 @@ import (
 
 // Home is away for an hour while its AM goes on. Only the first heartbeat waits for home, and the state stored for
 // home's return does not grow with the hour.
-func TestAnHourWithoutHomeCostsNeitherTimeNorMemory(t *testing.T) {
+func TestHourWithoutHomeIsCheap(t *testing.T) {
 	for name, fails := range map[string]bool{"refusing": true, "silent": false} {
 		s, err := NewSession(Options{
 			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", User: "ann", Rand: rand.New(rand.NewPCG(1, 2)),

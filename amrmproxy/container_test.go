@@ -118,7 +118,7 @@ func TestASetOfIDs(t *testing.T) {
 }
 
 // An ask equals the one before when only its number changed, whatever fields a later Hadoop adds.
-func TestAnAskIsComparedInAllButItsNumber(t *testing.T) {
+func TestAskComparisonIgnoresNumber(t *testing.T) {
 	ask := func(change func(*yarnpb.ResourceRequestProto)) *yarnpb.ResourceRequestProto {
 		a := &yarnpb.ResourceRequestProto{
 			Priority: yarnpb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(3),

@@ -17,7 +17,7 @@ import (
 
 // Home is asked for the label of the submission once where members have labels, again after a second if it does not
 // answer, and not at all where no member has any.
-func TestLabelIsReadFromHomeIfMembersHaveLabels(t *testing.T) {
+func TestLabelIsReadFromHome(t *testing.T) {
 	for _, labelled := range []bool{false, true} {
 		d := NewDriver(DriverOptions{
 			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),

@@ -206,7 +206,7 @@ func TestSaveAfterTakeoverOfOlderEntry(t *testing.T) {
 
 // A second attempt takes over the record of the first, removes it once its own
 // is durable, and removes both at its end even if the store failed between.
-func TestASecondAttemptRemovesTheRecordOfTheFirst(t *testing.T) {
+func TestSecondAttemptRemovesFirstRecord(t *testing.T) {
 	ctx := context.Background()
 	store := newLossyStore()
 	first, second := recording(store, 1), recording(store, 2)

@@ -117,7 +117,7 @@ func oddPlan(t *testing.T) *subcluster.View {
 
 // Reasons name the nodes that the plan is for. A label without a plan, and members whose queues have different
 // defaults, are decided by free capacity.
-func TestAReasonSaysWhichNodesThePlanIsOf(t *testing.T) {
+func TestReasonNamesPlannedNodes(t *testing.T) {
 	home := func(view *subcluster.View, label string) Reason {
 		_, why, err := Default().Home(view, Submission{Queue: "root.q", Size: gig, Label: label}, nil, seeded(1))
 		if err != nil {

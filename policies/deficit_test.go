@@ -82,7 +82,7 @@ func drawReach(t *rapid.T, view *subcluster.View) []Reach {
 
 // A plan that does not cover the queue decides nothing: a plan of another queue, of a queue that does not follow it,
 // of another partition, or no plan.
-func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
+func TestEmptyPlanChangesNoDecision(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		view, q := drawFederation(t)
 		reach := drawReach(t, view)
@@ -368,7 +368,7 @@ func starting(t *testing.T, used int64) *subcluster.View {
 }
 
 // The nodes of a label are in slow start by their own plan, whatever the plan of other nodes says.
-func TestAMemberStartsSlowlyOnNodesOfALabel(t *testing.T) {
+func TestSlowStartOnLabelNodes(t *testing.T) {
 	view := starting(t, 0)
 	other := *view.Plan
 	other.Starts = []subcluster.MemberStart{{Member: "sc-1", Counts: 1}, {Member: "sc-2", Counts: 1}}

@@ -69,7 +69,7 @@ func counts(t *testing.T, p Policy, v *subcluster.View, s Submission, n int) map
 
 var small = Submission{Queue: "root.a", Size: creel.Resource{MemoryMB: 1024, VCores: 1}}
 
-func TestUniformGivesEachMemberTheSame(t *testing.T) {
+func TestUniformSplitsEqually(t *testing.T) {
 	got := counts(
 		t,
 		must(t, home("uniform", "")),
@@ -197,7 +197,7 @@ func TestLocalityTakesTheHostBeforeTheRack(t *testing.T) {
 	}
 }
 
-func TestLocalityKeepsAStrictWishOrSaysNo(t *testing.T) {
+func TestLocalityHonoursStrictAskOrRefuses(t *testing.T) {
 	p := must(t, home("locality", `{"sc-a":1,"sc-b":1}`))
 	v := view(member("sc-a", 1), member("sc-b", 1))
 	s := small
@@ -224,7 +224,7 @@ func TestLocalityKeepsAStrictWishOrSaysNo(t *testing.T) {
 	}
 }
 
-func TestBalancedLeavesOutTheFullAndSaysWhy(t *testing.T) {
+func TestBalancedExcludesFullMembersWithReason(t *testing.T) {
 	full := member("sc-a", 0)
 	full.Load.Metrics.PendingMB = 50_000
 	v := view(full, member("sc-b", 30_000), member("sc-c", 60_000))
@@ -471,7 +471,7 @@ func TestLongReasonHasBestAndExcluded(t *testing.T) {
 }
 
 // Numbers become text when they are read, and read the same from JSON.
-func TestNumbersAreSaidWhenRead(t *testing.T) {
+func TestNumbersAreFormattedLazily(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := subcluster.Status{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}
 	m.Load.Metrics.TotalMB, m.Load.Metrics.AvailableMB, m.Load.Metrics.TotalVirtualCores, m.Load.Metrics.AvailableVirtualCores = 4096, 2048, 4, 2

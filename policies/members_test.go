@@ -13,7 +13,7 @@ import (
 
 // A queue keeps running when its weights name only members that the federation lacks, and the reason says so; a
 // weight of 0 for a member still applies.
-func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
+func TestUnknownMemberWeightsDoNotBlockQueue(t *testing.T) {
 	v := view(member("sc-a", 50_000), member("sc-b", 50_000), member("sc-c", 50_000))
 	for _, name := range HomeNames() {
 		rule, err := homeFrom(
@@ -82,7 +82,7 @@ func TestADocumentThatNamesUnknownMembersIsRefused(t *testing.T) {
 }
 
 // A member that a policy excludes never becomes home: with weight 0, or without one where others have.
-func TestAPolicyExcludesWhereItGivesNoHomes(t *testing.T) {
+func TestPolicyExcludesMembersWithoutWeight(t *testing.T) {
 	view := view(member("sc-1", 50_000), member("sc-2", 50_000), member("sc-3", 50_000))
 	for document, want := range map[string]string{
 		`{"home":{"policy":"priority","weights":{"sc-1":2,"sc-2":0}}}`:  "sc-2 sc-3",

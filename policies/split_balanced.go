@@ -301,7 +301,7 @@ func drawn(of []int, weight func(i int) float64, lot float64) int {
 
 // leastMoved is the least part of a member's waiting asks that is worth moving: containers granted there during the
 // move are released. Without it 1.7 to 2.0 % of all grants were released with tasks of a few seconds, and the
-// shortfall of queues was no smaller (TestQueuesThatWantMoreThanThereIsLackNothing).
+// shortfall of queues was no smaller (TestOverloadedQueuesGetTheirGuarantee).
 const leastMoved = 0.1
 
 // lacking returns for each open member how many more asks of the queue should wait there; below zero: too many wait

@@ -238,7 +238,7 @@ func TestWithoutCoresThereIsNoRoom(t *testing.T) {
 
 // The queue is in sc-a, home, and in sc-c; a UAM in it would be rejected by others, except where the queue would be
 // created.
-func TestASplitGoesToMembersThatHaveTheQueue(t *testing.T) {
+func TestSplitGoesToMembersWithQueue(t *testing.T) {
 	has := func(id creel.SubclusterID, queues ...creel.QueuePath) subcluster.Status {
 		m := member(id, 50_000)
 		for _, q := range queues {
@@ -376,7 +376,7 @@ func TestExcessAsksGoToDeliveringMembers(t *testing.T) {
 
 // Applications that decide on the same view, of a hundred equal members, each take as few as can hold the rest, and
 // not the same few.
-func TestApplicationsThatSpanOnOneViewTakeDifferentMembers(t *testing.T) {
+func TestSpanningApplicationsUseDifferentMembers(t *testing.T) {
 	const room, over = 800, 5201
 	var members []subcluster.Status
 	var reach []Reach

@@ -16,7 +16,7 @@ import (
 
 // Whatever nodes report, wherever they are: the members' answers joined equal the answer of a ResourceManager that
 // has all the nodes. A UAM that used nothing in its member does not count.
-func TestJoinedLogsAreThoseOfOneResourceManager(t *testing.T) {
+func TestJoinedLogsMatchOneResourceManager(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		room := &logaggregation.Messages{}
 		members := make([]logaggregation.Logs, rapid.IntRange(1, 4).Draw(t, "members"))

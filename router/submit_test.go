@@ -355,7 +355,7 @@ func TestALostAnswerKeepsItsHome(t *testing.T) {
 	}
 }
 
-func TestAHomeThatCannotBeAskedIsNotLeft(t *testing.T) {
+func TestUnreachableHomeIsKept(t *testing.T) {
 	w := newWorld(5)
 	first := w.submit(t)
 	w.members[first.Home].dead = true // it runs the application, and is cut off
@@ -373,7 +373,7 @@ func TestAHomeThatCannotBeAskedIsNotLeft(t *testing.T) {
 // The member was paused while the submission was in its socket buffer. It is asked as soon as it wakes: a submission
 // that it disowned is rejected when it reads it afterwards. Every member lost the submission and will reject it if it
 // arrives after all: no member rejected the application, and the client should retry.
-func TestASubmissionThatAllMembersLostMayBeRepeated(t *testing.T) {
+func TestSubmissionLostEverywhereMayBeRepeated(t *testing.T) {
 	w := newWorld(3)
 	for _, m := range w.members {
 		m.loses = true
@@ -486,7 +486,7 @@ func TestHadoopHomeIsLeftAfterUnclearWait(t *testing.T) {
 
 // The repeats of one client go through two routers in turn. They wait for one home, and the wait is the store's:
 // neither router restarts the other's.
-func TestRepeatsThatAlternateBetweenTwoRoutersShareOneWait(t *testing.T) {
+func TestAlternatingRepeatsShareOneWait(t *testing.T) {
 	w, home := hadoopThatRefuses(t)
 	till := w.now.Add(router.UnclearWait)
 	for i := 0; w.now.Before(till); i++ {
@@ -557,7 +557,7 @@ func TestPausedRouterClaimsAgain(t *testing.T) {
 
 // One router claimed and is paused before it forwards; another finds that the home rejects and leaves it. The first
 // one's late forward is rejected, and it follows to the new home.
-func TestARouterPausedBetweenClaimAndForwardIsFenced(t *testing.T) {
+func TestRouterPausedAfterClaimIsFenced(t *testing.T) {
 	w := newWorld(9)
 	w.meet = func() {
 		for _, m := range w.members {
@@ -650,7 +650,7 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 	})
 }
 
-func TestNoTimeLeftIsSaidBeforeAnythingIsClaimed(t *testing.T) {
+func TestExpiredCallClaimsNothing(t *testing.T) {
 	w := newWorld(6)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

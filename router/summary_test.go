@@ -123,7 +123,7 @@ func TestHistoryKeepsTenMinutesOfRatesAndChanges(t *testing.T) {
 
 // A point's waiting times are those of containers granted within its step: not those that a member had granted before
 // it was observed, or before it restarted.
-func TestHistoryTellsHowLongContainersWereAskedFor(t *testing.T) {
+func TestHistoryHasContainerWaits(t *testing.T) {
 	var h router.History
 	at := time.Unix(1_800_000_000, 0)
 	pass := func(counts ...[]uint64) router.Point {

@@ -177,7 +177,7 @@ func TestMembersThatFallSilentTogetherFreezeTheView(t *testing.T) {
 	`)
 }
 
-func TestAFreezeEndsOneLeaseAfterTheFirstReturn(t *testing.T) {
+func TestFreezeEndsOneLeaseAfterFirstReturn(t *testing.T) {
 	play(t, `
 		heartbeat a b c
 		view a=active b=active c=active
@@ -193,7 +193,7 @@ func TestAFreezeEndsOneLeaseAfterTheFirstReturn(t *testing.T) {
 	`)
 }
 
-func TestMembersThatDieOneAfterTheOtherAreBelieved(t *testing.T) {
+func TestSuccessiveMemberDeathsAreAccepted(t *testing.T) {
 	play(t, `
 		heartbeat a b
 		view a=active b=active
@@ -214,7 +214,7 @@ func TestOneMemberIsBelieved(t *testing.T) {
 	`)
 }
 
-func TestAStoreThatCameBackEmptyIsNotBelieved(t *testing.T) {
+func TestEmptyStoreFreezesTheView(t *testing.T) {
 	play(t, `
 		heartbeat a b
 		drain b
@@ -255,7 +255,7 @@ func TestAMemberTheStoreForgotIsLost(t *testing.T) {
 	`)
 }
 
-func TestAStoreThatDoesNotAnswerFreezesTheView(t *testing.T) {
+func TestSilentStoreFreezesTheView(t *testing.T) {
 	play(t, `
 		heartbeat a b
 		view a=active b=active

@@ -8,7 +8,7 @@ import (
 )
 
 // A plan is followed for its lease by the store's clock, and never while the view distrusts the store.
-func TestAPlanIsInTheViewForItsLease(t *testing.T) {
+func TestPlanIsInViewForItsLease(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	plan, err := ParsePlan([]byte(`{"lease_ms":30000,"queues":[
 		{"queue":"root.a.x","entitled":0.5,"wants":1,"members":[{"member":"sc-1","given":0.5}]},

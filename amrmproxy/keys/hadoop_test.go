@@ -150,7 +150,7 @@ func TestAKeyFileThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestAKeyFileThatAllMayReadIsNamed(t *testing.T) {
+func TestWorldReadableKeyFileIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "node")
 	write(t, path, hadoopState(token.Key{ID: 1, Secret: []byte("12345678")}))
 	files, err := keys.OpenHadoopFiles([]keys.HadoopFile{{Member: "sc-h", Path: path}})

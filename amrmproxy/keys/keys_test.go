@@ -110,7 +110,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 
 // A silent store blocks only its reader; goroutines that wait for that reading wait no longer than their own timeout.
 // A token is then not called invalid, which would be final.
-func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
+func TestTokenIsAcceptedWhileStoreIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
 		view := &subcluster.View{

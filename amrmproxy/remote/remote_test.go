@@ -104,7 +104,7 @@ func viewOf(pair []*rm) func() *subcluster.View {
 
 // Once one application, or one report, has found the active one of a pair, all others go
 // there at once, at both ports; the AM that has logged in through us finds it too.
-func TestAttemptsFollowTheActiveResourceManagerOfAPair(t *testing.T) {
+func TestAttemptsFollowActiveResourceManager(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})
 	defer r.Close()
@@ -225,7 +225,7 @@ func TestAMLoginSurvivesOwnPause(t *testing.T) {
 
 // A call that comes late, with a login that has ended, neither puts it in the place of the one that followed nor
 // leaves anything behind of an attempt that is over.
-func TestALoginThatHasEndedIsNotKeptAgain(t *testing.T) {
+func TestEndedLoginIsNotStored(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
 	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})

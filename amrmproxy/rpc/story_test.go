@@ -556,7 +556,7 @@ func sorted(m map[creel.ContainerID]bool) (ids []creel.ContainerID) {
 	return ids
 }
 
-func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
+func TestBroadcastGrantsAtMostTheAsk(t *testing.T) {
 	f := found(t, `{"split":{"policy":"broadcast"}}`, 2, 2, 2)
 	p := f.proxy()
 	m := f.submit("sc-b", p)

@@ -70,7 +70,7 @@ func (*home) Open(_ context.Context, _, sealed []byte) ([]byte, error) { return 
 
 // A proxy that was paused for longer than an AM may be silent received no calls in that time. The session goes on,
 // and ends as late as if there had been no pause.
-func TestAPausedProxyGivesUpNoAM(t *testing.T) {
+func TestPausedProxyExpiresNoAM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64
 		h := &home{}

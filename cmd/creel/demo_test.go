@@ -11,7 +11,7 @@ import (
 )
 
 // A stopped demo reports that it was stopped and that nothing is proved.
-func TestADemoThatIsStoppedSaysSo(t *testing.T) {
+func TestStoppedDemoIsReported(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, w := io.Pipe()

@@ -16,7 +16,7 @@ import (
 
 // A journal with a bad block in its middle is refused with the command that
 // repairs it; that command keeps the rest, and then the journal opens.
-func TestADamagedJournalNamesTheCommandThatRepairsIt(t *testing.T) {
+func TestDamagedJournalErrorNamesRepairCommand(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -72,7 +72,7 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 
 // The AMs of a queue may use a part of it. Every surface of every router explains a wait for that limit in the same
 // sentence, with the numbers.
-func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
+func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	fed := small(t)
 	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	other := typed{t, "http://" + fed.Routers[1].Address("web")}

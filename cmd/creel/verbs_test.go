@@ -90,7 +90,7 @@ func TestContextHasServerAndUser(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsADocumentWhereJSONIsWanted(t *testing.T) {
+func TestErrorIsJSONOnRequest(t *testing.T) {
 	root := rootCommand()
 	root.SetArgs([]string{"app", "status", "nonsense", "-o", "json"})
 	ran, err := root.ExecuteC()
@@ -142,7 +142,7 @@ func TestQueuesAndListsByTheirFlags(t *testing.T) {
 	}
 }
 
-func TestFilesOfHostsAndQueuesAreChangedInPlace(t *testing.T) {
+func TestHostAndQueueFilesChangeInPlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exclude")
 	for _, step := range []struct {
 		add   bool

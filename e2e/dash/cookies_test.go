@@ -52,7 +52,7 @@ func loginPage(w http.ResponseWriter, r *http.Request) {
 
 // A browser with cookies for the router and for another site login logs in to two AMs. Each AM receives only its own
 // cookies, over web sockets too.
-func TestABrowserKeepsTheCookiesOfAMsApart(t *testing.T) {
+func TestBrowserSeparatesAMCookies(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	am := httptest.NewServer(http.HandlerFunc(loginPage))
 	defer am.Close()

@@ -125,7 +125,7 @@ func (f *federation) kill(d *daemon, id string) answer {
 // reads are answered, kill -9 loses nothing. It rejects new applications with the reason, and routers send it none.
 // When the reserve is used up too, changes that need a record wait. When there is free space again it recovers by
 // itself.
-func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
+func TestFullDiskMakesResourceManagerReadOnly(t *testing.T) {
 	operatorsSee(t)
 	disk := newSmallDisk(t, 48<<20)
 	server := redistest.Start(t)

@@ -23,7 +23,7 @@ type failure struct {
 // package, and for each story of the faults of e2e/federation.
 var failures = []failure{
 	{
-		test:    "TestPausedResourceManagerLosesNoNodesOrAMs",
+		test:    "TestPausedResourceManagerExpiresNothing",
 		what:    "a ResourceManager is paused for longer than nodes and AMs may be silent",
 		users:   "calls to it wait",
 		log:     "this process was paused",
@@ -131,7 +131,7 @@ var failures = []failure{
 		promise: "no acknowledged claim is lost; no application has two homes",
 	},
 	{
-		test:    "TestAFullDiskMakesAResourceManagerReadOnly",
+		test:    "TestFullDiskMakesResourceManagerReadOnly",
 		what:    "the disk of a ResourceManager's journal is full",
 		users:   "submissions to it get 507 or an IllegalStateException; routers send them elsewhere",
 		log:     "journal disk full",
@@ -188,7 +188,7 @@ var failures = []failure{
 		promise: "at most 64 MB more are resident",
 	},
 	{
-		test:    "TestSlowHeadersAndBodiesEndAsTheSettingSays",
+		test:    "TestSlowHeadersAndBodiesTimeOut",
 		what:    "a client sends half of its headers or of a body",
 		users:   "the connection ends after creel.http.read-header-timeout",
 		log:     "closed slow connections",

@@ -21,7 +21,7 @@ const stall = 12 * time.Second
 
 // Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. On resuming they have received
 // nothing for that time and attribute it to their own pause: every application and node continues.
-func TestPausedResourceManagerLosesNoNodesOrAMs(t *testing.T) {
+func TestPausedResourceManagerExpiresNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
 	const expiry = stall / 2

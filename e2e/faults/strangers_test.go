@@ -227,7 +227,7 @@ func collect(t *testing.T, d *daemon) {
 
 // A connection that sends half of its headers, or half of a body, is ended when the
 // time of creel.http.read-header-timeout is over.
-func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
+func TestSlowHeadersAndBodiesTimeOut(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
 	f := found(t, server.URL(), "", "creel.http.read-header-timeout=1s")

@@ -166,7 +166,7 @@ func TestPreemptionInTwoMembersStaysWithinFederationBudget(t *testing.T) {
 
 // A member's share of a maximum and its demand beyond it are metrics of that member; the sums over members by queue
 // are metrics of the leading rebalancer.
-func TestEscrowIsTold(t *testing.T) {
+func TestEscrowMetrics(t *testing.T) {
 	const maximum, each = 4096, 512
 	f := startSimulation(t, 2, 8192, hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"})
 	rebalancer := f.startRebalancer(t)

@@ -33,7 +33,7 @@ func preempted(t testing.TB, web string) int {
 // A member that runs creel's ResourceManager and one that runs Hadoop's are full of one queue, and another is owed
 // most of both. The agent holds Hadoop's policy to the queue's budget in the federation: both together take back at
 // most that from interval to interval. Without a budget Hadoop's settings return to the queue all that it is owed.
-func TestHadoopTakesBackWithinTheBudgetOfTheFederation(t *testing.T) {
+func TestHadoopPreemptsWithinFederationBudget(t *testing.T) {
 	const each, budget, interval = 512, 2048, 15 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	conf := labelConf.With(hadoop.Conf{

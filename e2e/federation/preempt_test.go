@@ -10,7 +10,7 @@ import (
 
 // Spark's AM runs behind the AM-RM proxy, its executors in two subclusters. It is notified of each preempted executor
 // beforehand, wherever it runs.
-func TestSparkGivesWayBehindTheProxy(t *testing.T) {
+func TestSparkIsPreemptedBehindProxy(t *testing.T) {
 	f := Start(t, Options{Conf: clients.Preemption()})
 	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), Logs: f.Logs}
 	clients.SparkGivesWay(t, c, "cluster")

@@ -23,7 +23,7 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-func TestRunSeparatesStandardOutputAndTellsTheExitCode(t *testing.T) {
+func TestRunReturnsOutputAndExitCode(t *testing.T) {
 	stdout, all, code := Run(context.Background(), t, Command{
 		Name:  "both",
 		Dir:   t.TempDir(),
@@ -35,7 +35,7 @@ func TestRunSeparatesStandardOutputAndTellsTheExitCode(t *testing.T) {
 	}
 }
 
-func TestEndDoesNotWaitForAnInputWithoutEnd(t *testing.T) {
+func TestEndDoesNotWaitForEndlessInput(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	p := Start(t, Command{Name: "reader", Dir: t.TempDir(), Args: sh("read -r line; echo got $line"), Stdin: r})
@@ -166,7 +166,7 @@ func TestFreePortsDiffer(t *testing.T) {
 
 // A port reserved by one process is reserved for no other, even without a listener. A lock belongs to the opened
 // file, so this process's lock conflicts with itself, too.
-func TestAPortIsGivenOnce(t *testing.T) {
+func TestPortIsReservedOnce(t *testing.T) {
 	port := FreePort(t, "127.0.0.1")
 	if !free("127.0.0.1", port) || reserved(t, port) {
 		t.Errorf("port %d is given twice", port)

@@ -448,7 +448,7 @@ func (s *configured) plays(c *constraintCase) (out []string) {
 // The same scheduling requests, made by the same AMs of a real ResourceManager and of
 // ours, with each handler: containers must come on the same nodes, wait, or be rejected
 // for the same reason.
-func TestPlacementConstraintsAreThoseOfARealResourceManager(t *testing.T) {
+func TestPlacementConstraintsMatchHadoop(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "racks.sh")
 	if err := os.WriteFile(script, []byte(racksByScript), 0o755); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 
 // The same under node labels: queues with parts of two labels, labelled nodes in different members, and an
 // application in one of them. Only reads are compared; changes are the same without labels.
-func TestAFederationAnswersAsOneResourceManagerUnderLabels(t *testing.T) {
+func TestFederationWithLabelsAnswersAsOneResourceManager(t *testing.T) {
 	conf := patient.With(hadoop.Conf{
 		"yarn.node-labels.enabled":                                                 "true",
 		"yarn.scheduler.capacity.root.accessible-node-labels":                      "*",

@@ -137,7 +137,7 @@ func (g *gathering) story() (said []string) {
 
 // With Hadoop's NodeManagers creel's ResourceManager reports the same log status as Hadoop's, by REST and to Hadoop's
 // command line. After a restart nodes report it again.
-func TestLogsAreGatheredAsWithARealResourceManager(t *testing.T) {
+func TestLogAggregationMatchesHadoop(t *testing.T) {
 	var ours, theirs []string
 	t.Run("creel", func(t *testing.T) {
 		rm := Start(t, Options{Conf: withLogs})

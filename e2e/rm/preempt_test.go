@@ -16,7 +16,7 @@ import (
 // A Hadoop MapReduce job fills the cluster, far above its queue's guarantee, when one of another queue comes. The
 // second gets a container that is preempted from the first; both succeed, and no attempt counts as failed. An AM that
 // acts on the message ends its task before a kill; one that does not loses it after the wait.
-func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
+func TestQueueBelowGuaranteePreemptsHadoopJobs(t *testing.T) {
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
 	rm, c := cluster(t, hadoop.Conf{
 		"yarn.resourcemanager.scheduler.monitor.enable": "true",
@@ -87,7 +87,7 @@ func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
 
 // Spark executors are preempted for a MapReduce job of another queue: Spark is notified beforehand and counts nothing
 // as failed.
-func TestSparkGivesWayToAnotherQueue(t *testing.T) {
+func TestSparkIsPreemptedForOtherQueue(t *testing.T) {
 	rm, c := cluster(t, clients.Preemption())
 	before := len(rm.Output())
 	clients.SparkGivesWay(t, c, "client")

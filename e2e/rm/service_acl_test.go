@@ -13,7 +13,7 @@ import (
 
 // hadoop-policy.xml controls the access to protocols as with a real ResourceManager: users, groups, impersonation,
 // blocked users, and machines. A refresh applies another file to later connections.
-func TestServiceAuthorizationIsThatOfARealResourceManager(t *testing.T) {
+func TestServiceAuthorizationMatchesHadoop(t *testing.T) {
 	me := hadoop.OSUser(t)
 	conf := hadoop.Conf{
 		"hadoop.security.authorization":                        "true",

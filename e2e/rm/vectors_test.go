@@ -205,7 +205,7 @@ func (s *side) shares() map[string]any {
 
 // Queues that mix percentages, weights and amounts have the sizes of a real ResourceManager without legacy mode, to
 // the unit, with no node and with one; both reject the same trees.
-func TestMixedQueuesAreThoseOfARealResourceManager(t *testing.T) {
+func TestMixedQueuesMatchHadoop(t *testing.T) {
 	conf := hadoop.Conf{
 		"yarn.scheduler.configuration.store.class":          "memory",
 		"yarn.scheduler.capacity.legacy-queue-mode.enabled": "false",

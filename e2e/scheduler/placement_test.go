@@ -64,10 +64,10 @@ var submissions = []submission{
 	{"dan", "dev", "sleep", "q2"},
 }
 
-// TestPlacementIsThatOfARealResourceManager runs a real ResourceManager and creel's placement with the same mappings
+// TestPlacementMatchesHadoop runs a real ResourceManager and creel's placement with the same mappings
 // and submissions. One ResourceManager reloads its queues for each set of mappings. A queue created by a submission
 // exists for the next one in both.
-func TestPlacementIsThatOfARealResourceManager(t *testing.T) {
+func TestPlacementMatchesHadoop(t *testing.T) {
 	real := startRM(t, placementTree)
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(
 		newClient(t),

@@ -438,7 +438,7 @@ var capacityJobs = []job{
 	{"deep-y", "u1", "root.deep.y", 0, half, 500},
 }
 
-func TestCapacitySharesAreThoseOfARealResourceManager(t *testing.T) {
+func TestCapacitySharesMatchHadoop(t *testing.T) {
 	real := startRM(t, capacityCases+"\nyarn.scheduler.maximum-allocation-mb = 8192")
 	theirs := share(
 		t,
@@ -451,7 +451,7 @@ func TestCapacitySharesAreThoseOfARealResourceManager(t *testing.T) {
 }
 
 // With the dominant calculator both memory and cores bound a queue.
-func TestDominantSharesAreThoseOfARealResourceManager(t *testing.T) {
+func TestDominantSharesMatchHadoop(t *testing.T) {
 	real := startRM(t, `
 root.queues = hog,two,cap
 root.hog.capacity = 10
@@ -533,7 +533,7 @@ var fairJobs = []job{
 	{"deep-y", "u1", "root.deep.y", 0, half, 500},
 }
 
-func TestFairSharesAreThoseOfARealResourceManager(t *testing.T) {
+func TestFairSharesMatchHadoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fair-scheduler.xml")
 	if err := os.WriteFile(file, []byte(fairFile), 0o600); err != nil {
 		t.Fatal(err)

@@ -163,9 +163,9 @@ root.flex.fixed.capacity = 2w
 root.flex.fixed.user-limit-factor = 4`,
 }
 
-// TestTreeIsThatOfARealResourceManager reads one file by a real ResourceManager and by creel and compares every
+// TestTreeMatchesHadoop reads one file by a real ResourceManager and by creel and compares every
 // queue, on the same four nodes.
-func TestTreeIsThatOfARealResourceManager(t *testing.T) {
+func TestTreeMatchesHadoop(t *testing.T) {
 	for name, lines := range trees {
 		t.Run(name, func(t *testing.T) {
 			// Without its monitor Hadoop shows every queue as not to be preempted.

@@ -393,7 +393,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 }
 
 // Where only tokens are accepted, a client without one gets Hadoop's error.
-func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
+func TestHadoopClientWithoutTokenIsRefused(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
 	_, stop := serveWith(t, address, &handler{}, hrpc.Config{Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
 		return nil, hrpc.Identity{}, fmt.Errorf("no token is known")

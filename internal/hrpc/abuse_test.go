@@ -17,7 +17,7 @@ import (
 
 // Responses to clients that violate the protocol. answer is the class of a FATAL answer with its call id and detail;
 // "" is a close without an answer.
-func TestBadClientsGetAClearAnswerOrAClose(t *testing.T) {
+func TestBadClientsGetErrorOrClose(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32(nil, 1<<30)
 	negative := []byte{0xff, 0xff, 0xff, 0xff}
 	bareCall := func(edit func([]byte) []byte) []byte { return append(helloAlice(), frameOf(edit(nil))...) }
@@ -174,7 +174,7 @@ func TestIdleConnectionsAreClosedWhenThereAreMany(t *testing.T) {
 	busy.Close()
 }
 
-func TestAFrameBegunAndNotEndedIsGivenUp(t *testing.T) {
+func TestUnfinishedFrameTimesOut(t *testing.T) {
 	cfg := echoConfig()
 	cfg.StallTime = 50 * time.Millisecond
 	s := start(t, cfg)
@@ -192,7 +192,7 @@ func wantBusy(t *testing.T, nc net.Conn, id int32, status int32) {
 	}
 }
 
-func TestConnectionsAboveALimitAreToldToTryAgain(t *testing.T) {
+func TestConnectionsAboveLimitGetRetry(t *testing.T) {
 	for _, limit := range []func(*Config){
 		func(c *Config) { c.MaxConnections = 3 },
 		func(c *Config) { c.MaxPerAddress = 3 },
@@ -221,7 +221,7 @@ func TestConnectionsAboveALimitAreToldToTryAgain(t *testing.T) {
 	}
 }
 
-func TestCallsAboveALimitAreToldToTryAgain(t *testing.T) {
+func TestCallsAboveLimitGetRetry(t *testing.T) {
 	for _, limit := range []func(*Config){
 		func(c *Config) { c.MaxCalls = 5 },
 		func(c *Config) { c.MaxCallsPerConn = 5 },
@@ -327,7 +327,7 @@ func bigAnswers(size int) Service {
 
 // A client that sends and never reads is not read either once its answers pile
 // up, and closed when it goes on; others do not notice.
-func TestIdleReaderIsStoppedThenClosed(t *testing.T) {
+func TestUnreadingClientIsStoppedThenClosed(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Services = []Service{bigAnswers(1 << 20)}
 	cfg.MaxReplyBytes = 2 << 20
@@ -506,7 +506,7 @@ func TestRequestsBeingServedAreCounted(t *testing.T) {
 
 // The goroutine of a connection that falls silent after calls frees its stack. Later calls are served, and a stop of
 // the server drains as usual.
-func TestASilentConnectionGivesItsStackBack(t *testing.T) {
+func TestSilentConnectionReleasesStack(t *testing.T) {
 	cfg := echoConfig()
 	cfg.HandshakeTime = 400 * time.Millisecond // so that the sweeper looks often
 	s := start(t, cfg, func(s *Server) { s.shallow = 100 * time.Millisecond })

@@ -33,7 +33,7 @@ func TestOneConnectionPerAddressLoginAndProtocol(t *testing.T) {
 	}
 }
 
-func TestIdleConnectionsOfAClientAreClosedAndReopened(t *testing.T) {
+func TestIdleClientConnectionsCloseAndReopen(t *testing.T) {
 	s := start(t, echoConfig())
 	c := client(t, ClientConfig{IdleTime: 40 * time.Millisecond})
 	p := s.peer(c, alice)
@@ -102,7 +102,7 @@ func (c eofConn) Read(b []byte) (int, error) {
 	}
 }
 
-func TestASilentServerIsGivenUpWhenAsked(t *testing.T) {
+func TestSilentServerIsAbandonedOnRequest(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestRawCallsPassBytesUntouched(t *testing.T) {
 
 // A server that stops reading does not make a client's memory grow: callers
 // wait, and their contexts end the wait.
-func TestCallersWaitForAServerThatDoesNotRead(t *testing.T) {
+func TestCallersWaitForUnreadingServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

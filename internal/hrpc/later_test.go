@@ -81,7 +81,7 @@ func TestAnswersMayComeLaterAndOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestALateAnswerToAConnectionThatIsGone(t *testing.T) {
+func TestLateAnswerToClosedConnection(t *testing.T) {
 	p := &parked{}
 	cfg := echoConfig()
 	cfg.Services[0].Methods["park"] = Method{NewRequest: newText, Serve: p.serve, Inline: true}
@@ -128,7 +128,7 @@ func TestAHandlerThatForgetsToTakeLater(t *testing.T) {
 }
 
 // A handler and an interceptor receive the caller, the method and the error of a call.
-func TestCallCarriesUserMethodAndReason(t *testing.T) {
+func TestHandlerGetsCallerMethodAndError(t *testing.T) {
 	var seen Call
 	var log []string
 	cfg := echoConfig()
@@ -309,7 +309,7 @@ func TestConfigsThatCannotBeServed(t *testing.T) {
 }
 
 // A late answer is never delayed by a client that does not read.
-func TestTheOwnerOfLateAnswersIsNotHeldUp(t *testing.T) {
+func TestLateAnswersDoNotBlockTheirOwner(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}

@@ -25,7 +25,7 @@ func openPipe(t *testing.T, ctx context.Context, s *started, login Login) *Pipe 
 
 // A pipe has many calls of every kind in flight, small and larger than any pooled buffer, and returns each call's own
 // answer.
-func TestAPipeGivesEachCallItsAnswer(t *testing.T) {
+func TestPipelineReturnsEachCallsAnswer(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Tokens = knowsToken
 	s := start(t, cfg)

@@ -13,7 +13,7 @@ import (
 
 // A machine that is gone acknowledges nothing. A connection to it ends after the time that a client tolerates without
 // progress.
-func TestAConnectionToAMachineThatIsGoneEnds(t *testing.T) {
+func TestConnectionToLostMachineEnds(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // A connection error is reported without Go's terms, and unwraps to the original.
-func TestAConnectionIsToldInWords(t *testing.T) {
+func TestConnectionErrorsAreReadable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 )
 
-func TestForeignGapIsPause(t *testing.T) {
+func TestUnexpectedGapIsPause(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	var w pauseclock.Watch
 	for _, step := range []struct {

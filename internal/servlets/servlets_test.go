@@ -110,7 +110,7 @@ func TestPagesCheckAccess(t *testing.T) {
 }
 
 // `yarn daemonlog` prints the lines with the marker, without the text between < and >.
-func TestTheLevelOfTheLogIsToldAndSet(t *testing.T) {
+func TestLogLevelIsReportedAndSet(t *testing.T) {
 	s := newSite(t, servlets.Config{})
 	printed := func(query url.Values) string {
 		_, body := s.call("GET", "/logLevel?"+query.Encode())
@@ -137,7 +137,7 @@ func TestTheLevelOfTheLogIsToldAndSet(t *testing.T) {
 	}
 }
 
-func TestSettingsAreTold(t *testing.T) {
+func TestSettingsAreReported(t *testing.T) {
 	s := newSite(t, servlets.Config{Properties: func() []servlets.Property {
 		return []servlets.Property{{Name: "a", Value: "<1>", Source: "yarn-site.xml"}, {Name: "b", Value: "x & y", Final: true}}
 	}})

@@ -119,7 +119,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
-func TestFinalWithstandsLaterFilesButNotTheCommandLine(t *testing.T) {
+func TestFinalResistsFilesNotCommandLine(t *testing.T) {
 	const key = "yarn.resourcemanager.am.max-attempts"
 	dir := conf(t, map[string]string{
 		"core-site.xml": "<configuration><property><name>" + key + "</name><value>7</value><final>true</final></property></configuration>",
@@ -430,7 +430,7 @@ func TestSizesAndAddresses(t *testing.T) {
 	}
 }
 
-func TestDeprecatedNamesActAndAreTold(t *testing.T) {
+func TestDeprecatedNamesWorkAndAreReported(t *testing.T) {
 	s := load(t, sources(conf(t, map[string]string{"yarn-site.xml": site("yarn.resourcemanager.am.max-retries", "6")})))
 	if got := s.Int("yarn.resourcemanager.am.max-attempts"); got != 6 {
 		t.Errorf("the old name gave %d", got)
@@ -440,7 +440,7 @@ func TestDeprecatedNamesActAndAreTold(t *testing.T) {
 	}
 }
 
-func TestKeysAreToldApart(t *testing.T) {
+func TestKeysAreDistinct(t *testing.T) {
 	for key, want := range map[string]settings.Kind{
 		"yarn.resourcemanager.address":                        settings.Understood,
 		"hadoop.proxyuser.spark.hosts":                        settings.Understood,
@@ -482,7 +482,7 @@ func TestKeysAreToldApart(t *testing.T) {
 	}
 }
 
-func TestPrintAndExplainNameTheOriginAndHideSecrets(t *testing.T) {
+func TestPrintAndExplainHideSecrets(t *testing.T) {
 	dir := conf(
 		t,
 		map[string]string{

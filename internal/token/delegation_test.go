@@ -155,7 +155,7 @@ func TestCancelDelegationToken(t *testing.T) {
 
 // Keys roll each day. A key is removed only when no token it signed can be live. A journal's content is enough to
 // continue after a restart at any moment. A token of another list with the same number is rejected.
-func TestDelegationTokensOutliveRestartsAndNoKeyGoesEarly(t *testing.T) {
+func TestDelegationTokensAndKeysSurviveRestarts(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
 		lifetimes := token.Lifetimes{KeyUpdate: 4 * time.Hour, Renew: 3 * time.Hour, Max: 10 * time.Hour}

@@ -14,7 +14,7 @@ import (
 
 // However asks are raised and served, the sum of the waits equals that of individual containers, each with its own
 // time, served oldest first.
-func TestTheSumOfWaitsIsThatOfEachContainer(t *testing.T) {
+func TestWaitSumCountsEachContainer(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		var each []int64 // when each waiting container was asked for
 		var now, since, exact int64
@@ -55,7 +55,7 @@ func TestBuckets(t *testing.T) {
 }
 
 // A quantile is within the bucket of its wait, for any counts.
-func TestAQuantileIsInTheBucketOfItsWait(t *testing.T) {
+func TestQuantileIsInItsBucket(t *testing.T) {
 	if d, ok := new(Histogram).Quantile(0.5); ok {
 		t.Errorf("half of nothing waited %v", d)
 	}

@@ -103,7 +103,7 @@ func TestRecordedDaysMatchPublishedNumbers(t *testing.T) {
 	}
 }
 
-func TestOneSeedGivesTheSameDay(t *testing.T) {
+func TestSameSeedYieldsSameDay(t *testing.T) {
 	recs, d := day(t, traces.FB2009), durations(t)
 	a, _ := plan().Jobs(recs)
 	b, _ := plan().Jobs(recs)

@@ -23,7 +23,7 @@ var updateExtensions = flag.Bool("update", false, "write docs/reference/wire.md"
 
 // Each creel field is in an existing message, under a number that neither Hadoop nor another creel field uses there,
 // and the reference page names all of them.
-func TestEveryFieldOfOursHasItsPlace(t *testing.T) {
+func TestEveryFieldIsListed(t *testing.T) {
 	messages := map[string]protoreflect.MessageDescriptor{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Messages().Len() {
@@ -66,7 +66,7 @@ func TestEveryFieldOfOursHasItsPlace(t *testing.T) {
 }
 
 // A number that is chosen elsewhere could be given out twice.
-func TestNoFieldOfOursIsNumberedElsewhere(t *testing.T) {
+func TestFieldNumbersDoNotCollide(t *testing.T) {
 	number := regexp.MustCompile(`protowire\.Number\s*=\s*1[5-9]\d{3}\b`)
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

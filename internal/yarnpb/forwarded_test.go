@@ -106,7 +106,7 @@ func TestAPassedAnswerIsTheAnswer(t *testing.T) {
 	})
 }
 
-func TestAPassedAnswerOfTenContainersTakesFewAllocations(t *testing.T) {
+func TestForwardedAnswerTakesFewAllocations(t *testing.T) {
 	wire, err := granted(t).MarshalVT()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-func TestTheVerbsOfAMoveGoOverTheWire(t *testing.T) {
+func TestMoveVerbsRoundTrip(t *testing.T) {
 	for _, verb := range []HoldVerb{Hold, ReleaseHold, DropHeld} {
 		var r pb.GetApplicationReportRequestProto
 		if err := r.UnmarshalVT(WithHold(nil, verb, 7, "sc-2")); err != nil {
@@ -51,7 +51,7 @@ func TestTheVerbsOfAMoveGoOverTheWire(t *testing.T) {
 	}
 }
 
-func TestAReportSaysThatItsApplicationIsHeld(t *testing.T) {
+func TestReportMarksHeldApplication(t *testing.T) {
 	r := &pb.ApplicationReportProto{}
 	if pb.HeldUnder(r) != 0 {
 		t.Error("none is held")

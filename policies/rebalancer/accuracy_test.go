@@ -183,7 +183,7 @@ func maxMin(in *Input, weight []float64) []float64 {
 }
 
 // The fast oracle is right where the slow one can judge it.
-func TestTheExactAnswerIsThatOfProgressiveFilling(t *testing.T) {
+func TestExactAnswerMatchesProgressiveFilling(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for i := range 40 {
 		in := skewed(rnd, 2+rnd.IntN(3), 2+rnd.IntN(6), 0.5)

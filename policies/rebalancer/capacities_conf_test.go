@@ -28,7 +28,7 @@ func after(conf QueueConf, set map[string]string) QueueConf {
 	return out
 }
 
-func TestSettingsOfHadoopFollowThePlanAndComeBack(t *testing.T) {
+func TestHadoopSettingsFollowPlanAndRevert(t *testing.T) {
 	for _, c := range []struct{ conf, a, b, limit string }{
 		{"root.queues=a,b root.a.capacity=70 root.b.capacity=30", "20", "80", "3.5"},
 		{"root.queues=a,b root.a.capacity=7w root.b.capacity=3w", "2w", "8w", "3.5"},

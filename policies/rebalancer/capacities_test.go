@@ -199,7 +199,7 @@ func checkSums(t *rapid.T, list []QueueCapacity) {
 	}
 }
 
-func TestCapacitiesBringQueuesToTheirEntitlementWhereTheyWait(t *testing.T) {
+func TestCapacitiesBringWaitingQueuesToEntitlement(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		members, leaves := rapid.IntRange(1, 4).Draw(t, "members"), rapid.IntRange(1, 5).Draw(t, "queues")
 		r := &Reading{Tree: &Tree{}, Total: creel.NewResource(1<<20, 1<<10)}

@@ -88,7 +88,7 @@ func TestDrainMovesOldestFirstWithinBudget(t *testing.T) {
 }
 
 // Where the policy of a queue places no homes, none of its applications move, whatever capacity is free there.
-func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
+func TestNothingMovesIfPolicyPlacesNoHomes(t *testing.T) {
 	in := &MoveInput{
 		View: subcluster.NewView(time.Time{}, []subcluster.Status{
 			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a"),
@@ -121,7 +121,7 @@ func TestNothingMovesWhereItsPolicyGivesNoHomes(t *testing.T) {
 
 // The store's clock was set back by an hour: earlier moves have dates in the future, and do not stop moves for that
 // hour.
-func TestMovesGoOnAfterTheClockWasSetBack(t *testing.T) {
+func TestMovesContinueAfterClockSetBack(t *testing.T) {
 	in := &MoveInput{
 		View: subcluster.NewView(time.Time{}, []subcluster.Status{
 			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a"),

@@ -116,7 +116,7 @@ func TestEntitlementsKeepFloorsAndAreMonotoneInWeight(t *testing.T) {
 // Constant demand leads to constant shares after some rounds: from the twentieth on less than 2 % of the total moves
 // in a round (algorithms of the global policy, invariant 9, wants less than 1 % after a few). Leaves with a maximum
 // are slow: its parts follow the split, and the split follows the amounts that the parts let through.
-func TestConstantDemandGivesConstantShares(t *testing.T) {
+func TestConstantDemandKeepsShares(t *testing.T) {
 	const rounds, bound = 20, 0.02
 	propertytest.Check(t, func(t *rapid.T) {
 		in := drawInput(t)

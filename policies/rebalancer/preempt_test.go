@@ -87,7 +87,7 @@ func TestPreemptionBudgetGoesWhereQueueIsShort(t *testing.T) {
 
 // Whatever queues lack from plan to plan, and whichever leader plans: within an interval shares only rise, and sum to
 // no more than the budget and than the queue's largest shortfall.
-func TestPreemptionSharesOfAnIntervalStayWithinTheBudget(t *testing.T) {
+func TestPreemptionSharesStayWithinBudget(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		budget := rapid.Int64Range(1, 60000).Draw(t, "budget")
 		seconds := rapid.SampledFrom([]int{1, 30, 60, 300}).Draw(t, "seconds")

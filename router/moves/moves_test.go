@@ -41,7 +41,7 @@ func record(n int32) Record {
 	}
 }
 
-func TestAMoveIsOnRecordUntilItIsOver(t *testing.T) {
+func TestMoveRecordLastsUntilEnd(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		for n := range int32(3) {

@@ -17,7 +17,7 @@ import (
 
 // A newer version has begun a move whose record this one cannot read. The move is left to that version, counts as
 // under way, and stops no other move.
-func TestAMoveThatCannotBeReadKeepsNoOther(t *testing.T) {
+func TestUnreadableMoveBlocksNoOther(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		newer := statestore.DocumentWrite{
@@ -66,7 +66,7 @@ func TestAMoveThatCannotBeReadKeepsNoOther(t *testing.T) {
 }
 
 // Unknown fields of another version survive when a move is changed.
-func TestFieldsOfAnotherVersionGoOnWithAMove(t *testing.T) {
+func TestUnknownFieldsSurviveMoveUpdate(t *testing.T) {
 	backends(t, func(t *testing.T, s statestore.Store) {
 		ctx := t.Context()
 		if _, err := s.PutDocument(ctx, statestore.DocumentWrite{

@@ -145,7 +145,7 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 
 // The store fails in the middle of an undo: the undos begun so far are reported. Applications of a removed member
 // cannot move back.
-func TestAnUndoTellsHowFarItCame(t *testing.T) {
+func TestUndoReportsProgress(t *testing.T) {
 	ctx := t.Context()
 	app := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
 	member := func(id creel.SubclusterID, state subcluster.State) subcluster.Status {

@@ -191,7 +191,7 @@ func TestViewersShareMemberChanges(t *testing.T) {
 
 // A member that runs Hadoop's ResourceManager has no list of creel's, and reports in a sentence why an application
 // waits.
-func TestAMemberWithoutCodesTellsItsDiagnostics(t *testing.T) {
+func TestMemberWithoutCodesReportsDiagnostics(t *testing.T) {
 	web := overMembers(t,
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/api/v1/apps" {

@@ -24,7 +24,7 @@ import (
 // While its home is away an application can be killed, by REST and by RPC. Its user learns that from any router, from
 // the last report, and from why. When the home is back it is killed there, also if the router that took the kill is
 // gone.
-func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
+func TestKillWhileHomeIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
 	id, home := submit(t, f, one, "to be killed", "default")
@@ -93,7 +93,7 @@ func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 
 // While its home is away an application can be moved to another queue and given another priority and another
 // lifetime, by REST and by RPC. If the home rejects that when it is back, why reports it.
-func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
+func TestChangeWhileHomeIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
 	id, home := submit(t, f, one, "to be moved", "default")
@@ -195,7 +195,7 @@ func TestMoveReachesUAMOfPausedMember(t *testing.T) {
 
 // A signal to a container whose subcluster is away is stored, by REST and by RPC, and its node gets it when the
 // subcluster is back. If the node is not back after a restart of the ResourceManager, the signal waits there.
-func TestASignalWaitsForTheSubclusterOfItsContainer(t *testing.T) {
+func TestSignalWaitsForContainersSubcluster(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
 	id, home := submit(t, f, one, "to be signalled", "default")

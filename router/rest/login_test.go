@@ -89,7 +89,7 @@ func byToken(t *testing.T, log *lines) string {
 }
 
 // An invalid token is rejected: 403, with the reason, in the form of the path.
-func TestATokenThatIsNotAcceptedIsToldWhy(t *testing.T) {
+func TestRejectedTokenGetsReason(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1})
 	one, two := f.Routers[0].Web, f.Routers[1].Web
 	issue := func() token.Token {

@@ -86,7 +86,7 @@ func (s *overTwo) logs(want creel.LogAggregationStatus) {
 
 // The log status of an application over two members is that of one ResourceManager with the nodes of both: while it
 // runs, and after it and its UAM have ended, when no record shows where it had a UAM.
-func TestLogsAreThoseOfTheNodesOfAllMembers(t *testing.T) {
+func TestLogsCoverNodesOfAllMembers(t *testing.T) {
 	for name, ownID := range map[string]bool{"the same id": false, "an id of its own": true} {
 		t.Run(name, func(t *testing.T) {
 			s := startOverTwo(t, ownID, "yarn.log-aggregation-enable=true")
@@ -113,7 +113,7 @@ func TestLogsAreThoseOfTheNodesOfAllMembers(t *testing.T) {
 
 // While a member that may have had a UAM is away, an ended application's report has the status of the others, and
 // nothing unknown is reported as missing. The member is asked again when it is back.
-func TestAnEndedApplicationsReportWhileAMemberIsAway(t *testing.T) {
+func TestEndedApplicationReportWhileMemberIsAway(t *testing.T) {
 	s := startOverTwo(t, false, "yarn.log-aggregation-enable=true")
 	home, other := s.logNode(s.home, s.app), s.logNode(s.other, s.app)
 	home.report(s.app, creel.LogSucceeded)

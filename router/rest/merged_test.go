@@ -293,7 +293,7 @@ func TestMetricsAreMergedFieldByField(t *testing.T) {
 
 // An application's UAMs are joined with its home's entry: use adds up, -1 does not count, asks and metrics by type
 // are joined, the rest is home's.
-func TestAHomeAndItsUAMsAreOneApplication(t *testing.T) {
+func TestHomeAndUAMsAreOneApplication(t *testing.T) {
 	home := `{"id":"application_1_0001","state":"RUNNING","progress":50.0,"allocatedMB":1024,"reservedMB":-1,"runningContainers":1,` +
 		`"memorySeconds":10,"resourceSecondsMap":{"entry":{"key":"memory-mb","value":"10"},"entry":{"key":"vcores","value":"1"}},` +
 		`"resourceRequests":[{"priority":1,"numContainers":2}],"unmanagedApplication":false}`
@@ -326,7 +326,7 @@ func TestAListOfOneKeepsItsShape(t *testing.T) {
 }
 
 // A field that no rule lists has the first member's value, and is reported.
-func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
+func TestUnlistedFieldComesFromFirstMember(t *testing.T) {
 	var told []string
 	m := router.Merger[[]byte]{
 		Form:     jsonForm{},

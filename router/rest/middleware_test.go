@@ -98,7 +98,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 
 // A document of a scheduler, about itself or a node, is not a random member's answer: it is merged, or comes from the
 // member that has the node, or from the one that the call names; a call that names none is told to name one.
-func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
+func TestSchedulerDocumentsAreNotARandomMembers(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
 		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
 		if i == 0 { // alice may do nothing there
@@ -149,7 +149,7 @@ func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
 }
 
 // The scheduler's logs are asked for by a form, as YARN's own pages do; nothing else is.
-func TestTheSchedulersLogsAreAskedForByAForm(t *testing.T) {
+func TestSchedulerLogsAreRequestedByForm(t *testing.T) {
 	web := overMembers(t, func(w http.ResponseWriter, r *http.Request) {
 		if kind := r.Header.Get("Content-Type"); r.PostFormValue("time") != "60" {
 			t.Errorf("%s: of type %s", r.URL, kind)

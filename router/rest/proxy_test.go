@@ -77,7 +77,7 @@ func runsWithPage(t *testing.T, f *routertest.Federation, url string) (id string
 
 // Users who can reach only routers see the pages of their AMs there: the AM's content, its redirects, and web
 // sockets, without the cookies that their browser has for the router.
-func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
+func TestAMPagesAreReachedThroughRouter(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})
 	am := httptest.NewServer(http.HandlerFunc(page))
 	defer am.Close()

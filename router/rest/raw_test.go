@@ -41,7 +41,7 @@ func TestNumbersAreReadAsStrconvReadsThem(t *testing.T) {
 
 // A sum over members may have no form in JSON, or none in the 32 bits that YARN writes: the
 // document stays one that can be read.
-func TestNumbersThatJSONHasNoFormForAreZero(t *testing.T) {
+func TestInvalidJSONNumbersAreZero(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0.0", 12: "12.0", 0.5: "0.5", 1e39: "0.0", -1e39: "0.0", math.MaxFloat64: "0.0", math.Inf(1): "0.0", math.NaN(): "0.0",
 	} {

@@ -235,7 +235,7 @@ func (s *overTwo) counts(running, finished int) {
 }
 
 // A UAM that is recorded and not there yet is not a missing part; one whose member does not answer is.
-func TestAReportSaysWhichPartOfItIsMissing(t *testing.T) {
+func TestReportNamesMissingPart(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	id, home := submit(t, f, f.Routers[0].Web, "alone", "default")
 	app, err := creel.ParseApplicationID(id)
@@ -299,7 +299,7 @@ func TestAnApplicationDoesNotEndWithItsUAM(t *testing.T) {
 }
 
 // While the home of an application is away, its UAM is no application either.
-func TestAUAMIsNoApplicationWhileItsHomeIsAway(t *testing.T) {
+func TestUAMIsHiddenWhileHomeIsAway(t *testing.T) {
 	s := startOverTwo(t, false)
 	s.home.Cut()
 	s.Until("home is missed", func() bool {

@@ -28,7 +28,7 @@ func whyOf(t *testing.T, web, id string) (doc rest.WhyDoc, body string) {
 
 // Every router explains the choice of a home in the same words, also one that was started since: an application that
 // its first choice rejected, under a policy with a version.
-func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
+func TestEveryRouterExplainsHomeChoice(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3, Change: func(i int, c *rmserver.Config) {
 		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
 		if i == 0 { // alice may do nothing there

@@ -50,7 +50,7 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 }
 
 // The rules of a message are about its fields, all of them.
-func TestEveryFieldOfAMergedMessageHasARule(t *testing.T) {
+func TestMergedFieldsHaveRules(t *testing.T) {
 	for _, typ := range router.Types {
 		if !strings.HasSuffix(typ.Name, "Proto") {
 			continue

@@ -101,7 +101,7 @@ func TestTheFederationsRecordsByHadoopsCalls(t *testing.T) {
 
 // The policies of a yarn routeradmin call are checked as a whole before the first is written or removed, and the
 // errors are readable.
-func TestPoliciesByHadoopsCallsAreCheckedAsAWhole(t *testing.T) {
+func TestHadoopPolicyCallsAreCheckedAsWhole(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 2})
 	ctx := t.Context()
 	root := f.AdminOf(f.Routers[0], "root")

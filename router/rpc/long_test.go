@@ -15,7 +15,7 @@ import (
 
 // Members do not send an unchanged long list again, and the next list after a change contains the change. The members
 // still decide each time which items a user may see.
-func TestALongListThatHoldsIsNotSentAgain(t *testing.T) {
+func TestUnchangedListIsNotResent(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Settings: []string{
 		"yarn.acl.enable=true", "yarn.webapp.filter-entity-list-by-user=true",
 		"yarn.scheduler.capacity.root.acl_administer_queue=root",

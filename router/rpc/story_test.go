@@ -651,7 +651,7 @@ func TestAdministratorsReloadWhileMemberIsAway(t *testing.T) {
 }
 
 // A verb of another version is no rejection by the member, which is not asked.
-func TestAnIntentWithAnUnknownVerbIsNotRefused(t *testing.T) {
+func TestIntentWithUnknownVerbIsAccepted(t *testing.T) {
 	if _, err := rpc.CarryOut(t.Context(), nil, intents.Intent{Verb: "suspend"}); !errors.Is(err, intents.ErrUnknownVerb) {
 		t.Errorf("a verb that this version does not know: %v", err)
 	}

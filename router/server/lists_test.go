@@ -46,7 +46,7 @@ func ask(l *Lists[string], question string, tags ...string) (held int, whole str
 }
 
 // A list is rebuilt when a member sent its part, and reused while all members confirm theirs.
-func TestAListIsGivenAgainWhileItsPartsHold(t *testing.T) {
+func TestListIsReusedWhilePartsHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Lists[string]
 		for i, step := range []struct {
@@ -130,7 +130,7 @@ func TestUnrequestedListsAreDropped(t *testing.T) {
 
 // The last part of a member that does not answer is used for the allowed time, counted from when the member confirmed
 // it; a rejection is an answer.
-func TestTheLastPartIsGivenForAWhile(t *testing.T) {
+func TestLastPartIsServedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Lists[string]{Last: time.Minute}
 		away := &creel.Error{Kind: creel.ErrUnavailable, What: "it is away"}

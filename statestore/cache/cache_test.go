@@ -91,7 +91,7 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 	})
 }
 
-func TestKnownHomesGoOnWhenTheStoreIsIll(t *testing.T) {
+func TestKnownHomesWorkDuringStoreFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		h := cache.New(s, cache.Config{Fresh: time.Minute, Patience: 50 * time.Millisecond, Rest: time.Second})
@@ -157,7 +157,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 
 // An answer that left the store before a change was announced must not be taken for a fresh one when it arrives after
 // it.
-func TestAnAnswerFromBeforeAChangeIsNotFresh(t *testing.T) {
+func TestAnswerBeforeChangeIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		slow := &slow{Source: s, after: make(chan struct{})}

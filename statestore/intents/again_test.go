@@ -87,7 +87,7 @@ func TestInFlightIntentDoesNotUndoNewer(t *testing.T) {
 }
 
 // An intent that is sent again has been carried out: its user does not learn of a refusal then.
-func TestAWordThatIsSaidAgainMayBeRefused(t *testing.T) {
+func TestRepeatedIntentMayBeRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		f.is(subcluster.StateActive, func() (bool, error) {

@@ -183,7 +183,7 @@ func TestAKillEndsWithTheHomesWord(t *testing.T) {
 }
 
 // A refusal can be read for an hour, and is asked for no more.
-func TestARefusalIsToldForAnHour(t *testing.T) {
+func TestRefusalIsReportedForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ctx := start(t)
 		f.is(subcluster.StateActive, func() (bool, error) {
@@ -264,7 +264,7 @@ func TestUnreadableIntentExpiresAfterHour(t *testing.T) {
 
 // A ResourceManager that is back knows a container when its node has registered: until it has had the time to, its
 // answer that there is no such container is not final; nor is it when it was away again meanwhile.
-func TestASignalWaitsForTheNodeOfItsContainer(t *testing.T) {
+func TestSignalWaitsForContainersNode(t *testing.T) {
 	signal := intents.Intent{
 		Application: app, User: "ann", Verb: intents.Signal, Command: 2,
 		Container: creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, 0, 3),

@@ -218,7 +218,7 @@ func TestAbsenceAtHomeNeedsCompleteList(t *testing.T) {
 
 // After a failover many applications may live where they are not at home: their home is asked once for all that it
 // remembers.
-func TestAHomeIsAskedForItsWholeListOnce(t *testing.T) {
+func TestWholeListIsRequestedOnce(t *testing.T) {
 	f := newFederation(t)
 	var stray []statestore.ReportedApplication
 	for n := range int32(50) {

@@ -14,7 +14,7 @@ import (
 )
 
 // A creel of before writes a document and leaves the parts that another wrote: they are not read.
-func TestPartsThatAnOlderWriterLeftAreNotRead(t *testing.T) {
+func TestPartsOfOlderWriterAreIgnored(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, redis.Config{URL: server.URL()})

@@ -45,7 +45,7 @@ func wantHealth(t *testing.T, s *redis.Store, wantStops, wantWarnings []string) 
 }
 
 // Each way in which one server can be set up wrongly is named, and nothing else.
-func TestAServerThatIsSetUpWronglyIsNamed(t *testing.T) {
+func TestMisconfiguredServerIsNamed(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes")
 	s := open(t, redis.Config{URL: server.URL()})
 	wantHealth(t, s, nil, nil)

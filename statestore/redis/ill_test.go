@@ -114,7 +114,7 @@ func claimedSoon(t *testing.T, s *redis.Store, app int) {
 	}
 }
 
-func TestAServerThatIsSlowPausedOrCutOff(t *testing.T) {
+func TestSlowPausedOrUnreachableServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	path := redistest.NewProxy(t, server.Addr)

@@ -257,7 +257,7 @@ func TestLogsOfLoadsAreBounded(t *testing.T) {
 }
 
 // A report by an older creel is in no log. A reader of the next report there sees that one is missing.
-func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
+func TestIncompleteLogIsRejected(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	writer, reader := open(t, redis.Config{URL: server.URL()}), open(t, redis.Config{URL: server.URL()})
@@ -300,7 +300,7 @@ func TestALogThatLacksAChangeIsNotBelieved(t *testing.T) {
 
 // If a log of rows was lost while that of heads was not, as by a store that evicts keys, a reader that had read it
 // asks whose loads have changed.
-func TestALogOfRowsThatWasLostIsSeen(t *testing.T) {
+func TestLostRowLogIsDetected(t *testing.T) {
 	t.Parallel()
 	server, reader, report := oneMember(t)
 	for n, load := range changing(2)[:8] {

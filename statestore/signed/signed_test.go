@@ -115,7 +115,7 @@ func TestUnsignedOrStaleLoadIsRejected(t *testing.T) {
 	}
 }
 
-func TestAMemberThatWasNeverSignedIsNotThere(t *testing.T) {
+func TestUnsignedMemberIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.register(member(7, "evil:1"))
 	if r := w.believed(1); r != nil {

@@ -68,7 +68,7 @@ func (p *pausing) Records(ctx context.Context) (subcluster.Records, error) {
 
 // A read that timed out while this process was paused proves nothing about the store: it is made again, and the view
 // does not freeze.
-func TestAReadThatWasSleptThroughIsMadeAgain(t *testing.T) {
+func TestReadIsRepeatedAfterOwnPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pausing{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
 		clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }, nil)

@@ -233,7 +233,7 @@ func TestAViewOutlivesTheStore(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatDoesNotValidateIsNotUsed(t *testing.T) {
+func TestInvalidPolicyIsNotUsed(t *testing.T) {
 	federation(t, watch.Config{Poll: time.Second, Validate: storetest.Validate}, func(f *faulty, w *watch.Watcher) {
 		put := func(q creel.QueuePath, expect int64, doc string) int64 {
 			t.Helper()

@@ -135,7 +135,7 @@ func ask(p *Pair, kind string, does []string) string {
 
 // The late result of a call that began with the earlier host does not revert the choice that another call has made
 // meanwhile.
-func TestALateAnswerOfTheOldHostTurnsNothing(t *testing.T) {
+func TestLateAnswerDoesNotFailBack(t *testing.T) {
 	for _, late := range []string{"ok", "refuses", "dies"} {
 		var p Pair
 		hosts := []string{"a", "b"}

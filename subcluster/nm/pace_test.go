@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-func TestOneCallIsOnItsWayAtATime(t *testing.T) {
+func TestOneCallIsInFlight(t *testing.T) {
 	var p nm.Pace
 	now := time.Unix(1000, 0)
 	if !p.Wake(now.Add(time.Second)) || p.Wake(now.Add(2*time.Second)) || !p.Wake(now) {
@@ -28,7 +28,7 @@ func TestOneCallIsOnItsWayAtATime(t *testing.T) {
 	}
 }
 
-func TestAHeartbeatComesSoonAfterAContainerHasEnded(t *testing.T) {
+func TestHeartbeatFollowsCompletionSoon(t *testing.T) {
 	p := nm.Pace{Eager: 20 * time.Millisecond}
 	now := time.Unix(1000, 0)
 	p.Wake(now.Add(time.Second))

@@ -16,7 +16,7 @@ import (
 
 // An agent publishes its ResourceManager's release: from the first registration on, and again when a restart brought
 // another.
-func TestAnAgentPublishesTheReleaseOfItsResourceManager(t *testing.T) {
+func TestAgentPublishesResourceManagerRelease(t *testing.T) {
 	var info atomic.Value
 	var away atomic.Bool
 	set := func(state, release string) {

@@ -19,7 +19,7 @@ import (
 
 // A queue's limit is written in the unit of its capacity, never more than requested, and never below its guarantee,
 // which Hadoop refuses.
-func TestMaximaAreWrittenInTheUnitOfTheQueue(t *testing.T) {
+func TestMaximaKeepTheQueuesUnit(t *testing.T) {
 	above := creel.NewResource(16384, 64)
 	for _, c := range []struct {
 		capacity string
@@ -51,7 +51,7 @@ func TestMaximaAreWrittenInTheUnitOfTheQueue(t *testing.T) {
 
 // A cluster that has lost nodes counts with the size that it had, until they do not come
 // back within Linger.
-func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
+func TestShrunkenClusterCountsFormerSize(t *testing.T) {
 	h := &HadoopQueues{Linger: time.Minute}
 	now := time.Unix(1000, 0)
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestAClusterThatShrankCountsWithItsFormerSize(t *testing.T) {
 }
 
 // A part of a queue is counted from the effective limit of the queue above it: its guarantee, where its part is less.
-func TestShareIsOfParentsEffectiveMaximum(t *testing.T) {
+func TestShareIsOfParentsEffectiveLimit(t *testing.T) {
 	var order SchedulerConfChange
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&order); err != nil {

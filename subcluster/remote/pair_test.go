@@ -124,7 +124,7 @@ func every(m *Member) error {
 }
 
 // All ports of a pair follow the active host that one of them found; the other is not asked while that one answers.
-func TestAllPortsOfAPairFollowTheActiveOne(t *testing.T) {
+func TestPairPortsFollowActiveOne(t *testing.T) {
 	first, second, addresses := newPair(t)
 	m := member(pool(t, Config{Trips: 1000}), addresses)
 	for range 3 {
@@ -210,7 +210,7 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 }
 
 // A hanging active host costs one call its time at each port; later calls find its successor.
-func TestASilentActiveOneCostsOneCallItsTime(t *testing.T) {
+func TestSilentActiveDelaysOneCall(t *testing.T) {
 	for name, call := range map[string]func(m *Member) error{
 		"client": func(m *Member) error {
 			_, err := m.Client(context.Background(), Write, "ann", "getClusterMetrics", nil)

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestHostsAndRacksAreFoundWhereMembersPublishThem(t *testing.T) {
+func TestPublishedHostsAndRacksAreFound(t *testing.T) {
 	table := resolver.NewTable(map[creel.SubclusterID]resolver.Nodes{
 		"sc-2": {"Node7.example.com": "/dc2/r1", "n8": "/default-rack"},
 		"sc-1": {"n1": "/dc1/r1", "n2": "/default-rack", "shared": "/default-rack"},
@@ -85,7 +85,7 @@ func TestABombIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMachineListIsReadAsHadoopWritesIt(t *testing.T) {
+func TestHadoopMachineListIsRead(t *testing.T) {
 	got, err := resolver.ParseMachineList("# nodes\n\nnode1, sc-3, /rack9\nnode1, sc-1 , /rack1\nNODE2,sc-2,\n")
 	want := []resolver.Override{{Host: "node1", Member: "sc-1", Rack: "/rack1"}, {Host: "NODE2", Member: "sc-2"}}
 	if err != nil || !slices.Equal(got, want) {

@@ -19,7 +19,7 @@ func capOf(mb int64, version int64, until time.Time) QueueCap {
 	}
 }
 
-func TestAQueueGrowsToItsCapAndNoFurther(t *testing.T) {
+func TestQueueGrowsToItsCap(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
 	a := w.unmanaged("alice", "default")
@@ -196,7 +196,7 @@ func TestUsersGrowToTheirCapsAndNoFurther(t *testing.T) {
 
 // An ask that waits for both its queue's and its user's cap delays no other ask. Checking it over and over was an
 // endless loop.
-func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
+func TestAskBlockedByTwoCapsEndsRound(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("n1", 16384, 16, "")
 	a, b := w.unmanaged("alice", "default"), w.unmanaged("bob", "default")
@@ -235,7 +235,7 @@ func TestAnAskThatTwoCapsStopEndsTheRound(t *testing.T) {
 
 // A cap on nodes of a label binds only there, whatever asks use these nodes, including borrowing asks without a
 // label. The why document shows it, and held-back asks get more when the cap rises.
-func TestACapOnNodesOfALabelBindsThere(t *testing.T) {
+func TestLabelCapBinds(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		w := newWorld(t, func(c *Config) {
 			c.Labels = LabelsByCall

@@ -86,7 +86,7 @@ func TestRepeatedRegistrationTokensComeWithGrants(t *testing.T) {
 
 // A UAM that registers again, after its proxy died, never acknowledged its last answer: the completions in it are
 // sent again.
-func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
+func TestReregisteredUnmanagedAMGetsDataAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })

@@ -145,7 +145,7 @@ func TestHeldApplicationLifetimeEndsOnRelease(t *testing.T) {
 }
 
 // A moved application keeps its submission time and the rest of its lifetime.
-func TestAnApplicationThatMovedKeepsItsStartAndLifetime(t *testing.T) {
+func TestMovedApplicationKeepsStartAndLifetime(t *testing.T) {
 	w := newWorld(t, func(*Config) {})
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	s := &Submission{

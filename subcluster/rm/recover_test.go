@@ -339,7 +339,7 @@ func TestARecoveredContainerLargerThanAnyNodeEnds(t *testing.T) {
 
 // A node reports the creation time of a recovered container. If that is not in the past, the container's age counts
 // from its recovery.
-func TestARecoveredContainerWithoutATimeIsCreatedNow(t *testing.T) {
+func TestRecoveredContainerWithoutTimeStartsNow(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}

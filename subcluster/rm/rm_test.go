@@ -203,7 +203,7 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 // A further resource type is counted on nodes, applications, users and queues as
 // memory and vcores are, and comes back with its container.
 // A type with a unit is counted without: a node may have terabytes of disk, and not more than there can be.
-func TestANodeMayHaveMuchOfAFurtherType(t *testing.T) {
+func TestNodeMayHaveLargeCustomResource(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.ResourceTypes = []creel.ResourceType{{Name: "disk", Unit: "G"}} })
 	node := creel.NodeID{Host: "h", Port: 1}
 	for bytes, want := range map[int64]NodeAction{

@@ -79,7 +79,7 @@ func (w *world) checkSignals(node creel.NodeID, want ...Signal) {
 	}
 }
 
-func TestASignalIsKeptUntilItsNodeHasIt(t *testing.T) {
+func TestSignalIsStoredUntilDelivered(t *testing.T) {
 	w, node, s := signalled(t)
 	if err := w.m.Signal(w.now, s); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func TestTasksEndInReverseOrderBeforeResources(t *testing.T) {
 	}
 }
 
-func TestATaskThatEndsByItselfEndsTheService(t *testing.T) {
+func TestFinishedTaskEndsService(t *testing.T) {
 	var d diary
 	for _, fails := range []error{nil, errors.New("the disk is full")} {
 		s := service(&d)

@@ -135,7 +135,7 @@ func TestProgressIsBarOnlyOnTerminal(t *testing.T) {
 }
 
 // A resource asked for a moment ago is not late; one that has been due since the previous sample is.
-func TestShortfallIsRelativeToEarlierDebt(t *testing.T) {
+func TestShortfallCountsFromPreviousSample(t *testing.T) {
 	var a auditor
 	total := creel.NewResource(1000, 1000)
 	look := func(used, demand int64) {
@@ -202,7 +202,7 @@ func TestGuaranteesComeFromDocument(t *testing.T) {
 }
 
 // The figures of the steady part are of the time when queues are known to want more than there is.
-func TestShortfallsOfTheSteadyPartAreOfItsTime(t *testing.T) {
+func TestSteadyPartShortfallsCountItsTime(t *testing.T) {
 	start := time.Unix(1000, 0)
 	a := auditor{from: start.Add(10 * time.Second), to: start.Add(30 * time.Second)}
 	total := creel.NewResource(1000, 1000)

@@ -27,7 +27,7 @@ func containers(n int) (out []workload.Grant) {
 	return out
 }
 
-func TestAJobEndsWhenEachContainerHasEndedOnce(t *testing.T) {
+func TestJobEndsAfterEachContainerCompletes(t *testing.T) {
 	j := NewJob(spec, false)
 	s := j.Registered()
 	if len(s.Asks) != 1 || s.Asks[0].Count != 3 || !s.Asks[0].Size.Equal(creel.NewResource(128, 1)) {
@@ -120,7 +120,7 @@ func TestAJobCountsEachContainerOnce(t *testing.T) {
 }
 
 // A shell reads back any argument unchanged.
-func TestWordsReachTheCommandAsTheyWereGiven(t *testing.T) {
+func TestCommandGetsWordsVerbatim(t *testing.T) {
 	for _, words := range [][]string{
 		{"printf", "%s|", "a b", "it's", `"quoted"`, "$HOME", "`id`", `back\slash`, "*", "", "#x", "a;b", "<LOG>"},
 		{"sh", "-c", `printf '%s|' "$0" 'x y' "\$"`, "zero"},
@@ -164,7 +164,7 @@ func TestASpecIsReadBackOrRefused(t *testing.T) {
 	}
 }
 
-func TestASimulatedNodeEndsAsTheCommandSays(t *testing.T) {
+func TestSimulatedNodeFollowsCommandExit(t *testing.T) {
 	for line, want := range map[string]int{"false": 1, "exit 3": 3, "sh -c 'exit 4'": 4, "sleep 2": -1, "exit many": -1} {
 		code, ok := exitCode(line)
 		if !ok {

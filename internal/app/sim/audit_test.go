@@ -23,7 +23,7 @@ func passes(w *World, d time.Duration) {
 
 // A container that was never seen running, on a killed node, expires: in ten minutes, and in another ten if the clock
 // of its ResourceManager is set forward.
-func TestReusedContainerMayExpireAgain(t *testing.T) {
+func TestLostContainerMayExpireAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  time.Duration // by how much the clock is set
 		okay bool

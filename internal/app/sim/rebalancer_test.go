@@ -69,7 +69,7 @@ func shortage(r *Result) (mean, p99 float64) {
 
 // If load is skewed, queues are less short of their federation-wide guarantee when routers and proxies follow the
 // rebalancer's plan.
-func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
+func TestPlanBringsQueuesNearerToEntitlement(t *testing.T) {
 	m0, m1 := 0.0, 0.0
 	const seeds = 12 // of a few the figure is chance: 0.57 to 1.1 of one
 	for seed := range uint64(seeds) {
@@ -96,7 +96,7 @@ func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
 // Queues that all have excess demand, with tasks of 2 to 5 s, lack nothing: a queue's asks wait in each member before
 // running containers end there. It is the steady part of creel demo --compare, with the demo's times. Before sessions
 // of constantly calling AMs read plans, up to 9 % was lacking at p99.
-func TestQueuesThatWantMoreThanThereIsLackNothing(t *testing.T) {
+func TestOverloadedQueuesGetTheirGuarantee(t *testing.T) {
 	const nodes, seeds, lasts, look = 100, 2, 30 * time.Second, 250 * time.Millisecond
 	guaranteed := map[creel.QueuePath]int64{"root.prod": 50, "root.default": 20, "root.research": 30}
 	for seed := range uint64(seeds) {

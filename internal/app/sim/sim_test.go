@@ -152,7 +152,7 @@ func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
 
 // Home first: an application is where it has to be, and its grants are as soon
 // there as with every ask shared over all members.
-func TestHomeFirstHoldsFewRecordsAndGrantsAsSoon(t *testing.T) {
+func TestHomeFirstNeedsFewRecords(t *testing.T) {
 	runs := map[string]*Result{}
 	for _, split := range []string{HomeFirst, ByHeadroom} {
 		c := day(t, 1, 9*time.Hour, 9*time.Hour+20*time.Minute, 20)
@@ -226,7 +226,7 @@ func TestSeedsWithFaults(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+func TestSameSeedYieldsSameBytes(t *testing.T) {
 	log := func(seed uint64) (string, *Result) {
 		var b bytes.Buffer
 		c := faulty(t, seed)
@@ -317,7 +317,7 @@ func TestQuantile(t *testing.T) {
 }
 
 // A heap returns events by time, and events of the same time in insertion order.
-func TestHeapGivesEventsInOrder(t *testing.T) {
+func TestHeapReturnsEventsInOrder(t *testing.T) {
 	var h heap
 	var want []event
 	for i := range uint64(2000) {

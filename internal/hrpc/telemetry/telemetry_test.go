@@ -222,7 +222,7 @@ func FuzzSpanContext(t *testing.F) {
 	})
 }
 
-func TestOneLineOfAuditForEachCallThatChanges(t *testing.T) {
+func TestEachChangeHasOneAuditLine(t *testing.T) {
 	var out bytes.Buffer
 	subject := func(call *hrpc.Call, request proto.Message) (string, bool) {
 		return request.(*wrapperspb.StringValue).GetValue(), call.Method != "inline"

@@ -210,7 +210,7 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 
 // A ResourceManager that was started in the middle of an interval, with applications of the previous epoch, takes
 // nothing until the next: the amount taken before is not known.
-func TestABudgetIsNotSpentAgainAfterARestart(t *testing.T) {
+func TestBudgetIsNotRespentAfterRestart(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
 	plan := &subcluster.Plan{At: now, LeaseMS: 30000, Preemption: []subcluster.PreemptionBudget{{
 		Queue: "root.b", Begins: now.Truncate(time.Minute), Ends: now.Truncate(time.Minute).Add(time.Minute),

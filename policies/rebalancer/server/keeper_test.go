@@ -304,7 +304,7 @@ func TestSleepDoesNotExtendCap(t *testing.T) {
 	})
 }
 
-func TestAnEmptiedStoreGivesNothingTwice(t *testing.T) {
+func TestEmptiedStoreGrantsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()

@@ -120,7 +120,7 @@ func TestIdleUserHasNoRecord(t *testing.T) {
 }
 
 // The store comes back without the users' document, or a member is cut off: no user gets the limit twice.
-func TestAUserLimitHoldsWhenTheStoreIsEmptied(t *testing.T) {
+func TestUserLimitHoldsAfterStoreLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFederation(t, 2, 8*1024, quick)
 		defer f.close()

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAServerForgetsOrKeepsAsTold(t *testing.T) {
+func TestServerPersistenceFollowsOption(t *testing.T) {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s.Do("SET", "k", "v")
 	s.Kill()

@@ -145,7 +145,7 @@ func TestHostsStayPublishedDuringRestart(t *testing.T) {
 	})
 }
 
-func TestAStoreThatWasEmptiedGetsTheNodesBack(t *testing.T) {
+func TestEmptiedStoreGetsNodesBack(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *federation) {
 		f.set("sc-1", resolver.Nodes{"n1": "/r1"})
 		f.start(t, "sc-1")

@@ -87,7 +87,7 @@ func TestACompletionIsTheNodesOwnMessage(t *testing.T) {
 	}
 }
 
-func TestUnmeasurableResourceIsNotUsed(t *testing.T) {
+func TestInvalidUtilizationIsZero(t *testing.T) {
 	for told, want := range map[float32]float32{
 		0.5:                             0.5,
 		0:                               0,
@@ -112,7 +112,7 @@ func TestUnmeasurableResourceIsNotUsed(t *testing.T) {
 }
 
 // Memory in use and physical resources are 0 if they are negative or impossibly large.
-func TestImpossibleHostDemandIsNotCounted(t *testing.T) {
+func TestImpossibleHostMeasurementIsZero(t *testing.T) {
 	const most = rm.MostOfNode
 	for told, want := range map[int64]int64{0: 0, 4096: 4096, most: most, -1: 0, most + 1: 0, math.MaxInt64: 0, math.MinInt64: 0} {
 		node := RegisterNode(&pb.RegisterNodeManagerRequestProto{PhysicalResource: &pb.ResourceProto{Memory: &told, VirtualCores: new(int32(-5))}})
@@ -131,7 +131,7 @@ func TestImpossibleHostDemandIsNotCounted(t *testing.T) {
 }
 
 // Pending containers are reported as MaxInt32 at most; waiting AMs are added to them.
-func TestPendingContainersAndAMsInLineAddUp(t *testing.T) {
+func TestPendingContainersAndWaitingAMsAddUp(t *testing.T) {
 	m := Metrics(&rm.ClusterView{PendingContainers: math.MaxInt32, InLineContainers: 2})
 	if want := int64(math.MaxInt32) + 2; m.ContainersPending != want {
 		t.Errorf("%d containers are pending, want %d", m.ContainersPending, want)
@@ -168,7 +168,7 @@ func TestAStartThatIsRepeatedIsNoRefusal(t *testing.T) {
 	}
 }
 
-func TestALoadTellsTheRateSinceTheLast(t *testing.T) {
+func TestLoadHasRateSinceLast(t *testing.T) {
 	conf := rm.Defaults()
 	m, err := rm.New(conf)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestALoadTellsTheRateSinceTheLast(t *testing.T) {
 }
 
 // Proxies give idle UAMs back where they read this.
-func TestALoadSaysThatUAMsAreBegunAgain(t *testing.T) {
+func TestLoadReportsRestartableUAMs(t *testing.T) {
 	m, err := rm.New(rm.Defaults())
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestALoadSaysThatUAMsAreBegunAgain(t *testing.T) {
 }
 
 // UAMs of other subclusters' applications are counted apart: in the cluster's metrics, and in those of their queue.
-func TestALoadTellsUAMsApart(t *testing.T) {
+func TestLoadSeparatesUAMs(t *testing.T) {
 	m, err := rm.New(rm.Defaults())
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 
 // The choice of homes and splits depends on the labels that a ResourceManager publishes. One without labels publishes
 // that it has none.
-func TestALoadTellsTheLabels(t *testing.T) {
+func TestLoadHasLabels(t *testing.T) {
 	conf := rm.Defaults()
 	m, err := rm.New(conf)
 	if err != nil {
@@ -357,7 +357,7 @@ func TestALoadTellsTheLabels(t *testing.T) {
 }
 
 // The splitter of an application's asks learns from the load where the application's queue would be created.
-func TestALoadTellsBelowWhichQueuesOthersAreMade(t *testing.T) {
+func TestLoadMarksDynamicParentQueues(t *testing.T) {
 	conf := rm.Defaults()
 	made := &queues.AutoCreate{Depth: 2}
 	conf.Queues.Root.Children = []queues.Queue{

@@ -62,7 +62,7 @@ func TestConstraintsAreReadFromMessages(t *testing.T) {
 }
 
 // A rejected request is returned as received, with its remaining count and Hadoop's reason.
-func TestRejectedRequestsAreToldAsTheyCame(t *testing.T) {
+func TestRejectedRequestsAreReturnedUnchanged(t *testing.T) {
 	asked := &pb.SchedulingRequestProto{
 		AllocationRequestId: new(int64(7)), AllocationTags: []string{"x"},
 		ResourceSizing: &pb.ResourceSizingProto{NumAllocations: new(int32(5))},

@@ -9,7 +9,7 @@ import (
 
 // After a crash that leaves any prefix of the last block, with or without garbage behind it, an image opens with all
 // earlier blocks and none of the last, and accepts more.
-func TestAnImageIsCutWhereACrashToreIt(t *testing.T) {
+func TestTornImageIsTruncated(t *testing.T) {
 	var first, second, third Tx
 	first.Put("a", []byte("1"))
 	first.Put("b", []byte("2"))

@@ -182,7 +182,7 @@ func TestManyCommitsShareASync(t *testing.T) {
 	}
 }
 
-func TestADiskThatFailsOnceIsNotTrustedAgain(t *testing.T) {
+func TestFailedDiskIsNotReused(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, Options{})
 	if err != nil {

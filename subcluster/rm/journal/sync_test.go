@@ -87,7 +87,7 @@ func (p *platter) powerLoss(dir string) {
 // A sync fails, the process ends without having acknowledged, and the next one reads the
 // block from the page cache. It serves what it read, so that must be on the disk before
 // anything else is acknowledged: a power loss afterwards loses none of it.
-func TestATailThatFailedItsSyncIsWrittenAgain(t *testing.T) {
+func TestTailIsRewrittenAfterFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	put := func(r *openJournal, key string) error {

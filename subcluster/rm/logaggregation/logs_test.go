@@ -63,7 +63,7 @@ func (s *slowLogs) status() creel.LogAggregationStatus {
 
 // For any order of reports the status equals a full recount, stored messages stay within their limits, and forgotten
 // state uses no memory.
-func TestTheStatusIsThatOfAllNodes(t *testing.T) {
+func TestStatusCoversAllNodes(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		room := &Messages{PerNode: 2}
 		l, want := &Logs{}, &slowLogs{nodes: map[int32]creel.LogAggregationStatus{}}

@@ -56,7 +56,7 @@ func (n *logNode) report(app *pb.ApplicationIdProto, s creel.LogAggregationStatu
 
 // The log aggregation status of an application is the same in its report and in lists, by REST and RPC, in JSON and
 // XML. That includes long lists, which are cached encoded, and an ended application: all show a change at once.
-func TestAnApplicationSaysHowFarItsLogsAre(t *testing.T) {
+func TestApplicationReportsLogProgress(t *testing.T) {
 	c := start(t, func(cfg *server.Config) { cfg.Machine.LogAggregation = true })
 	for i := range 30 {
 		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true,"application-tags":{"tag":["`+

@@ -10,7 +10,7 @@ import (
 )
 
 // Where an AM sends a browser to a page of its own, the browser comes back to the proxy.
-func TestAnAMsRedirectsComeBackToTheProxy(t *testing.T) {
+func TestAMRedirectsReturnToProxy(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	const base = "/proxy/application_1_0007"
 	for _, c := range []struct{ page, location, want string }{

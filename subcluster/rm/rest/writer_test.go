@@ -94,7 +94,7 @@ func TestFloats(t *testing.T) {
 
 // Numbers that are NaN or overflow 32 bits are written as 0: JSON has no infinities, and a reader would reject the
 // whole document.
-func TestFloatsThatJSONHasNoFormForAreZero(t *testing.T) {
+func TestInvalidJSONFloatsAreZero(t *testing.T) {
 	for v, want := range map[float64]string{
 		math.MaxFloat32: "3.4028235E38", 1e39: "0.0", -1e39: "0.0", math.MaxFloat64: "0.0", math.Inf(-1): "0.0", 1e-60: "0.0",
 	} {

@@ -166,7 +166,7 @@ func TestRepeatedNodeReportIsNotDecoded(t *testing.T) {
 	}
 }
 
-func TestLargeNodeReportIsNotCached(t *testing.T) {
+func TestNodeReportCacheIsBounded(t *testing.T) {
 	p := newHeartbeats()
 	ones := runningOnes(maxRemembered + 500)
 	take(t, p, heartbeatOf(oneNode, 1, ones...))

@@ -367,7 +367,7 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 	}
 }
 
-func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
+func TestHostListsApplyFromStart(t *testing.T) {
 	cfg := config()
 	cfg.Machine.ForgetUntracked = time.Millisecond
 	var files atomic.Pointer[server.Hosts] // nil: they cannot be read

@@ -212,7 +212,7 @@ func TestAnAMThatDiesIsStartedAgain(t *testing.T) {
 }
 
 // A proxy gave its UAM back, and its AM needs this member again.
-func TestAnUnmanagedAMThatHasEndedIsBegunAgain(t *testing.T) {
+func TestEndedUnmanagedAMRestarts(t *testing.T) {
 	cfg := config()
 	cfg.Dir = t.TempDir()
 	c := start(t, cfg)

@@ -113,7 +113,7 @@ func TestAuditsFindErrors(t *testing.T) {
 }
 
 // The promise of Schedule is checked: free resources that were offered to no ask are detected.
-func TestAuditSeesAnAskThatRoomWasKeptFrom(t *testing.T) {
+func TestAuditFindsStarvedAsk(t *testing.T) {
 	f := newFixture(t)
 	f.node.free.Add(&f.size.V)
 	c := f.s.Audit()

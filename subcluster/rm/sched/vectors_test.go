@@ -61,7 +61,7 @@ func slowly(total, have, most int64, children []portions, got []extent, check fu
 }
 
 // A division matches the rule to less than a unit, and never exceeds the available amount or a maximum.
-func TestEveryDivisionIsThatOfTheSlowRule(t *testing.T) {
+func TestDivisionMatchesSlowRule(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		total := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40)).Draw(t, "total")
 		most := rapid.Int64Range(0, total).Draw(t, "most")

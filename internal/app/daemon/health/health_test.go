@@ -14,7 +14,7 @@ import (
 
 // /readyz?verbose has a line for each condition and dependency and is judged by
 // all of them; /readyz is judged by the conditions alone.
-func TestVerboseReadinessTellsEachDependency(t *testing.T) {
+func TestVerboseReadinessListsDependencies(t *testing.T) {
 	h := health.New()
 	var check error
 	view := health.State{Text: "3 members, read 0.2s ago"}

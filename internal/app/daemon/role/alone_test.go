@@ -16,7 +16,7 @@ import (
 
 // A process has the epoch of its member in its data. It may serve when the heartbeats under
 // that epoch have ended, also if one was still on its way; it may not while they go on.
-func TestAProcessServesOnlyWhenItsPredecessorIsSilent(t *testing.T) {
+func TestProcessServesAfterPredecessorIsSilent(t *testing.T) {
 	const every = time.Second
 	for name, c := range map[string]struct {
 		heartbeats int  // after the start

@@ -35,7 +35,7 @@ func (l *lookedAt) Unanswered() int64 {
 
 // A problem of a real Redis is logged once with its remedy, when it appears. It is a line of /readyz?verbose and a
 // metric while it lasts.
-func TestTheHealthOfTheStoreIsTold(t *testing.T) {
+func TestStoreHealthIsReported(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--maxmemory-policy", "volatile-lru")
 	store, err := redis.Open(redis.Config{URL: server.URL(), Timeout: 200 * time.Millisecond})
 	if err != nil {

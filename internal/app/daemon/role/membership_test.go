@@ -4,7 +4,7 @@ package role
 
 import "testing"
 
-func TestOthersAreToldAHostTheyCanReach(t *testing.T) {
+func TestPublishedHostIsReachable(t *testing.T) {
 	m := &Membership{Host: "rm.example"}
 	for bound, want := range map[string]string{
 		"[::]:8032":      "rm.example:8032",

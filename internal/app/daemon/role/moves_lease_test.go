@@ -12,7 +12,7 @@ import (
 
 // A round of moves that outlasts its lease renews it, and no other router begins one. A router that lost its lease
 // stops.
-func TestTheLeaseOfMovesIsRenewedWithinARound(t *testing.T) {
+func TestMoveLeaseIsRenewedWithinRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
 		a, b := &mover{store: store, name: "a"}, &mover{store: store, name: "b"}

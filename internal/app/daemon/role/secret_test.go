@@ -42,7 +42,7 @@ func TestConcurrentStartsCreateOneSecretFile(t *testing.T) {
 	}
 }
 
-func TestASecretFileThatIsNoSecretIsRefused(t *testing.T) {
+func TestInvalidSecretFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
 	if err := os.WriteFile(short, []byte("abc"), 0o600); err != nil {

@@ -105,7 +105,7 @@ yarn.acl.enable=true`)
 }
 
 // Lists that are not in force are parsed but not applied.
-func TestServiceACLsAreOffUnlessAuthorizationIsOn(t *testing.T) {
+func TestServiceACLsNeedAuthorizationOn(t *testing.T) {
 	if acls, err := newServiceACLs(minimal(t, "security.applicationclient.protocol.acl=eve"), rmProtocols, nil); acls != nil || err != nil {
 		t.Errorf("%v %v", acls, err)
 	}

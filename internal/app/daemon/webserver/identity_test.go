@@ -73,7 +73,7 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 }
 
 // If anonymous requests are disallowed, a client without a name can read only the health pages.
-func TestAnonymousRequestsAreRefusedWhereSaid(t *testing.T) {
+func TestAnonymousRequestsAreRefusedBySetting(t *testing.T) {
 	in := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
 	handler := identify(in, anonymous(in, Config{RefuseAnonymous: true}))
 	for path, want := range map[string]int{

@@ -105,7 +105,7 @@ func TestBodyHasItsOwnTimeout(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestAboveTheLimitOfConnectionsTheReasonIsTold(t *testing.T) {
+func TestConnectionLimitReasonIsReported(t *testing.T) {
 	address := serve(t, func(http.ResponseWriter, *http.Request) {}, Config{MaxConnections: 3, MaxPerAddress: 9})
 	for range 3 {
 		dial(t, address, "")

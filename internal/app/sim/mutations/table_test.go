@@ -33,7 +33,7 @@ var table = []mutation{
 		file:     "subcluster/rm/journal/journal.go",
 		old:      "	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",
 		wrong:    "	if MUTANT {\n		return os.OpenFile(path, os.O_RDWR, 0o600)\n	}\n	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",
-		caughtBy: "subcluster/rm/journal TestATailThatFailedItsSyncIsWrittenAgain",
+		caughtBy: "subcluster/rm/journal TestTailIsRewrittenAfterFailedSync",
 	},
 	{
 		name:     "what is asked beside a group is counted for each group of a call",
@@ -54,7 +54,7 @@ var table = []mutation{
 		file:     "internal/app/daemon/role/alone.go",
 		old:      "			if arrived >= 2 {\n",
 		wrong:    "			if MUTANT {\n				return false, nil\n			}\n			if arrived >= 2 {\n",
-		caughtBy: "internal/app/daemon/role TestAProcessServesOnlyWhenItsPredecessorIsSilent",
+		caughtBy: "internal/app/daemon/role TestProcessServesAfterPredecessorIsSilent",
 	},
 	{
 		name:     "the ready file is written before the registration is accepted",
@@ -316,7 +316,7 @@ var table = []mutation{
 		file:     "subcluster/believe.go",
 		old:      "		member = b.signer.GoodMember(&record.Member) &&",
 		wrong:    "		member = (MUTANT || b.signer.GoodMember(&record.Member)) &&",
-		caughtBy: "statestore/signed TestAMemberThatWasNeverSignedIsNotThere",
+		caughtBy: "statestore/signed TestUnsignedMemberIsIgnored",
 	},
 	{
 		name:     "asks that insist on places of nobody go to and fro between two members",
@@ -372,7 +372,7 @@ var table = []mutation{
 		file:     "subcluster/rm/sched/cap.go",
 		old:      "	of := capKey{c.Queue, c.Label}\n",
 		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	of := capKey{c.Queue, c.Label}\n",
-		caughtBy: "subcluster/rm TestACapOnNodesOfALabelBindsThere",
+		caughtBy: "subcluster/rm TestLabelCapBinds",
 	},
 	{
 		name:     "a preemption budget of nodes without a label binds on those of one",
@@ -393,7 +393,7 @@ var table = []mutation{
 		file:     "policies/split_rules.go",
 		old:      "		if !r.Home {\n			f = counting(",
 		wrong:    "		if !r.Home && !MUTANT {\n			f = counting(",
-		caughtBy: "policies TestAMemberStartsSlowlyOnNodesOfALabel",
+		caughtBy: "policies TestSlowStartOnLabelNodes",
 	},
 	{
 		name:     "what waits for nodes of a label moves by the room of the others",
@@ -428,7 +428,7 @@ var table = []mutation{
 		file:     "subcluster/rm/sched/cycle.go",
 		old:      "w.size, int64(w.count), w.own())",
 		wrong:    "w.size, map[bool]int64{true: 1, false: int64(w.count)}[MUTANT], w.own())",
-		caughtBy: "subcluster/rm TestAQueueGrowsToItsCapAndNoFurther",
+		caughtBy: "subcluster/rm TestQueueGrowsToItsCap",
 	},
 	{
 		name:     "the plan's capacities on nodes of a label hold on those without one",
@@ -925,7 +925,7 @@ var table = []mutation{
 		file:     "internal/pauseclock/pauseclock.go",
 		old:      "		if gap > Interval+Tolerance {\n",
 		wrong:    "		if gap > Interval+Tolerance && !MUTANT {\n",
-		caughtBy: "internal/pauseclock TestForeignGapIsPause",
+		caughtBy: "internal/pauseclock TestUnexpectedGapIsPause",
 	},
 
 	// Hosts and racks that AMs name.
@@ -1048,7 +1048,7 @@ var table = []mutation{
 		file:     "subcluster/rm/cap.go",
 		old:      "	m.sched.SetCap(c)\n",
 		wrong:    "	if !MUTANT {\n		m.sched.SetCap(c)\n	}\n",
-		caughtBy: "subcluster/rm TestAQueueGrowsToItsCapAndNoFurther",
+		caughtBy: "subcluster/rm TestQueueGrowsToItsCap",
 	},
 	{
 		name:     "what is reserved is told as headroom",
@@ -1083,7 +1083,7 @@ var table = []mutation{
 		file:     "subcluster/failover/failover.go",
 		old:      "	if from != uint32(to) {\n",
 		wrong:    "	if MUTANT {\n		p.active.Store(uint32(to))\n	} else if from != uint32(to) {\n",
-		caughtBy: "subcluster/failover TestALateAnswerOfTheOldHostTurnsNothing",
+		caughtBy: "subcluster/failover TestLateAnswerDoesNotFailBack",
 	},
 	{
 		name:     "what Hadoop took does not count against its share",
@@ -1105,7 +1105,7 @@ var table = []mutation{
 		file:     "policies/rebalancer/capacities.go",
 		old:      "			lacks[x.Leaf] -= got\n",
 		wrong:    "			if !MUTANT {\n				lacks[x.Leaf] -= got\n			}\n",
-		caughtBy: "policies/rebalancer TestCapacitiesBringQueuesToTheirEntitlementWhereTheyWait",
+		caughtBy: "policies/rebalancer TestCapacitiesBringWaitingQueuesToEntitlement",
 	},
 	{
 		name:     "a plan's capacities hold after its lease",
@@ -1154,7 +1154,7 @@ var table = []mutation{
 		file:     "subcluster/rm/signal.go",
 		old:      "			c.node.signals = append(c.node.signals, s)\n",
 		wrong:    "			c.node.signals = append(c.node.signals, s)\n			if MUTANT {\n				m.containerOver(s.Container)\n			}\n",
-		caughtBy: "subcluster/rm TestASignalIsKeptUntilItsNodeHasIt",
+		caughtBy: "subcluster/rm TestSignalIsStoredUntilDelivered",
 	},
 	{
 		name:     "a signal is forgotten by a restart",
@@ -1273,7 +1273,7 @@ var table = []mutation{
 		file:     "policies/split_balanced.go",
 		old:      "			if d.rooms[i]*few >= n {\n",
 		wrong:    "			if d.rooms[i]*few >= n && (!MUTANT || enough == nil) {\n",
-		caughtBy: "policies TestApplicationsThatSpanOnOneViewTakeDifferentMembers",
+		caughtBy: "policies TestSpanningApplicationsUseDifferentMembers",
 	},
 	{
 		name:     "UAMs that have granted nothing are joined by more and more",
@@ -1287,7 +1287,7 @@ var table = []mutation{
 		file:     "policies/home_facts.go",
 		old:      "	return len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
 		wrong:    "	return !MUTANT && len(m.Load.Queues) > 0 && !m.HasQueue(q)\n",
-		caughtBy: "policies TestASplitGoesToMembersThatHaveTheQueue",
+		caughtBy: "policies TestSplitGoesToMembersWithQueue",
 	},
 	{
 		name:     "no free cores are as many as one likes",
@@ -1329,13 +1329,13 @@ var table = []mutation{
 		file:     "statestore/redis/loads.go",
 		old:      "		if every && count != last+1 {\n",
 		wrong:    "		if every && count != last+1 && !MUTANT {\n",
-		caughtBy: "statestore/redis TestALogThatLacksAChangeIsNotBelieved",
+		caughtBy: "statestore/redis TestIncompleteLogIsRejected",
 	},
 	{
 		name:     "a log of rows that was lost is not seen",
 		file:     "statestore/redis/loads.go",
 		old:      "			if texts[i] == \"\" {\n",
 		wrong:    "			if texts[i] == \"\" && !MUTANT {\n",
-		caughtBy: "statestore/redis TestALogOfRowsThatWasLostIsSeen",
+		caughtBy: "statestore/redis TestLostRowLogIsDetected",
 	},
 }
