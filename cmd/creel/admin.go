@@ -73,10 +73,10 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	var refused *hrpc.RemoteError
 	switch {
 	case errors.As(err, &lost):
-		return &coded{exitUnreachable, fmt.Errorf(
+		return &exitError{exitUnreachable, fmt.Errorf(
 			"%s cannot be reached: %w; name another with --admin, or a directory with --conf", at, network.InWords(lost.Err))}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &coded{exitUnreachable, fmt.Errorf(
+		return &exitError{exitUnreachable, fmt.Errorf(
 			"%s: %w; name another with --admin, or a directory with --conf", at, network.InWords(err))}
 	case errors.As(err, &refused):
 		return refusal(refused, exitCode(err))
@@ -91,7 +91,7 @@ func refusal(e *hrpc.RemoteError, code int) error {
 	if strings.Contains(text, "AccessControlException: ") || strings.Contains(text, "AuthorizationException: ") {
 		code = exitNotPermitted
 	}
-	return &coded{code, errors.New(javaName.ReplaceAllString(text, ""))}
+	return &exitError{code, errors.New(javaName.ReplaceAllString(text, ""))}
 }
 
 // member is the subcluster in a request; nil for all.

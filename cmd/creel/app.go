@@ -442,7 +442,7 @@ func appWait() *cobra.Command {
 		for {
 			a, err := f.app(ctx, id)
 			if ctx.Err() != nil {
-				return &coded{
+				return &exitError{
 					exitUnreachable,
 					fmt.Errorf("%s is not %s after %v: %s; `creel app why %s` shows the wait reason",
 						id, state, timeout, known, id),
@@ -465,7 +465,7 @@ func appWait() *cobra.Command {
 					fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", id, a.State, a.FinalStatus)
 					return nil
 				case now.Ended():
-					return &coded{
+					return &exitError{
 						exitWaitFailed,
 						fmt.Errorf(
 							"%s ended %s (%s), not %s: %s",

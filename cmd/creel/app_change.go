@@ -301,10 +301,10 @@ func appSignal() *cobra.Command {
 func notSignalled(id creel.ContainerID, err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "absent container"):
-		return &coded{exitNotFound, fmt.Errorf("no container %s runs; see `creel app containers %s`", id,
+		return &exitError{exitNotFound, fmt.Errorf("no container %s runs; see `creel app containers %s`", id,
 			id.Attempt.Application)}
 	case strings.Contains(text, "cannot perform operation"):
-		return &coded{exitNotPermitted, err}
+		return &exitError{exitNotPermitted, err}
 	}
 	return err
 }
@@ -364,7 +364,7 @@ func queueShow() *cobra.Command {
 			}
 		}
 		if len(found) == 0 {
-			return &coded{exitNotFound, fmt.Errorf("there is no queue %s; see `creel queue list`", args[0])}
+			return &exitError{exitNotFound, fmt.Errorf("there is no queue %s; see `creel queue list`", args[0])}
 		}
 		if err := printList(c.OutOrStdout(), f.printer, found, queueColumns); err != nil {
 			return err

@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// typed runs commands as a user types them.
-type typed struct {
+// cliClient runs commands as a user types them.
+type cliClient struct {
 	t      *testing.T
 	server string
 }
 
 // run returns a command's output and fails the test if the exit code is not the wanted one.
-func (s typed) run(want int, args ...string) string {
+func (s cliClient) run(want int, args ...string) string {
 	s.t.Helper()
 	var out bytes.Buffer
 	root := rootCommand()
@@ -60,7 +60,7 @@ func (s typed) run(want int, args ...string) string {
 	return out.String()
 }
 
-func (s typed) shows(want int, command string, texts ...string) string {
+func (s cliClient) shows(want int, command string, texts ...string) string {
 	s.t.Helper()
 	out := s.run(want, strings.Fields(command)...)
 	for _, text := range texts {
@@ -122,8 +122,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestEverydayCommands(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
-	other := typed{t, "http://" + fed.Routers[1].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
+	other := cliClient{t, "http://" + fed.Routers[1].Address("web")}
 
 	s.shows(exitOK, "subcluster list", "sc-1", "sc-2", "active")
 	if out := s.shows(exitOK, "node list -o name"); len(strings.Fields(out)) != 6 {
@@ -250,7 +250,7 @@ func TestEverydayCommands(t *testing.T) {
 // as queued.
 func TestQueuedChangeIsReported(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "prod", "--env", "CREEL_SIM_MS=600000",
 		"-o", "name", "--", "sleep", "600"))
 	var container string
@@ -305,7 +305,7 @@ func TestQueuedChangeIsReported(t *testing.T) {
 
 func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	s.shows(exitNotFound, "app status application_1_0001", "application_1_0001")
 	s.shows(exitNotFound, "app kill application_1_0001", "application_1_0001")
 	s.shows(exitUsage, "app status nonsense", "nonsense")
@@ -316,7 +316,7 @@ func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "nowhere", "-o", "name", "--", "true"))
 	s.run(exitOK, "app", "wait", "--for", "state=FAILED", id)
 	s.shows(exitOK, "app status "+id, "nowhere")
-	nobody := typed{t, "http://127.0.0.1:1"}
+	nobody := cliClient{t, "http://127.0.0.1:1"}
 	nobody.shows(exitUnreachable, "app list", "127.0.0.1:1")
 	s.run(exitUsage, "ready")
 }
@@ -379,7 +379,7 @@ func upForScripts(t *testing.T, audited bool, more ...string) {
 	if roles["router"] != 2 || roles["rm"] != 2 || roles["proxy"] != 2 {
 		t.Errorf("the entries are %v; want two routers, two ResourceManagers, two proxies", roles)
 	}
-	typed{t, web}.shows(exitOK, "subcluster list", "sc-1", "sc-2")
+	cliClient{t, web}.shows(exitOK, "subcluster list", "sc-1", "sc-2")
 	for _, file := range []string{"client-conf/yarn-site.xml", "nodes-of-sc-1/yarn-site.xml", "nodes-of-sc-2/core-site.xml"} {
 		if _, err := os.Stat(filepath.Join(dir, "data", file)); err != nil {
 			t.Errorf("a configuration directory is missing: %v", err)

@@ -108,7 +108,7 @@ func (f *clientFlags) call(
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &coded{
+		return nil, &exitError{
 			exitUnreachable,
 			fmt.Errorf(
 				"%s cannot be reached: %w; start one with `creel up`, or name another with --server",
@@ -120,7 +120,7 @@ func (f *clientFlags) call(
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
 	if err != nil {
-		return nil, &coded{
+		return nil, &exitError{
 			exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, network.InWords(err)),
 		}
 	}
@@ -163,13 +163,13 @@ func answerError(status int, body []byte) error {
 	err := fmt.Errorf("%s (HTTP %d)", text, status)
 	switch status {
 	case http.StatusNotFound:
-		return &coded{exitNotFound, err}
+		return &exitError{exitNotFound, err}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &coded{exitNotPermitted, err}
+		return &exitError{exitNotPermitted, err}
 	case http.StatusConflict, http.StatusPreconditionFailed:
-		return &coded{exitConflict, err}
+		return &exitError{exitConflict, err}
 	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
-		return &coded{exitUnreachable, err}
+		return &exitError{exitUnreachable, err}
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func partialExit(c *cobra.Command, head http.Header) error {
 		"creel: partial: missing %s\n",
 		strings.Join(head.Values("X-Missing-SubClusters"), ", "),
 	)
-	return &coded{exitPartial, errSilent}
+	return &exitError{exitPartial, errSilent}
 }
 
 // appArgument checks an application id before anything is asked.

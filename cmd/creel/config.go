@@ -75,7 +75,7 @@ func configExplain() *cobra.Command {
 				return err
 			}
 			if err := s.Explain(c.OutOrStdout(), args[0]); err != nil {
-				return &coded{exitNotFound, err}
+				return &exitError{exitNotFound, err}
 			}
 			return nil
 		},

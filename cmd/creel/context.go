@@ -72,7 +72,7 @@ func currentContext(name string) (contextDoc, error) {
 	name = cmp.Or(name, os.Getenv("CREEL_CONTEXT"))
 	found, ok := f.Contexts[cmp.Or(name, f.Current)]
 	if !ok && name != "" {
-		return found, &coded{exitNotFound, fmt.Errorf("there is no context %q in %s; see creel context list", name, at)}
+		return found, &exitError{exitNotFound, fmt.Errorf("there is no context %q in %s; see creel context list", name, at)}
 	}
 	return found, nil
 }
@@ -136,7 +136,7 @@ func contextCommand() *cobra.Command {
 
 func (f *contextsFile) has(name string) error {
 	if _, ok := f.Contexts[name]; !ok {
-		return &coded{exitNotFound, fmt.Errorf("there is no context %q; see creel context list", name)}
+		return &exitError{exitNotFound, fmt.Errorf("there is no context %q; see creel context list", name)}
 	}
 	return nil
 }

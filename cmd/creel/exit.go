@@ -52,22 +52,22 @@ func exitText(line string) string {
 	return b.String()
 }
 
-// coded is an error that knows its exit code.
-type coded struct {
+// exitError is an error with its exit code.
+type exitError struct {
 	code int
 	err  error
 }
 
-func (c *coded) Error() string { return c.err.Error() }
-func (c *coded) Unwrap() error { return c.err }
+func (c *exitError) Error() string { return c.err.Error() }
+func (c *exitError) Unwrap() error { return c.err }
 
 // errSilent ends a command whose output has already reported the error.
 var errSilent = errors.New("")
 
-func usage(err error) error { return &coded{exitUsage, err} }
+func usage(err error) error { return &exitError{exitUsage, err} }
 
 func exitCode(err error) int {
-	var c *coded
+	var c *exitError
 	var n net.Error
 	switch {
 	case err == nil:

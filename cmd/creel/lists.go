@@ -125,7 +125,7 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 
 // hasNoSuch reports whether a server answered that it has no such path.
 func hasNoSuch(err error) bool {
-	var code *coded
+	var code *exitError
 	return errors.As(err, &code) && code.code == exitNotFound
 }
 

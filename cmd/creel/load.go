@@ -110,10 +110,10 @@ func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*loa
 		return err
 	}
 	if r.Answered == 0 {
-		return &coded{exitUnreachable, fmt.Errorf("no request was answered: %s", r.Worst())}
+		return &exitError{exitUnreachable, fmt.Errorf("no request was answered: %s", r.Worst())}
 	}
 	if r.Failed > 0 {
-		return &coded{exitPartial, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Failed+r.Answered, r.Worst())}
+		return &exitError{exitPartial, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Failed+r.Answered, r.Worst())}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestARecordedDayIsSubmittedElsewhere(t *testing.T) {
 		t.Skip("takes seconds; ./test unit runs it")
 	}
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	out := s.run(0, "load", "day", "--server", s.server, "--server", "http://"+fed.Routers[1].Address("web"),
 		"--hours", "9-9.1", "--speed", "600", "--nodes", "4")
 	var r demo.Submission

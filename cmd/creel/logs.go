@@ -55,9 +55,9 @@ application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn 
 		}
 		switch {
 		case failed == len(list):
-			return &coded{exitNotFound, errSilent}
+			return &exitError{exitNotFound, errSilent}
 		case failed > 0:
-			return &coded{exitPartial, errSilent}
+			return &exitError{exitPartial, errSilent}
 		}
 		return nil
 	}
@@ -109,7 +109,7 @@ func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only stri
 		if only != "" {
 			what = "no container " + only + " of the last attempt of " + id.String()
 		}
-		return nil, &coded{exitNotFound, fmt.Errorf(
+		return nil, &exitError{exitNotFound, fmt.Errorf(
 			"%s is known any more: the node that ran it is not on record; if logs are aggregated, yarn logs reads them", what)}
 	}
 	return found, nil

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference/metrics.md")
 func TestEachMetricHasItsRow(t *testing.T) {
 	const file = "../../docs/reference/metrics.md"
 	fed := small(t, 1)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	s.shows(exitOK, "run --containers 1 --memory 128m -- sleep 1", "SUCCEEDED")
 	type metric struct {
 		kind, help string

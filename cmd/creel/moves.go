@@ -143,7 +143,7 @@ undone is repeated only if it is named; a move that undoes another one continues
 			return err
 		}
 		if slices.ContainsFunc(out.Moves, func(u operator.Undone) bool { return u.Result == operator.NoMove }) {
-			return &coded{exitNotFound, errSilent}
+			return &exitError{exitNotFound, errSilent}
 		}
 		return nil
 	}

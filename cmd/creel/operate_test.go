@@ -14,7 +14,7 @@ import (
 // Labels are made, given to nodes and taken from them through a router.
 func TestNodeLabelsByCommand(t *testing.T) {
 	fed := smallWith(t, []string{"yarn.node-labels.enabled=true", "yarn.acl.enable=true", "yarn.admin.acl=root"})
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	s.run(0, "node", "labels", "--add", "gpu,fast(exclusive=false)", "--user", "root")
 	s.shows(0, "node labels", "gpu", "true", "fast", "false")
 	nodes := strings.Fields(s.run(0, "node", "list", "-o", "name"))
@@ -47,7 +47,7 @@ func TestNodeLabelsByCommand(t *testing.T) {
 // The queues of one member are shown, tried, changed and put back while it runs.
 func TestSchedulerConfByCommand(t *testing.T) {
 	fed := smallWith(t, []string{"yarn.scheduler.configuration.store.class=memory"})
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	member := strings.Fields(s.run(0, "subcluster", "list", "-o", "name"))[0]
 	const key = "yarn.scheduler.capacity.root.prod.maximum-capacity"
 	conf := func(args ...string) string {
@@ -114,7 +114,7 @@ func TestRefusalIsReadable(t *testing.T) {
 // An application without tags has none, and none is counted.
 func TestAnApplicationWithoutTags(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	s.run(0, "app", "submit", "--name", "none", "--", "sleep", "1")
 	s.run(0, "app", "submit", "--name", "one", "--tag", "etl", "--", "sleep", "1")
 	out := s.run(0, "app", "tags", "-o", "name")
@@ -157,7 +157,7 @@ func TestConnectionsInWords(t *testing.T) {
 // Editing a policy changes the queue's own or the inherited one; text that cannot be written is saved.
 func TestPolicyEdit(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	t.Setenv("TMPDIR", t.TempDir())
 	editor := func(script string) {
 		path := filepath.Join(t.TempDir(), "editor")
@@ -212,7 +212,7 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 // Errors about missing objects have no Java name, for every command, and exit with 3.
 func TestMissingObjectErrorIsReadable(t *testing.T) {
 	fed := smallWith(t, nil)
-	router := typed{t, "http://" + fed.Routers[0].Address("web")}
+	router := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	for _, verb := range []string{
 		"subcluster show nosuch", "subcluster drain nosuch", "subcluster drain nosuch --mode move --dry-run",
 		"subcluster undrain nosuch", "subcluster deregister nosuch", "subcluster remove nosuch",
@@ -223,7 +223,7 @@ func TestMissingObjectErrorIsReadable(t *testing.T) {
 	for what, server := range map[string]string{
 		"a router": "http://" + fed.Routers[0].Address("web"), "a ResourceManager": "http://" + fed.RMs[0].Address("web"),
 	} {
-		s := typed{t, server}
+		s := cliClient{t, server}
 		for _, verb := range []string{
 			"app status application_1_1", "app attempts application_1_1", "app containers application_1_1",
 			"app kill application_1_1", "app move application_1_1 prod", "app priority application_1_1 3",
@@ -240,7 +240,7 @@ func TestMissingObjectErrorIsReadable(t *testing.T) {
 
 // An invalid command line is reported before any request, with the exit code of a usage error.
 func TestMistakesOfTheCommandLine(t *testing.T) {
-	s := typed{t, "http://127.0.0.1:1"}
+	s := cliClient{t, "http://127.0.0.1:1"}
 	for _, command := range []string{
 		"subcluster drain east --mode finish --timeout -5s", "app wait application_1_0001 --timeout -1s",
 		"app list --since -2h", "run --timeout -1m -- true", "app list --request-timeout -1s",

@@ -308,7 +308,7 @@ func policyRollback() *cobra.Command {
 				return err
 			}
 			if len(found) == 0 {
-				return &coded{exitNotFound, fmt.Errorf("queue %s never had a policy of its own", q)}
+				return &exitError{exitNotFound, fmt.Errorf("queue %s never had a policy of its own", q)}
 			}
 			w := statestore.PolicyWrite{Queue: q, Expect: found[0].Version}
 			switch {
@@ -321,7 +321,7 @@ func policyRollback() *cobra.Command {
 			case len(found) > back:
 				w.Document, w.Comment = found[back].Document, fmt.Sprintf("rollback to version %d", found[back].Version)
 			case back > len(found):
-				return &coded{exitNotFound, fmt.Errorf("queue %s has %d versions; see `creel policy history %s`", q, len(found), q)}
+				return &exitError{exitNotFound, fmt.Errorf("queue %s has %d versions; see `creel policy history %s`", q, len(found), q)}
 			default:
 				w.Comment = "rollback to none" // the first version is undone by removing it
 			}

@@ -246,7 +246,7 @@ There is no preview for a queue without submissions at this router.`,
 				return err
 			}
 			if len(seen.Submissions) == 0 {
-				return &coded{exitNotFound, fmt.Errorf("the router at %s has seen no submission to %s since its start", f.server, q)}
+				return &exitError{exitNotFound, fmt.Errorf("the router at %s has seen no submission to %s since its start", f.server, q)}
 			}
 			held, _ := policies.NewTable(nil, view.Policies).For(q)
 			submitted, err := rest.SubmittedOf(seen.Submissions)

@@ -29,7 +29,7 @@ this.`,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !dry {
-			return &coded{exitUsage, errors.New(
+			return &exitError{exitUsage, errors.New(
 				"containers are taken back by the ResourceManager alone, as its settings say; give --dry-run")}
 		}
 		var doc subcluster.Preemption

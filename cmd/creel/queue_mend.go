@@ -74,7 +74,7 @@ where yarn.scheduler.configuration.store.class of that member allows it.
 			return printMend(w, &made, order.DryRun)
 		})
 		if err == nil && made.Failed() > 0 {
-			err = &coded{exitPartial, errors.New(notAll(order))}
+			err = &exitError{exitPartial, errors.New(notAll(order))}
 		}
 		return err
 	}

@@ -104,7 +104,7 @@ func (f *clientFlags) queueTrees(ctx context.Context, before int64, limit int) (
 func (f *clientFlags) queueTreeVersion(ctx context.Context, version int64) (rest.QueueTreeDoc, error) {
 	found, err := f.queueTrees(ctx, version+1, 1)
 	if err == nil && (len(found) == 0 || found[0].Version != version) {
-		err = &coded{exitNotFound, fmt.Errorf("the queue tree has no version %d: see `creel queue history`", version)}
+		err = &exitError{exitNotFound, fmt.Errorf("the queue tree has no version %d: see `creel queue history`", version)}
 	}
 	if err != nil {
 		return rest.QueueTreeDoc{}, err
@@ -389,7 +389,7 @@ func queueRollback() *cobra.Command {
 			return err
 		}
 		if len(found) == 0 {
-			return &coded{exitNotFound, errors.New("there never was a document")}
+			return &exitError{exitNotFound, errors.New("there never was a document")}
 		}
 		order := rest.QueueTreeOrder{Expect: now.Version, Comment: "rollback to none"}
 		var old rest.QueueTreeDoc

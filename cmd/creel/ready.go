@@ -37,11 +37,11 @@ func readyCommand() *cobra.Command {
 					return nil
 				}
 				if wait == 0 {
-					return &coded{exitUnreachable, err}
+					return &exitError{exitUnreachable, err}
 				}
 				select {
 				case <-ctx.Done():
-					return &coded{exitUnreachable, err}
+					return &exitError{exitUnreachable, err}
 				case <-time.After(100 * time.Millisecond):
 				}
 			}

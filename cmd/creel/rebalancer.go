@@ -132,7 +132,7 @@ func rebalancerPlan() *cobra.Command {
 	return c
 }
 
-var errNoPlan = &coded{exitNotFound, errors.New("no rebalancer has published a plan: start creel rebalancer")}
+var errNoPlan = &exitError{exitNotFound, errors.New("no rebalancer has published a plan: start creel rebalancer")}
 
 func (f *clientFlags) rebalancer(ctx context.Context) (state operator.Rebalancer, err error) {
 	_, err = f.call(ctx, http.MethodGet, "/api/v1/rebalancer", nil, nil, &state)
@@ -185,7 +185,7 @@ func rebalancerWhy() *cobra.Command {
 			}
 		}
 		if found == nil {
-			return &coded{
+			return &exitError{
 				exitNotFound,
 				fmt.Errorf("the plan has no leaf queue %s; see `creel rebalancer plan`", args[0]),
 			}
@@ -344,7 +344,7 @@ func rebalancerAudit() *cobra.Command {
 	return c
 }
 
-var errNoAudit = &coded{
+var errNoAudit = &exitError{
 	exitNotFound, errors.New("no rebalancer has audited: set creel.rebalancer.audit.interval where one runs"),
 }
 

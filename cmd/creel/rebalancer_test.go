@@ -20,7 +20,7 @@ import (
 // numbers. While the rebalancer is paused it makes no plan, and the last plan's lease expires.
 func TestARebalancerIsSeenAtWork(t *testing.T) {
 	fed := small(t, 1)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	get := func(path string) string {
 		resp, err := http.Get("http://" + fed.Rebalancers[0].Address("web") + path)
 		if err != nil {

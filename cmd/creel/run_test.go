@@ -25,7 +25,7 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 		t.Skip("takes seconds; ./test unit runs it")
 	}
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	shows := func(want int, args []string, texts ...string) {
 		t.Helper()
 		out := s.run(want, args...)
@@ -74,8 +74,8 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 // sentence, with the numbers.
 func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
-	other := typed{t, "http://" + fed.Routers[1].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
+	other := cliClient{t, "http://" + fed.Routers[1].Address("web")}
 	var ids []string
 	for range 20 {
 		ids = append(ids, strings.TrimSpace(s.run(0, "app", "submit", "--env", "CREEL_SIM_MS=600000", "--", "sleep", "600")))
@@ -125,7 +125,7 @@ func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	}
 	byMembers := map[string]string{}
 	for _, rm := range fed.RMs {
-		maps.Copy(byMembers, waitingFor(typed{t, "http://" + rm.Address("web")}, ids))
+		maps.Copy(byMembers, waitingFor(cliClient{t, "http://" + rm.Address("web")}, ids))
 	}
 	if !maps.Equal(byRouter, byMembers) {
 		t.Errorf("the router says %v, the members say %v", byRouter, byMembers)
@@ -151,7 +151,7 @@ func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	if counted["root.default am_limit"] != waiting {
 		t.Errorf("%d wait for the limit, the overview has %v", waiting, counted)
 	}
-	home := typed{t, "http://" + fed.RMs[0].Address("web")}
+	home := cliClient{t, "http://" + fed.RMs[0].Address("web")}
 	found := false
 	for _, id := range ids { // a plain ResourceManager explains too
 		var out strings.Builder
@@ -196,7 +196,7 @@ func scraped(t *testing.T, address, name string) (sum float64) {
 }
 
 // waitingFor reads the column of a wide list.
-func waitingFor(s typed, ids []string) map[string]string {
+func waitingFor(s cliClient, ids []string) map[string]string {
 	s.t.Helper()
 	lines := strings.Split(strings.TrimSpace(s.run(0, "app", "list", "-o", "wide")), "\n")
 	from := strings.Index(lines[0], "WAITS-FOR")
@@ -212,7 +212,7 @@ func waitingFor(s typed, ids []string) map[string]string {
 	return out
 }
 
-func fetchWhy(t *testing.T, s typed, id string) (doc whyDoc) {
+func fetchWhy(t *testing.T, s cliClient, id string) (doc whyDoc) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s.run(0, "app", "why", "-o", "json", id)), &doc); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (w *runWatch) watch(ctx, outer context.Context, stop func()) error {
 		case exitCode(err) != exitUnreachable:
 			return err
 		case time.Since(answered) > runLost:
-			return &coded{exitUnreachable, fmt.Errorf(
+			return &exitError{exitUnreachable, fmt.Errorf(
 				"no report of %s for %v: %w; it continues, see creel app status", w.id, runLost, err)}
 		default:
 			w.say("the server does not answer, which does not stop the application: %v", err)
@@ -153,9 +153,9 @@ func (w *runWatch) ended(a appDoc) error {
 		return err
 	}
 	if w.f.printer.format == "name" {
-		return &coded{exitWaitFailed, fmt.Errorf("%s ended %s: %s", r.ID, r.FinalStatus, r.Diagnostics)}
+		return &exitError{exitWaitFailed, fmt.Errorf("%s ended %s: %s", r.ID, r.FinalStatus, r.Diagnostics)}
 	}
-	return &coded{exitWaitFailed, errSilent}
+	return &exitError{exitWaitFailed, errSilent}
 }
 
 // runAMCommand is the AM of `creel run` on a real node.

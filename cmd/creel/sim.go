@@ -377,7 +377,7 @@ func runSim(f *simFlags, out io.Writer) error {
 		}
 	}
 	if !good {
-		return &coded{exitGeneral, errors.New("the verdict is bad: see the lines above")}
+		return &exitError{exitGeneral, errors.New("the verdict is bad: see the lines above")}
 	}
 	return nil
 }

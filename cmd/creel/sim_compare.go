@@ -146,7 +146,7 @@ func runCompare(ctx context.Context, f *simFlags, with *compareFlags, in io.Read
 		return printRuns(w, doc.Notes, runs)
 	})
 	if err == nil && !good {
-		err = &coded{exitGeneral, errors.New("the verdict is bad: not each application reached its end exactly once")}
+		err = &exitError{exitGeneral, errors.New("the verdict is bad: not each application reached its end exactly once")}
 	}
 	return err
 }

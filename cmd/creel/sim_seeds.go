@@ -192,7 +192,7 @@ func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed fun
 		virtual.Round(time.Minute), virtual.Hours()/24/wall.Hours())
 	fmt.Fprintln(out, faultsText(faults))
 	if len(bad) > 0 {
-		return &coded{exitGeneral, fmt.Errorf("%d of %d seeds failed: %v", len(bad), runs, bad)}
+		return &exitError{exitGeneral, fmt.Errorf("%d of %d seeds failed: %v", len(bad), runs, bad)}
 	}
 	fmt.Fprintln(out, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
 	return nil

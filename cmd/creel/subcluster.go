@@ -94,7 +94,7 @@ func (f *clientFlags) member(ctx context.Context, id creel.SubclusterID) (rest.S
 		}
 		names = append(names, string(s.ID))
 	}
-	return rest.SubclusterDoc{}, &coded{
+	return rest.SubclusterDoc{}, &exitError{
 		exitNotFound,
 		fmt.Errorf("there is no subcluster %s; there are %s", id, strings.Join(names, ", ")),
 	}
@@ -233,11 +233,11 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 		s, err := f.member(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			return &coded{exitUnreachable, fmt.Errorf("%s is not empty yet; its drain goes on: %s", id, last)}
+			return &exitError{exitUnreachable, fmt.Errorf("%s is not empty yet; its drain goes on: %s", id, last)}
 		case err != nil && exitCode(err) != exitUnreachable:
 			return err
 		case err == nil && s.Drain == nil && seen:
-			return &coded{exitConflict, fmt.Errorf("the drain of %s was cancelled", id)}
+			return &exitError{exitConflict, fmt.Errorf("the drain of %s was cancelled", id)}
 		case err == nil && s.Drain != nil:
 			seen = true
 			if text := drainText(*s.Drain); text != last {

@@ -67,7 +67,7 @@ func systemCommand() *cobra.Command {
 			}
 			if doc.Problem != "" {
 				old := dashpages.Age(doc.AgeSeconds)
-				return &coded{exitPartial, fmt.Errorf("as they were %s ago: %s", old, doc.Problem)}
+				return &exitError{exitPartial, fmt.Errorf("as they were %s ago: %s", old, doc.Problem)}
 			}
 			return nil
 		})

@@ -128,7 +128,7 @@ func TestASubmissionIsOneTraceToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	byREST := strings.Fields(s.run(0, "run", "-o", "name", "--quiet", "--containers", "3", "--", "sleep", "0.3"))[0]
 	eventually(t, "its end is in its ResourceManager's list", func() bool {
 		return strings.Contains(s.run(0, "app", "status", byREST), "FINISHED")

@@ -109,7 +109,7 @@ func TestErrorIsJSONOnRequest(t *testing.T) {
 
 func TestQueuesAndListsByTheirFlags(t *testing.T) {
 	fed := small(t)
-	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	for _, name := range []string{"one", "two", "three"} {
 		s.run(0, "app", "submit", "--name", name, "--tag", "night,"+name, "--env", "CREEL_SIM_MS=60000", "--", "sleep", "60")
 	}

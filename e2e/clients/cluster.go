@@ -59,8 +59,8 @@ type Case struct {
 // and for heartbeats.
 const atOnce = 3
 
-// told lists the cases that check the message shown without the feature.
-var told = []string{"dshell_placement"}
+// messageCases lists the cases that check the message shown without the feature.
+var messageCases = []string{"dshell_placement"}
 
 // Run runs the cases against the cluster, a few at a time, and returns when
 // all are over. It fails at once when Only or Without names a case that does
@@ -79,7 +79,7 @@ func Run(t *testing.T, c *Cluster) {
 	places := make(chan struct{}, atOnce)
 	t.Run("cases", func(t *testing.T) {
 		for _, k := range Cases() {
-			if _, no := c.Without[k.Name]; no && !slices.Contains(told, k.Name) {
+			if _, no := c.Without[k.Name]; no && !slices.Contains(messageCases, k.Name) {
 				continue
 			}
 			if len(c.Only) > 0 && !slices.Contains(c.Only, k.Name) {

@@ -7,10 +7,10 @@ import (
 )
 
 // hadoopRM starts Hadoop's ResourceManager, which knows of no fence, with one of creel's nodes.
-func hadoopRM(f *federation, name string) far {
+func hadoopRM(f *federation, name string) memberProcess {
 	theirs := hadoop.StartRM(f.t, hadoop.RM{Name: name, Conf: hadoop.Conf{
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
 	}})
 	f.startNode("nm-"+name, theirs.Tracker)
-	return far{Process: theirs.Process, client: theirs.Client, web: theirs.Web}
+	return memberProcess{Process: theirs.Process, client: theirs.Client, web: theirs.Web}
 }

@@ -32,14 +32,14 @@ type behindPaths struct {
 // farMember is a member behind paths: how to start it, and the fault that hits it.
 type farMember struct {
 	name  string
-	start func(f *federation, name string) far
-	fault func(far) // returns when it is over, and all that was late has arrived
+	start func(f *federation, name string) memberProcess
+	fault func(memberProcess) // returns when it is over, and all that was late has arrived
 
-	far
+	memberProcess
 }
 
-// far is a ResourceManager without federation settings.
-type far struct {
+// memberProcess is a ResourceManager without federation settings.
+type memberProcess struct {
 	*process.Process
 	client, web string // its ports
 	paths       []*path
@@ -53,7 +53,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 	b := &behindPaths{federation: f, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
 	t.Cleanup(func() { b.client.Close() })
 	for _, m := range members {
-		m.far = m.start(f, m.name)
+		m.memberProcess = m.start(f, m.name)
 		m.paths = []*path{newPath(t, m.client), newPath(t, m.web)}
 		f.members = append(f.members, &member{id: m.name, rm: &daemon{
 			Process: m.Process, at: map[string]string{"client": m.client, "web": m.web},
@@ -84,7 +84,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 }
 
 // creelRM starts one of creel's, with a node.
-func creelRM(f *federation, name string) far {
+func creelRM(f *federation, name string) memberProcess {
 	d := f.start("rm-"+name, "rm",
 		"yarn.resourcemanager.address=127.0.0.1:0",
 		"yarn.resourcemanager.scheduler.address=127.0.0.1:0",
@@ -94,7 +94,7 @@ func creelRM(f *federation, name string) far {
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100",
 	)
 	f.startNode("nm-"+name, d.at["tracker"])
-	return far{Process: d.Process, client: d.at["client"], web: d.at["web"]}
+	return memberProcess{Process: d.Process, client: d.at["client"], web: d.at["web"]}
 }
 
 func (f *federation) startNode(name, tracker string) *daemon {

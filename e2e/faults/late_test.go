@@ -18,8 +18,8 @@ import (
 const late = 14 * time.Second
 
 // slow makes the paths to a member slow for as long as that.
-func slow(directions ...int) func(far) {
-	return func(m far) {
+func slow(directions ...int) func(memberProcess) {
+	return func(m memberProcess) {
 		for _, p := range m.paths {
 			for _, d := range directions {
 				p.slow(d, late)
@@ -36,7 +36,7 @@ func slow(directions ...int) func(far) {
 }
 
 // cut loses all packets from and to a member for 11.5 s.
-func cut(m far) {
+func cut(m memberProcess) {
 	for _, p := range m.paths {
 		p.cut(11500 * time.Millisecond)
 	}
@@ -45,7 +45,7 @@ func cut(m far) {
 
 // stopped stops a member for longer than its router waits, so that the router times out while the submission is still
 // in the member's socket buffer.
-func stopped(m far) {
+func stopped(m memberProcess) {
 	m.Signal(syscall.SIGSTOP)
 	time.Sleep(stall)
 	m.Signal(syscall.SIGCONT)
@@ -66,7 +66,7 @@ func TestLateSubmissionsDoubleNothing(t *testing.T) {
 		{name: "cut", start: creelRM, fault: cut},
 		{name: "hadoop-late", start: hadoopRM, fault: slow(thither)},
 		{name: "hadoop-stopped", start: hadoopRM, fault: stopped},
-		{name: "well", start: creelRM, fault: func(far) {}},
+		{name: "well", start: creelRM, fault: func(memberProcess) {}},
 	}
 	s := story{behindPaths: foundBehindPaths(t, redistest.Start(t).URL(), members)}
 	met := map[string]bool{}
@@ -74,7 +74,7 @@ func TestLateSubmissionsDoubleNothing(t *testing.T) {
 		var faults sync.WaitGroup
 		over := make(chan struct{})
 		for _, m := range members {
-			faults.Go(func() { m.fault(m.far) })
+			faults.Go(func() { m.fault(m.memberProcess) })
 		}
 		go func() {
 			faults.Wait()

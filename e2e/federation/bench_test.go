@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// loaded is the summary that `creel load` prints.
-type loaded struct {
+// loadResult is the summary that `creel load` prints.
+type loadResult struct {
 	PerSecond float64 `json:"per_second"`
 	Failed    int     `json:"failed"`
 	Latency   struct {
@@ -62,7 +62,7 @@ func BenchmarkProxy(b *testing.B) {
 					of := map[string][]float64{}
 					for b.Loop() {
 						for range turns {
-							var direct loaded
+							var direct loadResult
 							for _, way := range ways {
 								r := loadAlloc(b, home, way.scheduler, ams, loop)
 								if r.Failed > 0 {
@@ -96,7 +96,7 @@ func BenchmarkProxy(b *testing.B) {
 	}
 }
 
-func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop string) loaded {
+func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop string) loadResult {
 	b.Helper()
 	rate := 0 // of containers, ten a call
 	if loop == "open" {
@@ -129,15 +129,15 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop s
 }
 
 // load runs `creel load`, and returns its summary.
-func load(b *testing.B, args ...string) loaded {
+func load(b *testing.B, args ...string) loadResult {
 	b.Helper()
 	return loads(b, args)[0]
 }
 
 // loads runs several `creel load` at the same time, and returns their summaries.
-func loads(b *testing.B, each ...[]string) []loaded {
+func loads(b *testing.B, each ...[]string) []loadResult {
 	b.Helper()
-	out, told, running := make([]loaded, len(each)), make([]bytes.Buffer, len(each)), make([]*exec.Cmd, len(each))
+	out, told, running := make([]loadResult, len(each)), make([]bytes.Buffer, len(each)), make([]*exec.Cmd, len(each))
 	for i, args := range each {
 		cmd := exec.CommandContext(b.Context(), rm.Binary(b), append([]string{"load"}, args...)...)
 		cmd.Dir, cmd.Stdout = filepath.Dir(rm.Binary(b)), &told[i]

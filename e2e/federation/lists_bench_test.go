@@ -108,7 +108,7 @@ func addresses(of []*Subcluster) (out []hadoop.Addresses) {
 }
 
 // mustLoad runs `creel load`, of which no call may fail.
-func mustLoad(b *testing.B, args ...string) loaded {
+func mustLoad(b *testing.B, args ...string) loadResult {
 	b.Helper()
 	out := load(b, args...)
 	if out.Failed > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// paired is a federation of one of creel's members and one whose ResourceManagers are Hadoop's HA pair.
-type paired struct {
+// pairFederation is a federation of one of creel's members and one whose ResourceManagers are Hadoop's HA pair.
+type pairFederation struct {
 	*Federation
 	pair   *hadoop.Pair
 	theirs *Subcluster
@@ -27,7 +27,7 @@ type paired struct {
 
 // startPaired starts them, with the pair's state in files, or in a ZooKeeper, where they elect the active one.
 // Applications in queue other have their home in the pair.
-func startPaired(t *testing.T, zookeeper string) *paired {
+func startPaired(t *testing.T, zookeeper string) *pairFederation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -55,11 +55,11 @@ func startPaired(t *testing.T, zookeeper string) *paired {
 	f.Await(t, 2)
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 2)
-	return &paired{f, pair, theirs, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
+	return &pairFederation{f, pair, theirs, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
 }
 
 // verbs are one of each kind, through the router.
-func (f *paired) verbs(t *testing.T, running string) {
+func (f *pairFederation) verbs(t *testing.T, running string) {
 	t.Helper()
 	f.Await(t, 2)
 	AwaitState(t, f.web, running, "RUNNING") // after a change it waits until its AM has registered again
@@ -102,7 +102,7 @@ func (f *paired) verbs(t *testing.T, running string) {
 }
 
 // job is a MapReduce at home in the pair, with maps of so many milliseconds.
-func (f *paired) job(t *testing.T, maps, ms int) (string, *process.Process) {
+func (f *pairFederation) job(t *testing.T, maps, ms int) (string, *process.Process) {
 	t.Helper()
 	p := f.client.Start(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", strconv.Itoa(maps),
 		"-mt", strconv.Itoa(ms), "-r", "1", "-rt", "1000")
@@ -115,7 +115,7 @@ func (f *paired) job(t *testing.T, maps, ms int) (string, *process.Process) {
 }
 
 // runs waits for its maps.
-func (f *paired) runs(t *testing.T, id string, p *process.Process) {
+func (f *pairFederation) runs(t *testing.T, id string, p *process.Process) {
 	t.Helper()
 	p.Await(t, "running maps", func() bool {
 		app, _, err := Report(t, f.web, id)
@@ -124,7 +124,7 @@ func (f *paired) runs(t *testing.T, id string, p *process.Process) {
 }
 
 // succeeded waits for its end.
-func (f *paired) succeeded(t *testing.T, id string, p *process.Process) {
+func (f *pairFederation) succeeded(t *testing.T, id string, p *process.Process) {
 	t.Helper()
 	if err := p.Exit(); err != nil {
 		t.Fatalf("the job: %v\n%s", err, p.Tail(60))

@@ -41,7 +41,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 3)
 	d := drive(t, hadoop.Client{Conf: f.ClientConf(0), User: hadoop.OSUser(t)})
-	do := func(format string, args ...any) told {
+	do := func(format string, args ...any) driverOutput {
 		t.Helper()
 		a := d.do(fmt.Sprintf(format, args...))
 		if !a.OK {
@@ -105,7 +105,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	if at := reservedAt(two.Addresses.Web); !maps.Equal(at, map[string]int{first: 1}) {
 		t.Errorf("changed, at %s: %v", two.ID, at)
 	}
-	var in told
+	var in driverOutput
 	if process.Poll(nil, func() bool { // its queue is made when its time has come
 		in = d.do("submit-in " + first + " root.plan")
 		return in.OK

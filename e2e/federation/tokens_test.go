@@ -20,8 +20,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// told is YarnDriver's output of a command.
-type told struct {
+// driverOutput is YarnDriver's output of a command.
+type driverOutput struct {
 	Call, ID, User, Name, Class, Message string
 	OK                                   bool
 	Causes                               []string
@@ -47,7 +47,7 @@ func drive(t *testing.T, client hadoop.Client) *driver {
 	return &driver{T: t, Process: client.Start(t, "YarnDriver"), in: w}
 }
 
-func (d *driver) do(command string) (answer told) {
+func (d *driver) do(command string) (answer driverOutput) {
 	d.Helper()
 	if _, err := io.WriteString(d.in, command+"\n"); err != nil {
 		d.Fatal(err)

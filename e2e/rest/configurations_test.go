@@ -197,14 +197,14 @@ func (c *configuration) queues() (all, leaves []string) {
 	return all, leaves
 }
 
-// A configured system is one of a pair, with its last configuration.
-type configured struct {
+// A configuredSystem is one of a pair, with its last configuration.
+type configuredSystem struct {
 	*system
 	now *configuration
 	ids map[string]string // of the applications of this moment, by name
 }
 
-func (s *configured) call(method, path string, body any) (int, string) {
+func (s *configuredSystem) call(method, path string, body any) (int, string) {
 	s.t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *configured) call(method, path string, body any) (int, string) {
 }
 
 // update sets keys; those without a value go.
-func (s *configured) update(keys map[string]string) (int, string) {
+func (s *configuredSystem) update(keys map[string]string) (int, string) {
 	s.t.Helper()
 	type entry struct {
 		Key   string `json:"key"`
@@ -243,7 +243,7 @@ func (s *configured) update(keys map[string]string) (int, string) {
 }
 
 // give stops the queues that are there, so that they may go, and puts others in force.
-func (s *configured) give(c *configuration) (int, string) {
+func (s *configuredSystem) give(c *configuration) (int, string) {
 	s.t.Helper()
 	stop, next := map[string]string{}, map[string]string{}
 	all, _ := s.now.queues()
@@ -275,7 +275,7 @@ func (s *configured) give(c *configuration) (int, string) {
 }
 
 // addSized registers a node.
-func (s *configured) addSized(host string, mb int64, vcores int64) {
+func (s *configuredSystem) addSized(host string, mb int64, vcores int64) {
 	s.t.Helper()
 	n := &node{id: creel.NodeID{Host: host, Port: 1}}
 	must(s.tracker(host).RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
@@ -288,7 +288,7 @@ func (s *configured) addSized(host string, mb int64, vcores int64) {
 
 // run submits the configuration's submissions in order, each when the one before it was accepted or rejected; AMs are
 // started on a node without a listener.
-func (s *configured) run(c *configuration) {
+func (s *configuredSystem) run(c *configuration) {
 	s.t.Helper()
 	list := c.submits
 	if list == nil {
@@ -341,7 +341,7 @@ func (s *configured) run(c *configuration) {
 }
 
 // askFor plays an unmanaged AM: it asks until its containers are there, or no more come.
-func (s *configured) askFor(user string, id creel.ApplicationID, asks ...*pb.ResourceRequestProto) {
+func (s *configuredSystem) askFor(user string, id creel.ApplicationID, asks ...*pb.ResourceRequestProto) {
 	s.t.Helper()
 	am := s.amClient(user, id, "amhost", "http://127.0.0.1:9/ui")
 	response, still, got := int32(0), 0, int32(0)
@@ -360,7 +360,7 @@ func (s *configured) askFor(user string, id creel.ApplicationID, asks ...*pb.Res
 }
 
 // end kills all.
-func (s *configured) end() {
+func (s *configuredSystem) end() {
 	s.t.Helper()
 	for who, id := range s.apps {
 		user, _, _ := strings.Cut(who, " ")
@@ -385,7 +385,7 @@ var documents = []request{
 // duo is a pair of ResourceManagers that are given the same.
 type duo struct {
 	t            *testing.T
-	theirs, ours *configured
+	theirs, ours *configuredSystem
 	file         string // of known
 	known        []*rule
 	fields       int
@@ -441,13 +441,13 @@ func TestDocumentsOfManyConfigurations(t *testing.T) {
 					d.compare(c.name + ".none")
 				}
 			}
-			d.both(func(s *configured) { s.addSized("127.0.0.2", 16384, 16) })
+			d.both(func(s *configuredSystem) { s.addSized("127.0.0.2", 16384, 16) })
 			d.await("a node", 1)
 			for _, c := range plain {
 				d.play(c)
 			}
 			if len(labelled) > 0 {
-				d.both(func(s *configured) {
+				d.both(func(s *configuredSystem) {
 					s.call("POST", "add-node-labels", map[string]any{"nodeLabelInfo": []map[string]any{
 						{"name": "x", "exclusivity": true}, {"name": "y", "exclusivity": false},
 					}})
@@ -488,9 +488,9 @@ func startDuo(t *testing.T, first *configuration, file string, known []*rule, co
 	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
 	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
 	d := &duo{t: t, file: file, known: known}
-	d.theirs = &configured{system: newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses), now: first}
-	d.ours = &configured{system: newSystem(t, "creel", ourRM.Process, ourRM.Addresses), now: first}
-	d.both(func(s *configured) {
+	d.theirs = &configuredSystem{system: newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses), now: first}
+	d.ours = &configuredSystem{system: newSystem(t, "creel", ourRM.Process, ourRM.Addresses), now: first}
+	d.both(func(s *configuredSystem) {
 		s.same = func(text string) string {
 			for id, name := range s.ids {
 				text = strings.ReplaceAll(text, strings.TrimPrefix(id, "application_"), name)
@@ -503,7 +503,7 @@ func startDuo(t *testing.T, first *configuration, file string, known []*rule, co
 	return d
 }
 
-func (d *duo) both(do func(s *configured)) { do(d.theirs); do(d.ours) }
+func (d *duo) both(do func(s *configuredSystem)) { do(d.theirs); do(d.ours) }
 
 // give reports whether both took it.
 func (d *duo) give(c *configuration) bool {
@@ -519,7 +519,7 @@ func (d *duo) give(c *configuration) bool {
 // await waits until both have so many nodes.
 func (d *duo) await(what string, nodes int) {
 	d.t.Helper()
-	d.both(func(s *configured) {
+	d.both(func(s *configuredSystem) {
 		s.until(what, func() bool {
 			_, body := s.call("GET", "metrics", nil)
 			return strings.Contains(body, fmt.Sprintf(`"activeNodes":%d,`, nodes))
@@ -539,7 +539,7 @@ func (d *duo) play(c *configuration) {
 func (d *duo) playGiven(c *configuration) {
 	d.t.Helper()
 	d.compare(c.name + ".nodes")
-	d.both(func(s *configured) { s.run(c) })
+	d.both(func(s *configuredSystem) { s.run(c) })
 	d.compare(c.name + ".apps")
-	d.both((*configured).end)
+	d.both((*configuredSystem).end)
 }

@@ -112,9 +112,9 @@ func delayedOr(list ...*constraint) *constraint {
 	return composed(pb.CompositePlacementConstraintProto_DELAYED_OR, list...)
 }
 
-// A wish is a scheduling request of one of a case's applications: one, or two, which has
+// A placementAsk is a scheduling request of one of a case's applications: one, or two, which has
 // the application tag blue. {one} and {two} in a namespace stand for their ids.
-type wish struct {
+type placementAsk struct {
 	app, tags string
 	count     int32
 	of        *constraint
@@ -128,18 +128,21 @@ type constraintCase struct {
 	name       string
 	registered map[string]*constraint // by tag, of the application one
 	together   bool                   // in one call of one application
-	wishes     []wish
+	wishes     []placementAsk
 }
 
 // pinned is a container that must be on the node with that letter.
-func pinned(app, tags, host string) wish {
-	return wish{app: app, tags: tags, count: 1, of: attribute("host=" + host)}
+func pinned(app, tags, host string) placementAsk {
+	return placementAsk{app: app, tags: tags, count: 1, of: attribute("host=" + host)}
 }
 
-func with(w wish, change func(*pb.SchedulingRequestProto)) wish { w.change = change; return w }
+func with(w placementAsk, change func(*pb.SchedulingRequestProto)) placementAsk {
+	w.change = change
+	return w
+}
 
 // but notes why ours does otherwise with a handler.
-func (w wish) but(handler, why string) wish {
+func (w placementAsk) but(handler, why string) placementAsk {
 	w.differs = maps.Clone(w.differs)
 	if w.differs == nil {
 		w.differs = map[string]string{}
@@ -149,7 +152,7 @@ func (w wish) but(handler, why string) wish {
 }
 
 var constraintCases = []constraintCase{
-	{name: "attribute", wishes: []wish{
+	{name: "attribute", wishes: []placementAsk{
 		pinned("one", "x", "c"),
 		{app: "one", tags: "y", count: 2, of: attribute("host=b")},
 		{app: "one", tags: "z", count: 1, of: attribute("disk=hdd")},
@@ -157,47 +160,47 @@ var constraintCases = []constraintCase{
 		{app: "one", tags: "u", count: 1, of: and(attribute("disk!=ssd"), attribute("host!=b"))}, // it has no disk
 		{app: "one", tags: "v", count: 1, of: attribute("disk=tape")},
 	}},
-	{name: "affinity", wishes: []wish{
+	{name: "affinity", wishes: []placementAsk{
 		pinned("one", "db", "c"),
 		{app: "one", tags: "web", count: 2, of: in("node", "db")},
 		{app: "one", tags: "far", count: 1, of: and(in("rack", "db"), notIn("node", "db"))},
 		{app: "one", tags: "none", count: 1, of: in("node", "nobody")},
 	}},
-	{name: "anti-affinity", wishes: []wish{
+	{name: "anti-affinity", wishes: []placementAsk{
 		{app: "one", tags: "hb", count: 5, of: notIn("node", "hb")}, // a fifth node is not there
 		pinned("one", "x", "a"), pinned("one", "x", "b"), pinned("one", "x", "c"),
 		{app: "one", tags: "y", count: 2, of: notIn("node", "x")},
 		{app: "one", tags: "r", count: 1, of: notIn("rack", "x")},
 	}},
-	{name: "anti-affinity by rack", wishes: []wish{
+	{name: "anti-affinity by rack", wishes: []placementAsk{
 		pinned("one", "x", "a"),
 		{app: "one", tags: "y", count: 1, of: and(notIn("rack", "x"), attribute("host!=c"))},
 		{app: "one", tags: "s", count: 3, of: and(notIn("rack", "s"), attribute("disk=ssd"))},
 	}},
-	{name: "cardinality", wishes: []wish{
+	{name: "cardinality", wishes: []placementAsk{
 		{app: "one", tags: "c", count: 9, of: cardinality("node", 0, 1, "c")}, // two on each
 		pinned("one", "m", "d"),
 		{app: "one", tags: "n", count: 2, of: cardinality("node", 1, 2, "m")},
 		{app: "one", tags: "o", count: 1, of: cardinality("node", 2, 3, "m")},
 	}},
-	{name: "several tags", wishes: []wish{
+	{name: "several tags", wishes: []placementAsk{
 		pinned("one", "p", "a"), pinned("one", "q", "b"), pinned("one", "p,q", "c"),
 		{app: "one", tags: "both", count: 1, of: clause("node", 1, math.MaxInt32, tags("p"), tags("q"))},
 		{app: "one", tags: "of", count: 1, of: and(in("node", "p,q"), attribute("disk!=ssd"))},
 		{app: "one", tags: "not", count: 1, of: and(notIn("node", "p"), notIn("node", "q"))},
 		{app: "one", tags: "nor", count: 1, of: and(notIn("node", "p,q"), attribute("host=a"))},
 	}},
-	{name: "and, or", wishes: []wish{
+	{name: "and, or", wishes: []placementAsk{
 		pinned("one", "x", "b"), pinned("one", "y", "c"),
 		{app: "one", tags: "o", count: 1, of: or(in("node", "nobody"), in("node", "x"))},
 		{app: "one", tags: "n", count: 1, of: and(or(in("node", "x"), in("node", "y")), notIn("node", "o"))},
 		{app: "one", tags: "none", count: 1, of: and(in("node", "x"), in("node", "y"))},
 	}},
-	{name: "delayed or", wishes: []wish{
+	{name: "delayed or", wishes: []placementAsk{
 		pinned("one", "x", "b"),
 		{app: "one", tags: "d", count: 1, of: delayedOr(in("node", "x"), in("rack", "x"))},
 	}},
-	{name: "namespaces", wishes: []wish{
+	{name: "namespaces", wishes: []placementAsk{
 		pinned("one", "x", "a"), pinned("two", "x", "c"),
 		{app: "one", tags: "self", count: 1, of: in("node", "self:x")},
 		{app: "one", tags: "other", count: 1, of: in("node", "not-self:x")},
@@ -207,23 +210,23 @@ var constraintCases = []constraintCase{
 		{app: "one", tags: "tag", count: 1, of: in("node", "app-tag/blue:x")},
 		{app: "one", tags: "red", count: 1, of: in("node", "app-tag/red:x")},
 	}},
-	{name: "registered", registered: map[string]*constraint{"hb": notIn("node", "hb"), "x": attribute("host=d")}, wishes: []wish{
+	{name: "registered", registered: map[string]*constraint{"hb": notIn("node", "hb"), "x": attribute("host=d")}, wishes: []placementAsk{
 		{app: "one", tags: "hb", count: 4},
 		{app: "one", tags: "x", count: 1},
 		{app: "one", tags: "x", count: 1, of: attribute("host=a")},
 		{app: "one", tags: "x,hb", count: 1, of: attribute("host=b")},
 	}},
-	{name: "room", wishes: []wish{
+	{name: "room", wishes: []placementAsk{
 		with(pinned("one", "big", "a"), func(r *pb.SchedulingRequestProto) {
 			r.ResourceSizing.Resources = pb.FromResource(creel.NewResource(4096, 1))
 			r.ResourceSizing.NumAllocations = proto.Int32(3)
 		}),
 	}},
-	{name: "invalid", wishes: []wish{
+	{name: "invalid", wishes: []placementAsk{
 		{app: "one", tags: "x", count: 1, of: in("node", "nowhere:x")},
 		{app: "one", tags: "x", count: 1, of: in("node", "app-id/x:x")},
 		{app: "one", tags: "x", count: 1, of: in("node", "app-id/application_1_0001:x")},
-		wish{app: "one", tags: "x", count: 1, of: or(in("node", "nowhere:x"), in("node", "nobody"))}.
+		placementAsk{app: "one", tags: "x", count: 1, of: or(in("node", "nowhere:x"), in("node", "nobody"))}.
 			but("scheduler", "the second alternative may hold yet, and ours waits for it"),
 		with(pinned("one", "x", "a"), func(r *pb.SchedulingRequestProto) {
 			r.ExecutionType = &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_OPPORTUNISTIC.Enum()}
@@ -235,31 +238,31 @@ var constraintCases = []constraintCase{
 			but("placement-processor", "Hadoop gives what is largest in its place"),
 		pinned("one", "after", "b"),
 	}},
-	{name: "without a constraint", wishes: []wish{
-		wish{app: "one", tags: "x", count: 32}.
+	{name: "without a constraint", wishes: []placementAsk{
+		placementAsk{app: "one", tags: "x", count: 32}.
 			but("placement-processor", "Hadoop rejects what it has not placed in three rounds, of so many per node"),
 	}},
-	{name: "less than none", wishes: []wish{
+	{name: "less than none", wishes: []placementAsk{
 		with(pinned("one", "x", "a"), func(r *pb.SchedulingRequestProto) { r.ResourceSizing.NumAllocations = proto.Int32(-1) }).
 			but("scheduler", "Hadoop says nothing, ever").but("placement-processor", "Hadoop says nothing, ever"),
 	}},
-	{name: "without a tag", wishes: []wish{
+	{name: "without a tag", wishes: []placementAsk{
 		pinned("one", "", "b").but("placement-processor", "Hadoop says nothing, ever"),
 	}},
 }
 
 // togetherCases hold requests whose order matters, in one call.
 var togetherCases = []constraintCase{
-	{name: "listed first", together: true, wishes: []wish{
-		with(wish{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))}, later),
+	{name: "listed first", together: true, wishes: []placementAsk{
+		with(placementAsk{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))}, later),
 		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
 	}},
-	{name: "popular", together: true, wishes: []wish{
+	{name: "popular", together: true, wishes: []placementAsk{
 		{app: "one", tags: "p", count: 1, of: and(notIn("node", "q"), attribute("host=a"))},
 		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
 		{app: "one", tags: "q", count: 1, of: and(notIn("node", "p"), attribute("host=a"))},
 	}},
-	{name: "each other", together: true, wishes: []wish{
+	{name: "each other", together: true, wishes: []placementAsk{
 		{app: "one", tags: "p", count: 1, of: in("node", "q")},
 		{app: "one", tags: "q", count: 1, of: attribute("host=b")},
 	}},
@@ -271,12 +274,12 @@ func later(r *pb.SchedulingRequestProto) { r.Priority = pb.FromPriority(2) }
 // sharedCases are asked when there are a node with a shared label, host e, and one with an
 // exclusive label, host f.
 var sharedCases = []constraintCase{
-	{name: "borrowed", wishes: []wish{
-		wish{app: "one", tags: "hb", count: 6, of: notIn("node", "hb")}.but("placement-processor", borrowsNothing),
-		wish{app: "one", tags: "x", count: 1, of: and(in("node", "hb"), attribute("host=e"))}.
+	{name: "borrowed", wishes: []placementAsk{
+		placementAsk{app: "one", tags: "hb", count: 6, of: notIn("node", "hb")}.but("placement-processor", borrowsNothing),
+		placementAsk{app: "one", tags: "x", count: 1, of: and(in("node", "hb"), attribute("host=e"))}.
 			but("placement-processor", borrowsNothing),
-		wish{app: "one", tags: "y", count: 1, of: attribute("host=f")}.but("placement-processor", choosesFirst),
-		wish{app: "one", tags: "z", count: 1, of: and(notIn("node", "x"), attribute("host=e"))}.
+		placementAsk{app: "one", tags: "y", count: 1, of: attribute("host=f")}.but("placement-processor", choosesFirst),
+		placementAsk{app: "one", tags: "z", count: 1, of: and(notIn("node", "x"), attribute("host=e"))}.
 			but("placement-processor", choosesFirst),
 	}},
 }
@@ -296,7 +299,7 @@ type placedApp struct {
 }
 
 // constrain sets every node's attributes.
-func (s *configured) constrain() {
+func (s *configuredSystem) constrain() {
 	s.t.Helper()
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(s.client, s.Admin, hrpc.Login{User: hadoop.OSUser(s.t)})
 	req := &pb.NodesToAttributesMappingRequestProto{Operation: pb.AttributeMappingOperationTypeProto_REPLACE.Enum()}
@@ -315,7 +318,7 @@ func (s *configured) constrain() {
 }
 
 // starts submits an application and registers its AM.
-func (s *configured) starts(name string, registered map[string]*constraint) *placedApp {
+func (s *configuredSystem) starts(name string, registered map[string]*constraint) *placedApp {
 	s.t.Helper()
 	a := &placedApp{id: s.submit("alice", name, func(c *pb.ApplicationSubmissionContextProto) {
 		if name == "two" {
@@ -335,7 +338,7 @@ func (s *configured) starts(name string, registered map[string]*constraint) *pla
 }
 
 // request returns the request for a wish, under a key of its own.
-func (w *wish) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProto {
+func (w *placementAsk) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProto {
 	r := &pb.SchedulingRequestProto{
 		AllocationRequestId: proto.Int64(int64(key)), Priority: pb.FromPriority(1),
 		ExecutionType: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum()},
@@ -358,7 +361,7 @@ func (w *wish) request(key int, ids *strings.Replacer) *pb.SchedulingRequestProt
 
 // askBy sends a list of wishes in one call, under keys from first on. It reports the outcome of each until nothing
 // more happens: containers by node, rejections with their reason, or the refused call.
-func (s *configured) askBy(a *placedApp, first int, list []wish, ids *strings.Replacer) (out []string) {
+func (s *configuredSystem) askBy(a *placedApp, first int, list []placementAsk, ids *strings.Replacer) (out []string) {
 	s.t.Helper()
 	var asks []*pb.SchedulingRequestProto
 	hosts, refused := make([]map[string]int, len(list)), make([]string, len(list))
@@ -424,7 +427,7 @@ func named(c *constraint, ids *strings.Replacer) {
 }
 
 // plays returns the outcome of each wish of a case.
-func (s *configured) plays(c *constraintCase) (out []string) {
+func (s *configuredSystem) plays(c *constraintCase) (out []string) {
 	s.t.Helper()
 	apps := map[string]*placedApp{"one": s.starts("one", c.registered), "two": s.starts("two", nil)}
 	ids := strings.NewReplacer("{one}", apps["one"].id.String(), "{two}", apps["two"].id.String())
@@ -470,16 +473,16 @@ func TestPlacementConstraintsMatchHadoop(t *testing.T) {
 				conf["yarn.resourcemanager.placement-constraints.algorithm.iterator"] = "POPULAR_TAGS"
 			}
 			d := startDuo(t, &configuration{}, "", nil, conf)
-			d.both(func(s *configured) {
+			d.both(func(s *configuredSystem) {
 				for _, n := range constrainedNodes {
 					s.addSized(n.host, 8192, 8)
 				}
 			})
 			d.await("the nodes", len(constrainedNodes))
-			d.both((*configured).constrain)
+			d.both((*configuredSystem).constrain)
 			wishes := d.playCases(t, handler, cases)
 			if handler == "scheduler" || handler == "placement-processor" {
-				d.both(func(s *configured) {
+				d.both(func(s *configuredSystem) {
 					s.call("POST", "add-node-labels", map[string]any{"nodeLabelInfo": []map[string]any{
 						{"name": "x", "exclusivity": true}, {"name": "y", "exclusivity": false},
 					}})

@@ -38,7 +38,7 @@ func TestDocumentsOfManyFairTrees(t *testing.T) {
 				"yarn.scheduler.fair.update-interval-ms": "50",
 			}.With(c.conf))
 			d.compare(c.name + ".none")
-			d.both(func(s *configured) { s.addSized("127.0.0.2", 16384, 16) })
+			d.both(func(s *configuredSystem) { s.addSized("127.0.0.2", 16384, 16) })
 			d.await("a node", 1)
 			d.playGiven(c)
 			fields += d.fields

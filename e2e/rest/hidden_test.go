@@ -34,7 +34,7 @@ func TestListsHideInvisibleApplications(t *testing.T) {
 	d := startDuo(t, &configuration{}, "", nil, conf)
 	inPage := regexp.MustCompile(`application_\d+_\d+`)
 	var said [2][]string
-	for i, s := range []*configured{d.theirs, d.ours} {
+	for i, s := range []*configuredSystem{d.theirs, d.ours} {
 		one := s.submit("alice", "one", nil)
 		two := s.submit("bob", "two", func(c *pb.ApplicationSubmissionContextProto) {
 			c.AmContainerSpec.Application_ACLs = []*pb.ApplicationACLMapProto{{

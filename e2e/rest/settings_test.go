@@ -43,7 +43,7 @@ func TestSettingsBehaveAsWithHadoop(t *testing.T) {
 		"yarn.resourcemanager.webapp.cross-origin.enabled": "true",
 	})
 	var said [2][]string
-	for i, s := range []*configured{d.theirs, d.ours} {
+	for i, s := range []*configuredSystem{d.theirs, d.ours} {
 		say := func(format string, a ...any) { said[i] = append(said[i], fmt.Sprintf(format, a...)) }
 		for _, path := range []string{"apps/new-application", "apps"} {
 			code, body := s.call(http.MethodPost, path, map[string]any{})
@@ -130,7 +130,7 @@ func only(node string, priority int32) []*pb.ResourceRequestProto {
 
 // readsFrom returns the CORS headers for a page of another origin that requests the cluster's description, or for its
 // preflight of a method.
-func (s *configured) readsFrom(origin, method string) map[string]string {
+func (s *configuredSystem) readsFrom(origin, method string) map[string]string {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.Web+"/ws/v1/cluster/info", nil)
 	if err != nil {

@@ -101,13 +101,13 @@ NodeCLI -status 127.0.0.2:1
 // knownDifferences are the commands whose output differs from a real ResourceManager's, with the reasons.
 var knownDifferences = map[string]string{}
 
-type printed struct {
+type commandOutput struct {
 	Command, Out, Err string
 	Code              int
 }
 
 // text returns the output on the user's terminal.
-func (p printed) text() string { return strings.TrimSpace(p.Out + "\n" + p.Err) }
+func (p commandOutput) text() string { return strings.TrimSpace(p.Out + "\n" + p.Err) }
 
 // Hadoop's program prints the same with creel as with a real ResourceManager in the same state.
 func TestTheCommandLinePrintsTheSame(t *testing.T) {
@@ -161,12 +161,12 @@ func lineDiff(ours, theirs string) string {
 }
 
 // ask plays the state and types the commands.
-func ask(t *testing.T, s *stage) []printed {
+func ask(t *testing.T, s *stage) []commandOutput {
 	t.Helper()
 	ts := fmt.Sprint(s.play())
 	client := hadoop.Client{Conf: s.Addresses.Conf()}
 	client.Stdin = strings.NewReader(strings.ReplaceAll(strings.Join(commands, "\n"), "TS", ts) + "\n")
-	all := hadoop.Lines[printed](t, client.Run(t, "CommandLines").OK(t))
+	all := hadoop.Lines[commandOutput](t, client.Run(t, "CommandLines").OK(t))
 	for i := range all {
 		for _, text := range []*string{&all[i].Command, &all[i].Out, &all[i].Err} {
 			*text = plain(*text, ts, s.Addresses)

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// gathering is a ResourceManager, creel's or Hadoop's, whose real NodeManagers aggregate logs.
-type gathering struct {
+// logCluster is a ResourceManager, creel's or Hadoop's, whose real NodeManagers aggregate logs.
+type logCluster struct {
 	t      *testing.T
 	at     hadoop.Addresses
 	client hadoop.Client
@@ -31,22 +31,22 @@ var withLogs = hadoop.Conf{
 	"yarn.log-aggregation-status.time-out.ms": "15000",
 }
 
-func newGathering(t *testing.T, at hadoop.Addresses, conf hadoop.Conf) *gathering {
-	g := &gathering{t: t, at: at, logs: t.TempDir()}
+func newGathering(t *testing.T, at hadoop.Addresses, conf hadoop.Conf) *logCluster {
+	g := &logCluster{t: t, at: at, logs: t.TempDir()}
 	g.client = hadoop.Client{Conf: conf.With(withLogs, hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": g.logs})}.Setup(t)
 	g.node("nm1", g.logs)
 	g.node("nm2", g.logs)
 	return g
 }
 
-func (g *gathering) node(name, logs string) {
+func (g *logCluster) node(name, logs string) {
 	g.nodes = append(g.nodes, hadoop.StartNM(g.t, hadoop.NM{Name: name, RM: g.at, Conf: hadoop.Conf{
 		"yarn.nodemanager.remote-app-log-dir": logs,
 	}}))
 }
 
-// gathered is an application as its ResourceManager shows it.
-type gathered struct {
+// logReport is an application as its ResourceManager shows it.
+type logReport struct {
 	ID         string `json:"id"`
 	State      string `json:"state"`
 	Logs       string `json:"logAggregationStatus"`
@@ -54,7 +54,7 @@ type gathered struct {
 }
 
 // newest is the application that was submitted last, by the list.
-func (g *gathering) newest() (a gathered) {
+func (g *logCluster) newest() (a logReport) {
 	r, err := http.Get("http://" + g.at.Web + "/ws/v1/cluster/apps")
 	if err != nil {
 		return a // it starts
@@ -62,17 +62,17 @@ func (g *gathering) newest() (a gathered) {
 	defer func() { _ = r.Body.Close() }()
 	var doc struct {
 		Apps struct {
-			App []gathered `json:"app"`
+			App []logReport `json:"app"`
 		} `json:"apps"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&doc); err != nil || len(doc.Apps.App) == 0 {
 		return a
 	}
-	return slices.MaxFunc(doc.Apps.App, func(a, b gathered) int { return strings.Compare(a.ID, b.ID) })
+	return slices.MaxFunc(doc.Apps.App, func(a, b logReport) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // shell starts a distributed shell of this many containers, and returns it when it has been submitted.
-func (g *gathering) shell(containers, command string) *process.Process {
+func (g *logCluster) shell(containers, command string) *process.Process {
 	g.t.Helper()
 	before := g.newest().ID
 	jar := filepath.Join(hadoop.Jars(g.t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
@@ -84,10 +84,10 @@ func (g *gathering) shell(containers, command string) *process.Process {
 
 // running starts a distributed shell whose containers run until the file done exists, and returns it with the log
 // status once all of them run.
-func (g *gathering) running(done string) (*process.Process, string) {
+func (g *logCluster) running(done string) (*process.Process, string) {
 	g.t.Helper()
 	shell := g.shell("2", "echo needle; while [ ! -e "+done+" ]; do sleep 0.3; done")
-	var a gathered
+	var a logReport
 	shell.Await(g.t, "its containers", func() bool {
 		a = g.newest()
 		return a.State == "RUNNING" && a.Containers == 3
@@ -97,9 +97,9 @@ func (g *gathering) running(done string) (*process.Process, string) {
 
 // end waits until nothing more comes of the logs of the application that was submitted last, and returns how
 // that went, by the list and by Hadoop's command line.
-func (g *gathering) end() string {
+func (g *logCluster) end() string {
 	g.t.Helper()
-	var a gathered
+	var a logReport
 	err := process.Poll(nil, func() bool {
 		a = g.newest()
 		return slices.Contains([]string{"SUCCEEDED", "FAILED", "TIME_OUT"}, a.Logs)
@@ -116,7 +116,7 @@ func (g *gathering) end() string {
 
 // story returns the ResourceManager's log reports: while containers run, when all nodes have aggregated them, and
 // when the nodes are dead.
-func (g *gathering) story() (said []string) {
+func (g *logCluster) story() (said []string) {
 	done := filepath.Join(g.t.TempDir(), "done")
 	shell, running := g.running(done)
 	if err := os.WriteFile(done, nil, 0o600); err != nil {

@@ -52,9 +52,9 @@ const (
 )
 
 // keyCases have with victimCases each key at two values.
-var keyCases = []preempting{
-	{"killed after a round", two, atOnce("max_wait_before_kill = 300"), likeness{pace: true}},
-	{"killed after two rounds", two, atOnce(), likeness{pace: true}},
+var keyCases = []preemptionCase{
+	{"killed after a round", two, atOnce("max_wait_before_kill = 300"), agreement{pace: true}},
+	{"killed after two rounds", two, atOnce(), agreement{pace: true}},
 	{"killed when it is needed", two, atOnce() + "\nlazy-preemption-enabled = true", exact},
 	{"for what is not reserved", reserving, atOnce(), exact},
 	{"where it is reserved", reserving, atOnce("select_based_on_reserved_containers = true"), exact},
@@ -64,7 +64,7 @@ var keyCases = []preempting{
 	// Hadoop's user may ask for one container more than the queue has, so Hadoop takes one a wave; creel takes the
 	// total at once.
 	{"its part beyond", beyond, atOnce(balance+"enabled = true", balance+"max-wait-before-kill = 900"),
-		likeness{total: true}},
+		agreement{total: true}},
 	{"its part beyond, later", beyond, atOnce(balance+"enabled = true", balance+"max-wait-before-kill = 60000"), exact},
 	{"within no leaf", within, atOnce(intra + "enabled = false"), exact},
 	{"by user limit before priority", within, atOnce(intra+"enabled = true",
@@ -77,5 +77,5 @@ var keyCases = []preempting{
 		"\nroot.ordering-policy = priority-utilization\nroot.b.priority = 5", exact},
 	{"off", two, atOnce() + monitorOff, exact},
 	{"killed after a longer round", two, atOnce("max_wait_before_kill = 300", "monitoring_interval = 1200"),
-		likeness{pace: true}},
+		agreement{pace: true}},
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// lost counts an application's containers lost to preemption.
-type lost struct {
+// losses counts an application's containers lost to preemption.
+type losses struct {
 	notices map[creel.ContainerID]bool
 	taken   int // containers, since the last wave
 	untold  int // preempted without an earlier notice to the AM
 }
 
-func (l *lost) answer(r *yarnpb.AllocateResponseProto) {
+func (l *losses) answer(r *yarnpb.AllocateResponseProto) {
 	var ids []creel.ContainerID
 	for _, c := range slices.Concat(
 		r.GetPreempt().GetContract().GetContainer(), r.GetPreempt().GetStrictContract().GetContainer(),
@@ -41,7 +41,7 @@ func (l *lost) answer(r *yarnpb.AllocateResponseProto) {
 	}
 }
 
-func (l *lost) told(ids []creel.ContainerID) {
+func (l *losses) told(ids []creel.ContainerID) {
 	if l.notices == nil {
 		l.notices = map[creel.ContainerID]bool{}
 	}
@@ -50,7 +50,7 @@ func (l *lost) told(ids []creel.ContainerID) {
 	}
 }
 
-func (l *lost) ended(id creel.ContainerID, status int32) {
+func (l *losses) ended(id creel.ContainerID, status int32) {
 	if status != creel.ExitPreempted {
 		return
 	}
@@ -64,7 +64,7 @@ func (l *lost) ended(id creel.ContainerID, status int32) {
 type wave map[string]int
 
 // take returns the losses since the last wave.
-func (w wave) take(name string, l *lost) bool {
+func (w wave) take(name string, l *losses) bool {
 	n := l.taken
 	w[name] += n
 	l.taken = 0
@@ -160,16 +160,16 @@ func (s *ourSide) waves(t *testing.T) (out outcome) {
 	return out
 }
 
-// preempting is one comparison: queues and keys, the applications that fill the cluster, and the ones that come then.
-type preempting struct {
+// preemptionCase is one comparison: queues and keys, the applications that fill the cluster, and the ones that come then.
+type preemptionCase struct {
 	name string
 	tree
 	keys string // lines of a queue file, as startRM has them
-	likeness
+	agreement
 }
 
-// likeness is the required agreement of both sides; anything but exact has a comment with the reason.
-type likeness struct {
+// agreement is the required agreement of both sides; anything but exact has a comment with the reason.
+type agreement struct {
 	// slack is by how many containers a wave may differ for one application, and in
 	// sum for all of them.
 	slack, sum int
@@ -177,7 +177,7 @@ type likeness struct {
 	pace       bool // the time from the first notice to the first kill is compared too
 }
 
-var exact = likeness{}
+var exact = agreement{}
 
 // tree is a queue tree with the running and the arriving applications.
 type tree struct {
@@ -186,8 +186,8 @@ type tree struct {
 	then   []job
 }
 
-// played is a side whose waves of victims can be seen.
-type played interface {
+// waveSide is a side whose waves of victims can be seen.
+type waveSide interface {
 	side
 	waves(t *testing.T) outcome
 	untold() int
@@ -260,7 +260,7 @@ type outcome struct {
 }
 
 // told reports whether this is the first notice.
-func (o *outcome) told(now time.Time, l *lost) bool {
+func (o *outcome) told(now time.Time, l *losses) bool {
 	if !o.noticed.IsZero() || len(l.notices) == 0 {
 		return false
 	}
@@ -275,7 +275,7 @@ func (o *outcome) killed(now time.Time) {
 }
 
 // play fills the cluster, submits the others and records each application's losses.
-func (c *tree) play(t *testing.T, s played) outcome {
+func (c *tree) play(t *testing.T, s waveSide) outcome {
 	t.Helper()
 	for _, j := range c.full {
 		s.submit(t, j)
@@ -370,7 +370,7 @@ func (w wave) with(o wave) wave {
 }
 
 // compare compares the waves, and their totals.
-func (c *preempting) compare(t *testing.T, theirs, mine outcome) {
+func (c *preemptionCase) compare(t *testing.T, theirs, mine outcome) {
 	t.Helper()
 	at := func(of []wave, i int) wave {
 		if i < len(of) {
@@ -470,7 +470,7 @@ var users = tree{
 
 const intra = "intra-queue-preemption."
 
-var victimCases = []preempting{
+var victimCases = []preemptionCase{
 	{"a tenth a round", two, keys("total_preemption_per_round = 0.1", "natural_termination_factor = 1"), exact},
 	{"a quarter a round", two, keys("total_preemption_per_round = 0.25", "natural_termination_factor = 1"), exact},
 	{"half ends by itself", two, keys("total_preemption_per_round = 1", "natural_termination_factor = 0.5"), exact},
@@ -491,17 +491,17 @@ var victimCases = []preempting{
 	// Hadoop's user limit is the running use and one container more, so the first user keeps one; creel's is the
 	// running use.
 	{"by user limit", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
-		intra+"enabled = true", intra+"max-allowable-limit = 0.2"), likeness{slack: 1, sum: 1}},
+		intra+"enabled = true", intra+"max-allowable-limit = 0.2"), agreement{slack: 1, sum: 1}},
 	{"not within this leaf", users, keys("total_preemption_per_round = 1", "natural_termination_factor = 1",
 		intra+"enabled = true", intra+"max-allowable-limit = 0.2") +
 		"\nroot.a.intra-queue-preemption.disable_preemption = true", exact},
 }
 
 // deepCases come last: their tree has one queue more, which cannot be lost.
-var deepCases = []preempting{
+var deepCases = []preemptionCase{
 	// creel spreads a round's allowance evenly over all with a surplus. Hadoop does so level by level, and cuts the
 	// loss of its list's last.
-	{"a parent's child", deep, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), likeness{slack: 2}},
+	{"a parent's child", deep, keys("total_preemption_per_round = 0.2", "natural_termination_factor = 1"), agreement{slack: 2}},
 	{"a parent's child keeps it", deep, atOnce() + "\nroot.x.disable_preemption = true", exact},
 	{"a parent's child does not", deep, atOnce() +
 		"\nroot.x.disable_preemption = true\nroot.x.x1.disable_preemption = false", exact},
@@ -530,20 +530,20 @@ func cores(n int64) tree {
 func TestDominantShareVictimsMatchHadoop(t *testing.T) {
 	all := []string{"total_preemption_per_round = 0.2", "natural_termination_factor = 1"}
 	strict := append(slices.Clone(all), "conservative-drf = true", "cross-queue-preemption.conservative-drf = true")
-	compareVictims(t, []preempting{
+	compareVictims(t, []preemptionCase{
 		// Of the last eight Hadoop leaves one where it is; why was not found.
-		{"vcores as guaranteed", cores(4), keys(all...), likeness{slack: 1, sum: 1}},
+		{"vcores as guaranteed", cores(4), keys(all...), agreement{slack: 1, sum: 1}},
 		{"less vcores", cores(2), keys(all...), exact},
-		{"more vcores", cores(5), keys(all...), likeness{slack: 1, sum: 1}},
+		{"more vcores", cores(5), keys(all...), agreement{slack: 1, sum: 1}},
 		{"all vcores", cores(8), keys(all...), exact},
 		{"conservative, vcores as guaranteed", cores(4), keys(strict...), exact},
 		{"conservative, less vcores", cores(2), keys(strict...), exact},
 		// Hadoop takes half of the surplus vcores in its first round, and half of the rest in each round that
 		// follows; creel takes them in one.
-		{"conservative, more vcores", cores(5), keys(strict...), likeness{total: true}},
+		{"conservative, more vcores", cores(5), keys(strict...), agreement{total: true}},
 		// Hadoop ends a wave when as many vcores are taken as are asked for, though not as much
 		// memory; the rest comes in those that follow. We take it in one.
-		{"within, conservative", withinCores, byPriority(intra + "conservative-drf = true"), likeness{total: true}},
+		{"within, conservative", withinCores, byPriority(intra + "conservative-drf = true"), agreement{total: true}},
 		{"within, not conservative", withinCores, byPriority(intra + "conservative-drf = false"), exact},
 	}, "\nresource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"+
 		"\nyarn.scheduler.maximum-allocation-vcores = 32")
@@ -551,7 +551,7 @@ func TestDominantShareVictimsMatchHadoop(t *testing.T) {
 
 // compareVictims runs all cases on one ResourceManager, started with these lines, and on creel's, one after the
 // other.
-func compareVictims(t *testing.T, cases []preempting, lines string) {
+func compareVictims(t *testing.T, cases []preemptionCase, lines string) {
 	t.Helper()
 	first := cases[0]
 	real := startRM(t, first.queues+first.keys+lines+

@@ -85,7 +85,7 @@ type realAM struct {
 	ask        []*yarnpb.ResourceRequestProto
 	release    []*yarnpb.ContainerIdProto
 	has        []*yarnpb.ContainerIdProto
-	lost       lost
+	lost       losses
 }
 
 func (s *realSide) find(name string) *realAM {
@@ -250,7 +250,7 @@ type ourAM struct {
 	id         creel.AttemptID
 	responseID int32
 	has        []creel.ContainerID
-	lost       lost
+	lost       losses
 }
 
 func (s *ourSide) find(name string) *ourAM {

@@ -24,8 +24,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// told is a line of TokenTool.
-type told struct {
+// tokenLine is a line of TokenTool.
+type tokenLine struct {
 	Error, Kind, User, Again, Password, Service, Identifier string
 
 	Owner, Renewer, RealUser, Attempt, Node, Container, Resource, Type, Execution string
@@ -33,13 +33,13 @@ type told struct {
 	Sequence, KeyID, Priority                                                     int32
 
 	Alias              string
-	Tokens             []told
+	Tokens             []tokenLine
 	Writable, Protobuf string
 	States             map[string]string
 }
 
 // ask has Hadoop's own classes answer all commands in one JVM.
-func ask(t *testing.T, version hadoop.Version, conf hadoop.Conf, commands []string) []told {
+func ask(t *testing.T, version hadoop.Version, conf hadoop.Conf, commands []string) []tokenLine {
 	t.Helper()
 	r := hadoop.Client{
 		Version: version,
@@ -47,9 +47,9 @@ func ask(t *testing.T, version hadoop.Version, conf hadoop.Conf, commands []stri
 		Stdin:   strings.NewReader(strings.Join(commands, "\n") + "\n"),
 	}.Run(t, "TokenTool").
 		OK(t)
-	var out []told
+	var out []tokenLine
 	for line := range strings.Lines(r.Stdout) {
-		var a told
+		var a tokenLine
 		if err := json.Unmarshal([]byte(line), &a); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
@@ -162,19 +162,19 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	for _, version := range []hadoop.Version{hadoop.V342, hadoop.V336} {
 		t.Run(string(version), func(t *testing.T) {
 			answers := ask(t, version, nil, commands)
-			next := func() told { a := answers[0]; answers = answers[1:]; return a }
+			next := func() tokenLine { a := answers[0]; answers = answers[1:]; return a }
 			for _, k := range ours {
 				a := next()
 				if a.Kind != k.Kind || a.Again != hex.EncodeToString(k.Identifier) ||
 					a.Password != hex.EncodeToString(k.Password) {
 					t.Errorf("%s %x, password %x: Hadoop says %+v", k.Kind, k.Identifier, k.Password, a)
 				}
-				var want told
+				var want tokenLine
 				switch k.Kind {
 				case token.KindAMRM:
-					want = told{User: attempt.String(), Owner: attempt.String(), KeyID: key.ID}
+					want = tokenLine{User: attempt.String(), Owner: attempt.String(), KeyID: key.ID}
 				case token.KindNM:
-					want = told{
+					want = tokenLine{
 						User:    attempt.String(),
 						Owner:   "alice",
 						Attempt: attempt.String(),
@@ -182,7 +182,7 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 						KeyID:   key.ID,
 					}
 				case token.KindContainer:
-					want = told{
+					want = tokenLine{
 						User:      container.ID.String(),
 						Owner:     "alice",
 						Container: container.ID.String(),
@@ -197,9 +197,9 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 						Execution: "OPPORTUNISTIC",
 					}
 				case token.KindClientToAM:
-					want = told{User: "alice", Owner: "alice", Attempt: attempt.String()}
+					want = tokenLine{User: "alice", Owner: "alice", Attempt: attempt.String()}
 				case token.KindDelegation:
-					want = told{
+					want = tokenLine{
 						User:     "alice",
 						Owner:    "alice",
 						Renewer:  "bob",
