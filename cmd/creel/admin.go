@@ -161,7 +161,7 @@ machine or a shared file system, and has the ResourceManager read it.`,
 				return err
 			}
 			if file = s.String("yarn.resourcemanager.nodes.exclude-path"); file == "" {
-				return usage(errors.New("no list of hosts is known: set yarn.resourcemanager.nodes.exclude-path in --conf DIR, or give --exclude-file"))
+				return usage(errors.New("missing list of hosts: set yarn.resourcemanager.nodes.exclude-path in --conf DIR, or give --exclude-file"))
 			}
 		}
 		for i, h := range args {
@@ -181,7 +181,7 @@ machine or a shared file system, and has the ResourceManager read it.`,
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s is changed, and was not read: %w; repeat with creel admin refresh-nodes", file, err)
+			return fmt.Errorf("%s was changed but not reloaded: %w; repeat with creel admin refresh-nodes", file, err)
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d of %d hosts changed in %s\n", use, changed, len(args), file)
 		return err
@@ -263,7 +263,7 @@ applications from a queue in the whole federation, give its policy no member.`,
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s is changed, and was not taken: %w; mend it and repeat with creel admin refresh-queues", file, err)
+			return fmt.Errorf("%s was changed but rejected: %w; fix it and repeat with creel admin refresh-queues", file, err)
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "queue %s is %s at %s\n", q, state, f.everywhere())
 		return err
@@ -287,13 +287,13 @@ func setProperty(file, key, value string) error {
 		open := bytes.Index(b[at:], []byte("<value>"))
 		end := bytes.Index(b[at:], []byte("</value>"))
 		if open < 0 || end < open || bytes.Contains(b[at:at+end], []byte("</property>")) {
-			return usage(fmt.Errorf("%s: property %s has no value where one is expected; edit it by hand", file, key))
+			return usage(fmt.Errorf("%s: property %s has no value; edit it by hand", file, key))
 		}
 		b = slices.Concat(b[:at+open+len("<value>")], text.Bytes(), b[at+end:])
 	} else {
 		end := bytes.LastIndex(b, []byte("</configuration>"))
 		if end < 0 {
-			return usage(fmt.Errorf("%s is no Hadoop configuration file", file))
+			return usage(fmt.Errorf("%s is not a Hadoop configuration file", file))
 		}
 		property := fmt.Sprintf("  <property><name>%s</name><value>%s</value></property>\n", key, &text)
 		b = slices.Concat(b[:end], []byte(property), b[end:])

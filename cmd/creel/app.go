@@ -315,10 +315,10 @@ func appSubmit() *cobra.Command {
 				return usage(err)
 			}
 			if err := json.Unmarshal(b, &doc); err != nil {
-				return usage(fmt.Errorf("%s is no JSON submission document: %w", file, strictjson.Worded(err)))
+				return usage(fmt.Errorf("%s is not a JSON submission document: %w", file, strictjson.Worded(err)))
 			}
 			if doc == nil {
-				return usage(fmt.Errorf("%s is no JSON submission document: it is null", file))
+				return usage(fmt.Errorf("%s is not a JSON submission document: it is null", file))
 			}
 		case len(args) == 0:
 			return usage(fmt.Errorf("give a command after --, or a document with --file"))

@@ -282,7 +282,7 @@ func appSignal() *cobra.Command {
 		}
 		signal := strings.ToUpper(args[1])
 		if _, known := creel.SignalCommand(signal); !known {
-			return usage(fmt.Errorf("no signal is called %q; there are %s", args[1],
+			return usage(fmt.Errorf("unknown signal %q; use one of %s", args[1],
 				strings.Join(creel.SignalCommands, ", ")))
 		}
 		path := "/ws/v1/cluster/containers/" + url.PathEscape(id.String()) + "/signal/" + signal

@@ -121,7 +121,7 @@ func (f *clientFlags) call(
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
 	if err != nil {
 		return nil, &exitError{
-			exitUnreachable, fmt.Errorf("%s did not answer to the end: %w", f.server, network.InWords(err)),
+			exitUnreachable, fmt.Errorf("%s sent a truncated response: %w", f.server, network.InWords(err)),
 		}
 	}
 	if resp.StatusCode >= 300 {

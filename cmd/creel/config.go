@@ -59,7 +59,7 @@ func configPrint() *cobra.Command {
 		}}
 	f.register(c)
 	c.Flags().BoolVar(&effective, "effective", false, "include settings left at their default")
-	c.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
+	c.Flags().BoolVar(&origin, "origin", false, "show the origin of each value")
 	return c
 }
 

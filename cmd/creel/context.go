@@ -103,7 +103,7 @@ func replaceFile(at string, b []byte, mode os.FileMode) error {
 func contextCommand() *cobra.Command {
 	set := func(f *contextsFile, d contextDoc) error {
 		if d.Server == "" {
-			return usage(errors.New("say where its router is: --server URL"))
+			return usage(errors.New("missing --server URL, the router's address"))
 		}
 		if f.Contexts == nil {
 			f.Contexts = map[string]contextDoc{}

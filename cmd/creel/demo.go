@@ -85,7 +85,7 @@ func (f *demoFlags) run(ctx context.Context, out io.Writer) error {
 		return demo.WriteFile(f.summary, s)
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return &exitError{exitGeneral, errors.New("it was stopped before its day was over: there is no verdict")}
+		return &exitError{exitGeneral, errors.New("stopped before the end of its day: no verdict")}
 	}
 	if err == nil && !good {
 		return &exitError{exitGeneral, errors.New("the verdict is bad: see the lines above")}

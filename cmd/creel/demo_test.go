@@ -29,7 +29,7 @@ func TestStoppedDemoIsReported(t *testing.T) {
 	root.SetArgs([]string{"demo", "--nodes", "4", "--hours", "9-9.5"})
 	err := root.ExecuteContext(ctx)
 	w.Close()
-	if err == nil || exitCode(err) != exitGeneral || !strings.Contains(err.Error(), "stopped before its day was over") {
+	if err == nil || exitCode(err) != exitGeneral || !strings.Contains(err.Error(), "stopped before the end of its day") {
 		t.Errorf("exit code %d: %v", exitCode(err), err)
 	}
 }

@@ -46,7 +46,7 @@ func checkNumbers(c *cobra.Command, _ []string) (err error) {
 		case strings.HasPrefix(value, "-"):
 			err = usage(fmt.Errorf("--%s %s is below 0; expected %s", f.Name, value, wantedOf[kind]))
 		case f.Name == "request-timeout" && value == "0s":
-			err = usage(fmt.Errorf("--%s must be above 0: no request is answered in no time", f.Name))
+			err = usage(fmt.Errorf("--%s must be above 0", f.Name))
 		}
 	})
 	return err

@@ -37,7 +37,7 @@ each as long as the average task of that job. It ends after the last submission,
 				}
 				at, err := netip.ParseAddr(u.Hostname())
 				if loopback := u.Hostname() == "localhost" || err == nil && at.IsLoopback(); !loopback && !anywhere {
-					return usage(fmt.Errorf("%s is not a loopback address, and load on a server that others use hurts them; "+
+					return usage(fmt.Errorf("%s is not a loopback address, and load harms other users of a server; "+
 						"if it is yours, give --force", u.Host))
 				}
 				routers = append(routers, u.Host)

@@ -130,7 +130,7 @@ func webOf(link string) string {
 // containerLogs prints the files of one container, as its NodeManager serves them.
 func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt, only string) error {
 	if at.Web == "" {
-		return errors.New("the address of its node is not known")
+		return errors.New("unknown address of its node")
 	}
 	b, err := f.node(ctx, at.Web, "/ws/v1/node/containers/"+at.ID+"/logs")
 	if err != nil {
@@ -200,7 +200,7 @@ func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error
 	req.Header.Set("Accept", "application/json, text/plain")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, network.InWords(err))
+		return nil, fmt.Errorf("its node at %s does not respond: %w; simulated nodes have no logs", web, network.InWords(err))
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLog))
@@ -208,7 +208,7 @@ func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("its node at %s has them no more: %w", web, answerError(resp.StatusCode, b))
+		return nil, fmt.Errorf("its node at %s no longer has the logs: %w", web, answerError(resp.StatusCode, b))
 	}
 	return b, nil
 }

@@ -58,7 +58,7 @@ NodeManagers.`,
 		case clear && c.Flags().Changed("set"):
 			return usage(errors.New("give one of --set LABEL and --clear"))
 		case gives && len(nodes) == 0:
-			return usage(errors.New("say which nodes: creel node labels NODE... --set LABEL; creel node list has their names"))
+			return usage(errors.New("missing nodes: creel node labels NODE... --set LABEL; creel node list has their names"))
 		case !gives && len(nodes) > 0:
 			return usage(errors.New("missing --set LABEL or --clear"))
 		case gives && !clear && set == "":
@@ -114,7 +114,7 @@ func labelInfos(texts []string) (out []map[string]any, err error) {
 			value, found := strings.CutPrefix(strings.TrimSuffix(rest, ")"), "exclusive=")
 			exclusive, err = strconv.ParseBool(value)
 			if err != nil || !found || !strings.HasSuffix(rest, ")") {
-				return nil, fmt.Errorf("label %q: after its name only (exclusive=true) or (exclusive=false) may stand", text)
+				return nil, fmt.Errorf("label %q: only (exclusive=true) or (exclusive=false) may follow the name", text)
 			}
 		}
 		if name == "" {

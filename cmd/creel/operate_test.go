@@ -182,7 +182,7 @@ func TestPolicyEdit(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 	editor(`echo '{"home":{"policy":"nonsense"}}' >"$2"`)
-	s.shows(exitUsage, "policy edit root.prod --user root", "nonsense", "your text is kept")
+	s.shows(exitUsage, "policy edit root.prod --user root", "nonsense", "your text is saved")
 	if left := kept(); len(left) != 1 {
 		t.Fatalf("kept: %q", left)
 	}
@@ -201,7 +201,7 @@ while [ ! -e ` + os.Getenv("TMPDIR") + `/go ]; do sleep 0.05; done`)
 	if err := os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := <-done; !strings.Contains(out, "your text is kept") {
+	if out := <-done; !strings.Contains(out, "your text is saved") {
 		t.Error(out)
 	}
 	s.shows(0, "policy get root.prod", "priority")
@@ -268,7 +268,7 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		if err := os.WriteFile(trailing, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.shows(exitUsage, "queue apply -f "+trailing, "text follows the document")
+		s.shows(exitUsage, "queue apply -f "+trailing, "trailing text after the document")
 	}
 	root := rootCommand()
 	root.SetArgs([]string{"ready", "x:1"})

@@ -155,7 +155,7 @@ func policySet() *cobra.Command {
 		case args[1] == "-":
 			document, err = io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
 		case !strings.HasPrefix(strings.TrimSpace(args[1]), "{"):
-			return usage(fmt.Errorf("%.80q is no JSON object; a file is given with --file", args[1]))
+			return usage(fmt.Errorf("%.80q is not a JSON object; use --file for a file", args[1]))
 		default:
 			document = []byte(args[1])
 		}

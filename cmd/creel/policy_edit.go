@@ -80,7 +80,7 @@ is written if the text is unchanged, or if the policy was changed meanwhile.`,
 				}, anyMember)
 			}
 			if err != nil {
-				return fmt.Errorf("%w; your text is kept: creel policy set %s --file %s", err, q, file)
+				return fmt.Errorf("%w; your text is saved: creel policy set %s --file %s", err, q, file)
 			}
 			return os.Remove(file)
 		})

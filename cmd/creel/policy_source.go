@@ -104,7 +104,7 @@ func (s storePolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMem
 func checkMembers(ctx context.Context, from policySource, document []byte, anyMember bool) error {
 	err := operator.CheckPolicy(ctx, from, document, anyMember)
 	if errors.Is(err, creel.ErrInvalidRequest) {
-		return usage(fmt.Errorf("%w; --any-member writes it all the same", err))
+		return usage(fmt.Errorf("%w; --any-member writes it anyway", err))
 	}
 	return err
 }

@@ -249,7 +249,7 @@ func (t *trial) parse(flag, name string, into any) error {
 		return err
 	}
 	if err := strictjson.Unmarshal(b, into); err != nil {
-		return usage(fmt.Errorf("%s %s is not the JSON that is expected there: %w", flag, name, err))
+		return usage(fmt.Errorf("%s %s has unexpected JSON: %w", flag, name, err))
 	}
 	return nil
 }

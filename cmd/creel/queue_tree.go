@@ -131,7 +131,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 		return nil, usage(fmt.Errorf("%s: %w", file, err))
 	}
 	if d.Decode(new(any)) != io.EOF {
-		return nil, usage(fmt.Errorf("%s: text follows the document", file))
+		return nil, usage(fmt.Errorf("%s: trailing text after the document", file))
 	}
 	out, err := json.Marshal(doc)
 	if err != nil {
@@ -389,7 +389,7 @@ func queueRollback() *cobra.Command {
 			return err
 		}
 		if len(found) == 0 {
-			return &exitError{exitNotFound, errors.New("there never was a document")}
+			return &exitError{exitNotFound, errors.New("the document never existed")}
 		}
 		order := rest.QueueTreeOrder{Expect: now.Version, Comment: "rollback to none"}
 		var old rest.QueueTreeDoc

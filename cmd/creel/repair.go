@@ -21,7 +21,7 @@ damaged files stay beside the new ones with ".damaged" appended to their names;
 losses are listed. A journal without damage is not changed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usage(errors.New("say where the journal is: --data DIR"))
+				return usage(errors.New("missing --data DIR, the journal's directory"))
 			}
 			if _, err := os.Stat(dir); err != nil {
 				return usage(fmt.Errorf("--data: %w", err))

@@ -318,19 +318,19 @@ func TestComparisonRefusesInvalidInput(t *testing.T) {
 		want string
 	}{
 		{"--policy " + dir + "/nix.json", "--policy: open"},
-		{"--policy " + broken, "is not the JSON that is expected there"},
+		{"--policy " + broken, "has unexpected JSON"},
 		{"--policy " + s.file("a.json", `{"home":{"policy":"nonsense"}}`), "balanced, hash"},
 		{"--policy " + s.file("b.json", `{"home":{"policy":"weighted","weights":{"east":1}}}`), "east"},
 		{"--policy " + s.file("c.json", `{"root.a":{},"home":{}}`), "neither one document nor one for each queue"},
 		{"--policy " + good + " --against " + s.file("d.json", `{"hom":{}}`), "hom"},
-		{"--conf " + dir + "/nix", "no directory with a Hadoop configuration"},
-		{"--against-conf " + dir + "/nix", "no directory with a Hadoop configuration"},
+		{"--conf " + dir + "/nix", "not a directory with a Hadoop configuration"},
+		{"--against-conf " + dir + "/nix", "not a directory with a Hadoop configuration"},
 		{"--conf " + filepath.Dir(s.file("bad/capacity-scheduler.xml", "<configuration><property>")), "capacity-scheduler.xml"},
 		{"-D yarn.scheduler.capacity.root.queues=a", "sum to 0 percent, not to 100"},
 		{"-D creel.nix=1", "creel.nix"},
 		{"-D yarn.scheduler.capacity.root.queues=prod -D yarn.scheduler.capacity.root.prod.capacity=100 " +
 			"-D yarn.scheduler.capacity.root.prod.state=STOPPED", "no queue of the configuration takes applications"},
-		{"--view " + broken, "is not the JSON that is expected there"},
+		{"--view " + broken, "has unexpected JSON"},
 		{"--view " + s.file("e.json", `{"members":[]}`), "no member is active and has nodes"},
 		{"--view " + s.file("f.json", `{"members":[{"id":"a","report":`+report(4096, 4096)+`}]}`), "give --conf DIR"},
 		{"--view " + s.file("g.json", `{"members":[{"id":"a","state":"ill"}]}`), "none of active"},

@@ -209,7 +209,7 @@ func confQueues(from simConf) (queues.Spec, error) {
 		_, err := os.Stat(filepath.Join(from.dir, name))
 		return err == nil
 	}) {
-		return queues.Spec{}, usage(fmt.Errorf("%s is no directory with a Hadoop configuration: it has none of %s",
+		return queues.Spec{}, usage(fmt.Errorf("%s is not a directory with a Hadoop configuration: it has none of %s",
 			from.dir, strings.Join(confFiles, ", ")))
 	}
 	s, err := federation.Settings(dir, from.dir, from.defines)

@@ -205,7 +205,7 @@ func TestLogsComeFromTheNode(t *testing.T) {
 		t.Errorf("a log that is not there: %v", err)
 	}
 	if err := f.containerLogs(t.Context(), &out, logAt{"container_2", web}, ""); err == nil ||
-		!strings.Contains(err.Error(), "has them no more") {
+		!strings.Contains(err.Error(), "no longer has the logs") {
 		t.Errorf("a container that is not there: %v", err)
 	}
 	if web := webOf("http://host:8042/node/containerlogs/c/ann"); web != "host:8042" {

@@ -24,7 +24,7 @@ func Unmarshal(document []byte, v any) error {
 		return Worded(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("text follows the document")
+		return errors.New("trailing text after the document")
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func TestErrorsUseDocumentTerms(t *testing.T) {
 		`{"by":{"a":{}}}`:              "by has an object where a whole number is expected",
 		`{"on":1}`:                     "on has a number where true or false is expected",
 		`{"off":true}`:                 `unknown field "off"`,
-		`{"on":true}}`:                 "text follows the document",
-		`{"on":true} {"on":false}`:     "text follows the document",
+		`{"on":true}}`:                 "trailing text after the document",
+		`{"on":true} {"on":false}`:     "trailing text after the document",
 		`{"on":yes}`:                   "invalid character 'y' looking for beginning of value",
 		`{"asks":[{"at":"tomorrow"}]}`: `parsing time "tomorrow"`,
 	} {

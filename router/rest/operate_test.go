@@ -170,7 +170,7 @@ func TestOrdersThatMeanNothingAreRefused(t *testing.T) {
 		{"PUT", "/subclusters/sc-a/drain", `[]`, 400, "it is a list, not an object"},
 		{"PUT", "/subclusters/sc-a/drain", `{"mode":5}`, 400, "mode has a number where a text is expected"},
 		{"PUT", "/subclusters/sc-a/drain", `{"mod":"stop"}`, 400, `unknown field "mod"`},
-		{"PUT", "/subclusters/sc-a/drain", `{"mode":"stop"} garbage`, 400, "text follows the document"},
+		{"PUT", "/subclusters/sc-a/drain", `{"mode":"stop"} garbage`, 400, "trailing text after the document"},
 		{"PUT", "/subclusters/sc-a/drain", `{"mode":"stop"`, 400, "it ends too early"},
 		{"PUT", "/subclusters/sc-a/drain", `{mode}`, 400, "invalid character 'm'"},
 		{"PUT", "/subclusters/sc-a/drain", `{"reason":"` + strings.Repeat("x", 1<<20) + `"}`, 400, "longer than 1048576 bytes"},

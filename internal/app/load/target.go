@@ -64,7 +64,7 @@ func (o *Options) allowed(address string) error {
 	for _, ip := range ips {
 		if !ip.IsLoopback() {
 			return badOption(
-				"%s is not a loopback address, and load on a server that others use hurts them; if it is yours, force it",
+				"%s is not a loopback address, and load harms other users of a server; if it is yours, force it",
 				address,
 			)
 		}
