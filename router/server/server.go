@@ -3,12 +3,14 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,7 +258,11 @@ func (s *Server) Submit(
 				defer cancel()
 			}
 			err = forward(ctx, m, claim)
-			return VerdictOf(err), err
+			verdict := VerdictOf(err)
+			if verdict == router.Accepted {
+				err = nil
+			}
+			return verdict, err
 		},
 	)
 	out.Received = began
@@ -311,13 +317,24 @@ func (p *pauses) lately() bool {
 	return !p.found.IsZero() && now.Sub(p.found) < router.SocketLife
 }
 
+// alreadyThere reports whether a member that runs Hadoop's ResourceManager refused a submission because an earlier call
+// of the same application is being served (RMAppManager.createAndPopulateNewRMApp). The application is in the member
+// then. A moment later the member would have answered that it was submitted.
+func alreadyThere(err error) bool {
+	const sentence = "is already present! Cannot add a duplicate!"
+	var answered *hrpc.RemoteError
+	var status *remote.StatusError
+	return errors.As(err, &answered) && strings.Contains(answered.Message, sentence) ||
+		errors.As(err, &status) && bytes.Contains(status.Body, []byte(sentence))
+}
+
 // VerdictOf derives the outcome of a call from its error.
 func VerdictOf(err error) router.Verdict {
 	var silent *remote.Unavailable
 	var answered *hrpc.RemoteError
 	var status *remote.StatusError
 	switch {
-	case err == nil:
+	case err == nil, alreadyThere(err):
 		return router.Accepted
 	case errors.As(err, &silent) && !silent.Sent:
 		return router.NotSent
