@@ -101,6 +101,10 @@ var levels = map[string]string{
 // logLevel reports and changes the log level. There is one for the whole process, for every logger name.
 func (c *Config) logLevel(w http.ResponseWriter, r *http.Request) {
 	name, asked := query.First(r.URL.RawQuery, "log"), query.First(r.URL.RawQuery, "level")
+	if asked != "" && httpguard.FromOtherSite(r) { // yarn daemonlog sets levels by GET
+		http.Error(w, httpguard.OtherSite, http.StatusForbidden)
+		return
+	}
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html>
 <html><head><title>Log Level</title></head><body><h1>Log Level</h1>

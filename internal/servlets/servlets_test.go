@@ -132,6 +132,19 @@ func TestLogLevelIsReportedAndSet(t *testing.T) {
 	if got := printed(url.Values{"log": {"a"}, "level": {"loud"}}); s.level != "debug" || !strings.Contains(got, "Bad Level : loud\n") {
 		t.Errorf("a level that is none: %s, %s", s.level, got)
 	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.web+"/logLevel?log=a&level=ERROR", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusForbidden || s.level != "debug" {
+		t.Errorf("a page of another site sets the level: %s, %s", res.Status, s.level)
+	}
 	if _, body := s.call("GET", "/logLevel?log="+url.QueryEscape("<script>")); strings.Contains(body, "<script>") {
 		t.Error("what was asked is in the page as it came")
 	}

@@ -38,14 +38,17 @@ func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http
 		on = s.Bool(key) || on
 	}
 	origins, err := originsOf(s)
-	if !on || err != nil { // a wrong one stops the start
-		return traced
+	if err != nil { // it stops the start
+		on = false
 	}
 	return func(h http.Handler) http.Handler {
 		if traced != nil {
 			h = traced(h)
 		}
-		return origins.Wrap(h)
+		if !on {
+			return httpguard.SameSite(nil, h)
+		}
+		return origins.Wrap(httpguard.SameSite(origins, h))
 	}
 }
 
