@@ -72,7 +72,9 @@ func currentContext(name string) (contextDoc, error) {
 	name = cmp.Or(name, os.Getenv("CREEL_CONTEXT"))
 	found, ok := f.Contexts[cmp.Or(name, f.Current)]
 	if !ok && name != "" {
-		return found, &exitError{exitNotFound, fmt.Errorf("there is no context %q in %s; see creel context list", name, at)}
+		return found, &exitError{
+			exitNotFound, fmt.Errorf("there is no context %q in %s; see creel context list", name, at),
+		}
 	}
 	return found, nil
 }

@@ -113,7 +113,9 @@ func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*loa
 		return &exitError{exitUnreachable, fmt.Errorf("no request was answered: %s", r.Worst())}
 	}
 	if r.Failed > 0 {
-		return &exitError{exitPartial, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Failed+r.Answered, r.Worst())}
+		return &exitError{
+			exitPartial, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Failed+r.Answered, r.Worst()),
+		}
 	}
 	return nil
 }

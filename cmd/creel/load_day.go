@@ -58,7 +58,9 @@ each as long as the average task of that job. It ends after the last submission,
 			case r.Accepted == 0:
 				return &exitError{exitUnreachable, fmt.Errorf("no job was taken: %s", r.FirstText)}
 			case r.Refused > 0:
-				return &exitError{exitPartial, fmt.Errorf("%d of %d jobs were refused: %s", r.Refused, r.Jobs, r.FirstText)}
+				return &exitError{
+					exitPartial, fmt.Errorf("%d of %d jobs were refused: %s", r.Refused, r.Jobs, r.FirstText),
+				}
 			}
 			return nil
 		},

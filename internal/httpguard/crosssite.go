@@ -7,7 +7,7 @@ import "net/http"
 // crossOrigin decides by Sec-Fetch-Site, else by Origin and Host. Programs that are no browser send neither, and pass.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// FromOtherSite reports whether a page of another site sent a request from its visitor's browser, whatever the method is.
+// FromOtherSite reports whether a page of another site sent a request from its visitor's browser, by any method.
 // A handler that changes something by GET, as Hadoop's /logLevel does, calls it.
 func FromOtherSite(r *http.Request) bool {
 	asWrite := *r

@@ -17,7 +17,7 @@ import (
 type MoveTerms struct {
 	Loaded       bool          // waiting applications of loaded members are moved, not only those of drained ones
 	PerMinute    int           // applications, over all members; 0: none
-	QueuePercent float64       // of a queue's waiting applications at a member that leave it in a minute (not in a drain)
+	QueuePercent float64       // of a queue's waiting applications at a member, in a minute (not in a drain)
 	DeadBand     float64       // by how much the part in use of a loaded member exceeds that of a free one, 0 to 1
 	Again        time.Duration // in which an application is not moved a second time
 }

@@ -152,7 +152,7 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container                     // live and unacknowledged containers by arrival, as a heartbeat has them
+	order      []*Container                     // live and unacknowledged containers by arrival, for heartbeats
 	live       int                              // of them, those that have not finished
 	deadlines  int                              // of them, those with a deadline
 	orphans    bool                             // of them, some may be of an application that has ended
