@@ -226,7 +226,7 @@ func TestFullDiskMakesResourceManagerReadOnly(t *testing.T) {
 	}
 	ams[1].more(f, 2)
 
-	spendUntil("whatever needs a record waits")
+	spendUntil("its reserve used up")
 	if s := f.state(full.rm, ams[1].app); s != "RUNNING" {
 		t.Errorf("without a reserve it says that the second application is %q", s)
 	}
