@@ -25,7 +25,7 @@ func TestARouterStartsWithoutTheStoresReplica(t *testing.T) {
 		"yarn.router.webapp.address=127.0.0.1:0",
 	)
 	router.awaitReady(t)
-	const why = "a primary of the state store has 0 replicas, of 1 that there should be"
+	const why = "a primary of the state store has 0 of 1 replicas"
 	f.await("readyz says why", func() bool { return strings.Contains(page(t, router, "/readyz?verbose"), why) })
 	if code := call(t, router, http.MethodGet, "/readyz", nil, nil).code; code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz is answered %d, want 503", code)

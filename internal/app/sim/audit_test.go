@@ -45,7 +45,7 @@ func TestLostContainerMayExpireAgain(t *testing.T) {
 				of.setClock(of.skew + c.set)
 			}
 			passes(w, w.cfg.Expiry+time.Minute)
-			if broken := breached(w, "never told of its completion"); broken == c.okay {
+			if broken := breached(w, "was never reported to its AM"); broken == c.okay {
 				t.Errorf("the auditor says %q", w.audit.breaches)
 			}
 		})

@@ -133,9 +133,8 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("fails", 1, 3, func(*rand.Rand) { f.Fails = few(3) })
 	draw("locked", 1, 3, func(*rand.Rand) { f.Locked = few(3) })
 	// In few: less is checked of a store that has lost writes.
-	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(12) })
+	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
-	draw("back", 1, 12, func(*rand.Rand) { f.Back = few(2) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("asks", 1, 2, func(*rand.Rand) { f.Asks = few(150) })
 	draw("claims", 1, 2, func(*rand.Rand) { f.Claims = true })

@@ -132,11 +132,11 @@ var table = []mutation{
 		seed:  5,
 	},
 	{
-		name:  "a proxy takes its own record for another's after the store went back",
-		file:  "amrmproxy/recording.go",
-		old:   "		return true // a save whose answer was lost, or the store went back\n",
-		wrong: "		return !MUTANT || e.Revision >= r.revision // a save whose answer was lost, or the store went back\n",
-		seed:  247,
+		name:     "a proxy takes its own record for another's after the store went back",
+		file:     "amrmproxy/recording.go",
+		old:      "		return true // a save whose answer was lost, or the store went back\n",
+		wrong:    "		return !MUTANT || e.Revision >= r.revision // a save whose answer was lost, or the store went back\n",
+		caughtBy: "amrmproxy TestSaveAfterStoreGoesBack",
 	},
 	{
 		name:     "a proxy takes the record that it took over for another's after the store went back",
