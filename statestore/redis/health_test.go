@@ -73,7 +73,7 @@ func TestMisconfiguredServerIsNamed(t *testing.T) {
 	wantHealth(t, s, nil, nil)
 
 	waits := open(t, redis.Config{URL: server.URL() + "?wait=1&prefix=other"})
-	wantHealth(t, waits, nil, []string{statestore.FewReplicas})
+	wantHealth(t, waits, []string{statestore.FewReplicas}, nil) // no call would be acknowledged
 
 	server.Do("ACL", "SETUSER", "creel", "on", ">word", "~{creel:*", "&creel:changes",
 		"+@read", "+@write", "+@scripting", "+@pubsub", "+@connection", "+wait", "+time", "+info")
