@@ -95,6 +95,11 @@ func (b *browser) open(url string) {
 func (b *browser) eval(script string) string {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](script))
+	// A page that is loaded again meanwhile, as after a change, is asked again: scripts read it, or set it to one value.
+	for tries := 0; tries < 20 && err != nil && strings.Contains(err.Error(), "navigated or closed"); tries++ {
+		time.Sleep(50 * time.Millisecond)
+		out, err = chromedp.Run(b.ctx, chromedp.Evaluate[string](script))
+	}
 	if err != nil {
 		b.t.Fatalf("%s: %v", script, err)
 	}
