@@ -3,9 +3,10 @@
 package faults
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -25,7 +26,9 @@ func TestStoreGoesBackUnderAnAM(t *testing.T) {
 	am := f.am(client, id)
 	f.await("the AM registers", func() bool { return am.register() == nil })
 	older := server.Snapshot()
+	marks := marksOf(server)
 	am.more(f, 8) // asked of both members
+	f.await("every process looks at the store", func() bool { return marks.older(marksOf(server)) })
 	server.GoBack(older)
 	am.more(f, 4)
 	am.finish(f)
@@ -64,7 +67,8 @@ func TestOldBackupOfTheStoreIsRestored(t *testing.T) {
 		t.Fatalf("the drain was answered %+v", a)
 	}
 	f.await("sc-1 is drained", drained)
-	time.Sleep(3 * time.Second) // the router has looked at the store since
+	marks := marksOf(server)
+	f.await("every process looks at the store", func() bool { return marks.older(marksOf(server)) })
 	server.GoBack(backup)
 	for _, id := range ids {
 		f.submitSoon(id)
@@ -73,4 +77,27 @@ func TestOldBackupOfTheStoreIsRestored(t *testing.T) {
 		}
 	}
 	f.await("sc-1 is drained again", drained)
+}
+
+// marks are the counts of looks at the store, by key; each process has one.
+type marks map[string]int
+
+func marksOf(server *redistest.Server) marks {
+	m := marks{}
+	keys, _ := server.Do("KEYS", "*mark:*").([]any)
+	for _, key := range keys {
+		count, _ := strconv.Atoi(fmt.Sprint(server.Do("GET", key)))
+		m[fmt.Sprint(key)] = count
+	}
+	return m
+}
+
+// older reports whether every process has looked at the store since.
+func (m marks) older(now marks) bool {
+	for key, count := range m {
+		if now[key] <= count {
+			return false
+		}
+	}
+	return len(m) > 0
 }

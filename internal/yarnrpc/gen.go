@@ -101,8 +101,8 @@ func {{.Go}}Service(impl {{.Go}}) hrpc.Service {
 // {{.Go}}Client calls the protocol through a Caller. It is a value without state.
 type {{.Go}}Client struct{ Caller Caller }
 
-// New{{.Go}}Client talks to the server at address (host:port) as login says. It opens no connection; the first call
-// does.
+// New{{.Go}}Client talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func New{{.Go}}Client(c *hrpc.Client, address string, login hrpc.Login) {{.Go}}Client {
 	return {{.Go}}Client{Caller: c.Peer(hrpc.Target{Address: address, Protocol: {{.Go}}Name, Version: 1, Login: login})}
 }

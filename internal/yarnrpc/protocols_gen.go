@@ -400,7 +400,8 @@ func ApplicationClientProtocolService(impl ApplicationClientProtocol) hrpc.Servi
 // ApplicationClientProtocolClient calls the protocol through a Caller. It is a value without state.
 type ApplicationClientProtocolClient struct{ Caller Caller }
 
-// NewApplicationClientProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewApplicationClientProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewApplicationClientProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ApplicationClientProtocolClient {
 	return ApplicationClientProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ApplicationClientProtocolName, Version: 1, Login: login})}
 }
@@ -796,7 +797,8 @@ func ApplicationMasterProtocolService(impl ApplicationMasterProtocol) hrpc.Servi
 // ApplicationMasterProtocolClient calls the protocol through a Caller. It is a value without state.
 type ApplicationMasterProtocolClient struct{ Caller Caller }
 
-// NewApplicationMasterProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewApplicationMasterProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewApplicationMasterProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ApplicationMasterProtocolClient {
 	return ApplicationMasterProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ApplicationMasterProtocolName, Version: 1, Login: login})}
 }
@@ -935,7 +937,8 @@ func ContainerManagementProtocolService(impl ContainerManagementProtocol) hrpc.S
 // ContainerManagementProtocolClient calls the protocol through a Caller. It is a value without state.
 type ContainerManagementProtocolClient struct{ Caller Caller }
 
-// NewContainerManagementProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewContainerManagementProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewContainerManagementProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ContainerManagementProtocolClient {
 	return ContainerManagementProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ContainerManagementProtocolName, Version: 1, Login: login})}
 }
@@ -1101,7 +1104,8 @@ func ResourceTrackerService(impl ResourceTracker) hrpc.Service {
 // ResourceTrackerClient calls the protocol through a Caller. It is a value without state.
 type ResourceTrackerClient struct{ Caller Caller }
 
-// NewResourceTrackerClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewResourceTrackerClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewResourceTrackerClient(c *hrpc.Client, address string, login hrpc.Login) ResourceTrackerClient {
 	return ResourceTrackerClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ResourceTrackerName, Version: 1, Login: login})}
 }
@@ -1310,7 +1314,8 @@ func ResourceManagerAdministrationProtocolService(impl ResourceManagerAdministra
 // ResourceManagerAdministrationProtocolClient calls the protocol through a Caller. It is a value without state.
 type ResourceManagerAdministrationProtocolClient struct{ Caller Caller }
 
-// NewResourceManagerAdministrationProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewResourceManagerAdministrationProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewResourceManagerAdministrationProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ResourceManagerAdministrationProtocolClient {
 	return ResourceManagerAdministrationProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ResourceManagerAdministrationProtocolName, Version: 1, Login: login})}
 }
@@ -1576,7 +1581,8 @@ func DistributedSchedulingAMProtocolService(impl DistributedSchedulingAMProtocol
 // DistributedSchedulingAMProtocolClient calls the protocol through a Caller. It is a value without state.
 type DistributedSchedulingAMProtocolClient struct{ Caller Caller }
 
-// NewDistributedSchedulingAMProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewDistributedSchedulingAMProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewDistributedSchedulingAMProtocolClient(c *hrpc.Client, address string, login hrpc.Login) DistributedSchedulingAMProtocolClient {
 	return DistributedSchedulingAMProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: DistributedSchedulingAMProtocolName, Version: 1, Login: login})}
 }
@@ -1645,7 +1651,8 @@ func ClientSCMProtocolService(impl ClientSCMProtocol) hrpc.Service {
 // ClientSCMProtocolClient calls the protocol through a Caller. It is a value without state.
 type ClientSCMProtocolClient struct{ Caller Caller }
 
-// NewClientSCMProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewClientSCMProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewClientSCMProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ClientSCMProtocolClient {
 	return ClientSCMProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ClientSCMProtocolName, Version: 1, Login: login})}
 }
@@ -1753,7 +1760,8 @@ func ApplicationHistoryProtocolService(impl ApplicationHistoryProtocol) hrpc.Ser
 // ApplicationHistoryProtocolClient calls the protocol through a Caller. It is a value without state.
 type ApplicationHistoryProtocolClient struct{ Caller Caller }
 
-// NewApplicationHistoryProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewApplicationHistoryProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewApplicationHistoryProtocolClient(c *hrpc.Client, address string, login hrpc.Login) ApplicationHistoryProtocolClient {
 	return ApplicationHistoryProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: ApplicationHistoryProtocolName, Version: 1, Login: login})}
 }
@@ -1903,7 +1911,8 @@ func HAServiceProtocolService(impl HAServiceProtocol) hrpc.Service {
 // HAServiceProtocolClient calls the protocol through a Caller. It is a value without state.
 type HAServiceProtocolClient struct{ Caller Caller }
 
-// NewHAServiceProtocolClient talks to the server at address (host:port) as login says. It opens no connection; the first call does.
+// NewHAServiceProtocolClient talks to the server at address (host:port) as login says. The first call
+// opens the connection.
 func NewHAServiceProtocolClient(c *hrpc.Client, address string, login hrpc.Login) HAServiceProtocolClient {
 	return HAServiceProtocolClient{Caller: c.Peer(hrpc.Target{Address: address, Protocol: HAServiceProtocolName, Version: 1, Login: login})}
 }

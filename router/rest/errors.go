@@ -117,7 +117,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request) {
 		r,
 		http.StatusServiceUnavailable,
 		"javax.ws.rs.WebApplicationException",
-		r.Method+" is no method of "+r.URL.Path,
+		r.Method+" is not a method of "+r.URL.Path,
 	)
 }
 

@@ -95,7 +95,7 @@ func TestTwentyMembersKeepTheFederationsLimits(t *testing.T) {
 			t.Errorf("there were no %s", kind)
 		}
 	}
-	if r.Fullest < 0.7 {
+	if r.Fullest < 0.6 { // claims stop while the store is rebuilt, five times here
 		t.Errorf("at most %.2f of a maximum was in use: nothing was held back", r.Fullest)
 	}
 }
