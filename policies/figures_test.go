@@ -64,10 +64,10 @@ func figuresOfHomes(t *testing.T) (out []figure) {
 		rnd := seeded(11)
 		for i := range 600 {
 			s := Submission{Queue: creel.QueuePath(fmt.Sprintf("root.q%d", i%6)), Size: creel.NewResource(100, 1), Where: where}
-			s.Assumed = func(v *subcluster.View, each []Sent) {
+			s.Assumed = func(v *subcluster.View, each []RecentLoad) {
 				for i := range each {
 					apps := sent[v.Members[i].ID]
-					each[i] = Sent{apps, creel.NewResource(100*apps, apps)}
+					each[i] = RecentLoad{apps, creel.NewResource(100*apps, apps)}
 				}
 			}
 			if i%3 == 0 {

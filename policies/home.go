@@ -40,8 +40,8 @@ type homeDecision struct {
 	standing []standing // of balancedHome
 	facts    []facts
 	known    *federationFacts // where facts are from
-	sent     []Sent           // nil: nothing was counted; see sentSince
-	space    []Sent           // where sent is
+	sent     []RecentLoad     // nil: nothing was counted; see sentSince
+	space    []RecentLoad     // where sent is
 
 	// numbers writes the numbers that a member's score was made from; nil: there are none.
 	numbers func(i int, n *Numbers)
@@ -360,7 +360,7 @@ func (d *homeDecision) sentSince() {
 		return
 	}
 	if cap(d.space) < len(d.code) {
-		d.space = make([]Sent, len(d.code))
+		d.space = make([]RecentLoad, len(d.code))
 	}
 	d.sent = d.space[:len(d.code)]
 	d.sub.Assumed(d.view, d.sent)
@@ -377,9 +377,9 @@ func (d *homeDecision) sentSince() {
 }
 
 // sentTo returns how much was sent to a member, the zero Sent if nothing was counted.
-func (d *homeDecision) sentTo(i int) Sent {
+func (d *homeDecision) sentTo(i int) RecentLoad {
 	if d.sent == nil {
-		return Sent{}
+		return RecentLoad{}
 	}
 	return d.sent[i]
 }

@@ -107,9 +107,9 @@ func anySubmission(t *rapid.T) Submission {
 	if rapid.Bool().Draw(t, "counts what was sent") {
 		apps := rapid.Int64Range(0, 3).Draw(t, "sent")
 		size := anyAmount(t, 2000)
-		s.Assumed = func(_ *subcluster.View, each []Sent) {
+		s.Assumed = func(_ *subcluster.View, each []RecentLoad) {
 			for i := range each {
-				each[i] = Sent{apps, size.Scale(apps*int64(i%4), 1)}
+				each[i] = RecentLoad{apps, size.Scale(apps*int64(i%4), 1)}
 			}
 		}
 	}

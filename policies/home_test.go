@@ -118,10 +118,10 @@ func TestLoadCountsRecentSends(t *testing.T) {
 	p := must(t, home("load", ""))
 	s := small
 	sent := map[creel.SubclusterID]int64{}
-	s.Assumed = func(v *subcluster.View, each []Sent) {
+	s.Assumed = func(v *subcluster.View, each []RecentLoad) {
 		for i := range each {
 			apps := sent[v.Members[i].ID]
-			each[i] = Sent{apps, creel.Resource{MemoryMB: apps * 1024}}
+			each[i] = RecentLoad{apps, creel.Resource{MemoryMB: apps * 1024}}
 		}
 	}
 	v := view(member("sc-a", 40_000), member("sc-b", 50_000))

@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where returns the members that have the host or rack of that name, derived from the ResourceManagers' reports; none
+// PlaceLookup returns the members that have the host or rack of that name, derived from the ResourceManagers' reports; none
 // if it is unknown.
-type Where func(name string) []creel.SubclusterID
+type PlaceLookup func(name string) []creel.SubclusterID
 
 // Submission is the data about an application that is known when its home is chosen.
 type Submission struct {
@@ -34,15 +34,15 @@ type Submission struct {
 	Reserved creel.SubclusterID
 
 	// Where resolves Places; nil if nothing can resolve them.
-	Where Where
+	Where PlaceLookup
 	// Assumed writes how much this router has sent to each member of a view into a list that is parallel to them. Nil
 	// assumes nothing.
-	Assumed func(view *subcluster.View, each []Sent)
+	Assumed func(view *subcluster.View, each []RecentLoad)
 }
 
-// Sent is how much went to a member since its last heartbeat, which its load report therefore cannot show: number of
+// RecentLoad is how much went to a member since its last heartbeat, which its load report therefore cannot show: number of
 // applications, and the resources they may take.
-type Sent struct {
+type RecentLoad struct {
 	Apps int64
 	Size creel.Resource
 }

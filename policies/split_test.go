@@ -601,11 +601,11 @@ func BenchmarkHome(b *testing.B) {
 				if queues > 0 {
 					s.Queue = v.Members[0].Load.Queues[queues/2].Queue
 				}
-				sent := make([]Sent, n)
+				sent := make([]RecentLoad, n)
 				for i := range sent {
-					sent[i] = Sent{Apps: 3, Size: creel.NewResource(3000, 3)}
+					sent[i] = RecentLoad{Apps: 3, Size: creel.NewResource(3000, 3)}
 				}
-				s.Assumed = func(_ *subcluster.View, each []Sent) { copy(each, sent) } // as a router's does
+				s.Assumed = func(_ *subcluster.View, each []RecentLoad) { copy(each, sent) } // as a router's does
 				b.ReportAllocs()
 				began := processorTime()
 				for b.Loop() {

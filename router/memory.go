@@ -80,38 +80,38 @@ func (m *Memory) Forget(app creel.ApplicationID) {
 	}
 }
 
-// Assumed counts the applications sent to each member since its last heartbeat, which its load cannot show yet. It is
+// AssumedLoad counts the applications sent to each member since its last heartbeat, which its load cannot show yet. It is
 // an estimate: a submission that crosses a heartbeat on its way is counted once too often or not at all. The zero
 // value is ready.
-type Assumed struct {
+type AssumedLoad struct {
 	view *subcluster.View // the last that was asked of
 
 	// Parallel to its members:
-	sent       []policies.Sent
+	sent       []policies.RecentLoad
 	heartbeats []time.Time // the last, by the view's clock
 }
 
 // turn switches to another view. Counts of members with a newer heartbeat start again, and members missing from the
 // view are forgotten.
-func (a *Assumed) turn(view *subcluster.View) {
+func (a *AssumedLoad) turn(view *subcluster.View) {
 	if a.view == view {
 		return
 	}
-	sent, heartbeats := make([]policies.Sent, len(view.Members)), make([]time.Time, len(view.Members))
+	sent, heartbeats := make([]policies.RecentLoad, len(view.Members)), make([]time.Time, len(view.Members))
 	for i := range view.Members {
 		m := &view.Members[i]
 		if was, ok := a.view.Index(m.ID); ok {
 			sent[i], heartbeats[i] = a.sent[was], a.heartbeats[was]
 		}
 		if last := view.At.Add(-m.Age).Round(time.Millisecond); last.After(heartbeats[i]) {
-			sent[i], heartbeats[i] = policies.Sent{}, last
+			sent[i], heartbeats[i] = policies.RecentLoad{}, last
 		}
 	}
 	a.view, a.sent, a.heartbeats = view, sent, heartbeats
 }
 
 // Add counts an application that a member took.
-func (a *Assumed) Add(view *subcluster.View, id creel.SubclusterID, size creel.Resource) {
+func (a *AssumedLoad) Add(view *subcluster.View, id creel.SubclusterID, size creel.Resource) {
 	i, ok := view.Index(id)
 	if !ok {
 		return
@@ -123,7 +123,7 @@ func (a *Assumed) Add(view *subcluster.View, id creel.SubclusterID, size creel.R
 
 // Write writes how much was sent to each member of a view since its last heartbeat: the number of applications, and
 // the sum of their AMs' sizes.
-func (a *Assumed) Write(view *subcluster.View, each []policies.Sent) {
+func (a *AssumedLoad) Write(view *subcluster.View, each []policies.RecentLoad) {
 	if view == nil {
 		return
 	}

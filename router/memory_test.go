@@ -81,7 +81,7 @@ func TestAMemoryIsBounded(t *testing.T) {
 
 // Sent applications count until the member's next heartbeat, and no longer.
 func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
-	var a router.Assumed
+	var a router.AssumedLoad
 	at := time.Unix(1000, 0)
 	view := func(age time.Duration, now time.Time) *subcluster.View {
 		return subcluster.NewView(now, []subcluster.Status{{Member: subcluster.Member{ID: "sc-a"}, Age: age}}, nil)
@@ -89,7 +89,7 @@ func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
 	size := creel.NewResource(512, 1)
 	a.Add(view(0, at), "sc-a", size)
 	a.Add(view(time.Second, at.Add(time.Second)), "sc-a", size)
-	each := make([]policies.Sent, 1)
+	each := make([]policies.RecentLoad, 1)
 	a.Write(view(2*time.Second, at.Add(2*time.Second)), each)
 	if s := each[0]; s.Apps != 2 || !s.Size.Equal(creel.NewResource(1024, 2)) {
 		t.Errorf("before the heartbeat: %d of %v", s.Apps, s.Size)

@@ -18,16 +18,16 @@ type Part[T any] struct {
 	Err    error // if set, Value is meaningless
 }
 
-// Missing is a member whose answer a merged one lacks, and why.
-type Missing struct {
+// MissingMember is a member whose answer a merged one lacks, and why.
+type MissingMember struct {
 	Member creel.SubclusterID
 	Reason string
 }
 
-func (m Missing) String() string { return fmt.Sprintf("%s (%s)", m.Member, m.Reason) }
+func (m MissingMember) String() string { return fmt.Sprintf("%s (%s)", m.Member, m.Reason) }
 
 // MissingText joins missing members for a header or a diagnostic line.
-func MissingText(missing []Missing) string {
+func MissingText(missing []MissingMember) string {
 	parts := make([]string, len(missing))
 	for i, m := range missing {
 		parts[i] = m.String()
@@ -37,14 +37,14 @@ func MissingText(missing []Missing) string {
 
 // Present splits parts into those that answered, in order of member, and those
 // that did not.
-func Present[T any](parts []Part[T]) (present []Part[T], missing []Missing) {
+func Present[T any](parts []Part[T]) (present []Part[T], missing []MissingMember) {
 	sorted := slices.SortedStableFunc(
 		slices.Values(parts),
 		func(a, b Part[T]) int { return cmp.Compare(a.Member, b.Member) },
 	)
 	for _, p := range sorted {
 		if p.Err != nil {
-			missing = append(missing, Missing{p.Member, p.Err.Error()})
+			missing = append(missing, MissingMember{p.Member, p.Err.Error()})
 			continue
 		}
 		present = append(present, p)
@@ -89,7 +89,7 @@ func MergeApps[T any](
 	f AppFields[T],
 	home func(creel.ApplicationID) (creel.SubclusterID, bool),
 	limit int,
-) (merged []T, missing []Missing) {
+) (merged []T, missing []MissingMember) {
 	present, missing := Present(parts)
 	type entry struct {
 		id   creel.ApplicationID
@@ -178,7 +178,7 @@ func MergeNodes[T any](
 	parts []Part[[]T],
 	id func(T) creel.NodeID,
 	heard func(T) int64,
-) (merged []T, missing []Missing) {
+) (merged []T, missing []MissingMember) {
 	present, missing := Present(parts)
 	type entry struct {
 		id   creel.NodeID

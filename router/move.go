@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// Moving is an application on its way from its home to another, before any of its containers run. It is recorded in
+// HomeMove is an application on its way from its home to another, before any of its containers run. It is recorded in
 // the state store until it is over (package statestore/moves), so that any router can continue it.
-type Moving struct {
+type HomeMove struct {
 	Application creel.ApplicationID
 	From, To    creel.SubclusterID
 	Why         string // "sc-1 is drained": shown to its user while it moves
@@ -63,7 +63,7 @@ type Mover[T any] struct {
 		claim int64,
 	) (Verdict, error)
 	// Arrived writes into the record that the next home has taken it.
-	Arrived func(ctx context.Context, m Moving, claim int64) error
+	Arrived func(ctx context.Context, m HomeMove, claim int64) error
 	// Now is time.Now; it only dates the record of why the home was chosen.
 	Now func() time.Time
 }
@@ -79,7 +79,7 @@ type Mover[T any] struct {
 //
 // A store that has lost writes may name From as the home although To has taken it. So To is asked first, also if the
 // move is abandoned and To answers.
-func (r *Mover[T]) Carry(ctx context.Context, m Moving) (MoveEnd, string) {
+func (r *Mover[T]) Carry(ctx context.Context, m HomeMove) (MoveEnd, string) {
 	if m.Arrived > 0 {
 		return r.drop(ctx, m, m.Arrived)
 	}
@@ -104,7 +104,7 @@ func (r *Mover[T]) Carry(ctx context.Context, m Moving) (MoveEnd, string) {
 }
 
 // leave takes the application from its home, and continues at the next.
-func (r *Mover[T]) leave(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
+func (r *Mover[T]) leave(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	standing, err := r.Disown(ctx, m.To, m.Application, number)
 	switch {
 	case err != nil && m.GiveUp != "":
@@ -144,7 +144,7 @@ func refusedHold(err error) (end MoveEnd, why string, over bool) {
 }
 
 // deliver continues a move whose home has changed already: From holds the application, and To may not have it yet.
-func (r *Mover[T]) deliver(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
+func (r *Mover[T]) deliver(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	held, err := r.Hold(ctx, m.From, m.Application, number, fmt.Sprintf("%s, because %s", m.To, m.Why))
 	switch end, why, over := refusedHold(err); {
 	case errors.Is(err, creel.ErrApplicationNotFound):
@@ -160,7 +160,7 @@ func (r *Mover[T]) deliver(ctx context.Context, m Moving, number int64) (MoveEnd
 }
 
 // submit passes the data that From holds to To.
-func (r *Mover[T]) submit(ctx context.Context, m Moving, held T, number int64) (MoveEnd, string) {
+func (r *Mover[T]) submit(ctx context.Context, m HomeMove, held T, number int64) (MoveEnd, string) {
 	why := m.GiveUp
 	if why == "" {
 		verdict, err := r.Submit(ctx, m.To, m.Application, held, number)
@@ -178,7 +178,7 @@ func (r *Mover[T]) submit(ctx context.Context, m Moving, held T, number int64) (
 
 // back makes From the home again, once To certainly does not have the application and never will under the claims so
 // far.
-func (r *Mover[T]) back(ctx context.Context, m Moving, number int64, why string) (MoveEnd, string) {
+func (r *Mover[T]) back(ctx context.Context, m HomeMove, number int64, why string) (MoveEnd, string) {
 	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {
 	case err != nil:
 		return MoveLater, err.Error()
@@ -193,14 +193,14 @@ func (r *Mover[T]) back(ctx context.Context, m Moving, number int64, why string)
 	return r.release(ctx, m, number+1, why)
 }
 
-func (r *Mover[T]) arrived(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
+func (r *Mover[T]) arrived(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	if err := r.Arrived(ctx, m, number); err != nil {
 		return MoveLater, err.Error()
 	}
 	return r.drop(ctx, m, number)
 }
 
-func (r *Mover[T]) drop(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
+func (r *Mover[T]) drop(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	switch err := r.Drop(ctx, m.From, m.Application, number); {
 	case errors.Is(err, creel.ErrInvalidRequest): // From has it by a later claim
 		return MoveStays, err.Error()
@@ -212,7 +212,7 @@ func (r *Mover[T]) drop(ctx context.Context, m Moving, number int64) (MoveEnd, s
 
 // release ends a move that does not happen. The number is of a claim, or a move, under which From was the home: no
 // change of home under an older one can succeed any more.
-func (r *Mover[T]) release(ctx context.Context, m Moving, number int64, why string) (MoveEnd, string) {
+func (r *Mover[T]) release(ctx context.Context, m HomeMove, number int64, why string) (MoveEnd, string) {
 	err := r.Release(ctx, m.From, m.Application, number)
 	if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
 		return MoveLater, err.Error()
@@ -221,7 +221,7 @@ func (r *Mover[T]) release(ctx context.Context, m Moving, number int64, why stri
 }
 
 // settle ends a hold at From of an application whose home is another one.
-func (r *Mover[T]) settle(ctx context.Context, m Moving, home creel.SubclusterID, number int64) (MoveEnd, string) {
+func (r *Mover[T]) settle(ctx context.Context, m HomeMove, home creel.SubclusterID, number int64) (MoveEnd, string) {
 	at := fmt.Sprintf("its home is %s", home)
 	switch standing, err := r.Disown(ctx, home, m.Application, number); {
 	case err != nil:
@@ -283,7 +283,7 @@ func (r *Mover[T]) Mend(
 }
 
 // placement is stored with the change of home, so that `creel app why` reports it at any router.
-func (r *Mover[T]) placement(m Moving) []byte {
+func (r *Mover[T]) placement(m HomeMove) []byte {
 	now := r.Now()
 	p := Placement{Received: now, Claimed: now, Tries: []PlacementTry{
 		{Member: m.From, Verdict: "left", Err: m.Why, Claimed: true},

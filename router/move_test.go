@@ -57,10 +57,10 @@ func TestCancelledMoveAsksNextHomeFirst(t *testing.T) {
 				},
 				Release: tell("release"),
 				Drop:    tell("drop"),
-				Arrived: func(context.Context, router.Moving, int64) error { told = append(told, "arrived"); return nil },
+				Arrived: func(context.Context, router.HomeMove, int64) error { told = append(told, "arrived"); return nil },
 				Now:     time.Now,
 			}
-			end, why := m.Carry(t.Context(), router.Moving{
+			end, why := m.Carry(t.Context(), router.HomeMove{
 				Application: app, From: "sc-1", To: "sc-2", Why: "sc-1 is drained", GiveUp: "it was undone",
 			})
 			if end != c.end || h.at[app] != c.home || !slices.Equal(told, c.told) {
@@ -100,10 +100,10 @@ func TestMoveContinuesAfterLostStoreAnswer(t *testing.T) {
 		},
 		Release: tell("release"),
 		Drop:    tell("drop"),
-		Arrived: func(context.Context, router.Moving, int64) error { told = append(told, "arrived"); return nil },
+		Arrived: func(context.Context, router.HomeMove, int64) error { told = append(told, "arrived"); return nil },
 		Now:     time.Now,
 	}
-	move := router.Moving{Application: app, From: "sc-1", To: "sc-2", Why: "sc-1 is drained"}
+	move := router.HomeMove{Application: app, From: "sc-1", To: "sc-2", Why: "sc-1 is drained"}
 	if end, why := m.Carry(t.Context(), move); end != router.MoveLater || h.at[app] != "sc-2" || len(told) > 0 {
 		t.Fatalf("the move %v (%s), its home is %s, told %q; want it to go on, nobody told", end, why, h.at[app], told)
 	}

@@ -13,7 +13,7 @@ import (
 // which there are several if a host has NodeManagers in several. If none has it, all of them: a ResourceManager
 // accepts labels for a future node, and rejects other calls in its own words. No member gets the call if one that
 // does not answer may have the node: those are returned as silent.
-func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID, silent []Missing) {
+func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID, silent []MissingMember) {
 	all := make([]creel.SubclusterID, len(has))
 	for i, p := range has {
 		all[i] = p.Member
@@ -21,7 +21,7 @@ func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID,
 		case p.Err == nil && p.Value:
 			members = append(members, p.Member)
 		case errors.Is(p.Err, creel.ErrUnavailable):
-			silent = append(silent, Missing{p.Member, p.Err.Error()})
+			silent = append(silent, MissingMember{p.Member, p.Err.Error()})
 		}
 	}
 	switch {
@@ -34,7 +34,7 @@ func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID,
 }
 
 // NodeUnknown returns the error for a node that cannot be found while members are silent that may have it.
-func NodeUnknown(node string, silent []Missing) error {
+func NodeUnknown(node string, silent []MissingMember) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable, What: "nodeId, " + node + ", cannot be found now",
 		Why: "not every subcluster answered: " + MissingText(silent),

@@ -34,7 +34,7 @@ type PreviewMember struct {
 func NewPreview(
 	view *subcluster.View,
 	q creel.QueuePath,
-	seen []Submitted,
+	seen []PlacedSubmission,
 	held, fresh policies.Policy,
 	seed uint64,
 ) Preview {
@@ -75,7 +75,7 @@ func NewPreview(
 // decider decides one submission after another; decided ones count as sent.
 func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	var assumed Assumed
+	var assumed AssumedLoad
 	return func(s policies.Submission) creel.SubclusterID {
 		s.Assumed = assumed.Write
 		home, _, err := p.Home(view, s, nil, rnd)

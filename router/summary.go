@@ -20,7 +20,7 @@ type Summary struct {
 	Sentence string
 	Members  map[string]int // by state
 	Sum      subcluster.ClusterMetrics
-	Without  []Left
+	Without  []UncountedMember
 }
 
 // Health grades a Summary.
@@ -33,8 +33,8 @@ const (
 	Bad  Health = "bad"  // a part of it does not serve
 )
 
-// Left is a member without metrics, in no sum.
-type Left struct {
+// UncountedMember is a member without metrics, in no sum.
+type UncountedMember struct {
 	Member creel.SubclusterID
 	Age    time.Duration // of its last heartbeat
 }
@@ -61,7 +61,7 @@ func Summarize(view *subcluster.View) Summary {
 			of.AppsPending, of.AppsRunning = m.Load.UAMs.TakenFrom(of.AppsPending, of.AppsRunning)
 			s.Sum = addMetrics(s.Sum, &of)
 		case m.State != subcluster.StateDeregistered:
-			s.Without = append(s.Without, Left{m.ID, m.Age})
+			s.Without = append(s.Without, UncountedMember{m.ID, m.Age})
 		}
 	}
 	lost, suspect, draining := by[subcluster.StateLost], by[subcluster.StateSuspect], by[subcluster.StateDraining]

@@ -136,13 +136,13 @@ undone is repeated only if it is named; a move that undoes another one continues
 		if _, err := f.call(c.Context(), http.MethodPost, "/api/v1/moves/undo", nil, order, &out); err != nil {
 			return err
 		}
-		if err := printList(c.OutOrStdout(), f.printer, out.Moves, []column[operator.Undone]{
-			{"APPLICATION", false, func(u operator.Undone) string { return u.Application.String() }},
-			{"RESULT", false, func(u operator.Undone) string { return u.Result }},
+		if err := printList(c.OutOrStdout(), f.printer, out.Moves, []column[operator.UndoResult]{
+			{"APPLICATION", false, func(u operator.UndoResult) string { return u.Application.String() }},
+			{"RESULT", false, func(u operator.UndoResult) string { return u.Result }},
 		}); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(out.Moves, func(u operator.Undone) bool { return u.Result == operator.NoMove }) {
+		if slices.ContainsFunc(out.Moves, func(u operator.UndoResult) bool { return u.Result == operator.NoMove }) {
 			return &exitError{exitNotFound, errSilent}
 		}
 		return nil

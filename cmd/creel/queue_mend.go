@@ -19,11 +19,11 @@ import (
 
 const mendsPath = queueTreePath + "/mends"
 
-var mendColumns = []column[operator.Mending]{
-	{"VERSION", false, func(m operator.Mending) string { return strconv.FormatInt(m.Version, 10) }},
-	{"TIME", false, func(m operator.Mending) string { return m.Time.Format(time.RFC3339) }},
-	{"AUTHOR", false, func(m operator.Mending) string { return m.Author }},
-	{"CHANGES", false, func(m operator.Mending) string {
+var mendColumns = []column[operator.MendReport]{
+	{"VERSION", false, func(m operator.MendReport) string { return strconv.FormatInt(m.Version, 10) }},
+	{"TIME", false, func(m operator.MendReport) string { return m.Time.Format(time.RFC3339) }},
+	{"AUTHOR", false, func(m operator.MendReport) string { return m.Author }},
+	{"CHANGES", false, func(m operator.MendReport) string {
 		changes, members := 0, 0
 		for i := range m.Members {
 			if n := len(m.Members[i].Changes); n > 0 {
@@ -32,7 +32,7 @@ var mendColumns = []column[operator.Mending]{
 		}
 		return fmt.Sprintf("%d in %d members", changes, members)
 	}},
-	{"COMMENT", false, func(m operator.Mending) string { return m.Comment }},
+	{"COMMENT", false, func(m operator.MendReport) string { return m.Comment }},
 }
 
 func queueMend() *cobra.Command {
@@ -66,7 +66,7 @@ where yarn.scheduler.configuration.store.class of that member allows it.
 		for _, id := range only {
 			order.Members = append(order.Members, creel.SubclusterID(id))
 		}
-		var made operator.Mending
+		var made operator.MendReport
 		if _, err := f.call(c.Context(), http.MethodPost, mendsPath, nil, order, &made); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ where yarn.scheduler.configuration.store.class of that member allows it.
 }
 
 // printMend prints the changes in each member.
-func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
+func printMend(w io.Writer, made *operator.MendReport, dryRun bool) error {
 	changes := 0
 	for i := range made.Members {
 		m := &made.Members[i]

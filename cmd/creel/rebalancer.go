@@ -309,10 +309,10 @@ func rebalancerHistory() *cobra.Command {
 	return c
 }
 
-var auditColumns = []column[rebalancer.AuditedInvariant]{
-	{"INVARIANT", false, func(i rebalancer.AuditedInvariant) string { return i.Name }},
-	{"CHECKED", false, func(i rebalancer.AuditedInvariant) string { return strconv.FormatInt(i.Checked, 10) }},
-	{"BROKEN", false, func(i rebalancer.AuditedInvariant) string { return strconv.FormatInt(i.Broken, 10) }},
+var auditColumns = []column[rebalancer.InvariantCount]{
+	{"INVARIANT", false, func(i rebalancer.InvariantCount) string { return i.Name }},
+	{"CHECKED", false, func(i rebalancer.InvariantCount) string { return strconv.FormatInt(i.Checked, 10) }},
+	{"BROKEN", false, func(i rebalancer.InvariantCount) string { return strconv.FormatInt(i.Broken, 10) }},
 }
 
 func rebalancerAudit() *cobra.Command {

@@ -148,7 +148,7 @@ func subclusterShow() *cobra.Command {
 }
 
 // drainText describes the progress of a drain.
-func drainText(d operator.Drained) string {
+func drainText(d operator.DrainProgress) string {
 	text := string(d.Mode)
 	if d.By != "" {
 		text += ", by " + d.By

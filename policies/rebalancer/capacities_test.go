@@ -229,7 +229,7 @@ func TestCapacitiesBringWaitingQueuesToEntitlement(t *testing.T) {
 			r.Leaves = append(r.Leaves, leaf)
 		}
 		p := (&Planner{}).Plan(&r.Input, nil)
-		out := Publish(r, p, nil, Shaping{})
+		out := Publish(r, p, nil, PlanBounds{})
 		GiveCapacities(r, p, out)
 		sums := make([]float64, members)
 		for l := range leaves {

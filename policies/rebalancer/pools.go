@@ -50,7 +50,7 @@ func PoolsChanged(pools []*Reading, before *subcluster.Plan) bool {
 // preemption budgets at now of the store's clock. With capacities those of queues follow it in the pools in which the
 // tree sets shares of queues.
 func (p *Planner) PlanPools(
-	pools []*Reading, before *subcluster.Plan, s Shaping, capacities bool, now time.Time,
+	pools []*Reading, before *subcluster.Plan, s PlanBounds, capacities bool, now time.Time,
 ) *subcluster.Plan {
 	var out *subcluster.Plan
 	for _, r := range pools {

@@ -73,7 +73,7 @@ func TestLabelNodesArePlannedSeparately(t *testing.T) {
 		at := time.Unix(1000, 0)
 		make := func(members []subcluster.Status, tree *Tree) *subcluster.Plan {
 			pools := ReadPools(subcluster.NewView(at, members, nil), tree, nil, 0)
-			return (&Planner{}).PlanPools(pools, nil, Shaping{}, true, at)
+			return (&Planner{}).PlanPools(pools, nil, PlanBounds{}, true, at)
 		}
 		is := make(both, tree)
 		alone := make(poolMembers(gpu, gpuRows), tree.In("gpu"))
@@ -148,7 +148,7 @@ func TestNodesOfALabelStartSlowlyByThemselves(t *testing.T) {
 			members[1].Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: totals[1]})
 		}
 		pools := ReadPools(subcluster.NewView(at, members, nil), &Tree{}, plan, 4*time.Minute)
-		plan = (&Planner{}).PlanPools(pools, plan, Shaping{SlowStart: 4 * time.Minute}, false, at)
+		plan = (&Planner{}).PlanPools(pools, plan, PlanBounds{SlowStart: 4 * time.Minute}, false, at)
 		plan.Stamp(int64(i), at)
 		one, two := plan.In("gpu").Counts("sc-1"), plan.In("gpu").Counts("sc-2")
 		if others := plan.Counts("sc-2"); others != 1 || one != 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Shaping bounds how a plan may differ from the one before.
-type Shaping struct {
+// PlanBounds limits how a plan may differ from the one before.
+type PlanBounds struct {
 	DeadBand float64 // weights that differ by less stay [0.01]
 	Step     float64 // the most by which a weight changes [0.1]; all at once if a member has shrunk
 	// SlowStart is the time from zero to all of a member's size; see Reading.SlowStart.
@@ -21,7 +21,7 @@ type Shaping struct {
 }
 
 // Band is DeadBand or its default.
-func (s Shaping) Band() float64 {
+func (s PlanBounds) Band() float64 {
 	if s.DeadBand > 0 {
 		return s.DeadBand
 	}
@@ -29,7 +29,7 @@ func (s Shaping) Band() float64 {
 }
 
 // MostStep is Step or its default.
-func (s Shaping) MostStep() float64 {
+func (s PlanBounds) MostStep() float64 {
 	if s.Step > 0 {
 		return s.Step
 	}
@@ -38,7 +38,7 @@ func (s Shaping) MostStep() float64 {
 
 // Publish turns a plan into its published form, limiting changes from the previous one, which may be nil. Queues
 // without demand have no parts in members.
-func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster.Plan {
+func Publish(r *Reading, p Plan, before *subcluster.Plan, s PlanBounds) *subcluster.Plan {
 	s.DeadBand, s.Step = s.Band(), s.MostStep()
 	out := &subcluster.Plan{
 		Tree: r.Tree.Version, Total: r.Total, Starts: r.Starts, SlowStartMS: r.slowStart.Milliseconds(),
@@ -122,7 +122,7 @@ func Changed(r *Reading, before *subcluster.Plan) bool {
 
 // shape keeps weights near those of the previous plan, if it had some: all stay if none differs by the dead band, and
 // else all move by the same part of the difference, so that none changes by more than the step and their sum stays.
-func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s Shaping) {
+func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s PlanBounds) {
 	if before == nil || len(before.Members) == 0 {
 		return
 	}

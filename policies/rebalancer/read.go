@@ -67,7 +67,7 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 				leaf.Wants += Share(x.Used, r.Total)
 			}
 		}
-		wanted := WantedOf(r.Tree.Find(path), rows)
+		wanted := DemandOf(r.Tree.Find(path), rows)
 		leaf.Wants += pending
 		r.Leaves = append(r.Leaves, leaf)
 		for m, x := range rows {

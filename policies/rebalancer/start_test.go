@@ -48,7 +48,7 @@ func (s *story) plan(later time.Duration) *subcluster.Plan {
 	s.at = s.at.Add(later)
 	r := Read(s.view(), &Tree{})
 	r.SlowStart(s.view(), s.before, over)
-	out := Publish(r, (&Planner{}).Plan(&r.Input, nil), s.before, Shaping{})
+	out := Publish(r, (&Planner{}).Plan(&r.Input, nil), s.before, PlanBounds{})
 	out.At = s.at
 	s.before = out
 	return out

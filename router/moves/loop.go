@@ -23,8 +23,8 @@ const Patience = 5 * time.Minute
 // mendEvery is how many rounds there are between two checks for holds without a record.
 const mendEvery = 15
 
-// Held is an application on hold, as in a member's list.
-type Held struct {
+// Hold is an application on hold, as in a member's list.
+type Hold struct {
 	Application creel.ApplicationID
 	Claim       int64
 }
@@ -40,18 +40,18 @@ type Config[T any] struct {
 	// Choose returns the moves that are to begin now. nil: none are.
 	Choose func(ctx context.Context, s Situation) ([]Record, error)
 	// Held returns a member's applications on hold.
-	Held  func(ctx context.Context, m *subcluster.Status) ([]Held, error)
-	Over  func(Done)    // is called with each finished move
-	Every time.Duration // between rounds [2 s]
-	Log   *slog.Logger  // nil: silent
+	Held  func(ctx context.Context, m *subcluster.Status) ([]Hold, error)
+	Over  func(FinishedMove) // is called with each finished move
+	Every time.Duration      // between rounds [2 s]
+	Log   *slog.Logger       // nil: silent
 }
 
 // Situation is the data that moves are chosen from.
 type Situation struct {
 	View  *subcluster.View
-	Now   time.Time // store's clock
-	Moves []Record  // under way
-	Last  []Done    // newest first
+	Now   time.Time      // store's clock
+	Moves []Record       // under way
+	Last  []FinishedMove // newest first
 }
 
 // Loop carries moves out. Make one with New, run it with Run.
@@ -236,7 +236,7 @@ func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (ro
 	if r.GiveUp == "" && r.Arrived == 0 {
 		r.GiveUp = hindrance(view, &r)
 	}
-	return l.cfg.Mover.Carry(ctx, r.Moving)
+	return l.cfg.Mover.Carry(ctx, r.HomeMove)
 }
 
 // hindrance returns why a move should be abandoned now; empty if nothing prevents it.
@@ -254,7 +254,7 @@ func hindrance(view *subcluster.View, r *Record) string {
 
 // arrived is the Mover's: it records that the next home has the application. If the record is gone, another router
 // has ended the move.
-func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) error {
+func (l *Loop[T]) arrived(ctx context.Context, m router.HomeMove, claim int64) error {
 	_, err := change(ctx, l.cfg.Store, m.Application, func(r *Record) { r.Arrived = claim })
 	return err
 }

@@ -36,8 +36,8 @@ func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimest
 
 func record(n int32) Record {
 	return Record{
-		Moving: router.Moving{Application: app(n), From: "sc-1", To: "sc-2", Why: "sc-1 is drained"},
-		Queue:  "root.a", By: "ann",
+		HomeMove: router.HomeMove{Application: app(n), From: "sc-1", To: "sc-2", Why: "sc-1 is drained"},
+		Queue:    "root.a", By: "ann",
 	}
 }
 
@@ -195,17 +195,17 @@ func TestLoopExecutesMovesAndRepairsUnrecorded(t *testing.T) {
 			return subcluster.NewView(time.Now(), list, nil)
 		}
 		var m *members
-		var over []Done
+		var over []FinishedMove
 		round := func(do func(l *Loop[string])) {
 			m = &members{
 				home: "sc-1", held: map[creel.SubclusterID]int64{}, has: map[creel.SubclusterID]bool{"sc-1": true},
 			}
 			over = nil
 			l := New(Config[string]{
-				Store: s, View: view, Mover: m.mover(), Over: func(d Done) { over = append(over, d) },
-				Held: func(_ context.Context, at *subcluster.Status) (out []Held, err error) {
+				Store: s, View: view, Mover: m.mover(), Over: func(d FinishedMove) { over = append(over, d) },
+				Held: func(_ context.Context, at *subcluster.Status) (out []Hold, err error) {
 					if claim := m.held[at.ID]; claim > 0 {
-						out = append(out, Held{app(1), claim})
+						out = append(out, Hold{app(1), claim})
 					}
 					return out, nil
 				},

@@ -39,7 +39,7 @@ type Store interface {
 
 // Record is a move on record.
 type Record struct {
-	router.Moving
+	router.HomeMove
 	Queue creel.QueuePath
 	By    string        // its origin: an administrator who drains, or "rebalancer"
 	Asked time.Time     // or last changed, by the store's clock
@@ -64,8 +64,8 @@ type document struct {
 	Undo    bool               `json:"undo,omitempty"`
 }
 
-// Done is a move that is over.
-type Done struct {
+// FinishedMove is a move that is over.
+type FinishedMove struct {
 	Application creel.ApplicationID `json:"application"`
 	From        creel.SubclusterID  `json:"from"`
 	To          creel.SubclusterID  `json:"to"`
@@ -106,10 +106,10 @@ func read(d *statestore.Document, now time.Time) (Record, bool) {
 		r.newer, err = statestore.OtherFields[document](d.Data)
 	}
 	if err != nil {
-		r.Unreadable, r.Moving = true, router.Moving{Application: app, Why: "this version cannot read its record"}
+		r.Unreadable, r.HomeMove = true, router.HomeMove{Application: app, Why: "this version cannot read its record"}
 		return r, true
 	}
-	r.Moving = router.Moving{
+	r.HomeMove = router.HomeMove{
 		Application: app, From: v.From, To: v.To, Why: v.Why, Arrived: v.Arrived, GiveUp: v.GiveUp,
 	}
 	r.Queue, r.Undo = v.Queue, v.Undo
@@ -184,14 +184,14 @@ func GiveUp(ctx context.Context, s Store, app creel.ApplicationID, why string) (
 }
 
 // Last are the moves that are over, newest first.
-func Last(ctx context.Context, s Store) ([]Done, error) {
+func Last(ctx context.Context, s Store) ([]FinishedMove, error) {
 	_, list, err := done(ctx, s)
 	slices.Reverse(list)
 	return list, err
 }
 
 // done reads the moves that are over, oldest first, with the version of the document.
-func done(ctx context.Context, s Store) (version int64, list []Done, err error) {
+func done(ctx context.Context, s Store) (version int64, list []FinishedMove, err error) {
 	set, err := s.Documents(ctx, doneClass)
 	if err != nil {
 		return 0, nil, err
@@ -208,9 +208,9 @@ func done(ctx context.Context, s Store) (version int64, list []Done, err error) 
 
 // end removes a move from the record and stores its outcome. It reports whether the move was there: another router
 // may have ended it.
-func end(ctx context.Context, s Store, r Record, moved bool, because string, now time.Time) (over Done, there bool,
+func end(ctx context.Context, s Store, r Record, moved bool, because string, now time.Time) (over FinishedMove, there bool,
 	err error) {
-	over = Done{
+	over = FinishedMove{
 		Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, By: r.By, Why: r.Why,
 		Moved: moved, Because: because, At: now, Undo: r.Undo,
 	}

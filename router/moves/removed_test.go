@@ -28,7 +28,7 @@ func TestMoveFromRemovedMemberEnds(t *testing.T) {
 		view().Members[0].State = subcluster.StateLost
 		m := &members{home: "sc-1", held: map[creel.SubclusterID]int64{}, has: map[creel.SubclusterID]bool{}}
 		l := New(Config[string]{Store: s, View: func() *subcluster.View { return view() }, Mover: m.mover()})
-		ended := func(when string, want int) []Done {
+		ended := func(when string, want int) []FinishedMove {
 			t.Helper()
 			if err := l.Round(ctx); err != nil {
 				t.Fatal(err)

@@ -33,7 +33,7 @@ func TestUnreadableMoveBlocksNoOther(t *testing.T) {
 		m := &members{home: "sc-1", held: map[creel.SubclusterID]int64{}, has: map[creel.SubclusterID]bool{}}
 		l := New(Config[string]{
 			Store: s, View: viewOf("sc-1", "sc-2"), Mover: m.mover(), Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Held: func(context.Context, *subcluster.Status) ([]Held, error) { return []Held{{app(5), 7}}, nil },
+			Held: func(context.Context, *subcluster.Status) ([]Hold, error) { return []Hold{{app(5), 7}}, nil },
 		})
 		for range 3 * mendEvery {
 			if err := l.Round(ctx); err != nil {

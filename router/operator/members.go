@@ -44,8 +44,8 @@ func ParseMode(text string) (Mode, error) {
 	}
 }
 
-// Drained is the progress of a drain. It is empty for a member that is not being drained.
-type Drained struct {
+// DrainProgress is the progress of a drain. It is empty for a member that is not being drained.
+type DrainProgress struct {
 	Mode   Mode   `json:"mode"`
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -78,13 +78,13 @@ func drainLine(mode Mode, user, reason string) string {
 }
 
 // DrainOf returns the progress of the drain of a member of a view; nil if it is not being drained.
-func DrainOf(view *subcluster.View, m *subcluster.Status) *Drained {
+func DrainOf(view *subcluster.View, m *subcluster.Status) *DrainProgress {
 	if m.Draining == "" {
 		return nil
 	}
 	head, reason, _ := strings.Cut(m.Draining, ": ")
 	word, by, _ := strings.Cut(head, ", by ")
-	d := &Drained{Mode: Mode(word), By: by, Reason: reason}
+	d := &DrainProgress{Mode: Mode(word), By: by, Reason: reason}
 	if d.Mode != Stop && d.Mode != Finish && d.Mode != Move {
 		d.Mode, d.By, d.Reason = Stop, "", m.Draining
 	}

@@ -17,7 +17,7 @@ import (
 // was on its way when the drain began.
 func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
-	view := func(line string, state subcluster.State, after time.Duration, running int64) *operator.Drained {
+	view := func(line string, state subcluster.State, after time.Duration, running int64) *operator.DrainProgress {
 		m := subcluster.Status{Member: subcluster.Member{ID: "a"}, Draining: line, State: state, Since: began}
 		m.Load.Metrics.AppsRunning = running
 		v := subcluster.NewView(began.Add(after), []subcluster.Status{m}, nil)
@@ -28,16 +28,16 @@ func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 		t.Errorf("nobody drains it: %+v", d)
 	}
 	for what, c := range map[string]struct {
-		got  *operator.Drained
-		want operator.Drained
+		got  *operator.DrainProgress
+		want operator.DrainProgress
 	}{
-		"just begun":         {view("finish, by ann: disks", draining, time.Second, 0), operator.Drained{Mode: "finish", By: "ann", Reason: "disks"}},
-		"something runs":     {view("finish, by ann", draining, time.Hour, 2), operator.Drained{Mode: "finish", By: "ann", Running: 2}},
-		"nothing is left":    {view("stop: a: b", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "a: b", Done: true}},
-		"it fell silent":     {view("stop", subcluster.StateSuspect, time.Hour, 0), operator.Drained{Mode: "stop"}},
-		"somebody else's":    {view("by hand: x", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "by hand: x", Done: true}},
-		"by moving":          {view("move, by ann: disks", draining, time.Hour, 1), operator.Drained{Mode: "move", By: "ann", Reason: "disks", Running: 1}},
-		"a mode not of ours": {view("leap, by ann", draining, time.Hour, 1), operator.Drained{Mode: "stop", Reason: "leap, by ann", Running: 1}},
+		"just begun":         {view("finish, by ann: disks", draining, time.Second, 0), operator.DrainProgress{Mode: "finish", By: "ann", Reason: "disks"}},
+		"something runs":     {view("finish, by ann", draining, time.Hour, 2), operator.DrainProgress{Mode: "finish", By: "ann", Running: 2}},
+		"nothing is left":    {view("stop: a: b", draining, time.Hour, 0), operator.DrainProgress{Mode: "stop", Reason: "a: b", Done: true}},
+		"it fell silent":     {view("stop", subcluster.StateSuspect, time.Hour, 0), operator.DrainProgress{Mode: "stop"}},
+		"somebody else's":    {view("by hand: x", draining, time.Hour, 0), operator.DrainProgress{Mode: "stop", Reason: "by hand: x", Done: true}},
+		"by moving":          {view("move, by ann: disks", draining, time.Hour, 1), operator.DrainProgress{Mode: "move", By: "ann", Reason: "disks", Running: 1}},
+		"a mode not of ours": {view("leap, by ann", draining, time.Hour, 1), operator.DrainProgress{Mode: "stop", Reason: "leap, by ann", Running: 1}},
 	} {
 		if *c.got != c.want {
 			t.Errorf("%s: %+v, want %+v", what, *c.got, c.want)

@@ -31,20 +31,20 @@ type Members interface {
 	) error
 }
 
-// Mended is the actual or planned result for a member's queues.
-type Mended struct {
+// MendResult is the actual or planned result for a member's queues.
+type MendResult struct {
 	rebalancer.MemberMend
 	Error string `json:"error,omitempty"` // the member cannot be changed, or did not take it
 	Done  bool   `json:"done,omitempty"`
 }
 
-// Mending is a mend of the members' queues: the changes in each member.
-type Mending struct {
-	Version int64     `json:"version,omitempty"` // by which it is undone, 0 if nothing was changed
-	Author  string    `json:"author,omitempty"`
-	Comment string    `json:"comment,omitempty"`
-	Time    time.Time `json:"time,omitzero"`
-	Members []Mended  `json:"members"`
+// MendReport is a mend of the members' queues: the changes in each member.
+type MendReport struct {
+	Version int64        `json:"version,omitempty"` // by which it is undone, 0 if nothing was changed
+	Author  string       `json:"author,omitempty"`
+	Comment string       `json:"comment,omitempty"`
+	Time    time.Time    `json:"time,omitzero"`
+	Members []MendResult `json:"members"`
 }
 
 // MendOrder asks for a mend.
@@ -58,38 +58,38 @@ type MendOrder struct {
 // Mend brings the queues of members to the federation's queue tree, or takes back an earlier mend. The planned
 // changes are in the store before any member is called; each member applies all of its changes or none. A member's
 // error is in its Mended.
-func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending, error) {
+func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (MendReport, error) {
 	if !w.DryRun {
 		if err := o.allow(user, "change the queues of members"); err != nil {
-			return Mending{}, err
+			return MendReport{}, err
 		}
 	}
 	if w.Undo < 0 {
-		return Mending{}, noMend(w.Undo)
+		return MendReport{}, noMend(w.Undo)
 	}
 	view := o.conf.View()
 	if view == nil || o.conf.Members == nil {
-		return Mending{}, noView("the members' queues")
+		return MendReport{}, noView("the members' queues")
 	}
 	for _, id := range w.Members {
 		if _, ok := view.Member(id); !ok {
-			return Mending{}, noMember(id)
+			return MendReport{}, noMember(id)
 		}
 	}
-	var out Mending
+	var out MendReport
 	var err error
 	if w.Undo > 0 {
 		out, err = o.undone(ctx, user, w)
 	} else {
 		out, err = o.drift(ctx, user, w)
 	}
-	if err != nil || w.DryRun || !slices.ContainsFunc(out.Members, Mended.changes) {
+	if err != nil || w.DryRun || !slices.ContainsFunc(out.Members, MendResult.changes) {
 		return out, err
 	}
 	if out.Version, err = o.recordMend(ctx, user, w, out); err != nil {
-		return Mending{}, err
+		return MendReport{}, err
 	}
-	each(out.Members, func(_ int, m *Mended) {
+	each(out.Members, func(_ int, m *MendResult) {
 		if !m.changes() {
 			return
 		}
@@ -102,10 +102,10 @@ func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending,
 	return out, nil
 }
 
-func (m Mended) changes() bool { return m.Error == "" && len(m.Changes) > 0 }
+func (m MendResult) changes() bool { return m.Error == "" && len(m.Changes) > 0 }
 
 // Failed is how many members could not be asked, or did not take their changes.
-func (m *Mending) Failed() int {
+func (m *MendReport) Failed() int {
 	n := 0
 	for i := range m.Members {
 		if m.Members[i].Error != "" {
@@ -116,7 +116,7 @@ func (m *Mending) Failed() int {
 }
 
 // each works on all at once: a slow member delays no other.
-func each(list []Mended, do func(i int, m *Mended)) {
+func each(list []MendResult, do func(i int, m *MendResult)) {
 	var all sync.WaitGroup
 	for i := range list {
 		all.Go(func() { do(i, &list[i]) })
@@ -125,8 +125,8 @@ func each(list []Mended, do func(i int, m *Mended)) {
 }
 
 // drift reads the members' configurations and compares.
-func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending, error) {
-	out := Mending{Members: []Mended{}}
+func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (MendReport, error) {
+	out := MendReport{Members: []MendResult{}}
 	d, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
 	if err != nil {
 		return out, err
@@ -140,11 +140,11 @@ func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending
 	view := o.conf.View()
 	for i := range view.Members {
 		if m := &view.Members[i]; m.State.Alive() && (len(w.Members) == 0 || slices.Contains(w.Members, m.ID)) {
-			out.Members = append(out.Members, Mended{MemberMend: rebalancer.MemberMend{Member: m.ID}})
+			out.Members = append(out.Members, MendResult{MemberMend: rebalancer.MemberMend{Member: m.ID}})
 		}
 	}
 	confs := make([]rebalancer.QueueConf, len(out.Members))
-	each(out.Members, func(i int, m *Mended) {
+	each(out.Members, func(i int, m *MendResult) {
 		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
 		if err != nil {
 			m.Error = err.Error()
@@ -158,14 +158,14 @@ func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending
 		}
 	}
 	for _, mend := range rebalancer.Mend(view, tree, known) {
-		at := slices.IndexFunc(out.Members, func(x Mended) bool { return x.Member == mend.Member })
+		at := slices.IndexFunc(out.Members, func(x MendResult) bool { return x.Member == mend.Member })
 		out.Members[at].MemberMend = mend
 	}
 	return out, nil
 }
 
 // recordMend writes down the planned changes.
-func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m Mending) (int64, error) {
+func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m MendReport) (int64, error) {
 	data, err := json.Marshal(m.Members)
 	if err != nil {
 		return 0, err
@@ -188,8 +188,8 @@ func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m M
 }
 
 // undone returns the changes that take a mend back: only of values that are still as it left them.
-func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mending, error) {
-	out := Mending{Members: []Mended{}}
+func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (MendReport, error) {
+	out := MendReport{Members: []MendResult{}}
 	list, err := o.Mends(ctx, w.Undo+1, 1)
 	if err != nil {
 		return out, err
@@ -202,7 +202,7 @@ func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mendin
 			out.Members = append(out.Members, m)
 		}
 	}
-	each(out.Members, func(_ int, m *Mended) {
+	each(out.Members, func(_ int, m *MendResult) {
 		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
 		var back []rebalancer.QueueChange
 		if err == nil {
@@ -230,7 +230,7 @@ func noMend(version int64) error {
 
 // carryOut has a member change its queues. Queues that were added go in a second call:
 // they have to be stopped first, and are started again where they cannot go.
-func (o *Operator) carryOut(ctx context.Context, user string, m *Mended, undo bool) error {
+func (o *Operator) carryOut(ctx context.Context, user string, m *MendResult, undo bool) error {
 	if !undo {
 		return o.conf.Members.ChangeQueues(ctx, m.Member, user, m.Changes)
 	}
@@ -259,14 +259,14 @@ func (o *Operator) carryOut(ctx context.Context, user string, m *Mended, undo bo
 }
 
 // Mends lists the mends, newest first, below before (0: from the newest).
-func (o *Operator) Mends(ctx context.Context, before int64, limit int) ([]Mending, error) {
+func (o *Operator) Mends(ctx context.Context, before int64, limit int) ([]MendReport, error) {
 	list, err := o.conf.Store.DocumentHistory(ctx, mendClass, mendName, before, limit)
 	if err != nil {
 		return nil, err
 	}
-	out := []Mending{}
+	out := []MendReport{}
 	for _, d := range list {
-		m := Mending{Version: d.Version, Author: d.Author, Comment: d.Comment, Time: d.Time}
+		m := MendReport{Version: d.Version, Author: d.Author, Comment: d.Comment, Time: d.Time}
 		if err := json.Unmarshal(d.Data, &m.Members); err != nil {
 			return nil, fmt.Errorf("the mend of version %d cannot be read: %w", d.Version, err)
 		}

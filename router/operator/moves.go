@@ -19,13 +19,13 @@ import (
 // newest first, and those that would be begun now.
 type Moves struct {
 	Under []MoveUnder             `json:"under"`
-	Last  []moves.Done            `json:"last"`
+	Last  []moves.FinishedMove    `json:"last"`
 	Next  []rebalancer.ChosenMove `json:"next"`
 	Notes []string                `json:"notes,omitempty"` // why other applications stay
 }
 
 // MoveDone is a move that is over.
-type MoveDone = moves.Done
+type MoveDone = moves.FinishedMove
 
 // MoveUnder is a move under way.
 type MoveUnder struct {
@@ -57,7 +57,7 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 		return out, err
 	}
 	if out.Last == nil {
-		out.Last = []moves.Done{}
+		out.Last = []moves.FinishedMove{}
 	}
 	if o.conf.Preview != nil {
 		next, notes, err := o.conf.Preview(ctx, as)
@@ -71,7 +71,7 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 
 // MovesOf are the moves of one application: the one under way, nil for none, and those that
 // are over, newest first.
-func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveUnder, []moves.Done, error) {
+func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveUnder, []moves.FinishedMove, error) {
 	all, _, err := moves.All(ctx, o.conf.Store)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveU
 	if err != nil {
 		return nil, nil, err
 	}
-	last = slices.DeleteFunc(last, func(d moves.Done) bool { return d.Application != app })
+	last = slices.DeleteFunc(last, func(d moves.FinishedMove) bool { return d.Application != app })
 	for i := range all {
 		if all[i].Application == app {
 			under := moveUnder(&all[i])
@@ -99,8 +99,8 @@ func moveUnder(r *moves.Record) MoveUnder {
 	}
 }
 
-// Undone is the result of undoing one application's move.
-type Undone struct {
+// UndoResult is the result of undoing one application's move.
+type UndoResult struct {
 	Application creel.ApplicationID `json:"application"`
 	Result      string              `json:"result"`
 }
@@ -120,7 +120,7 @@ const movedByOthers = "its move is not undone: another was begun or changed at t
 // last hour, except those undone already: these are reversed again only if named. An undo under way continues. A move
 // that others change at the same time is left to them. If the store fails after some, the result lists these and the
 // store's error.
-func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]Undone, error) {
+func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]UndoResult, error) {
 	if err := o.allow(user, "undo moves of applications"); err != nil {
 		return nil, err
 	}
@@ -136,12 +136,12 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 	for _, a := range apps {
 		wanted[a] = true
 	}
-	out, seen := []Undone{}, map[creel.ApplicationID]bool{}
+	out, seen := []UndoResult{}, map[creel.ApplicationID]bool{}
 	say := func(app creel.ApplicationID, format string, args ...any) {
 		seen[app] = true
-		out = append(out, Undone{app, fmt.Sprintf(format, args...)})
+		out = append(out, UndoResult{app, fmt.Sprintf(format, args...)})
 	}
-	stopped := func(app creel.ApplicationID, err error) ([]Undone, error) {
+	stopped := func(app creel.ApplicationID, err error) ([]UndoResult, error) {
 		if len(out) == 0 {
 			return nil, err
 		}
@@ -205,7 +205,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			continue
 		}
 		err := moves.Begin(ctx, o.conf.Store, moves.Record{
-			Moving: router.Moving{
+			HomeMove: router.HomeMove{
 				Application: d.Application, From: d.To, To: d.From, Why: "its move is undone by " + user,
 			},
 			Queue: d.Queue, By: user, Undo: true,

@@ -109,7 +109,7 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 
 	for n := range int32(2) {
 		if err := moves.Begin(ctx, h, moves.Record{
-			Moving: router.Moving{Application: app(n + 1), From: "a", To: "b", Why: "a is drained"}, By: "rebalancer",
+			HomeMove: router.HomeMove{Application: app(n + 1), From: "a", To: "b", Why: "a is drained"}, By: "rebalancer",
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestUndoReportsProgress(t *testing.T) {
 	for n, to := range []creel.SubclusterID{"b", "b", "c", "d"} {
 		h.at[app(int32(n+1))] = "a"
 		if err := moves.Begin(ctx, h, moves.Record{
-			Moving: router.Moving{Application: app(int32(n + 1)), From: "a", To: to, Why: "a is drained"}, By: "rebalancer",
+			HomeMove: router.HomeMove{Application: app(int32(n + 1)), From: "a", To: to, Why: "a is drained"}, By: "rebalancer",
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -191,7 +191,7 @@ type Rebalancer struct {
 	// UserLimits is the same of users, of queues with a user limit.
 	UserLimits []Escrow `json:"user_limits,omitempty"`
 	// Audited is the result of the leader's checks, if creel.rebalancer.audit.interval enables them.
-	Audited *rebalancer.Audited `json:"audited,omitempty"`
+	Audited *rebalancer.AuditReport `json:"audited,omitempty"`
 }
 
 // Escrow is one member's part of a queue's federation-wide maximum, or of a user's limit there.
@@ -286,7 +286,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		out.Decisions = log.Decisions
 	}
 	if d, ok := control.Find(rebalancer.AuditName); ok {
-		out.Audited = &rebalancer.Audited{}
+		out.Audited = &rebalancer.AuditReport{}
 		if err := json.Unmarshal(d.Data, out.Audited); err != nil {
 			return nil, err
 		}
@@ -308,7 +308,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		slowStart = time.Duration(out.Plan.SlowStartMS) * time.Millisecond
 	}
 	if pools := rebalancer.ReadPools(view, tree, out.Plan, slowStart); len(pools[0].Members) > 0 {
-		out.Next = (&rebalancer.Planner{}).PlanPools(pools, out.Plan, rebalancer.Shaping{}, false, view.At)
+		out.Next = (&rebalancer.Planner{}).PlanPools(pools, out.Plan, rebalancer.PlanBounds{}, false, view.At)
 	}
 	return out, nil
 }

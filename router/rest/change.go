@@ -63,7 +63,7 @@ func element(body []byte, name string) string {
 
 // writeKept answers a call that waits with 202 (Accepted) and YARN's document for it. Since a ResourceManager answers
 // a kill with 202 as well, a header says that it waits, and for which member.
-func writeKept(w http.ResponseWriter, r *http.Request, kept *server.Kept, body []byte) {
+func writeKept(w http.ResponseWriter, r *http.Request, kept *server.PendingChange, body []byte) {
 	w.Header().Set("X-Kept", "true")
 	for _, id := range kept.For {
 		w.Header().Add("X-Kept-For-SubClusters", string(id))

@@ -311,14 +311,14 @@ func (h *Handler) withUAMs(
 		}
 	}
 	same := []router.Part[[]byte]{{Member: home, Value: own}}
-	var missing []router.Missing
+	var missing []router.MissingMember
 	for _, p := range uams {
 		switch {
 		case p.Err == nil && ended && !isUAM(p.Value): // a member's own, of the same id
 		case p.Err == nil && p.Value != nil:
 			same = append(same, p)
 		default:
-			missing = append(missing, router.Missing{Member: p.Member, Reason: fmt.Sprint(p.Err)})
+			missing = append(missing, router.MissingMember{Member: p.Member, Reason: fmt.Sprint(p.Err)})
 		}
 	}
 	for i, p := range same {
@@ -587,10 +587,10 @@ func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (b
 
 // noNode answers that no member has a node. That is not known while one does not answer that may have it.
 func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []router.Part[T]) {
-	var silent []router.Missing
+	var silent []router.MissingMember
 	for _, p := range parts {
 		if errors.Is(p.Err, creel.ErrUnavailable) {
-			silent = append(silent, router.Missing{Member: p.Member, Reason: p.Err.Error()})
+			silent = append(silent, router.MissingMember{Member: p.Member, Reason: p.Err.Error()})
 		}
 	}
 	if len(silent) > 0 {
@@ -647,7 +647,7 @@ func askEach[T any](
 }
 
 // tellMissing names in headers the members whose part of an answer is missing.
-func tellMissing(w http.ResponseWriter, missing []router.Missing) {
+func tellMissing(w http.ResponseWriter, missing []router.MissingMember) {
 	if len(missing) > 0 {
 		w.Header().Set("X-Partial-Result", "true")
 		w.Header().Set("X-Missing-SubClusters", oneLine(router.MissingText(missing)))

@@ -18,7 +18,7 @@ func (h *Handler) moves(w http.ResponseWriter, r *http.Request) {
 
 // UndoneDoc is the result of undoing moves.
 type UndoneDoc struct {
-	Moves []operator.Undone `json:"moves"`
+	Moves []operator.UndoResult `json:"moves"`
 }
 
 // undoMoves has applications go back: POST of those that are meant, none for all.

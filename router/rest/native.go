@@ -112,7 +112,7 @@ type SubclusterDoc struct {
 	Epoch      int64                     `json:"epoch"`
 	Version    string                    `json:"version,omitempty"`
 	Draining   string                    `json:"draining,omitempty"`
-	Drain      *operator.Drained         `json:"drain,omitempty"`
+	Drain      *operator.DrainProgress   `json:"drain,omitempty"`
 	Addresses  subcluster.Addresses      `json:"addresses"`
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
 	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call whose breaker is open here

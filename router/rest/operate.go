@@ -376,14 +376,14 @@ func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 }
 
 // SubmittedOf reads submissions from such a list.
-func SubmittedOf(docs []SubmissionDoc) ([]router.Submitted, error) {
-	out := make([]router.Submitted, len(docs))
+func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
+	out := make([]router.PlacedSubmission, len(docs))
 	for i, s := range docs {
 		id, err := creel.ParseApplicationID(s.ID)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = router.Submitted{Home: s.Home, Submission: policies.Submission{
+		out[i] = router.PlacedSubmission{Home: s.Home, Submission: policies.Submission{
 			Application: id, Name: s.Name, User: s.User, Type: s.Type, Queue: s.Queue, Tags: s.Tags, Label: s.Label,
 			Size: creel.NewResource(s.MemoryMB, s.VCores),
 		}}

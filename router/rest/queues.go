@@ -142,7 +142,7 @@ func (h *Handler) queueTreeHistory(w http.ResponseWriter, r *http.Request) {
 
 // MendsDoc is a list of mends.
 type MendsDoc struct {
-	Mends []operator.Mending `json:"mends"`
+	Mends []operator.MendReport `json:"mends"`
 }
 
 // mends lists the mends of the members' queues, newest first.

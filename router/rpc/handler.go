@@ -375,7 +375,7 @@ func (h *Handler) withUAMs(
 		return answer
 	}
 	same := []router.Part[*yarnpb.ApplicationReportProto]{{Member: home, Value: own.GetApplicationReport()}}
-	var missing []router.Missing
+	var missing []router.MissingMember
 	for _, p := range uams {
 		r := p.Value.GetApplicationReport()
 		switch {
@@ -385,7 +385,7 @@ func (h *Handler) withUAMs(
 			r.ApplicationId = yarnpb.FromApplicationID(app)
 			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
 		case p.Err != nil:
-			missing = append(missing, router.Missing{Member: p.Member, Reason: said(p.Err)})
+			missing = append(missing, router.MissingMember{Member: p.Member, Reason: said(p.Err)})
 		}
 	}
 	own.ApplicationReport = merge(h.server, same)

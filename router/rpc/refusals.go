@@ -15,10 +15,10 @@ import (
 // missingParts collects the errors of members that contributed no part to an answer.
 type missingParts struct {
 	answered int
-	silent   []router.Missing // members whose parts are missing, including those that reject the call
-	others   []router.Missing // those that are lost, or have nothing of it
-	refused  []error          // by members that reject the call
-	nothing  error            // by the first that lacks the requested item
+	silent   []router.MissingMember // members whose parts are missing, including those that reject the call
+	others   []router.MissingMember // those that are lost, or have nothing of it
+	refused  []error                // by members that reject the call
+	nothing  error                  // by the first that lacks the requested item
 }
 
 func missingPartsOf[V any](parts []router.Part[V]) (l missingParts) {
@@ -27,14 +27,14 @@ func missingPartsOf[V any](parts []router.Part[V]) (l missingParts) {
 		case p.Err == nil:
 			l.answered++
 		case errors.Is(p.Err, server.ErrLost):
-			l.others = append(l.others, router.Missing{Member: p.Member, Reason: p.Err.Error()})
+			l.others = append(l.others, router.MissingMember{Member: p.Member, Reason: p.Err.Error()})
 		case notHere(p.Err):
-			l.others = append(l.others, router.Missing{Member: p.Member, Reason: said(p.Err)})
+			l.others = append(l.others, router.MissingMember{Member: p.Member, Reason: said(p.Err)})
 			if l.nothing == nil {
 				l.nothing = p.Err
 			}
 		default:
-			l.silent = append(l.silent, router.Missing{Member: p.Member, Reason: said(p.Err)})
+			l.silent = append(l.silent, router.MissingMember{Member: p.Member, Reason: said(p.Err)})
 			if errors.As(p.Err, new(*hrpc.RemoteError)) && !errors.Is(p.Err, creel.ErrUnavailable) {
 				l.refused = append(l.refused, p.Err)
 			}

@@ -20,8 +20,8 @@ const (
 	earlierTime = time.Second
 )
 
-// Kept is a change that waits: it is recorded, and routers carry it out later.
-type Kept struct {
+// PendingChange is a recorded change that routers carry out later.
+type PendingChange struct {
 	For []creel.SubclusterID // that did not answer; none: the application is being moved to another home
 }
 
@@ -40,7 +40,7 @@ func Change[T any](
 	s *Server,
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (T, error),
-) (answer T, kept *Kept, err error) {
+) (answer T, kept *PendingChange, err error) {
 	earlier := s.earlier(ctx, i)
 	answer, home, err := AtHome(ctx, s, i.Application, func(ctx context.Context, m *remote.Member) (T, error) {
 		return call(ctx, m, i.Application)
@@ -54,7 +54,7 @@ func Change[T any](
 		if s.record(ctx, i) != nil {
 			return answer, nil, err // the home's result is the better answer
 		}
-		kept = &Kept{}
+		kept = &PendingChange{}
 		if home != nil && away {
 			kept.For = []creel.SubclusterID{home.ID}
 		} else if id, seen := s.HomeSeen(i.Application); seen && away {
@@ -91,7 +91,7 @@ func Signal[T any](
 	s *Server,
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member) (T, error),
-) (answer T, kept *Kept, err error) {
+) (answer T, kept *PendingChange, err error) {
 	answer, home, silent, err := holder(ctx, s, i.Application, call)
 	if err == nil || s.conf.Intents == nil || len(silent) == 0 {
 		return answer, nil, err
@@ -106,7 +106,7 @@ func Signal[T any](
 	if unkept != nil || len(waits) == 0 {
 		return answer, nil, err // the home's answer is the better one
 	}
-	return answer, &Kept{For: waits}, nil
+	return answer, &PendingChange{For: waits}, nil
 }
 
 // busy reports whether a member asks for a retry, by RPC or by REST.

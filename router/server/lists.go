@@ -96,11 +96,11 @@ func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 }
 
 // Old returns the members whose parts are their last ones, and the ages of these.
-func Old[T any](parts []router.Part[ListPart[T]]) (old []router.Missing) {
+func Old[T any](parts []router.Part[ListPart[T]]) (old []router.MissingMember) {
 	for i := range parts {
 		if p := &parts[i]; p.Value.Late != nil {
 			ago := p.Value.Age.Round(time.Second).String() + " ago"
-			old = append(old, router.Missing{Member: p.Member, Reason: ago})
+			old = append(old, router.MissingMember{Member: p.Member, Reason: ago})
 		}
 	}
 	return old

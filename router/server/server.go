@@ -28,7 +28,7 @@ import (
 // Config of a Server. View, Homes, Pool, Known and Disown are required.
 type Config struct {
 	View  func() *subcluster.View
-	Where policies.Where // finds the members that have a host or rack; nil: unknown
+	Where policies.PlaceLookup // finds the members that have a host or rack; nil: unknown
 	Homes Homes
 	// Reservations stores the homes of reservations.
 	Reservations Reservations
@@ -87,11 +87,11 @@ type Server struct {
 	logOnce   logOnce
 
 	memoryLock sync.RWMutex
-	recent     *router.Recent // under memoryLock
+	recent     *router.SubmissionLog // under memoryLock
 	memory     *router.Memory
 
 	assumedLock sync.Mutex
-	assumed     router.Assumed
+	assumed     router.AssumedLoad
 
 	pauses      pauses
 	issuedIDs   issuedIDs
@@ -118,7 +118,7 @@ func New(conf Config) *Server {
 	}
 	s := &Server{
 		conf: conf, memory: router.NewMemory(conf.Kept), reportCache: reportCache{most: conf.Kept},
-		recent: router.NewRecent(min(conf.Kept, maxRecent)),
+		recent: router.NewSubmissionLog(min(conf.Kept, maxRecent)),
 	}
 	s.pauses.clock = conf.Clock
 	s.seed.Store(conf.Seed)
@@ -176,7 +176,7 @@ const maxRecent = 10_000
 
 // Recent returns the last submissions to a queue through this router that got a
 // home, oldest first, at most that many.
-func (s *Server) Recent(queue creel.QueuePath, most int) []router.Submitted {
+func (s *Server) Recent(queue creel.QueuePath, most int) []router.PlacedSubmission {
 	s.memoryLock.RLock()
 	defer s.memoryLock.RUnlock()
 	return s.recent.Of(queue, most)
@@ -290,7 +290,7 @@ func (s *Server) Submit(
 }
 
 // writeAssumed is policies.Submission.Assumed.
-func (s *Server) writeAssumed(view *subcluster.View, each []policies.Sent) {
+func (s *Server) writeAssumed(view *subcluster.View, each []policies.RecentLoad) {
 	s.assumedLock.Lock()
 	defer s.assumedLock.Unlock()
 	s.assumed.Write(view, each)

@@ -53,7 +53,7 @@ func (r *gateway) moveLoop() {
 			return ctx, func() {}, w.moving.IntN(len(w.routers)) == 0
 		},
 		Choose: func(_ context.Context, s moves.Situation) ([]moves.Record, error) { return r.choose(t, s) },
-		Held:   func(_ context.Context, m *subcluster.Status) ([]moves.Held, error) { return t.held(m.ID) },
+		Held:   func(_ context.Context, m *subcluster.Status) ([]moves.Hold, error) { return t.held(m.ID) },
 	})
 	var round func()
 	round = func() {
@@ -102,8 +102,8 @@ func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err er
 	chosen, _ := rebalancer.ChooseMoves(&in, terms)
 	for _, c := range chosen {
 		out = append(out, moves.Record{
-			Moving: router.Moving{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
-			Queue:  c.Queue, By: "sim",
+			HomeMove: router.HomeMove{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
+			Queue:    c.Queue, By: "sim",
 		})
 	}
 	if r.w.moving.IntN(3) == 0 && len(s.Moves) > 0 {
@@ -231,14 +231,14 @@ func (t *task) waiting(at creel.SubclusterID) ([]rebalancer.WaitingApplication, 
 }
 
 // held lists a member's held applications.
-func (t *task) held(at creel.SubclusterID) ([]moves.Held, error) {
+func (t *task) held(at creel.SubclusterID) ([]moves.Hold, error) {
 	c := t.r.w.cluster(at)
-	return step(t, c.host, func(reply func([]moves.Held, error)) {
+	return step(t, c.host, func(reply func([]moves.Hold, error)) {
 		c.post(func(m *rm.Machine, _ time.Time) func() {
-			var out []moves.Held
+			var out []moves.Hold
 			for v := range m.Apps {
 				if v.Held.Claim > 0 {
-					out = append(out, moves.Held{Application: v.ID, Claim: v.Held.Claim})
+					out = append(out, moves.Hold{Application: v.ID, Claim: v.Held.Claim})
 				}
 			}
 			return func() { reply(out, nil) }

@@ -51,7 +51,7 @@ func (p *planner) start() {
 	p.before = p.reported()
 	p.leader = &server.Leader{
 		Name: "sim", Store: p, Every: planEvery, Lease: leadFor, Terms: escrow.DefaultTerms(),
-		Shaping: rebalancer.Shaping{SlowStart: max(0, w.cfg.SlowStart)}, Capacities: true,
+		Shaping: rebalancer.PlanBounds{SlowStart: max(0, w.cfg.SlowStart)}, Capacities: true,
 		Audit: server.Audit{
 			Every: auditEvery, Within: auditWithin,
 			Tell: func(i invariants.Invariant, of string, breach error) {

@@ -30,7 +30,7 @@ type gateway struct {
 	w       *World
 	tries   uint64
 	memory  *router.Memory
-	assumed router.Assumed
+	assumed router.AssumedLoad
 }
 
 func newRouter(w *World, index int) *gateway {
@@ -43,7 +43,7 @@ func newRouter(w *World, index int) *gateway {
 const remembered = 64
 
 func (r *gateway) start() {
-	r.memory, r.assumed = router.NewMemory(remembered), router.Assumed{}
+	r.memory, r.assumed = router.NewMemory(remembered), router.AssumedLoad{}
 	r.watcher.start()
 	r.moveLoop()
 	r.intentLoop()

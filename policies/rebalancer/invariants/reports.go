@@ -48,7 +48,7 @@ type Reports struct {
 	calm   *subcluster.Plan          // the first of plans that were made of the same
 	plans  int                       // since
 	seen   map[creel.SubclusterID]*lastReports
-	over   map[creel.QueuePath]*Over
+	over   map[creel.QueuePath]*Excess
 	sums   []sum // by leaf queue, of this check
 	active []*subcluster.Status
 }
@@ -131,7 +131,7 @@ func (r *Reports) check(i Invariant, of string, breach error) {
 func (r *Reports) look(l *Look) {
 	if r.since == nil {
 		r.since, r.caps = map[string]time.Time{}, map[string]*escrow.Record{}
-		r.seen, r.over = map[creel.SubclusterID]*lastReports{}, map[creel.QueuePath]*Over{}
+		r.seen, r.over = map[creel.SubclusterID]*lastReports{}, map[creel.QueuePath]*Excess{}
 	}
 	r.now, r.exact = l, nil
 	r.active = r.active[:0]
@@ -241,7 +241,7 @@ func (r *Reports) maxima() {
 		}
 	}
 	maps.DeleteFunc(r.seen, func(id creel.SubclusterID, s *lastReports) bool { return !alive[id] })
-	maps.DeleteFunc(r.over, func(path creel.QueuePath, _ *Over) bool { return bounded[path].IsZero() })
+	maps.DeleteFunc(r.over, func(path creel.QueuePath, _ *Excess) bool { return bounded[path].IsZero() })
 	if begun.After(ended) || len(alive) == 0 {
 		return // there is no moment that all reports are about
 	}
@@ -252,7 +252,7 @@ func (r *Reports) maxima() {
 		}
 		o := r.over[path]
 		if o == nil {
-			o = &Over{}
+			o = &Excess{}
 			r.over[path] = o
 		}
 		key := "use of " + string(path)
@@ -330,7 +330,7 @@ func (r *Reports) sum() {
 		for j, w := range s.rows {
 			loads[j] = rebalancer.MemberLoad{QueueLoad: w.load, Size: w.in.Load.Metrics.Total()}
 		}
-		s.pending = rebalancer.WantedOf(r.now.Tree.Find(s.queue), loads).All
+		s.pending = rebalancer.DemandOf(r.now.Tree.Find(s.queue), loads).All
 	}
 }
 

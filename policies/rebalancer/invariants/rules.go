@@ -22,12 +22,12 @@ func Within(granted, limit creel.Resource) error {
 	return fmt.Errorf("all members together granted %s, above the federation's %s", granted, limit)
 }
 
-// Over follows a queue whose use may be above the maximum for a time: containers that run when a maximum is set, or
+// Excess follows a queue whose use may be above the maximum for a time: containers that run when a maximum is set, or
 // lowered, continue to run. From then on use may only fall until it is below.
-type Over struct{ maximum, allowed creel.Resource }
+type Excess struct{ maximum, allowed creel.Resource }
 
 // Limit returns the use allowed from now on, after a check that found some use.
-func (o *Over) Limit(used, maximum creel.Resource) creel.Resource {
+func (o *Excess) Limit(used, maximum creel.Resource) creel.Resource {
 	if !o.maximum.Equal(maximum) {
 		o.maximum, o.allowed = maximum, used.Max(maximum)
 	}

@@ -31,11 +31,11 @@ type auditor struct {
 	reports invariants.Reports
 	looked  time.Time            // by this process's clock
 	told    map[string]time.Time // logged breaches, by invariant and subject
-	audited rebalancer.Audited
+	audited rebalancer.AuditReport
 }
 
 // Audited returns the result of this process's checks, for metrics; nil before the first.
-func (l *Leader) Audited() *rebalancer.Audited { return l.audited.Load() }
+func (l *Leader) Audited() *rebalancer.AuditReport { return l.audited.Load() }
 
 // beginAudit begins to count.
 func (l *Leader) beginAudit() {
@@ -45,7 +45,7 @@ func (l *Leader) beginAudit() {
 		Within: l.Audit.Within, Step: l.Shaping.MostStep(), Band: l.Shaping.Band(), Linger: l.Terms.Linger,
 	}
 	a.reports.Tally.Tell = l.breach
-	a.audited = rebalancer.Audited{Leader: l.Name, WithinMS: l.Audit.Within.Milliseconds()}
+	a.audited = rebalancer.AuditReport{Leader: l.Name, WithinMS: l.Audit.Within.Milliseconds()}
 }
 
 // audit checks once.
@@ -83,7 +83,7 @@ func (l *Leader) audit(ctx context.Context) error {
 	a.audited.At, a.audited.Looks = look.At, a.audited.Looks+1
 	a.audited.Invariants = a.audited.Invariants[:0:0]
 	for _, i := range invariants.Reported {
-		a.audited.Invariants = append(a.audited.Invariants, rebalancer.AuditedInvariant{
+		a.audited.Invariants = append(a.audited.Invariants, rebalancer.InvariantCount{
 			Name: string(i), Checked: a.reports.Tally.Checked[i], Broken: a.reports.Tally.Broken[i],
 		})
 	}
@@ -109,14 +109,14 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	l.auditor.told[key] = at
 	l.Log.Warn("invariant of the federation's queues broken",
 		"invariant", string(i), "of", of, "breach", breach.Error(), "runbook", "docs/operations/alerts.md")
-	b := append(l.auditor.audited.Breaches, rebalancer.AuditedBreach{
+	b := append(l.auditor.audited.Breaches, rebalancer.AuditBreach{
 		At: at, Invariant: string(i), Of: of, Breach: breach.Error(),
 	})
 	l.auditor.audited.Breaches = b[max(0, len(b)-rebalancer.KeptBreaches):]
 }
 
 // writeAudit stores the result, for people.
-func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.Audited) error {
+func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.AuditReport) error {
 	set, err := l.Store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
 		return err

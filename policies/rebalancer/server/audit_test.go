@@ -47,7 +47,7 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		count := func(i invariants.Invariant) (out rebalancer.AuditedInvariant) {
+		count := func(i invariants.Invariant) (out rebalancer.InvariantCount) {
 			for _, x := range l.Audited().Invariants {
 				if x.Name == string(i) {
 					return x
@@ -122,7 +122,7 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told rebalancer.Audited
+		var told rebalancer.AuditReport
 		d, _ := control.Find(rebalancer.AuditName)
 		if err := json.Unmarshal(d.Data, &told); err != nil || len(told.Breaches) < 2 || told.Leader != "a" {
 			t.Errorf("what the store has for people: %+v (%v)", told, err)

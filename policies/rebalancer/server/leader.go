@@ -41,7 +41,7 @@ type Leader struct {
 	Every   time.Duration // between plans
 	Lease   time.Duration
 	Terms   escrow.Terms
-	Shaping rebalancer.Shaping
+	Shaping rebalancer.PlanBounds
 	Audit   Audit
 	// Capacities: those of queues in creel's ResourceManagers follow the plan, if the queue tree sets shares of
 	// queues.
@@ -64,7 +64,7 @@ type Leader struct {
 	lapsed  bool             // no plan was in force when this process began to lead, and no check has run since
 
 	auditor auditor
-	audited atomic.Pointer[rebalancer.Audited]
+	audited atomic.Pointer[rebalancer.AuditReport]
 }
 
 // LeaderCounts are for metrics.

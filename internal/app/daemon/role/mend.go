@@ -123,7 +123,7 @@ func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 	r.Add("drift of queues", func(ctx context.Context) error {
 		tick := time.NewTicker(mendEvery)
 		defer tick.Stop()
-		var before operator.Mending
+		var before operator.MendReport
 		for {
 			select {
 			case <-ctx.Done():
@@ -132,7 +132,7 @@ func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 			}
 			under, done, ok := m.leadAs(ctx, "mends", mendEvery/2)
 			if !ok {
-				before = operator.Mending{}
+				before = operator.MendReport{}
 				continue
 			}
 			now, err := o.Mend(under, user, operator.MendOrder{DryRun: true})
@@ -149,7 +149,7 @@ func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 	})
 }
 
-func (r *Router) tellMended(m *mover, done operator.Mending) {
+func (r *Router) tellMended(m *mover, done operator.MendReport) {
 	for _, x := range done.Members {
 		if len(x.Changes) > 0 {
 			line := audit.Line{Operation: "mend queues", Target: string(x.Member), Result: audit.Success}

@@ -72,7 +72,7 @@ func (r *Router) addMoves(m *mover) {
 	}
 }
 
-func (m *mover) count(d moves.Done) {
+func (m *mover) count(d moves.FinishedMove) {
 	if d.Moved {
 		m.over[0].Add(1)
 	} else {
@@ -212,12 +212,12 @@ func (m *mover) renew(ctx context.Context, lease statestore.Lease, until time.Ti
 	}
 }
 
-func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Held, error) {
+func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Hold, error) {
 	list, err := routerrpc.Waiting(ctx, m.pool.Member(s))
-	var out []moves.Held
+	var out []moves.Hold
 	for _, w := range list {
 		if w.Held > 0 {
-			out = append(out, moves.Held{Application: w.Application, Claim: w.Held})
+			out = append(out, moves.Hold{Application: w.Application, Claim: w.Held})
 		}
 	}
 	return out, err
@@ -234,8 +234,8 @@ func (m *mover) choose(ctx context.Context, s moves.Situation) ([]moves.Record, 
 			}
 		}
 		out = append(out, moves.Record{
-			Moving: router.Moving{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
-			Queue:  c.Queue, By: by,
+			HomeMove: router.HomeMove{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
+			Queue:    c.Queue, By: by,
 		})
 	}
 	return out, err
@@ -292,7 +292,7 @@ func (m *mover) chosen(
 	return chosen, append(notes, more...), nil
 }
 
-func byWhom(d *operator.Drained) string {
+func byWhom(d *operator.DrainProgress) string {
 	text := ""
 	if d.By != "" {
 		text = " by " + d.By

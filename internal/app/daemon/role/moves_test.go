@@ -26,7 +26,7 @@ func TestARouterThatStoodStillBeginsNoMoves(t *testing.T) {
 	}
 	defer done()
 	begin := func(n int32) error {
-		return moves.Begin(under, store, moves.Record{Moving: router.Moving{
+		return moves.Begin(under, store, moves.Record{HomeMove: router.HomeMove{
 			Application: creel.ApplicationID{ClusterTimestamp: 1, ID: n}, From: "sc-1", To: "sc-2", Why: "sc-1 is drained",
 		}})
 	}

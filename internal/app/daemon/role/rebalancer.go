@@ -97,7 +97,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	known := verifiedStore{store, members(&r.Service, store, c.Signer, c.Log)}
 	r.Leader = &rebalance.Leader{
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
-		Shaping: rebalancer.Shaping{Step: c.MaxChange, SlowStart: c.SlowStart},
+		Shaping: rebalancer.PlanBounds{Step: c.MaxChange, SlowStart: c.SlowStart},
 		Audit:   c.Audit, Terms: c.Escrow,
 		Capacities: c.Capacities,
 	}

@@ -84,7 +84,7 @@ func TestDemandAboveLimitsDoesNotCount(t *testing.T) {
 		},
 	} {
 		in := []MemberLoad{{&c.rows[0], gigs(100)}, {&c.rows[1], gigs(100)}}
-		got := WantedOf(c.tree, in)
+		got := DemandOf(c.tree, in)
 		if !got.All.Equal(gigs(c.all)) || !got.Here[0].Equal(gigs(c.heres[0])) || !got.Here[1].Equal(gigs(c.heres[1])) {
 			t.Errorf("%s: wanted is %s, here %s, want %s and %v", name, got.All, got.Here, gigs(c.all), c.heres)
 		}
@@ -121,8 +121,8 @@ func TestWantedCountsWaitingDemand(t *testing.T) {
 			}
 		}
 		limit := n("limit", 60)
-		got := WantedOf(&Queue{UserLimit: gigs(limit)}, in)
-		higher := WantedOf(&Queue{UserLimit: gigs(limit + 1 + n("more", 20))}, in)
+		got := DemandOf(&Queue{UserLimit: gigs(limit)}, in)
+		higher := DemandOf(&Queue{UserLimit: gigs(limit + 1 + n("more", 20))}, in)
 		if !got.All.Fits(waits) || got.All.IsNegative() || limit > 0 && !got.All.Fits(higher.All) {
 			t.Fatalf("%s of %s that wait are wanted, and %s with a higher limit", got.All, waits, higher.All)
 		}
@@ -159,7 +159,7 @@ func TestCapacityIsFreedOnlyForGrantableDemand(t *testing.T) {
 	}
 	var p Planner
 	shares := p.Plan(&r.Input, nil)
-	out := Publish(r, shares, nil, Shaping{})
+	out := Publish(r, shares, nil, PlanBounds{})
 	GiveCapacities(r, shares, out)
 	for _, id := range r.Members {
 		if a, b := out.Queues[0].Capacity(id), out.Queues[1].Capacity(id); math.Abs(a-0.075) > 1e-9 || math.Abs(b-0.425) > 1e-9 {

@@ -15,19 +15,19 @@ type MemberLoad struct {
 	Size creel.Resource
 }
 
-// Wanted is the part of a leaf's pending asks that its limits allow to be granted at some time.
-type Wanted struct {
+// Demand is the part of a leaf's pending asks that its limits allow to be granted at some time.
+type Demand struct {
 	All  creel.Resource   // anywhere
 	Here []creel.Resource // in each member that they wait in
 }
 
-// WantedOf computes it for a leaf with settings q in the queue tree, or nil. Waiting asks may run in any member that
+// DemandOf computes it for a leaf with settings q in the queue tree, or nil. Waiting asks may run in any member that
 // has the queue. So a user is held back only beyond the user limit in the federation, or beyond the sum of the user's
 // limits in all members. Asks of all users together are held back only beyond the sum of the queue's own maxima.
 // Members that do not report limits count as if they had none. A user that a member does not list is assumed to use
 // nothing there.
-func WantedOf(q *Queue, in []MemberLoad) Wanted {
-	out := Wanted{Here: make([]creel.Resource, len(in))}
+func DemandOf(q *Queue, in []MemberLoad) Demand {
+	out := Demand{Here: make([]creel.Resource, len(in))}
 	var names []string
 	bounded := false
 	for i := range in {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheLastSubmissionsOfAQueueAreRemembered(t *testing.T) {
-	r := router.NewRecent(6)
+	r := router.NewSubmissionLog(6)
 	add := func(n int, queue creel.QueuePath) {
 		r.Add(policies.Submission{Name: fmt.Sprint(n), Queue: queue}, "sc-1")
 	}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import "time"
+
+// KeptBreaches is how many of the last breaches AuditReport has.
+const KeptBreaches = 20
+
+// AuditReport is the result of the leading rebalancer's check of the invariants against the members' reports, as the
+// store has it for people.
+type AuditReport struct {
+	Leader     string           `json:"leader"`
+	At         time.Time        `json:"at"`        // of the last check, by the store's clock
+	WithinMS   int64            `json:"within_ms"` // how long a temporary breach may last
+	Looks      int64            `json:"looks"`     // since this leader began
+	Invariants []InvariantCount `json:"invariants"`
+	Breaches   []AuditBreach    `json:"breaches,omitempty"` // the last, the newest at the end
+}
+
+// InvariantCount counts since the leader began.
+type InvariantCount struct {
+	Name    string `json:"name"`
+	Checked int64  `json:"checked"`
+	Broken  int64  `json:"broken"`
+}
+
+// AuditBreach is one, in numbers.
+type AuditBreach struct {
+	At        time.Time `json:"at"`
+	Invariant string    `json:"invariant"`
+	Of        string    `json:"of"` // queue, member
+	Breach    string    `json:"breach"`
+}
