@@ -133,7 +133,7 @@ func TestPipelinedLoopStopsWithServer(t *testing.T) {
 			return nil
 		},
 	}
-	r := measurePiped(t, Plan{Count: 20_000, Duration: time.Minute, InFlight: 4, Connections: 2}, kind)
+	r := measurePiped(t, Plan{Count: 20_000, Duration: 10 * time.Second, InFlight: 4, Connections: 2}, kind)
 	if r.Answered < 50 || r.Failed == 0 || r.Failures["connection: dial"] == 0 {
 		t.Errorf("%d answered, failures %v; want both", r.Answered, r.Failures)
 	}
