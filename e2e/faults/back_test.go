@@ -28,7 +28,7 @@ func TestStoreGoesBackUnderAnAM(t *testing.T) {
 	older := server.Snapshot()
 	marks := marksOf(server)
 	am.more(f, 8) // asked of both members
-	f.await("every process looks at the store", func() bool { return marks.older(marksOf(server)) })
+	f.awaitLooks(server, marks)
 	server.GoBack(older)
 	am.more(f, 4)
 	am.finish(f)
@@ -68,7 +68,7 @@ func TestOldBackupOfTheStoreIsRestored(t *testing.T) {
 	}
 	f.await("sc-1 is drained", drained)
 	marks := marksOf(server)
-	f.await("every process looks at the store", func() bool { return marks.older(marksOf(server)) })
+	f.awaitLooks(server, marks)
 	server.GoBack(backup)
 	for _, id := range ids {
 		f.submitSoon(id)
@@ -92,12 +92,16 @@ func marksOf(server *redistest.Server) marks {
 	return m
 }
 
-// older reports whether every process has looked at the store since.
-func (m marks) older(now marks) bool {
-	for key, count := range m {
-		if now[key] <= count {
-			return false
+// awaitLooks waits until the router, the proxy and every member have looked at the store since.
+func (f *federation) awaitLooks(server *redistest.Server, since marks) {
+	f.t.Helper()
+	f.await("every process has looked at the store", func() bool {
+		newer := 0
+		for key, count := range marksOf(server) {
+			if count > since[key] {
+				newer++
+			}
 		}
-	}
-	return len(m) > 0
+		return newer == len(f.members)+2
+	})
 }
