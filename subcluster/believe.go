@@ -9,8 +9,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Believer accepts only records signed with the cluster's secret, from one read of the store to the next: a member
-// that it accepted before stays unchanged, one that it never accepted is left out. It has one owner at a time.
+// Believer accepts only records signed with the cluster's secret, of the latest epoch that it or the store knows, from
+// one read of the store to the next: a member that it accepted before stays unchanged, one that it never accepted is
+// left out. It has one owner at a time.
 type Believer struct {
 	signer   *Signer
 	accepted map[creel.SubclusterID]*acceptedRecord
@@ -30,8 +31,8 @@ func NewBeliever(signer *Signer) *Believer {
 	return &Believer{signer: signer, accepted: map[creel.SubclusterID]*acceptedRecord{}}
 }
 
-// Believe leaves unsigned data out of records, and returns the members of which something was refused. Records
-// unchanged since the last call are not checked again.
+// Believe leaves unsigned and superseded data out of records, and returns the members of which something was refused.
+// Records unchanged since the last call are not checked again.
 func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	var refused []creel.SubclusterID
 	believed := make([]Record, 0, len(records.Members))
@@ -54,11 +55,12 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	return records, refused
 }
 
-// believe replaces unsigned parts of a record by earlier ones, and reports whether each of its two parts was refused.
+// believe replaces rejected parts of a record by earlier ones, and reports whether each of its two parts was refused.
 func (b *Believer) believe(record *Record) (member, load bool) {
 	known := b.accepted[record.ID]
-	if known == nil || record.Member != known.member {
-		member = b.signer.GoodMember(&record.Member) && (known == nil || record.Epoch >= known.member.Epoch)
+	if known == nil || record.Superseded || record.Member != known.member {
+		member = !record.Superseded && b.signer.GoodMember(&record.Member) &&
+			(known == nil || record.Epoch >= known.member.Epoch)
 		switch {
 		case !member && known == nil:
 			return false, true

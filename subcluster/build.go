@@ -17,7 +17,8 @@ type Record struct {
 	Load         string    // JSON of the last heartbeat, "" before the first
 	Draining     string    // requester and reason of the drain, "" if not draining
 	Deregistered bool
-	Parsed       *Load `json:"-"` // Load as already parsed by the store, nil if not; never modified
+	Superseded   bool  `json:",omitempty"` // the store knows a registration with a higher epoch: this one was put back
+	Parsed       *Load `json:"-"`          // Load as already parsed by the store, nil if not; never modified
 }
 
 // Records is one consistent read of the store.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -359,7 +360,12 @@ func (m *memberSet) take(ids []string, changed columnSet) {
 		at, known := slices.BinarySearchFunc(m.list, id, byID)
 		record := changed.at(1, i)
 		is, err := statestore.ParseMember([]byte(record))
-		if err == nil && (is.ID != id || num(changed.at(2, i)) != is.Epoch) {
+		registered, noEpoch := strconv.ParseInt(changed.at(2, i), 10, 64)
+		switch {
+		case err != nil:
+		case noEpoch != nil: // no registration wrote it
+			err = fmt.Errorf("its epoch beside the record is %.40q", changed.at(2, i))
+		case is.ID != id || registered != is.Epoch:
 			err = fmt.Errorf("it belongs to %q, epoch %d", is.ID, is.Epoch)
 		}
 		if err != nil {
@@ -377,11 +383,13 @@ func (m *memberSet) take(ids []string, changed columnSet) {
 		r := &m.list[at]
 		r.Member, r.Registered = is, micros(changed.at(3, i))
 		r.Draining, r.Deregistered = changed.at(4, i), changed.at(5, i) != ""
-		if place, epoch, _ := strings.Cut(changed.at(6, i), " "); epoch == changed.at(2, i) {
-			m.places[id] = int(num(place))
+		text, epoch, _ := strings.Cut(changed.at(6, i), " ")
+		if place, err := strconv.ParseUint(text, 10, 31); err == nil && epoch == changed.at(2, i) {
+			m.places[id] = int(place)
 		} else {
 			m.uncounted = append(m.uncounted, id)
 		}
+		r.Superseded = num(epoch) > is.Epoch
 	}
 }
 

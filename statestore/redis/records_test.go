@@ -5,15 +5,20 @@ package redis_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/statestore/signed"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -325,6 +330,125 @@ func same(t *rapid.T, reader, fresh *redis.Store, read func(*redis.Store) (subcl
 	got.Members, want.Members = unparsed(got.Members), unparsed(want.Members)
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
 		t.Fatalf("read in turns:\n%s\nread at once:\n%s", g, w)
+	}
+}
+
+// memberRecord is the text of a member's record in the store.
+func memberRecord(t *testing.T, m subcluster.Member) string {
+	t.Helper()
+	text, err := statestore.EncodeMember(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A record without an epoch beside it was not written by a registration: it has no heartbeat of its own, and gets none
+// of another member. It is a problem that readers report.
+func TestRecordWithoutEpochIsRejected(t *testing.T) {
+	t.Parallel()
+	server, reader, report := oneMember(t)
+	report([]byte(`{"totalMB":1}`))
+	var problems []string
+	read := func(s *redis.Store) []subcluster.Record {
+		t.Helper()
+		records, err := s.Records(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems = records.Problems
+		return records.Members
+	}
+	if read(reader); len(problems) != 0 {
+		t.Fatalf("problems are %q", problems)
+	}
+	server.Do("HSET", "{creel:c}:m", "sc-2", memberRecord(t, subcluster.Member{ID: "sc-2"}))
+	reader.ReadAllNext()
+	for _, epoch := range []string{"", "x", " 0"} {
+		if epoch != "" {
+			server.Do("HSET", "{creel:c}:e", "sc-2", epoch)
+		}
+		for _, s := range []*redis.Store{reader, open(t, redis.Config{URL: server.URL()})} {
+			if members := read(s); len(members) != 1 || members[0].ID != "sc-1" ||
+				len(problems) != 1 || !strings.Contains(problems[0], "sc-2") {
+				t.Errorf("with epoch %q members are %+v, problems %q", epoch, members, problems)
+			}
+		}
+		reader.ReadAllNext()
+	}
+	// With an epoch it is a member; without a readable place it has its own heartbeat.
+	server.Do("HSET", "{creel:c}:e", "sc-2", "0")
+	for _, place := range []string{" 0", "x 0", "-1 0", "7 0", "99999999999999999999 0"} {
+		server.Do("HSET", "{creel:c}:s", "sc-2", place)
+		members := read(open(t, redis.Config{URL: server.URL()}))
+		if len(members) != 2 || members[1].Heartbeat.Unix() > 0 {
+			t.Errorf("with place %q members are %+v", place, members)
+		}
+	}
+}
+
+// A record of an earlier life that somebody puts back is signed: a reader that starts rejects it, since the store knows
+// the later registration.
+func TestSignedRecordOfEarlierEpochIsRejected(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	writer := open(t, redis.Config{URL: server.URL()})
+	signer, err := subcluster.NewSigner([]byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	life := func(epoch int64, client string) subcluster.Member {
+		return signer.Member(subcluster.Member{ID: "sc-1", Epoch: epoch, Addresses: subcluster.Addresses{Client: client}})
+	}
+	register := func(m subcluster.Member) error { return writer.Register(t.Context(), m) }
+	before, now := life(7, "before:1"), life(8, "now:1")
+	for _, m := range []subcluster.Member{before, now} {
+		if err := register(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type sees struct {
+		client  string
+		refused int64
+	}
+	look := func(r *signed.Reader) (is sees) {
+		t.Helper()
+		records, err := r.Records(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range records.Members {
+			is.client = m.Addresses.Client
+		}
+		is.refused = r.Refused()
+		return is
+	}
+	reader := func(s *redis.Store) *signed.Reader { return signed.New(s, signer, slog.New(slog.DiscardHandler)) }
+	known := open(t, redis.Config{URL: server.URL()})
+	running := reader(known)
+	if is := look(running); is != (sees{"now:1", 0}) {
+		t.Fatalf("a reader sees %+v", is)
+	}
+	server.Do("HSET", "{creel:c}:m", "sc-1", memberRecord(t, before))
+	server.Do("HSET", "{creel:c}:e", "sc-1", "7")
+	known.ReadAllNext()
+	if is := look(running); is != (sees{"now:1", 1}) {
+		t.Errorf("a reader that knows the later life sees %+v", is)
+	}
+	if is := look(reader(open(t, redis.Config{URL: server.URL()}))); is != (sees{"", 1}) {
+		t.Errorf("a reader that starts sees %+v", is)
+	}
+	if err := register(before); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("the earlier life registers: %v", err)
+	}
+	if err := writer.Heartbeat(t.Context(), subcluster.Heartbeat{ID: "sc-1", Epoch: 7}); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("the earlier life's heartbeat: %v", err)
+	}
+	if err := register(now); err != nil {
+		t.Fatal(err)
+	}
+	if is := look(reader(open(t, redis.Config{URL: server.URL()}))); is != (sees{"now:1", 0}) {
+		t.Errorf("after the later life's registration a reader sees %+v", is)
 	}
 }
 

@@ -209,6 +209,9 @@ return {'OK'}`)
 // predecessor; without one it is the clock's microsecond. "@b" is the count and us when it began. Older creel
 // releases append nothing to logs, which readers see as a missing count.
 //
+// A member's epoch only rises. s has the highest that registered, in the same step as the record: a record and e with a
+// lower one were put back by something else (subcluster.Record.Superseded).
+//
 // Heartbeats are also in the string t, 16 digits each, so that readers fetch them as one; s has the place, as "place
 // epoch" by id, and the next place in field "@".
 //
@@ -221,10 +224,11 @@ var (
 	// KEYS m e b r l x v mv t s h; ARGV[5] id, [6] epoch, [7] record, [8] channel.
 	registerScript = newScript("register", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
-if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
+local s = redis.call('HGET', KEYS[11], ARGV[5]) or ''
+`+stale+`
 if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) redis.call('HDEL', KEYS[12], ARGV[5]) end
 local at = string.format('%016d', us)
-local place = string.match(redis.call('HGET', KEYS[11], ARGV[5]) or '', '^%d+')
+local place = string.match(s, '^%d+')
 if not place then place = redis.call('HINCRBY', KEYS[11], '@', 1) - 1 end
 redis.call('HSET', KEYS[11], ARGV[5], string.format('%d %s', place, ARGV[6]))
 redis.call('SETRANGE', KEYS[10], 16 * place, at)
@@ -261,15 +265,15 @@ return {'OK', n}`)
 	// any existing log is read, the log of heads exists.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
-local e = redis.call('HGET', KEYS[2], id)
-if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
+local e, s = redis.call('HGET', KEYS[2], id), redis.call('HGET', KEYS[12], id) or ''
+`+stale+`
 if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], id) == 1 or redis.call('HEXISTS', KEYS[6], id) == 0 then
   touch()
   return {'NONE'}
 end
 local at = string.format('%016d', us)
 redis.call('HSET', KEYS[3], id, at)
-local place = string.match(redis.call('HGET', KEYS[12], id) or '', '^%d+')
+local place = string.match(s, '^%d+')
 if place then redis.call('SETRANGE', KEYS[11], 16 * place, at) end
 if ARGV[7] == '' then return {'OK'} end
 if head ~= '' and ARGV[9] == '' then
@@ -410,6 +414,11 @@ if same and out[4] == ARGV[1] then return out end
 out[9] = redis.call('HGETALL', KEYS[10])
 return out`)
 )
+
+// stale is the refusal of an epoch, ARGV[6], that is lower than the member's in e or s.
+const stale = `
+local newest = math.max(tonumber(e or '0') or 0, tonumber(string.match(s, '^%d+ (%d+)$') or '0'))
+if newest > tonumber(ARGV[6]) then touch() return {'STALE', string.format('%d', newest)} end`
 
 // changed is the end of a script that changes a member, ARGV[5]: it counts the change in v and mv, and publishes the
 // count to subscribers.

@@ -3,6 +3,10 @@
 // Package signed reads members from the state store and, if a file has the cluster's secret, accepts only those that
 // were signed with it. An attacker that can write into the store, but does not have the secret, cannot make routers
 // send submissions and tokens elsewhere. It can still silence, drain and remove members.
+//
+// A signature covers the member's epoch. A record of an earlier epoch is rejected if this process has accepted a later
+// one, or the store knows one (subcluster.Record.Superseded). An attacker that puts back all of a member's data
+// together misleads processes that start, until the member's next heartbeat.
 package signed
 
 import (
@@ -26,8 +30,8 @@ type Store interface {
 // warnEvery is how often refused members are logged.
 const warnEvery = time.Minute
 
-// Reader is a Store that rejects unsigned members. A member that it accepted before stays unchanged; one that it
-// never accepted is left out. It is safe for concurrent use. Make one with New.
+// Reader is a Store that rejects unsigned members and those of an earlier epoch. A member that it accepted before stays
+// unchanged; one that it never accepted is left out. It is safe for concurrent use. Make one with New.
 type Reader struct {
 	Store
 	log *slog.Logger
@@ -68,7 +72,7 @@ func (r *Reader) believed(records subcluster.Records, err error) (subcluster.Rec
 	r.refused.Store(int64(len(refused)))
 	if now := time.Now(); len(refused) > 0 && now.Sub(r.warned) >= warnEvery {
 		r.warned = now
-		r.log.Warn("ignored members not signed with the cluster's secret",
+		r.log.Warn("ignored members not signed with the cluster's secret, or of an earlier epoch",
 			"subclusters", refused, "try", "use the same creel.cluster.secret-file in all daemons, and find other writers "+
 				"to the store")
 	}

@@ -55,7 +55,8 @@ func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signe
 		reader := signed.New(store, signer, log)
 		source, refused = reader, reader.Refused
 	}
-	s.Health.Gauge("creel_members_refused", "Members in the state store that are not signed under the cluster's secret.",
+	s.Health.Gauge("creel_members_refused",
+		"Members in the state store that are not signed under the cluster's secret, or have a record of an earlier epoch.",
 		func() float64 { return float64(refused()) })
 	return source
 }
