@@ -42,7 +42,7 @@ var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "t
 var usual = []string{
 	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
 	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
-	"mr_pi", "mr_kill", "spark_client", "spark_cluster", "skein",
+	"mr_pi", "spark_cluster",
 }
 
 var rows = []row{
@@ -51,8 +51,8 @@ var rows = []row{
 		without:    map[string]string{"dshell_placement": "placement-constraints.handler is disabled"},
 		usual: map[string][]string{
 			"clean":   usual,
-			"killed":  {"mr_sleep_red", "spark4_cluster"},
-			"drained": {"dshell_8", "mr_pi"},
+			"killed":  {"spark4_cluster"},
+			"drained": {"dshell_8"},
 		},
 	},
 	{
@@ -69,7 +69,7 @@ var rows = []row{
 	},
 	{
 		federation: "mixed",
-		usual:      map[string][]string{"clean": {"app_life", "mr_pi", "tez_wordcount", "flink_session"}},
+		usual:      map[string][]string{"clean": {"app_life", "mr_pi", "flink_session"}},
 	},
 	{
 		federation: "hadoop",
