@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PlaceLookup returns the members that have the host or rack of that name, derived from the ResourceManagers' reports; none
-// if it is unknown.
+// PlaceLookup returns the members that have the host or rack of that name, derived from the ResourceManagers' reports;
+// none if it is unknown.
 type PlaceLookup func(name string) []creel.SubclusterID
 
 // Submission is the data about an application that is known when its home is chosen.
@@ -40,8 +40,8 @@ type Submission struct {
 	Assumed func(view *subcluster.View, each []RecentLoad)
 }
 
-// RecentLoad is how much went to a member since its last heartbeat, which its load report therefore cannot show: number of
-// applications, and the resources they may take.
+// RecentLoad is the number of applications sent to a member since its last heartbeat, and the resources that they may
+// take. The member's load report cannot show them yet.
 type RecentLoad struct {
 	Apps int64
 	Size creel.Resource

@@ -80,9 +80,9 @@ func (m *Memory) Forget(app creel.ApplicationID) {
 	}
 }
 
-// AssumedLoad counts the applications sent to each member since its last heartbeat, which its load cannot show yet. It is
-// an estimate: a submission that crosses a heartbeat on its way is counted once too often or not at all. The zero
-// value is ready.
+// AssumedLoad counts the applications sent to each member since its last heartbeat, which its load cannot show
+// yet. It is an estimate: a submission that crosses a heartbeat on its way is counted once too often or not at all.
+// The zero value is ready.
 type AssumedLoad struct {
 	view *subcluster.View // the last that was asked of
 

@@ -15,8 +15,8 @@ type PlacedSubmission struct {
 	Home creel.SubclusterID
 }
 
-// SubmissionLog stores the last submissions that got a home, for another policy to decide them again. It is pure, without
-// locks, as Memory is.
+// SubmissionLog stores the last submissions that got a home, for another policy to decide them again. It is pure,
+// without locks, as Memory is.
 type SubmissionLog struct {
 	most int
 	ring []PlacedSubmission

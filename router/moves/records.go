@@ -208,8 +208,9 @@ func done(ctx context.Context, s Store) (version int64, list []FinishedMove, err
 
 // end removes a move from the record and stores its outcome. It reports whether the move was there: another router
 // may have ended it.
-func end(ctx context.Context, s Store, r Record, moved bool, because string, now time.Time) (over FinishedMove, there bool,
-	err error) {
+func end(
+	ctx context.Context, s Store, r Record, moved bool, because string, now time.Time,
+) (over FinishedMove, there bool, err error) {
 	over = FinishedMove{
 		Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, By: r.By, Why: r.Why,
 		Moved: moved, Because: because, At: now, Undo: r.Undo,
