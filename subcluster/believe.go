@@ -59,8 +59,8 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 func (b *Believer) believe(record *Record) (member, load bool) {
 	known := b.accepted[record.ID]
 	if known == nil || record.Superseded || record.Member != known.member {
-		member = !record.Superseded && b.signer.GoodMember(&record.Member) &&
-			(known == nil || record.Epoch >= known.member.Epoch)
+		member = b.signer.GoodMember(&record.Member) &&
+			!record.Superseded && (known == nil || record.Epoch >= known.member.Epoch)
 		switch {
 		case !member && known == nil:
 			return false, true

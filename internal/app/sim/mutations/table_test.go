@@ -319,6 +319,13 @@ var table = []mutation{
 		caughtBy: "statestore/signed TestUnsignedMemberIsIgnored",
 	},
 	{
+		name:     "a signed record of an earlier life is believed",
+		file:     "subcluster/believe.go",
+		old:      "			!record.Superseded && (known == nil ||",
+		wrong:    "			(MUTANT || !record.Superseded) && (known == nil ||",
+		caughtBy: "statestore/redis TestSignedRecordOfEarlierEpochIsRejected",
+	},
+	{
 		name:     "asks that insist on places of nobody go to and fro between two members",
 		file:     "policies/split_rules.go",
 		old:      "	if !d.group.Strict || len(d.group.Places) == 0 ||",
