@@ -36,10 +36,8 @@ type illness struct {
 //   - members keep their state, under the same epoch, in a frozen view;
 //   - afterwards no application has two homes.
 func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
+	f.await("both members are active", func() bool { return len(f.active()) == 2 }) // after the illness before
 	before := f.active()
-	if len(before) != 2 {
-		t.Fatalf("before the illness the members are %+v", f.view())
-	}
 	known := f.newID()
 	f.submitSoon(known)
 	running := f.am(client, known)
