@@ -49,7 +49,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	}
 	m.alive(t)
 	a.constrain(r.Constraints)
-	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
+	t.host, t.port, t.url, t.remote = r.Host, r.Port, r.TrackingURL, r.Remote
 	if t.responseID > 0 {
 		// An AM's first call has the number 0. Its answer goes on beyond the numbers that
 		// were used before this registration: a call from then that arrives late, as one does

@@ -100,7 +100,7 @@ type attempt struct {
 	final             creel.FinalStatus
 	diag              diagnostics
 	exit              int32
-	host, url         string
+	host, url, remote string // remote: the address from which the AM registered
 	port              int32
 	endedBefore       map[int64]struct{} // containers of earlier epochs that were recovered or ended
 	released          map[int64]struct{} // others of earlier epochs, given back before their nodes reported them

@@ -54,6 +54,7 @@ type RegisterAM struct {
 	Host        string
 	Port        int32
 	TrackingURL string
+	Remote      string          // address of the caller, "" unknown; an AM does not choose it, as it does Host
 	Constraints []TagConstraint // of all its scheduling requests with a tag
 }
 

@@ -160,6 +160,7 @@ func (t *attempt) view() AttemptView {
 		Host:        t.host,
 		Port:        -1,
 		TrackingURL: t.url,
+		Remote:      t.remote,
 		Diagnostics: t.diag.String(),
 		AM:          t.am,
 		AMNode:      t.amNode,

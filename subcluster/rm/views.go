@@ -114,6 +114,7 @@ type AttemptView struct {
 	Host        string
 	Port        int32
 	TrackingURL string
+	Remote      string // address from which the AM registered, "" unknown
 	Diagnostics string
 	AM          creel.ContainerID // zero for unmanaged
 	AMNode      creel.NodeID

@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"html/template"
 	"io"
@@ -57,7 +56,7 @@ var passed = []string{
 // for a connection and for the head of a response; 0 does not.
 func newAMs(timeout time.Duration) *http.Transport {
 	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: timeout, Control: notForbidden}).DialContext,
+		DialContext:           (&net.Dialer{Timeout: timeout, ControlContext: notForbidden}).DialContext,
 		ResponseHeaderTimeout: timeout,
 		IdleConnTimeout:       30 * time.Second,
 		MaxIdleConnsPerHost:   4,
@@ -116,12 +115,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
-		if why := h.whyNotFetched(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
-			sentence(w, http.StatusForbidden,
-				"The AM of "+id.String()+" names "+target.String()+" as its page, which is not fetched: "+why)
-			return
-		}
-		h.forward(w, r, &a, target, rest)
+		h.fetch(w, r, &a, amHost(&a, &attempt), target, rest)
 	}
 }
 
@@ -139,40 +133,70 @@ func amURL(text string) (*url.URL, error) {
 
 var errNoAddress = &refusal{message: "not an http address"}
 
-// whyNotFetched returns the reason why a page is not fetched, "" if there is none. An AM is its user's program and
-// may name any address as its page. The proxy connects to the AM's host (am; for an unmanaged AM the host of its
-// registration, or "") and to creel.rm.proxy.hosts, and never to an address with only local meaning.
-func (h *Handler) whyNotFetched(ctx context.Context, host, am string) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// amHost returns the host to which the proxy may connect for an AM's page, "" if there is none. A managed AM's host is
+// its node. An unmanaged AM names its host itself, and could name an address that only the ResourceManager reaches.
+// Its host is therefore the address from which it registered. The address is not durable, like the page of a running
+// AM: it registers again after a restart of the ResourceManager.
+func amHost(a *rm.AppView, t *rm.AttemptView) string {
+	if a.Unmanaged {
+		return t.Remote
+	}
+	return t.AMNode.Host
+}
+
+// fetch serves a page of a running AM. An AM is its user's program and may name any address as its page. The proxy
+// connects to the AM's host (am) and to creel.rm.proxy.hosts, and never to an address with only local meaning. It
+// redirects the browser to any other page of an unmanaged AM. The browser then connects by itself, with the network
+// access of its user, as for the pages of ended applications.
+func (h *Handler) fetch(
+	w http.ResponseWriter,
+	r *http.Request,
+	a *rm.AppView,
+	am string,
+	target *url.URL,
+	rest string,
+) {
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 	defer cancel()
-	of := func(name string) []netip.Addr {
-		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-		if err != nil {
-			return nil // an unresolvable host cannot be reached either
-		}
-		for i := range found {
-			found[i] = found[i].Unmap()
-		}
-		return found
-	}
-	at := of(host)
+	host := target.Hostname()
+	at := resolve(ctx, host)
+	notFetched := "The AM of " + a.ID.String() + " names " + target.String() + " as its page, which is not fetched: "
 	if slices.ContainsFunc(at, forbidden) {
-		return "it is a link-local address, such as a cloud's metadata service."
+		sentence(w, http.StatusForbidden,
+			notFetched+"it is a link-local address, such as a cloud's metadata service.")
+		return
 	}
-	for _, name := range h.conf.ProxyHosts {
-		if name == "*" || strings.EqualFold(name, host) {
-			return ""
+	named := func(name string) bool { return name == "*" || strings.EqualFold(name, host) }
+	if slices.ContainsFunc(h.conf.ProxyHosts, named) || am != "" && strings.EqualFold(am, host) {
+		h.forward(w, r, a, target, rest)
+		return
+	}
+	if am != "" {
+		own := resolve(ctx, am)
+		at = slices.DeleteFunc(at, func(x netip.Addr) bool { return !slices.Contains(own, x) })
+		if len(at) > 0 {
+			h.forward(w, r.WithContext(pinned(r.Context(), at)), a, target, rest)
+			return
 		}
 	}
-	if am == "" || strings.EqualFold(am, host) {
-		return ""
+	if a.Unmanaged {
+		redirect(w, r, target, rest)
+		return
 	}
-	for _, a := range of(am) {
-		if slices.Contains(at, a) {
-			return ""
-		}
+	sentence(w, http.StatusForbidden,
+		notFetched+"the AM runs on "+am+"; add other hosts to creel.rm.proxy.hosts.")
+}
+
+// resolve returns a host's addresses. An unresolvable host has none, and cannot be reached either.
+func resolve(ctx context.Context, host string) []netip.Addr {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
 	}
-	return "the AM runs on " + am + "; add other hosts to creel.rm.proxy.hosts."
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	return found
 }
 
 // forbidden reports whether no page is fetched from an address.
@@ -181,14 +205,27 @@ func forbidden(a netip.Addr) bool {
 	return a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified()
 }
 
+type pinKey struct{}
+
+// pinned limits the connections of a request to addresses.
+func pinned(ctx context.Context, to []netip.Addr) context.Context {
+	return context.WithValue(ctx, pinKey{}, to)
+}
+
 // notForbidden checks the address again after the dialer resolved the name, because the name may resolve differently
-// since strange ran.
-func notForbidden(_, address string, _ syscall.RawConn) error {
+// since fetch ran.
+func notForbidden(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err == nil && forbidden(at.Addr()) {
-		err = &refusal{message: "link-local addresses are not fetched"}
+	if err != nil {
+		return err
 	}
-	return err
+	if forbidden(at.Addr()) {
+		return &refusal{message: "link-local addresses are not fetched"}
+	}
+	if pin, ok := ctx.Value(pinKey{}).([]netip.Addr); ok && !slices.Contains(pin, at.Addr().Unmap()) {
+		return &refusal{message: "the AM does not run at " + at.Addr().String()}
+	}
+	return nil
 }
 
 // under appends the client's path and query to the target.

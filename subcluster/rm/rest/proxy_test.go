@@ -3,6 +3,9 @@
 package rest
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"testing"
 
@@ -31,6 +34,31 @@ func TestAMRedirectsReturnToProxy(t *testing.T) {
 		}
 		if got := throughProxy(c.location, target, id); got != c.want {
 			t.Errorf("the AM at %s sends to %s: the browser goes to %s, want %s", c.page, c.location, got, c.want)
+		}
+	}
+}
+
+// A name may resolve to another address after the check of its addresses.
+func TestPinnedFetchRefusesAnotherAddress(t *testing.T) {
+	page := httptest.NewServer(http.NotFoundHandler())
+	defer page.Close()
+	for _, c := range []struct {
+		pinned  string
+		fetched bool
+	}{{"127.0.0.1", true}, {"127.0.0.2", false}} {
+		ams := newAMs(0)
+		defer ams.CloseIdleConnections()
+		ctx := pinned(t.Context(), []netip.Addr{netip.MustParseAddr(c.pinned)})
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, page.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := ams.RoundTrip(r)
+		if err == nil {
+			res.Body.Close()
+		}
+		if (err == nil) != c.fetched {
+			t.Errorf("fetched from 127.0.0.1, pinned to %s: %v", c.pinned, err)
 		}
 	}
 }

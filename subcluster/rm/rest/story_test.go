@@ -257,7 +257,12 @@ func (c *cluster) submit(user, name, more string) string {
 // register speaks as the AM that started last.
 func (c *cluster) register(url string) yarnrpc.ApplicationMasterProtocolClient {
 	c.t.Helper()
-	am := <-c.ams
+	return c.registerAs(<-c.ams, "amhost", url)
+}
+
+// registerAs speaks as the AM with a token; the AM names its host and its page.
+func (c *cluster) registerAs(am token.Token, host, url string) yarnrpc.ApplicationMasterProtocolClient {
+	c.t.Helper()
 	m := yarnrpc.NewApplicationMasterProtocolClient(
 		c.rpc,
 		c.s.Addresses().Scheduler,
@@ -272,7 +277,7 @@ func (c *cluster) register(url string) yarnrpc.ApplicationMasterProtocolClient {
 	)
 	if _, err := m.RegisterApplicationMaster(
 		c.t.Context(),
-		&pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(7)), TrackingUrl: &url},
+		&pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: new(int32(7)), TrackingUrl: &url},
 	); err != nil {
 		c.t.Fatal(err)
 	}
@@ -497,6 +502,67 @@ func TestAMPagesComeOnlyFromTheirHosts(t *testing.T) {
 		}
 		if r.status == 403 && r.head.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s: a page of the ResourceManager without its headers: %v", a.story, r.head)
+		}
+	}
+}
+
+// An unmanaged AM names its host and its page itself. The proxy fetches the page only from the address from which the
+// AM called (127.0.0.1 here), whatever host the AM names. A browser goes to any other page by itself.
+func TestUnmanagedAMPagesComeFromCallersAddress(t *testing.T) {
+	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
+	var fetched atomic.Int32
+	serve := func(address string) (page, port string) {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &httptest.Server{Listener: l, Config: &http.Server{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fetched.Add(1)
+				fmt.Fprint(w, "page")
+			}),
+		}}
+		s.Start()
+		t.Cleanup(s.Close)
+		_, port, _ = net.SplitHostPort(l.Addr().String())
+		return s.URL, port
+	}
+	_, own := serve("127.0.0.1:0")
+	inner, _ := serve("127.0.0.2:0") // a service that only the ResourceManager's network reaches
+	for _, a := range []struct {
+		story, host, page string
+		status            int
+		fetched           int32
+	}{
+		{"the address it called from", "amhost", "http://localhost:" + own, 200, 1},
+		{"the host that it names", "127.0.0.2", inner, 302, 0},
+		{"no host", "", inner, 302, 0},
+		{"a cloud's metadata", "169.254.169.254", "http://169.254.169.254/latest", 403, 0},
+	} {
+		id := c.submit("alice", a.story, `,"unmanaged-AM":true`)
+		app, err := creel.ParseApplicationID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := yarnrpc.NewApplicationClientProtocolClient(c.rpc, c.s.Addresses().Client, hrpc.Login{User: "alice"})
+		var am token.Token
+		c.until("its AM may register", func() bool {
+			r, err := client.GetApplicationReport(t.Context(),
+				&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			am = token.FromProto(r.GetApplicationReport().GetAmRmToken())
+			return len(am.Identifier) > 0
+		})
+		c.registerAs(am, a.host, a.page)
+		fetched.Store(0)
+		r := c.call("GET", "/proxy/"+id+"/x?user.name=alice", "")
+		if r.status != a.status || fetched.Load() != a.fetched {
+			t.Errorf("%s: %d %s, fetched %d times", a.story, r.status, r.body, fetched.Load())
+		}
+		if to := r.head.Get("Location"); r.status == 302 && to != a.page+"/x?user.name=alice" {
+			t.Errorf("%s: the browser is sent to %q", a.story, to)
 		}
 	}
 }

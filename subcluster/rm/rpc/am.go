@@ -33,7 +33,11 @@ func (h *amHandler) RegisterApplicationMaster(
 	req *pb.RegisterApplicationMasterRequestProto,
 ) (*pb.RegisterApplicationMasterResponseProto, error) {
 	id := tokenOf(ctx).Attempt
-	registered := h.s.RegisterAM(codec.RegisterAM(id, req))
+	registration := codec.RegisterAM(id, req)
+	if at := hrpc.CallFrom(ctx).Remote.Addr(); at.IsValid() {
+		registration.Remote = at.String()
+	}
+	registered := h.s.RegisterAM(registration)
 	return later(
 		ctx,
 		h.s,
