@@ -7,7 +7,7 @@ import "cmp"
 // Further compares the runs of one application at two members: it is negative if a is further on, and is kept. Each
 // rule decides what the one before left even:
 //
-//  1. one that is not held for a move: whoever else has it got it from there;
+//  1. one that is not held for a move, before one that is: the move took it from there;
 //  2. one that has not ended, before one that has: work is kept;
 //  3. one whose AM has registered, before one that was only accepted;
 //  4. the one with the higher attempt.

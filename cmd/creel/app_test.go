@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A member omits the start time for users who may not view the application.
+// A member omits the start time for users without access to the application.
 func TestAnUnknownStartIsNotIn1970(t *testing.T) {
 	i := slices.IndexFunc(appColumns, func(c column[appDoc]) bool { return c.title == "STARTED" })
 	if got := appColumns[i].text(appDoc{}); got != "-" {

@@ -122,7 +122,7 @@ func TestDamagedCacheIsRebuilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if get(); made != before+1 {
-			t.Errorf("%s: not made anew", name)
+			t.Errorf("%s: not made again", name)
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, "a.jar")); err != nil || string(b) != "whole" {
 			t.Errorf("%s: %q, %v", name, b, err)

@@ -159,7 +159,7 @@ func once(root, dir string, make func(dir string) error) error {
 		return nil
 	}
 	if !errors.Is(damage, os.ErrNotExist) {
-		fmt.Fprintf(os.Stderr, "the cache at %s is damaged (%v) and is made anew\n", dir, damage)
+		fmt.Fprintf(os.Stderr, "the cache at %s is damaged (%v) and is made again\n", dir, damage)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return err

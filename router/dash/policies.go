@@ -184,8 +184,8 @@ func (p *policyView) compare(from, to string) {
 	p.Diff = diff(lines(a.Document), lines(b.Document))
 }
 
-// previewOf decides the last submissions of the queue again under a document. Only users who may see them may call
-// it.
+// previewOf decides the last submissions of the queue again under a document. Only users allowed to see them may
+// call it.
 func previewOf(c *pages.Call, path, draft string) *preview {
 	out := &preview{}
 	switch {

@@ -78,7 +78,7 @@ func (o *Operator) Permits(user string) bool {
 	return admin == nil || admin(user)
 }
 
-// allow rejects users who are not administrators, with creel.ErrNotPermitted.
+// allow rejects non-administrators with creel.ErrNotPermitted.
 func (o *Operator) allow(user, what string) error {
 	if o.Permits(user) {
 		return nil

@@ -81,7 +81,7 @@ func (o *Operator) PolicyHistory(
 	return o.conf.Store.PolicyHistory(ctx, q, before, limit)
 }
 
-// PutPolicy writes a queue's policy on behalf of a user, who is its author. A document that gives weight only to
+// PutPolicy writes a queue's policy on behalf of its author. A document that gives weight only to
 // members that do not exist would decide nothing and is rejected, unless anyMember. Without a document it removes the
 // policy; for a queue that has none of its own the error is creel.ErrQueueNotFound.
 func (o *Operator) PutPolicy(
@@ -160,12 +160,12 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 	return found[0], nil
 }
 
-// MayPreview rejects users who may not see others' submissions, from which a preview of a policy is made.
+// MayPreview rejects users without access to others' submissions, from which a preview of a policy is made.
 func (o *Operator) MayPreview(user string) error {
 	return o.maySee(user, "the submissions to a queue", "they contain other users' names")
 }
 
-// MayInspect rejects users who may not see this router's settings.
+// MayInspect rejects users without access to this router's settings.
 func (o *Operator) MayInspect(user string) error {
 	return o.maySee(user, "this router's settings", "they describe the machines")
 }

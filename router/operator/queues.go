@@ -198,7 +198,7 @@ type Rebalancer struct {
 type Escrow struct {
 	Queue   creel.QueuePath    `json:"queue"`
 	Label   string             `json:"label,omitempty"` // of the nodes that it is of
-	User    string             `json:"user,omitempty"`  // "*": each user who is not named
+	User    string             `json:"user,omitempty"`  // "*": each user without a limit of its own
 	Maximum subcluster.Amounts `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     subcluster.Amounts `json:"cap"`

@@ -184,7 +184,7 @@ func TestMoveReachesUAMOfPausedMember(t *testing.T) {
 	}
 	why := call(t, f.Routers[1].Web, "GET", "/api/v1/apps/"+id+"/why", "").body
 	if !strings.Contains(why, `"what":"move to queue other","member":"`+string(other.ID)+`"`) {
-		t.Errorf("the move is not on record for who stood still: %s", why)
+		t.Errorf("the move is not on record for a paused member: %s", why)
 	}
 	other.Mend()
 	f.Until("its UAM is moved too", func() bool {

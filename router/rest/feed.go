@@ -24,15 +24,15 @@ import (
 )
 
 // The applications of all members are one list for all viewers. The router asks the members for it in its own name.
-// It gets all fields of each application, who may view it, and the changes since its last request. So a view costs
-// members nothing, whoever the viewer is. If any member publishes no changes (one that runs Hadoop's ResourceManager,
+// It gets all fields of each application, its viewers, and the changes since its last request. So a view costs
+// members nothing. If any member publishes no changes (one that runs Hadoop's ResourceManager,
 // which is not asked, or one that does not accept this router as a router), lists are fetched per viewer.
 
 // feed is the state of each member's list between two rounds.
 type feed struct {
 	server *server.Server
 	user   string // the user as whom the router asks
-	allows bool   // whether the router can decide who may view an application
+	allows bool   // whether the router can decide which users may view an application
 
 	mu      sync.Mutex
 	members map[creel.SubclusterID]*memberApps

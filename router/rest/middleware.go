@@ -53,8 +53,8 @@ func typed(next http.Handler) http.Handler {
 	})
 }
 
-// audit writes one line for each call that changes something, when it is answered: who, from where, the call, and the
-// result. RPC's calls have the same (internal/hrpc/telemetry).
+// audit writes one line for each call that changes something, when it is answered: the user, the address, the call and
+// its result. RPC's calls have the same (internal/hrpc/telemetry).
 func (h *Handler) audit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {

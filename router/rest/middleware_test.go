@@ -190,7 +190,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.buf.Write(b)
 }
 
-// Each call that changes something leaves one line: who, from where, the call, and its result. Reading leaves none.
+// Each call that changes something leaves one line: the user, the address, the call and its result. Reading leaves none.
 func TestChangesAreAudited(t *testing.T) {
 	log := &lines{}
 	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(slog.NewJSONHandler(log, nil))})

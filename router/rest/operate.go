@@ -391,7 +391,7 @@ func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
 	return out, nil
 }
 
-// previewPolicy decides the last submissions to a queue again under a document, for users who may see them. It
+// previewPolicy decides the last submissions to a queue again under a document, for users allowed to see them. It
 // changes nothing.
 func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)

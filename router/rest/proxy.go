@@ -19,8 +19,8 @@ import (
 )
 
 // The pages of AMs are reached through the router: it forwards requests below /proxy/ID to the web proxy of the
-// application's home, which knows where the AM is and who may see it. So users need network access to routers only,
-// whatever member an application runs in.
+// application's home, which knows the AM's address and its viewers. So users need network access to routers only,
+// not to members.
 
 // toHomes talks to the web proxies of members, which give an AM a minute.
 var toHomes = &http.Transport{

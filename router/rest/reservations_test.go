@@ -198,7 +198,7 @@ func TestReservationsInXMLHaveOneRoot(t *testing.T) {
 	}
 }
 
-// The router itself answers who the caller is, also while every member is away.
+// The router itself reports the caller's identity, also while every member is away.
 func TestRouterReportsCurrentUser(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
 	f.Members[0].Cut()

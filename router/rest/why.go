@@ -174,8 +174,8 @@ func rebalancerWord(
 	return word
 }
 
-// waitsTime bounds how long members are asked about an application's state: a user who asks why it waits must not
-// wait for a member that is paused.
+// waitsTime bounds how long members are asked about an application's state: the explanation of a wait must not
+// itself wait for a paused member.
 const waitsTime = 2 * time.Second
 
 // waits asks the home for the application's state, and if its AM runs every other member too, which may have

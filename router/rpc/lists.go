@@ -240,7 +240,7 @@ func (h *Handler) GetContainerReport(
 	req *yarnpb.GetContainerReportRequestProto,
 ) (*yarnpb.GetContainerReportResponseProto, error) {
 	answer := &yarnpb.GetContainerReportResponseProto{}
-	return answer, h.whoever(
+	return answer, h.owner(
 		ctx,
 		yarnpb.ToContainerID(req.GetContainerId()),
 		remote.Read,
@@ -294,8 +294,8 @@ func (h *Handler) SignalToContainer(
 	return &yarnpb.SignalContainerResponseProto{}, nil
 }
 
-// whoever calls home, and if home does not know the container the other members, until one does. The error is home's.
-func (h *Handler) whoever(
+// owner calls home and, if home does not know the container, the other members until one does. The error is home's.
+func (h *Handler) owner(
 	ctx context.Context,
 	id creel.ContainerID,
 	kind remote.Kind,

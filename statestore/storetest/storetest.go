@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		run  func(t *testing.T, d Deployment)
 	}{
 		{"a member registers, renews, drains and leaves", members},
-		{"a load is read in part by who names queues", partialLoads},
+		{"a load is read in part by queue names", partialLoads},
 		{"epochs of a member rise, and an alive one keeps its name", givenEpochs},
 		{"an older epoch of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
@@ -82,7 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a policy version never falls", policyVersions},
 		{"documents have versions, history and removal", documents},
 		{"a removed document leaves nothing", documentRemoved},
-		{"a class of documents is bounded by who writes", documentBound},
+		{"a class of documents is bounded by its writer", documentBound},
 		{"a document that was cut is read in part", documentParts},
 		{"a document decided on another source is refused", documentSource},
 		{"a lease has one holder and rising tokens", leases},

@@ -88,6 +88,6 @@ func TestMissingReleaseCallsAreSkipped(t *testing.T) {
 		t.Errorf("upgraded, by RPC: %v", err)
 	}
 	if !upgraded.ByAgent() || pool.Member(&status) != upgraded {
-		t.Error("its client is made anew though nothing changed")
+		t.Error("its client is made again though nothing changed")
 	}
 }

@@ -79,7 +79,7 @@ func TestLogProgressUpdatesEndedApplication(t *testing.T) {
 	}
 	second := look()
 	if w.report(n, app, creel.LogRunning) || look() != second {
-		t.Error("nothing is new, and lists are made anew")
+		t.Error("nothing is new, and lists are made again")
 	}
 	if !w.report(n, app, creel.LogSucceeded) || look().Logs != creel.LogSucceeded {
 		t.Errorf("the only node is done, and lists say %v", look().Logs)

@@ -97,7 +97,7 @@ func (w *World) stranger(which uint64, _ time.Duration) {
 // nonsense is what strangers say of members.
 const nonsense = "a stranger says so"
 
-// sees: who reads signatures believes no stranger, and misses no member that signs.
+// sees checks that a reader of signatures accepts no stranger and misses no signing member.
 func (a *auditor) sees(v *watcher) {
 	if v.from == nil {
 		return

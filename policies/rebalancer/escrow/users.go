@@ -12,12 +12,12 @@ import (
 )
 
 // A user limit is a maximum for each user of a queue, of whom there may be tens of thousands. A record for each would
-// be written all day for users who run two containers. So a queue has one document, UsersRecord, with two kinds of
+// be written all day for users with two containers. So a queue has one document, UsersRecord, with two kinds of
 // records:
 //
-//   - Each shares the limit out evenly, and a member lets every user who is not hot use its part of it. Members'
+//   - Each shares the limit out evenly, and a member lets every user that is not hot use its part of it. Members'
 //     parts sum to the limit, so no user exceeds it.
-//   - A user who wants more than that part in some member is hot, and has a record like a queue's, whose maximum is
+//   - A user that wants more than that part in some member is hot, and has a record like a queue's, whose maximum is
 //     the whole limit. It replaces the parts of Each in all members: it grants nothing more until every member that
 //     has a part of Each, which it may let the user use, has asked in it. That is Record.Awaited.
 //
@@ -171,7 +171,7 @@ func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 	return r.Hot[i].Record
 }
 
-// EachUser names the record of all users who are not hot, where records are listed.
+// EachUser names the record of all users without one of their own, where records are listed.
 const EachUser = "*"
 
 // All yields the records, with their users: EachUser first.
@@ -210,7 +210,7 @@ type Users struct {
 	hot    map[string]*hotUser
 }
 
-// hotUser is a user who is known to have a record, or is about to have one.
+// hotUser is a user with a known record, or about to get one.
 type hotUser struct {
 	Member
 	first  bool // there was no answer yet: the cap is the part of Each
@@ -307,7 +307,7 @@ type Lack struct {
 	Reason string
 }
 
-// Hot yields the users who have records, with the needs not granted at the last request.
+// Hot yields the users with records, and the needs not granted at the last request.
 func (u *Users) Hot(yield func(user string, lack Lack) bool) {
 	for name, h := range u.hot {
 		if !yield(name, Lack{h.short, h.reason}) {

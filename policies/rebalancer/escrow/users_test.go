@@ -337,7 +337,7 @@ func (e *usersExplorer) key(w *usersWorld) (k [2]uint64) {
 	return [2]uint64{maphash.Bytes(e.seeds[0], b), maphash.Bytes(e.seeds[1], b)}
 }
 
-// A user limit's document, in every order of messages, with a user who becomes hot and then is no longer hot.
+// A user limit's document, in every order of messages, with a user that becomes hot and cools down.
 func TestEveryOrderWithUsers(t *testing.T) {
 	for _, c := range []struct {
 		name                        string

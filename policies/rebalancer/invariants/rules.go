@@ -85,7 +85,7 @@ func CapsHeld(before, now *escrow.Record) error {
 
 // LeaseKept: a member loses its part when its lease has been over for linger, or by its own request; each request
 // raises its version. At is the store's clock. With leaves, members leave the record by their own request, as they
-// leave the record of a user who wants nothing there any more: of such a record no part is missed. A member that
+// leave the record of a user without demand there: of such a record no part is missed. A member that
 // returns to it has a new part whose versions start again and may have reached the earlier value: its lease shows
 // that it has asked.
 func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, leaves bool) error {
