@@ -51,7 +51,7 @@ var rows = []row{
 		without:    map[string]string{"dshell_placement": "placement-constraints.handler is disabled"},
 		usual: map[string][]string{
 			"clean":   usual,
-			"killed":  {"spark4_cluster"},
+			"killed":  {"mr_sleep_red", "spark4_cluster"},
 			"drained": {"dshell_8"},
 		},
 	},
