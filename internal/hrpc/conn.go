@@ -198,10 +198,10 @@ func (c *conn) close() {
 	if c.upstream != nil {
 		c.upstream.Close()
 	}
+	c.w.fail(net.ErrClosed) // first: a handler that sees the end of its context encodes no answer
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.w.fail(net.ErrClosed)
 	c.fr.dropBuffer()
 	c.dropInner()
 	if c.share != nil {

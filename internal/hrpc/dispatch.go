@@ -372,6 +372,11 @@ func (c *Call) finish(out outcome) {
 		c.conn.s.cfg.Logger.Error("a call was answered twice", "protocol", c.Protocol, "method", c.Method)
 		return
 	}
+	if c.conn.w.dead() {
+		c.notify(out) // nobody reads the answer, which may be a long list
+		c.conn.end(c.RequestBytes)
+		return
+	}
 	b := c.encode(getBuffer(0), out)
 	if c.taken && !c.sends {
 		c.conn.w.later(b)
@@ -382,11 +387,16 @@ func (c *Call) finish(out outcome) {
 	c.conn.end(c.RequestBytes)
 }
 
-// encode notifies the interceptors and appends the answer's frame.
-func (c *Call) encode(b []byte, out outcome) []byte {
+// notify reports the outcome to the interceptors.
+func (c *Call) notify(out outcome) {
 	for i := len(c.dones) - 1; i >= 0; i-- {
 		c.dones[i](out.response, out.err)
 	}
+}
+
+// encode notifies the interceptors and appends the answer's frame.
+func (c *Call) encode(b []byte, out outcome) []byte {
+	c.notify(out)
 	start := len(b)
 	if out.err == nil {
 		b = append(b, 0, 0, 0, 0)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +96,72 @@ func TestLateAnswerToClosedConnection(t *testing.T) {
 	p.take()[0](text("too late"), nil)
 	if n := s.Stats().CallsInFlight; n != 0 {
 		t.Errorf("%d calls in flight", n)
+	}
+}
+
+// encoded counts how often it is encoded.
+type encoded struct {
+	*wrapperspb.StringValue
+	times *atomic.Int32
+}
+
+func (e encoded) SizeVT() int { return proto.Size(e.StringValue) }
+
+func (e encoded) MarshalToSizedBufferVT(b []byte) (int, error) {
+	e.times.Add(1)
+	raw, err := proto.Marshal(e.StringValue)
+	return copy(b, raw), err
+}
+
+func TestAnswerToClosedConnectionIsNotEncoded(t *testing.T) {
+	var times, ended atomic.Int32
+	for _, later := range []bool{false, true} {
+		begun, finish := make(chan *Call, 1), make(chan struct{})
+		cfg := echoConfig()
+		cfg.Interceptors = append(cfg.Interceptors,
+			func(context.Context, *Call, proto.Message) (context.Context, func(proto.Message, error), error) {
+				return nil, func(proto.Message, error) { ended.Add(1) }, nil
+			})
+		cfg.Services[0].Methods["list"] = Method{NewRequest: newText, Serve: func(
+			ctx context.Context, _ proto.Message,
+		) (proto.Message, error) {
+			answer := encoded{text("a long list"), &times}
+			if later {
+				reply := Later(ctx)
+				begun <- CallFrom(ctx)
+				go func() {
+					<-finish
+					reply(answer, nil)
+				}()
+				return nil, ErrLater
+			}
+			begun <- CallFrom(ctx)
+			<-finish
+			return answer, nil
+		}}
+		s := start(t, cfg)
+		for _, stays := range []bool{true, false} {
+			times.Store(0)
+			ended.Store(0)
+			nc := dialRaw(t, s.address)
+			nc.Write(append(helloAlice(), callFrame(t, 1, "list", "")...))
+			call := <-begun
+			want := int32(1)
+			if !stays {
+				want = 0
+				nc.Close()
+				<-call.Done()
+				eventually(t, "it is not counted any more", func() bool { return s.Stats().CallsInFlight == 0 })
+			}
+			finish <- struct{}{}
+			eventually(t, "the call ends", func() bool { return ended.Load() == 1 })
+			if stays {
+				readFrame(t, nc)
+			}
+			if n := times.Load(); n != want {
+				t.Errorf("later %v, stays %v: encoded %d times, want %d", later, stays, n, want)
+			}
+		}
 	}
 }
 

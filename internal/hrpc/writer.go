@@ -315,6 +315,13 @@ func (w *writer) idle() bool {
 	return !w.writing && w.queued == 0
 }
 
+// dead reports whether the writer has failed: it sends nothing any more.
+func (w *writer) dead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil
+}
+
 // fail ends the writer. Only the first failure counts.
 func (w *writer) fail(err error) {
 	w.mu.Lock()
