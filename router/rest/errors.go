@@ -142,8 +142,10 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.
 		l := made()
 		return l.Append(make([]byte, 0, l.Len()))
 	}
-	whole := h.long.Whole(listQuestion(r), of, inOne)
+	whole, err := h.long.Whole(r.Context(), listQuestion(r), of, inOne)
 	switch {
+	case err != nil:
+		fail(w, r, err)
 	case whole != nil:
 		write(w, r, http.StatusOK, whole)
 	case wantsXML(r):

@@ -657,6 +657,10 @@ func tellMissing(w http.ResponseWriter, missing []router.MissingMember) {
 // partial names the missing members in headers. It returns false if no member answered and an error has been written:
 // a rejection, if there is one, or that no member's release has the call.
 func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
+	if err := r.Context().Err(); err != nil {
+		fail(w, r, err) // the client has gone: nothing is merged for it
+		return false
+	}
 	present, missing := router.Present(parts)
 	tellMissing(w, missing)
 	if len(present) > 0 {

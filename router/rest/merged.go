@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ func (h *Handler) lists(
 				head.Set("If-None-Match", tag)
 			}
 			doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
-			if err != nil {
+			if err = cmp.Or(err, ctx.Err()); err != nil { // for a client that has gone nothing is read
 				return items{}, err
 			}
 			if got.Get(remote.StatusHeader) == notModified {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -36,10 +37,12 @@ type page struct {
 
 // batch is the requests that are answered with one page. The first of them makes it.
 type batch struct {
-	begin  chan struct{}   // is signalled when the page in the making is done
-	joined int             // how many have joined the first
-	done   chan struct{}   // is closed when answer is there
-	answer *recordedAnswer // nil after done: it could not be made
+	begin   chan struct{}      // is signalled when the page in the making is done
+	joined  int                // how many have joined the first
+	waits   atomic.Int64       // how many of them, and the first, still wait
+	abandon context.CancelFunc // of the page; set before the first may go
+	done    chan struct{}      // is closed when answer is there
+	answer  *recordedAnswer    // nil after done: it could not be made
 }
 
 // share is the middleware.
@@ -61,11 +64,13 @@ func (t *pageBatcher) share(next http.Handler) http.Handler {
 		}
 		if b := p.next; b != nil {
 			b.joined++
+			b.waits.Add(1)
 			t.mu.Unlock()
 			b.join(w, r)
 			return
 		}
 		b := &batch{begin: make(chan struct{}, 1), done: make(chan struct{})}
+		b.waits.Store(1)
 		p.next = b
 		t.mu.Unlock()
 		// The client may go away, but not this request: others may have joined.
@@ -108,10 +113,23 @@ func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	}
 	defer close(b.done) // also when it panics
 	a := &recordedAnswer{header: http.Header{}}
-	// Asking members ends by their own deadlines.
-	next.ServeHTTP(a, r.WithContext(context.WithoutCancel(r.Context())))
+	// The page is made while one of the clients waits for it. Otherwise clients that come and go would cost a page
+	// each.
+	ctx, abandon := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer abandon()
+	b.abandon = abandon
+	defer context.AfterFunc(r.Context(), b.leave)()
+	next.ServeHTTP(a, r.WithContext(ctx))
 	b.answer = a
 	a.write(w)
+}
+
+// leave counts a client that has gone. The first goes only after it has begun the page, so abandon is set if none is
+// left.
+func (b *batch) leave() {
+	if b.waits.Add(-1) == 0 {
+		b.abandon()
+	}
 }
 
 // join waits for the answer of the batch, and writes it.
@@ -119,6 +137,7 @@ func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-b.done:
 	case <-r.Context().Done():
+		b.leave()
 		return
 	}
 	if b.answer == nil {

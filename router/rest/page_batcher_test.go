@@ -18,12 +18,14 @@ type slowPage struct {
 	pageBatcher pageBatcher
 	began       atomic.Int64
 	value       atomic.Int64
+	abandoned   atomic.Int64
 	release     chan func() // runs in the handler before it answers
 }
 
 func (p *slowPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.began.Add(1)
 	read := p.value.Load()
+	defer context.AfterFunc(r.Context(), func() { p.abandoned.Add(1) })()
 	before := <-p.release
 	before()
 	if err := r.Context().Err(); err != nil {
@@ -169,6 +171,34 @@ func TestPageBuildSurvivesItsClient(t *testing.T) {
 		if fourth.Body.Len() > 0 {
 			t.Errorf("a client that has gone is answered %q", fourth.Body)
 		}
+	})
+}
+
+func TestPageBuildEndsWithItsLastClient(t *testing.T) {
+	story(t, func(t *testing.T, p *slowPage) {
+		first := p.ask(get("/scheduler"))
+		var leave []func()
+		for range 3 { // the first of them makes the next
+			ctx, goes := context.WithCancel(t.Context())
+			p.ask(get("/scheduler").WithContext(ctx))
+			leave = append(leave, goes)
+		}
+		leave[1]() // before the page is begun
+		synctest.Wait()
+		p.finish()
+		p.mustHaveBegun(t, 2)
+		leave[0]()
+		synctest.Wait()
+		if p.abandoned.Load() != 0 {
+			t.Error("the page is abandoned, and a client waits for it")
+		}
+		leave[2]()
+		synctest.Wait()
+		if p.abandoned.Load() != 1 {
+			t.Error("the page is made, and no client waits for it")
+		}
+		p.finish()
+		answers(t, "0", first)
 	})
 }
 

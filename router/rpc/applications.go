@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -56,7 +57,12 @@ func (h *Handler) GetApplications(
 	}
 	question := user(ctx) + "\x00" + string(body)
 	parts, err := askAll(ctx, h, remote.List, "getApplications",
-		func(m creel.SubclusterID, send sender) (appReports, error) { return h.reports(question, m, body, send) })
+		func(m creel.SubclusterID, send sender) (appReports, error) {
+			return h.reports(ctx, question, m, body, send)
+		})
+	if gone := ctx.Err(); gone != nil {
+		return nil, gone
+	}
 	if h.long.Lately(question, parts); len(server.Old(parts)) > 0 {
 		err = without(h, "getApplications", parts)
 	}
@@ -71,7 +77,10 @@ func (h *Handler) GetApplications(
 		reports := pick(parts, ofNow)
 		return joinApplications(h.server, reports, limit)
 	}
-	whole := h.long.Whole(question, parts, made)
+	whole, err := h.long.Whole(ctx, question, parts, made)
+	if err != nil {
+		return nil, err
+	}
 	if whole == nil {
 		whole = made()
 	}
@@ -103,10 +112,12 @@ func ofNow(p appReports) []appReport {
 type appReports = server.ListPart[[]appReport]
 
 // reports asks a member for its part of a list: for all of it, or whether its previous one is unchanged.
-func (h *Handler) reports(question string, member creel.SubclusterID, body []byte, send sender) (appReports, error) {
+func (h *Handler) reports(
+	ctx context.Context, question string, member creel.SubclusterID, body []byte, send sender,
+) (appReports, error) {
 	return h.long.Part(question, member, func(tag string) (appReports, error) {
 		answer, err := send(yarnrpc.WithListKnown(yarnrpc.WithParts(body), tag))
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil { // for a client that has gone nothing is read
 			return appReports{}, err
 		}
 		is := yarnrpc.ListTag(answer)

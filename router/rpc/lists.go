@@ -91,6 +91,9 @@ func askAll[V any](
 			return m.Client(ctx, kind, user(ctx), method, request)
 		})
 	})
+	if err := ctx.Err(); err != nil {
+		return parts, err // the client has gone: nothing is merged for it
+	}
 	return parts, without(h, method, parts)
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -142,8 +143,14 @@ func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag strin
 
 // Whole returns the list made of these parts if all of them are stored ones: the stored list, or the one that made
 // returns, which is stored then. It returns nil if a member sent its part just now: such a list may be out of date
-// before it is asked for again, and is quicker written piece by piece.
-func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made func() []byte) []byte {
+// before it is asked for again, and is quicker written piece by piece. If the client has gone, no list is made, and the
+// error is the context's.
+func (l *Lists[T]) Whole(
+	ctx context.Context, question string, parts []router.Part[ListPart[T]], made func() []byte,
+) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	of := make([]string, 0, 2*len(parts))
 	for i := range parts {
 		p := &parts[i]
@@ -151,14 +158,14 @@ func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made
 			continue
 		}
 		if !p.Value.Held {
-			return nil
+			return nil, nil
 		}
 		of = append(of, string(p.Member), p.Value.Tag)
 	}
 	l.mu.Lock()
 	if k := l.lists[question]; k != nil && k.whole != nil && slices.Equal(k.of, of) {
 		defer l.mu.Unlock()
-		return k.whole
+		return k.whole, nil
 	}
 	l.mu.Unlock()
 	whole := made()
@@ -168,7 +175,7 @@ func (l *Lists[T]) Whole(question string, parts []router.Part[ListPart[T]], made
 		l.grow(k, len(whole)-len(k.whole))
 		k.whole, k.of = whole, of
 	}
-	return whole
+	return whole, nil
 }
 
 // room returns the stored data of a question, once there is space for so many bytes more; nil if they are too many.

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -35,14 +36,18 @@ func ask(l *Lists[string], question string, tags ...string) (held int, whole str
 		}
 		parts = append(parts, p)
 	}
-	made := func() []byte {
+	list := func() []byte {
 		text := ""
 		for _, p := range parts {
 			text += p.Value.Value
 		}
 		return []byte(text)
 	}
-	return held, string(l.Whole(question, parts, made))
+	made, err := l.Whole(context.Background(), question, parts, list)
+	if err != nil {
+		panic(err)
+	}
+	return held, string(made)
 }
 
 // A list is rebuilt when a member sent its part, and reused while all members confirm theirs.
@@ -80,6 +85,26 @@ func TestListIsReusedWhilePartsHold(t *testing.T) {
 			t.Error("what was sent to one question is the answer to another")
 		}
 	})
+}
+
+func TestListIsNotMadeForGoneClient(t *testing.T) {
+	var l Lists[string]
+	parts := []router.Part[textPart]{{Member: "sc-a", Value: textPart{Value: "a", Tag: "1", Held: true}}}
+	made := 0
+	list := func() []byte { made++; return []byte("a") }
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	for range 300 {
+		if whole, err := l.Whole(ctx, "q", parts, list); whole != nil || !errors.Is(err, context.Canceled) {
+			t.Fatalf("%q, %v", whole, err)
+		}
+	}
+	if made > 0 || len(l.lists) > 0 {
+		t.Errorf("made %d lists, %d are stored", made, len(l.lists))
+	}
+	if whole, err := l.Whole(t.Context(), "q", parts, list); string(whole) != "a" || err != nil || made != 1 {
+		t.Errorf("a client that waits gets %q, %v; made %d lists", whole, err, made)
+	}
 }
 
 // Nothing is stored for longer than listKept after a member sent its part, and never more than listBytes of at most
