@@ -198,6 +198,9 @@ func (p *Peer) send(
 	isRaw bool,
 	response proto.Message,
 ) ([]byte, error) {
+	if ctx.Err() != nil { // the server would serve a call that its caller has given up
+		return nil, &TransportError{Op: "write", Address: p.target.Address, Err: context.Cause(ctx)}
+	}
 	w := waiters.Get().(*waiter)
 	w.response, w.isRaw = response, isRaw
 	for {

@@ -33,6 +33,21 @@ func TestOneConnectionPerAddressLoginAndProtocol(t *testing.T) {
 	}
 }
 
+func TestCallOfAnEndedContextIsNotSent(t *testing.T) {
+	s := start(t, echoConfig())
+	p := s.peer(client(t, ClientConfig{}), alice)
+	call(t, p, "echo", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		var transport *TransportError
+		err := p.Call(ctx, "echo", text(""), newText())
+		if !errors.As(err, &transport) || transport.Sent || !errors.Is(err, context.Canceled) {
+			t.Fatalf("the call ended with %v", err)
+		}
+	}
+}
+
 func TestIdleClientConnectionsCloseAndReopen(t *testing.T) {
 	s := start(t, echoConfig())
 	c := client(t, ClientConfig{IdleTime: 40 * time.Millisecond})
