@@ -185,7 +185,7 @@ var failures = []failure{
 		log:     "closed slow connections",
 		metric:  "creel_http_connections_slow_total",
 		alert:   "CreelConnectionsSlow",
-		promise: "at most 64 MB more are resident",
+		promise: "at most 68 MB more are resident",
 	},
 	{
 		test:    "TestSlowHeadersAndBodiesTimeOut",
