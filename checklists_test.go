@@ -23,18 +23,36 @@ var checklists = []string{
 	"A home policy", "An ordering policy",
 }
 
-// Each path in a checklist exists, each identifier in a row occurs in the row's first path, and each command runs an
-// existing test. In paths NAME stands for any name.
-func TestChecklistsNameExistingCode(t *testing.T) {
+// section is a part of a page, under a heading of the third level.
+type section struct{ name, body string }
+
+// sectionsOf returns the sections of a text.
+func sectionsOf(text string) (out []section) {
+	for _, part := range strings.Split(text, "\n### ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		out = append(out, section{name, body})
+	}
+	return out
+}
+
+// checklistSections returns the checklists of CONTRIBUTING.md.
+func checklistSections(t *testing.T) []section {
+	t.Helper()
 	page, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(string(page), "\n## Checklists\n")
 	text, _, _ = strings.Cut(text, "\n## ")
+	return sectionsOf(text)
+}
+
+// Each path in a checklist exists, each identifier in a row occurs in the row's first path, and each command runs an
+// existing test. In paths NAME stands for any name.
+func TestChecklistsNameExistingCode(t *testing.T) {
 	var names []string
-	for _, section := range strings.Split(text, "\n### ")[1:] {
-		name, body, _ := strings.Cut(section, "\n")
+	for _, s := range checklistSections(t) {
+		name, body := s.name, s.body
 		names = append(names, name)
 		if rows := strings.Count(body, "\n| `"); rows < 2 {
 			t.Errorf("%s: only %d rows", name, rows)

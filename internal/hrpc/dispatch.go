@@ -373,7 +373,7 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	if c.conn.w.dead() {
-		c.notify(out) // nobody reads the answer, which may be a long list
+		c.notify(out) // encoding is skipped: the answer may be a long list
 		c.conn.end(c.RequestBytes)
 		return
 	}

@@ -17,7 +17,7 @@ const (
 	ControlClass  = "rebalancer"
 	PauseName     = "pause"     // Pause, while plans are paused
 	DecisionsName = "decisions" // Decisions
-	AuditName     = "audit"     // Audited
+	AuditName     = "audit"     // AuditReport
 )
 
 // Pause means that no plan is to be published. The last one applies until its lease is over; then everything is

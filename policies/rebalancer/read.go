@@ -33,7 +33,7 @@ type Reading struct {
 // queues above them. Members without such metrics (Hadoop's) are left out. It covers nodes without a label
 // (ReadPools: with one). A queue's waiting demand counts once and may run in any of its members: proxies send waiting
 // asks elsewhere, and routers choose homes for new applications. A member counts only the demand that user limits and
-// its own maxima allow there (WantedOf).
+// its own maxima allow there (DemandOf).
 func Read(view *subcluster.View, tree *Tree) *Reading {
 	r := &Reading{Tree: tree, Preempted: map[creel.SubclusterID][]subcluster.PreemptionSpent{}}
 	var status []*subcluster.Status

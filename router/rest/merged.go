@@ -104,7 +104,7 @@ func (h *Handler) lists(
 				head.Set("If-None-Match", tag)
 			}
 			doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
-			if err = cmp.Or(err, ctx.Err()); err != nil { // for a client that has gone nothing is read
+			if err = cmp.Or(err, ctx.Err()); err != nil { // do not parse the answer: the client has gone
 				return items{}, err
 			}
 			if got.Get(remote.StatusHeader) == notModified {

@@ -38,8 +38,7 @@ type page struct {
 // batch is the requests that are answered with one page. The first of them makes it.
 type batch struct {
 	begin   chan struct{}      // is signalled when the page in the making is done
-	joined  int                // how many have joined the first
-	waits   atomic.Int64       // how many of them, and the first, still wait
+	waits   atomic.Int64       // how many wait: the first, and those that joined it and have not left
 	abandon context.CancelFunc // of the page; set before the first may go
 	done    chan struct{}      // is closed when answer is there
 	answer  *recordedAnswer    // nil after done: it could not be made
@@ -63,7 +62,6 @@ func (t *pageBatcher) share(next http.Handler) http.Handler {
 			return
 		}
 		if b := p.next; b != nil {
-			b.joined++
 			b.waits.Add(1)
 			t.mu.Unlock()
 			b.join(w, r)
@@ -107,7 +105,7 @@ func (t *pageBatcher) made(key string, p *page) {
 
 // serve makes the page for all requests of the batch and answers the first.
 func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if b.joined == 0 { // and none does any more
+	if b.waits.Load() == 1 { // no other waits, and none joins any more
 		next.ServeHTTP(w, r)
 		return
 	}

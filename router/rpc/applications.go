@@ -117,7 +117,7 @@ func (h *Handler) reports(
 ) (appReports, error) {
 	return h.long.Part(question, member, func(tag string) (appReports, error) {
 		answer, err := send(yarnrpc.WithListKnown(yarnrpc.WithParts(body), tag))
-		if err = cmp.Or(err, ctx.Err()); err != nil { // for a client that has gone nothing is read
+		if err = cmp.Or(err, ctx.Err()); err != nil { // do not parse the answer: the client has gone
 			return appReports{}, err
 		}
 		is := yarnrpc.ListTag(answer)

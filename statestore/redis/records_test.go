@@ -387,7 +387,7 @@ func TestRecordWithoutEpochIsRejected(t *testing.T) {
 	}
 }
 
-// A record of an earlier life that somebody puts back is signed: a reader that starts rejects it, since the store knows
+// A restored record of an earlier epoch has a valid signature. A reader that starts rejects it, since the store knows
 // the later registration.
 func TestSignedRecordOfEarlierEpochIsRejected(t *testing.T) {
 	t.Parallel()
@@ -397,11 +397,11 @@ func TestSignedRecordOfEarlierEpochIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life := func(epoch int64, client string) subcluster.Member {
+	member := func(epoch int64, client string) subcluster.Member {
 		return signer.Member(subcluster.Member{ID: "sc-1", Epoch: epoch, Addresses: subcluster.Addresses{Client: client}})
 	}
 	register := func(m subcluster.Member) error { return writer.Register(t.Context(), m) }
-	before, now := life(7, "before:1"), life(8, "now:1")
+	before, now := member(7, "before:1"), member(8, "now:1")
 	for _, m := range []subcluster.Member{before, now} {
 		if err := register(m); err != nil {
 			t.Fatal(err)
@@ -433,22 +433,22 @@ func TestSignedRecordOfEarlierEpochIsRejected(t *testing.T) {
 	server.Do("HSET", "{creel:c}:e", "sc-1", "7")
 	known.ReadAllNext()
 	if is := look(running); is != (sees{"now:1", 1}) {
-		t.Errorf("a reader that knows the later life sees %+v", is)
+		t.Errorf("a reader that knows the later epoch sees %+v", is)
 	}
 	if is := look(reader(open(t, redis.Config{URL: server.URL()}))); is != (sees{"", 1}) {
 		t.Errorf("a reader that starts sees %+v", is)
 	}
 	if err := register(before); !errors.Is(err, creel.ErrStale) {
-		t.Errorf("the earlier life registers: %v", err)
+		t.Errorf("the earlier epoch registers: %v", err)
 	}
 	if err := writer.Heartbeat(t.Context(), subcluster.Heartbeat{ID: "sc-1", Epoch: 7}); !errors.Is(err, creel.ErrStale) {
-		t.Errorf("the earlier life's heartbeat: %v", err)
+		t.Errorf("the earlier epoch's heartbeat: %v", err)
 	}
 	if err := register(now); err != nil {
 		t.Fatal(err)
 	}
 	if is := look(reader(open(t, redis.Config{URL: server.URL()}))); is != (sees{"now:1", 0}) {
-		t.Errorf("after the later life's registration a reader sees %+v", is)
+		t.Errorf("after the later epoch's registration a reader sees %+v", is)
 	}
 }
 

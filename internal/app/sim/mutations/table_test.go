@@ -319,7 +319,7 @@ var table = []mutation{
 		caughtBy: "statestore/signed TestUnsignedMemberIsIgnored",
 	},
 	{
-		name:     "a signed record of an earlier life is believed",
+		name:     "a signed record of an earlier epoch is believed",
 		file:     "subcluster/believe.go",
 		old:      "			!record.Superseded && (known == nil ||",
 		wrong:    "			(MUTANT || !record.Superseded) && (known == nil ||",
