@@ -209,6 +209,13 @@ func nodeRecommission() *cobra.Command {
 // editHosts adds hosts to a file of one host a line, or removes them. It returns
 // how many were not as wanted before.
 func editHosts(file string, hosts []string, add bool) (changed int, err error) {
+	if strings.HasSuffix(strings.ToLower(file), ".xml") {
+		return 0, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: file + " is not edited", Why: "its name ends in .xml: hosts there have their own timeouts",
+			Try: "edit it, then run creel admin refresh-nodes",
+		}
+	}
 	b, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err

@@ -159,6 +159,10 @@ func TestHostAndQueueFilesChangeInPlace(t *testing.T) {
 			t.Errorf("%+v: %d, %q, %v, %v", step, n, b, err, readErr)
 		}
 	}
+	listed := filepath.Join(t.TempDir(), "exclude.XML")
+	if _, err := editHosts(listed, []string{"a"}, true); err == nil || !strings.Contains(err.Error(), listed) {
+		t.Errorf("a file of XML was edited: %v", err)
+	}
 	conf := filepath.Join(t.TempDir(), "capacity-scheduler.xml")
 	const key = "yarn.scheduler.capacity.root.a.state"
 	if err := os.WriteFile(conf, []byte("<configuration><!-- kept -->\n</configuration>\n"), 0o600); err != nil {

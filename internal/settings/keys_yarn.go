@@ -610,9 +610,15 @@ var rmLifeKeys = []Setting{
 	{
 		Key:  "yarn.resourcemanager.nodes.include-path",
 		Type: Path,
-		Doc:  "A file of the hosts that may register; empty: any.",
+		Doc: "A file of the hosts that may register; empty: any. Its name is read again at each refresh. " +
+			"One that ends in .xml has `<host><name>a, b</name></host>` elements; others have words.",
 	},
-	{Key: "yarn.resourcemanager.nodes.exclude-path", Type: Path, Doc: "A file of the hosts to decommission."},
+	{
+		Key:  "yarn.resourcemanager.nodes.exclude-path",
+		Type: Path,
+		Doc: "A file of the hosts to decommission, read as the include file. In XML a `<timeout>` beside a `<name>` is " +
+			"in seconds, for graceful decommissioning; negative: no limit.",
+	},
 	{
 		Key:     "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs",
 		Type:    Duration,

@@ -48,6 +48,7 @@ type nodeInfo struct {
 	healthTime   time.Time
 	decommission *timer
 	leaveBy      int64
+	leaveAfter   time.Duration
 
 	untracked bool   // on no list of hosts, since SetTracked
 	forget    *timer // while it is, and is gone

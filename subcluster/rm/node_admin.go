@@ -57,13 +57,16 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 		m.settle()
 		return nil
 	}
-	m.stop(&n.decommission)
-	m.setNodeState(n, nodeDraining)
 	d := r.Timeout
 	if d == 0 {
 		d = m.cfg.DecommissionAfter
 	}
-	n.leaveBy = 0
+	if n.state == nodeDraining && n.leaveAfter == d {
+		return nil // another refresh: its time goes on, as in Hadoop
+	}
+	m.stop(&n.decommission)
+	m.setNodeState(n, nodeDraining)
+	n.leaveBy, n.leaveAfter = 0, d
 	if d > 0 {
 		n.leaveBy = m.now + int64(d)
 		n.decommission = m.timer(n.leaveBy, func() {

@@ -91,3 +91,35 @@ func TestUnlistedNodeIsForgottenWhenGone(t *testing.T) {
 	pass(time.Hour)
 	shown(map[creel.NodeID]creel.NodeState{off: creel.NodeLost, kept: creel.NodeRunning})
 }
+
+// A refresh that repeats a node's timeout does not extend it, as in Hadoop; another timeout applies from the refresh.
+func TestRepeatedDrainKeepsItsDeadline(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.DecommissionAfter, c.NodeExpiry = time.Minute, time.Hour })
+	id := w.node("h", 4096, 4, "")
+	drain := func(timeout time.Duration) {
+		t.Helper()
+		if err := w.m.Decommission(w.now, &Decommission{ID: id, Graceful: true, Timeout: timeout}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := func(want time.Time) {
+		t.Helper()
+		if v, _ := w.m.Node(id); v.State != creel.NodeDecommissioning || !v.DecommissionBy.Equal(want) {
+			t.Fatalf("%v until %v, want %v", v.State, v.DecommissionBy, want)
+		}
+	}
+	drain(0)
+	first := w.now.Add(time.Minute)
+	by(first)
+	w.now = w.now.Add(30 * time.Second)
+	drain(0)
+	by(first)
+	drain(45 * time.Second)
+	by(w.now.Add(45 * time.Second))
+	if err := w.m.Recommission(w.now, id); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(10 * time.Second)
+	drain(45 * time.Second)
+	by(w.now.Add(45 * time.Second))
+}

@@ -50,7 +50,10 @@ func (p *adminHandler) RefreshNodes(
 ) (*pb.RefreshNodesResponseProto, error) {
 	return admin(ctx, p.s, "refreshNodes", func() (*pb.RefreshNodesResponseProto, error) {
 		graceful := req.GetDecommissionType() == pb.DecommissionTypeProto_GRACEFUL
-		timeout := time.Duration(req.GetDecommissionTimeout()) * time.Second
+		var timeout *time.Duration
+		if req.DecommissionTimeout != nil {
+			timeout = new(time.Duration(req.GetDecommissionTimeout()) * time.Second)
+		}
 		return &pb.RefreshNodesResponseProto{}, p.s.RefreshNodes(ctx, graceful, timeout)
 	})
 }

@@ -39,9 +39,9 @@ func (s *Server) RefreshQueues(ctx context.Context) error {
 
 // RefreshNodes reads the host lists again: unwanted nodes are decommissioned,
 // wanted ones that were on their way out come back, and those on no list are forgotten
-// some time after they went. A timeout of 0 is the
-// configured one.
-func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout time.Duration) error {
+// some time after they went. The timeout is for hosts without one in the exclude file: nil is the configured one, 0 at
+// once, and a negative one no limit.
+func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout *time.Duration) error {
 	if s.cfg.Hosts == nil {
 		return nil
 	}
@@ -63,11 +63,14 @@ func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout time.D
 			}
 		}
 		for _, id := range out {
-			limit := timeout
-			if t, ok := hosts.Timeouts[id.Host]; ok {
-				limit = t
+			d := &rm.Decommission{ID: id, Graceful: graceful, Timeout: hosts.Timeout}
+			if timeout != nil {
+				d.Timeout, d.Graceful = *timeout, graceful && *timeout != 0
 			}
-			if err := m.Decommission(now, &rm.Decommission{ID: id, Graceful: graceful, Timeout: limit}); err != nil {
+			if t, ok := hosts.Timeouts[id.Host]; ok {
+				d.Timeout, d.Graceful = t, graceful && t != 0
+			}
+			if err := m.Decommission(now, d); err != nil {
 				return err
 			}
 		}

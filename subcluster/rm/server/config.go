@@ -92,8 +92,10 @@ type Config struct {
 // Hosts are the hosts that may and that may not serve.
 type Hosts struct {
 	Include, Exclude []string
-	// Timeouts are the timeouts of graceful decommissioning by host, from an exclude file in XML form.
+	// Timeouts are the timeouts of graceful decommissioning by host, from an exclude file in XML form: 0 is at once,
+	// negative is no limit. Timeout applies to the other hosts; 0: Machine.DecommissionAfter.
 	Timeouts map[string]time.Duration
+	Timeout  time.Duration
 }
 
 func (c Config) withDefaults() Config {

@@ -60,14 +60,6 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		NodesResolve:      s.Bool("yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"),
 		Logger:            slog.Default(),
 	}
-	c.Hosts = func() (server.Hosts, error) {
-		include, err := hostFile(s.String("yarn.resourcemanager.nodes.include-path"))
-		if err != nil {
-			return server.Hosts{}, err
-		}
-		exclude, err := hostFile(s.String("yarn.resourcemanager.nodes.exclude-path"))
-		return server.Hosts{Include: include, Exclude: exclude}, err
-	}
 	if c.Scaling, err = heartbeatScaling(s); err != nil {
 		return c, ports, err
 	}
@@ -79,8 +71,15 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		return server.Queues{Spec: q.Queues, Placement: q.Placement}, err
 	}
 	c.Mutable = mutableQueues(s)
-	// Proxy users and administrators are reread from the files; -D still overrides them.
+	// Paths of host lists, proxy users and administrators are reread from the files; -D still overrides them.
 	again := s.Reload
+	c.Hosts = func() (server.Hosts, error) {
+		fresh, err := again()
+		if err != nil {
+			return server.Hosts{}, err
+		}
+		return hostLists(fresh)
+	}
 	c.ReloadAdmin = func() (queues.ACL, error) {
 		fresh, err := again()
 		if err != nil {
