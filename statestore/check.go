@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The checks of arguments that every store makes before it acts, so that all
-// refuse alike.
+// Every store runs these checks of arguments before it acts, so that all reject the same ones.
 
 // MaxTTL bounds times to live and leases.
 const MaxTTL = 366 * 24 * time.Hour
@@ -28,7 +27,7 @@ func CheckApplication(app creel.ApplicationID) error {
 	return nil
 }
 
-// CheckPlacement refuses placements that are too long to be kept.
+// CheckPlacement rejects placements that are too long to store.
 func CheckPlacement(placement []byte) error {
 	if len(placement) > MaxPlacement {
 		return bad("invalid placement", "it has %d bytes, more than %d", len(placement), MaxPlacement)
@@ -44,7 +43,7 @@ func CheckReservation(id creel.ReservationID) error {
 	return nil
 }
 
-// CheckTTL refuses times to live that are negative or endless.
+// CheckTTL rejects times to live that are negative or above MaxTTL.
 func CheckTTL(ttl time.Duration) error {
 	if ttl < 0 || ttl > MaxTTL {
 		return bad("invalid time to live", "%v is not between 0 and %v", ttl, MaxTTL)
@@ -95,7 +94,7 @@ func readHeartbeat(b subcluster.Heartbeat) (*subcluster.Load, error) {
 	return &l, err
 }
 
-// CheckUAMRecord refuses a record that no reader could trust.
+// CheckUAMRecord rejects a record that a reader could not use.
 func CheckUAMRecord(s *UAMRecord) error {
 	if err := CheckApplication(s.Attempt.Application); err != nil {
 		return err
@@ -133,8 +132,7 @@ func CheckUAMRecord(s *UAMRecord) error {
 // MaxUAMRecord bounds a UAM record, in bytes before encoding.
 const MaxUAMRecord = 1 << 20
 
-// CheckPolicy refuses a write that could not be kept, then asks valid, which
-// may be nil.
+// CheckPolicy rejects a write that cannot be stored, then calls valid, which may be nil.
 func CheckPolicy(w *PolicyWrite, valid Validate) error {
 	if w.Queue != "*" {
 		if _, err := creel.ParseQueuePath(string(w.Queue)); err != nil {
@@ -156,7 +154,7 @@ func CheckPolicy(w *PolicyWrite, valid Validate) error {
 	if err := valid(w.Queue, w.Document); err != nil {
 		return failf(
 			creel.ErrInvalidRequest,
-			"correct the document; the old one holds",
+			"correct the document; the old one stays in force",
 			"policy of "+string(w.Queue)+" refused",
 			"%v",
 			err,
@@ -173,7 +171,7 @@ func CheckSecret(secret []byte) error {
 	return nil
 }
 
-// CheckLease refuses names that cannot be stored and leases of no length.
+// CheckLease rejects names that cannot be stored and leases without a duration.
 func CheckLease(name, holder string, ttl time.Duration) error {
 	if err := CheckName("lease name", name); err != nil {
 		return err

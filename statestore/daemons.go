@@ -13,17 +13,18 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Daemons are the routers, AM-RM proxies and rebalancers that live: each keeps a
-// record of itself. Nothing is decided by these records; they are shown.
+// Daemons are the running routers, AM-RM proxies and rebalancers: each stores a record of itself.
+// No decision depends on these records; they are displayed.
 type Daemons interface {
-	// KeepDaemon makes or replaces the record of a daemon (Daemon.ID), for life from now on. creel.ErrBusy if
-	// MaxDaemons others live. It does not wait for replicas: a record lost by a failover is back at the next call.
+	// KeepDaemon makes or replaces the record of a daemon (Daemon.ID), which then expires after life. It returns
+	// creel.ErrBusy if MaxDaemons other daemons have a live record. It does not wait for replicas: the next call
+	// restores a record lost by a failover.
 	KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error
-	// DropDaemon removes a daemon's record; it may be gone already.
+	// DropDaemon removes a daemon's record; a missing record is success.
 	DropDaemon(ctx context.Context, d Daemon) error
-	// Daemons lists those that live by ID, at most limit (1 to MaxPage) of them. The cursor
-	// is "" at first and next of the page before after that; next is "" at the end. A page
-	// may be shorter than limit before the end.
+	// Daemons lists the live records by ID, at most limit (1 to MaxPage) of them. The cursor of the
+	// first page is "", of a later page the previous page's next; next is "" at the end. A page
+	// before the end may be shorter than limit.
 	Daemons(ctx context.Context, cursor string, limit int) (page []LiveDaemon, next string, err error)
 }
 
@@ -39,24 +40,23 @@ type Daemon struct {
 	NotReady  string            `json:"not_ready,omitempty"`
 }
 
-// LiveDaemon is a daemon and for how long its record has not been kept, by the store's
-// clock.
+// LiveDaemon is a daemon and the age of its record, by the store's clock.
 type LiveDaemon struct {
 	Daemon
 	Age time.Duration
 }
 
-// MaxDaemons is how many records of daemons are kept, and MaxDaemon the longest one as
-// EncodeDaemon writes it, in bytes.
+// MaxDaemons limits the number of stored daemon records, MaxDaemon the length of one in bytes, as
+// EncodeDaemon writes it.
 const (
 	MaxDaemons = 10000
 	MaxDaemon  = 4096
 )
 
-// ID names the record of a daemon: two processes, and two daemons in one, have two.
+// ID is the name of a daemon's record: two processes, and two daemons in one process, have different ones.
 func (d *Daemon) ID() string { return d.Kind + " " + d.Name + " " + d.Host + " " + strconv.Itoa(d.PID) }
 
-// CheckDaemon refuses records that no reader could trust.
+// CheckDaemon rejects records that a reader could not use.
 func CheckDaemon(d *Daemon) error {
 	for what, name := range map[string]string{"kind": d.Kind, "name": d.Name, "host": d.Host} {
 		if err := CheckName(what+" of a daemon", name); err != nil {
@@ -69,7 +69,7 @@ func CheckDaemon(d *Daemon) error {
 	return nil
 }
 
-// EncodeDaemon writes the record of a daemon, if it can be kept for life.
+// EncodeDaemon writes the record of a daemon, after checking that it can be stored for life.
 func EncodeDaemon(d Daemon, life time.Duration) ([]byte, error) {
 	if err := CheckDaemon(&d); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func ParseDaemon(data []byte) (Daemon, error) {
 
 // TooManyDaemons returns the error for a daemon's record beyond MaxDaemons.
 func TooManyDaemons(d Daemon) error {
-	return failf(creel.ErrBusy, "nothing depends on the record but the list of daemons",
+	return failf(creel.ErrBusy, "only the list of daemons needs the record",
 		"the record of "+d.Kind+" "+d.Name+" was not stored", "%d daemons have one", MaxDaemons)
 }
 
@@ -161,8 +161,8 @@ func (t *State) Daemons(now time.Time, cursor string, limit int) (page []LiveDae
 	return page, next, nil
 }
 
-// KeepDaemon implements Daemons. As in every store, an invalid record is rejected for that, whichever process holds
-// the lease.
+// KeepDaemon implements Daemons. An invalid record is reported as invalid, as in every store, even if the caller has
+// lost the lease.
 func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error {
 	if _, err := EncodeDaemon(d, life); err != nil {
 		return err

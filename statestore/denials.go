@@ -9,11 +9,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// denials records for how long a home that cannot disown an application has answered that it
-// does not know it: see Homes.Absent. It is by the store's clock, and the store's, so that
-// it does not matter which routers ask.
+// denials measures for how long a home that cannot disown an application has reported it as
+// unknown: see Homes.Absent. The store measures it, by its own clock, so that all routers may ask.
 type denials struct {
-	since  time.Time // of the latest answer that followed a call without one
+	since  time.Time // of the last answer after a call that may still arrive
 	latest int64     // the highest recorded claim
 	open   []openClaim
 }
@@ -21,15 +20,15 @@ type denials struct {
 // openClaim is an earlier claim whose call has no recorded outcome.
 type openClaim struct {
 	number int64
-	seen   time.Time // when a later one was recorded
+	seen   time.Time // when a later claim was recorded
 }
 
-// MostOpenClaims is how many calls without a recorded outcome are remembered one by one. With more the wait starts
+// MostOpenClaims limits the calls without a recorded outcome that are remembered one by one. Beyond it the wait starts
 // again.
 const MostOpenClaims = 8
 
-// record stores an answer and returns for how long the home has answered so since the last call that may still be on
-// its way.
+// record stores an answer. It returns for how long the home has reported the application as unknown, since the last
+// call that may still be on its way.
 func (a *denials) record(now time.Time, number int64, surely bool) time.Duration {
 	if a.latest == 0 {
 		*a = denials{since: now, latest: number}

@@ -16,26 +16,26 @@ import (
 )
 
 // Documents are small texts that several processes change by turns, each by compare-and-set on its version: the
-// federation's queue tree, the rebalancer's plan, the escrow records of queues with a federation-wide maximum. Their
-// content is defined by those packages.
+// federation's queue tree, the rebalancer's plan, the escrow records of queues with a federation-wide maximum. The
+// packages that write them define their content.
 type Documents interface {
-	// PutDocument writes a document if its version is w.Expect (0: there is none) and makes a version that is higher
-	// than any before in its class. Empty data removes the document, and leaves only the history that w.Keep retains;
-	// removing a missing document is success.
+	// PutDocument writes a document if its version is w.Expect (0: there is none). The new version is higher than any
+	// before in its class. Empty data removes the document and leaves only the history that w.Keep retains; removing a
+	// missing document is success.
 	//
-	// creel.ErrConflict if the version is another, with the current document; also if w.Source is set and the store
-	// is no longer that one. The same write again is success, unless another write followed. creel.ErrBusy if it
-	// would exceed the number of documents allowed (w.Most).
+	// It returns creel.ErrConflict with the current document if the version differs, and creel.ErrConflict if w.Source
+	// is set and names another store. The same write again is success, unless another write followed. It returns
+	// creel.ErrBusy if the class would exceed its number of documents (w.Most).
 	PutDocument(ctx context.Context, w DocumentWrite) (Document, error)
-	// Documents reads all of a class at one moment of the store.
+	// Documents reads all documents of a class at one moment of the store.
 	Documents(ctx context.Context, class string) (DocumentSet, error)
-	// DocumentsSince is Documents for a caller that read the class before. If the class is unchanged since, in the
-	// same store, the result is the old set with the current time. Its documents must not be changed.
+	// DocumentsSince is Documents for a caller that read the class before. If the class is unchanged since, in the same
+	// store, the result is the old set with the current time. The caller must not change its documents.
 	DocumentsSince(ctx context.Context, class string, before DocumentSet) (DocumentSet, error)
-	// DocumentOf reads the head of a document and the rows of queues with these leaf names (DocumentWrite.Parts), all
-	// of its newest version: its data is joined by subcluster.JoinParts. It is the whole if the writer did not cut
-	// it, and may be where another document of the class is newer. Its version is 0 if there is none. Author and
-	// comment are left out.
+	// DocumentOf reads the head of a document and its rows of queues with these leaf names (DocumentWrite.Parts), all
+	// of the newest version. subcluster.JoinParts joins the data. It returns the whole document if the writer did not
+	// cut it; it may do so if another document of the class is newer. The version is 0 if there is no document. Author
+	// and comment are left out.
 	DocumentOf(ctx context.Context, class, name string, queues []string) (Document, error)
 	// DocumentHistory returns stored versions of a document, newest first, below before (0: from the newest), at most
 	// limit.
@@ -45,7 +45,7 @@ type Documents interface {
 // MaxDocument is the longest document, in bytes.
 const MaxDocument = 4 << 20
 
-// Document is one version.
+// Document is one version of a document.
 type Document struct {
 	Class   string    `json:"class"`
 	Name    string    `json:"name"`
@@ -64,12 +64,12 @@ type DocumentWrite struct {
 	Expect          int64 // the document's current version, 0 for none
 	Data            []byte
 	Author, Comment string
-	Keep            int    // versions kept in the history, 0 to KeptVersions
-	Most            int    // documents of the class, of which this would be a new one; 0: any number
-	Source          string // DocumentSet.Source the write was decided on, or ""
-	Quiet           bool   // not announced (Watch): for documents that many read at their own pace
+	Keep            int    // number of versions that stay in the history, 0 to KeptVersions
+	Most            int    // limit of documents in the class, for a new document; 0: no limit
+	Source          string // DocumentSet.Source that the decision was based on, or ""
+	Quiet           bool   // not announced by Watch: for documents that many processes poll
 	// Parts, if set, are stored beside the data, for partial reads: the head first, then rows of queues by leaf name.
-	// They follow from the data: the same write again has the same.
+	// They are derived from the data: the same write again has the same parts.
 	Parts []subcluster.Part
 }
 
@@ -80,11 +80,11 @@ type DocumentSet struct {
 	// Source names the server that answered, in its present epoch. It changes when the store may have lost writes
 	// which it acknowledged (failed over, restarted, restored, emptied). "" if unknown.
 	Source string
-	// Version is the highest that a document of the class was given, those removed among them.
+	// Version is the highest version of any document of the class, including removed ones.
 	Version int64
 }
 
-// Unchanged reports whether a set of a version in a store is the one before.
+// Unchanged reports whether the set is from this store and has this version.
 func (s *DocumentSet) Unchanged(source string, version int64) bool {
 	return source != "" && s.Source == source && s.Version == version
 }
@@ -108,7 +108,7 @@ func CheckDocumentName(class, name string) error {
 	return CheckName("document name", name)
 }
 
-// CheckDocument refuses writes that could not be kept.
+// CheckDocument rejects writes that cannot be stored.
 func CheckDocument(w *DocumentWrite) error {
 	if err := CheckDocumentName(w.Class, w.Name); err != nil {
 		return err
@@ -138,19 +138,19 @@ func CheckDocument(w *DocumentWrite) error {
 	return nil
 }
 
-// OtherDocument returns the error for a document that was written meanwhile.
+// OtherDocument returns the error for a document that another write changed meanwhile.
 func OtherDocument(class, name string, is, expected int64) error {
 	return failf(creel.ErrConflict, "read it and decide again on that version",
 		fmt.Sprintf("%s document %q not written", class, name), "its version is %d, not %d", is, expected)
 }
 
-// OtherSource returns the error for a store that is not the one a write was decided on.
+// OtherSource returns the error for a store other than the one a write was decided on.
 func OtherSource(class, name string) error {
 	return failf(creel.ErrConflict, "read it again from the store as it is now",
 		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or restarted meanwhile")
 }
 
-// TooManyDocuments returns the error for a class that has as many documents as a write allows.
+// TooManyDocuments returns the error for a class that already has the number of documents that the write allows.
 func TooManyDocuments(class, name string, are int64) error {
 	return failf(creel.ErrBusy, "try again after removing some",
 		fmt.Sprintf("%s document %q not written", class, name), "there are %d of them already", are)
@@ -162,8 +162,8 @@ type documentClass struct {
 	of      map[string]*keptDocument
 }
 
-// keptDocument is a document with its history, which has the current version
-// too, oldest first. A removed document is kept without data, as long as its history is.
+// keptDocument is a document with its history, oldest first, including the current version. A
+// removed document stays without data as long as its history does.
 type keptDocument struct {
 	Document
 	Parts   []subcluster.Part `json:"parts,omitempty"` // of the current version
@@ -215,7 +215,7 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	return k.clone(), nil
 }
 
-// size is how many documents there are.
+// size is the number of documents.
 func (c *documentClass) size() (n int) {
 	for _, k := range c.of {
 		if len(k.Data) > 0 {

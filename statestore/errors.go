@@ -15,13 +15,13 @@ func failf(kind error, try, what, why string, args ...any) error {
 	return &creel.Error{Kind: kind, What: what, Why: fmt.Sprintf(why, args...), Try: try}
 }
 
-// Unavailable returns the error of a store that cannot serve: why, and when to retry.
+// Unavailable returns the error of a store that cannot serve, with the reason and the time to retry after.
 func Unavailable(why string, retryAfter time.Duration) error {
 	return &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", Why: why,
 		Try: "repeat the request, it is safe", RetryAfter: retryAfter}
 }
 
-// RetryAfter is how long an error asks its caller to wait, 0 if it does not.
+// RetryAfter is the pause that an error asks its caller to make, 0 for none.
 func RetryAfter(err error) time.Duration {
 	var e *creel.Error
 	if errors.As(err, &e) {
@@ -30,7 +30,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// The refusals every store words alike.
+// All stores return these errors in the same words.
 
 // NoHome returns the error for an unknown application.
 func NoHome(app creel.ApplicationID) error {
@@ -75,7 +75,7 @@ func OldEpoch(id creel.SubclusterID, is, came int64) error {
 	)
 }
 
-// AliveMember returns the error for a member whose name another live process has.
+// AliveMember returns the error for a member whose name another live process uses.
 func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
 	return failf(
 		creel.ErrConflict,
@@ -145,7 +145,7 @@ func OtherPolicy(q creel.QueuePath, is, expected int64) error {
 func HeldLease(l Lease) error {
 	return failf(
 		creel.ErrConflict,
-		"wait until it is released or over",
+		"wait until it is released or expires",
 		fmt.Sprintf("lease %q not acquired", l.Name),
 		"%q holds it",
 		l.Holder,
@@ -158,7 +158,7 @@ func LostLease(l Lease) error {
 		creel.ErrStale,
 		"step down and acquire it again",
 		fmt.Sprintf("lease %q not renewed", l.Name),
-		"it is no longer held with token %d",
+		"token %d does not hold it any more",
 		l.Token,
 	)
 }
@@ -169,7 +169,7 @@ func OtherKey(ring string, is, expect int32) error {
 		fmt.Sprintf("key ring %q not rotated", ring), "its current key is %d, not %d", is, expect)
 }
 
-// OtherSchema refuses a store written in a form that this creel cannot read.
+// OtherSchema returns the error for a store whose format this creel cannot read.
 func OtherSchema(is string) error {
 	return failf(
 		creel.ErrNotPermitted,
@@ -182,7 +182,7 @@ func OtherSchema(is string) error {
 	)
 }
 
-// BadCursor refuses a cursor that no page gave.
+// BadCursor returns the error for a cursor that no page returned.
 func BadCursor(cursor string) error {
 	return failf(
 		creel.ErrInvalidRequest,

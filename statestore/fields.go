@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// OtherFields returns the fields of a document, a JSON object, that T does not name: another version wrote them,
-// and they go on with it (WithFields). nil if there are none.
+// OtherFields returns the fields of a JSON document that T does not name, nil if there are none. Another version wrote
+// them; WithFields writes them back.
 func OtherFields[T any](document []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(document, &fields); err != nil {
@@ -26,7 +26,7 @@ func OtherFields[T any](document []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// named are the names of a type's fields, by type: looking for them takes longer than reading a document.
+// named caches the field names of each type: computing them takes longer than reading a document.
 var named sync.Map
 
 func namedBy(of reflect.Type) []string {

@@ -2,16 +2,15 @@
 
 package statestore
 
-// Finding is something about a store that an operator should change, and that
-// calls do not show, or not before it is too late.
+// Finding is a problem of a store that an operator should mend, and that calls show too late or not at all.
 type Finding struct {
 	Name string // one of the Findings
-	Stop bool   // new homes and saved records cannot be served; else it is a warning
+	Stop bool   // new homes and records cannot be stored; else it is a warning
 	What string // the problem, with the server's own numbers
 	Try  string // the remedy
 }
 
-// Findings are the names that a store's health may name, and that metrics carry.
+// Findings are the possible names of a finding; metrics use them as labels.
 var Findings = []string{NotWritable, Evicts, NotPersistent, FewReplicas, NearlyFull}
 
 // The names.

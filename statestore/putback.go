@@ -10,9 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PutBack returns what a store lost that came back empty, or went back to an earlier state: the writes of policies,
-// and the reasons of drains by member, "" for one that had ended. before is the last view of the whole store, now
-// what it has. A policy that was written since the view has a higher version, and stays.
+// PutBack computes the writes that restore a store which came back empty or in an earlier state: policies, and drain
+// reasons by member ("" ends a drain). before is the last view of the whole store, now its present records. A policy
+// written since that view has a higher version and stays.
 func PutBack(
 	before *subcluster.View, now subcluster.Records,
 ) (policies []PolicyWrite, drains map[creel.SubclusterID]string) {
@@ -35,7 +35,7 @@ func PutBack(
 	for _, p := range now.Policies {
 		_, known := before.Policies.At(p.Queue)
 		if !known && len(p.Document) > 0 && p.Version < before.Policies.Version {
-			// It was removed by a later version.
+			// A later version had removed it.
 			back(subcluster.Policy{Queue: p.Queue, Version: before.Policies.Version, Author: p.Author})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Report is a member's ResourceManager's list of applications, for Rebuild.
+// Report is the list of applications of a member's ResourceManager, for Rebuild.
 type Report struct {
 	Member       creel.SubclusterID
 	Applications []ReportedApplication
@@ -22,39 +22,40 @@ type Report struct {
 // ReportedApplication is an application in a ResourceManager's own list.
 type ReportedApplication struct {
 	ID        creel.ApplicationID
-	Unmanaged bool      // its AM is unmanaged here: this subcluster has a UAM of it, it is not its home
+	Unmanaged bool      // its AM is unmanaged here: this subcluster has a UAM of the application and is not its home
 	Ended     bool      // it has reached its final state here
 	Running   bool      // its AM has registered here, and it has not ended
 	Attempt   int32     // of the newest attempt, 0 for none
 	Submitted time.Time // by that ResourceManager's clock
-	Held      int64     // the number of the claim under which it is held for a move; 0: it is not
+	Held      int64     // the number of the claim under which it is held for a move; 0: not held
 }
 
-// Conflict describes the decision about an application's home that several members claimed. It is an audit line.
+// Conflict describes the decision about an application that several members claimed as their own. It is logged for
+// audits.
 type Conflict struct {
 	Application creel.ApplicationID
 	Home        creel.SubclusterID   // the winner
-	Others      []creel.SubclusterID // members that must end it, sorted; there may be none
-	Rule        string               // why
+	Others      []creel.SubclusterID // members that must end it, sorted; may be empty
+	Rule        string               // the reason
 }
 
 func (c Conflict) String() string {
 	return fmt.Sprintf("application=%s home=%s others=%v rule=%q", c.Application, c.Home, c.Others, c.Rule)
 }
 
-// Rebuild computes the homes for a store which came back empty, from the reports of all ResourceManagers. It is pure,
-// and the order of the reports does not matter. A member that reported twice counts once, with the union.
+// Rebuild computes the homes for a store that came back empty, from the reports of all ResourceManagers. It is pure,
+// and the order of the reports does not matter. Several reports of one member count as their union.
 //
-// An application with one managed report is at home there. Of several members that claim it, the home is, each rule
-// deciding ties of the one before:
+// The home of an application with one managed report is the reporting member. Of several members that report it, these
+// rules choose the home, each one breaking the ties of the rule before:
 //
-//  1. the one whose run is further on (Further);
-//  2. the one that accepted it first;
-//  3. the one whose name sorts first.
+//  1. the member whose run is further on (Further);
+//  2. the member that accepted it first;
+//  3. the member whose name sorts first.
 //
-// A subcluster with a UAM of an application is not its home. But an application may itself have been submitted with
-// one: where all its AMs are unmanaged the home is the member that accepted the application first, since UAMs come
-// later, and nothing is ended.
+// A subcluster with a UAM of an application is not its home. But a client may have submitted the application itself
+// with an unmanaged AM. So where all its AMs are unmanaged, the home is the member that accepted the application first,
+// because UAMs come later; then no run is ended.
 func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 	type claim struct {
 		member creel.SubclusterID
@@ -149,9 +150,9 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 	return slices.Compact(ids)
 }
 
-// Reclaim writes rebuilt homes into a store. If the store has another home already (it went back to an earlier state,
-// or a router claimed while it had forgotten) the ResourceManagers' reports outrank it, and the conflict is returned.
-// It may be repeated until it returns no error.
+// Reclaim writes rebuilt homes into a store. The store may already have another home: it went back to an earlier state,
+// or a router claimed one while the store had lost the record. Then the ResourceManagers' reports win, and the conflict
+// is returned. Repeat it until it returns no error.
 func Reclaim(
 	ctx context.Context,
 	store interface {

@@ -31,14 +31,14 @@ func (s *UAMRecord) equal(o *UAMRecord) bool {
 		})
 }
 
-// The records that are stored as one text are JSON, so that redis-cli shows them; values that a script compares are
-// stored beside it. Each parser rejects the same values as the matching check, so that a damaged record is an error
-// and not a wrong decision.
+// Records that are stored as one text are JSON, so that redis-cli shows them; values that a script compares are stored
+// beside the text. Each parser rejects the same values as the matching check, so that a damaged record leads to an
+// error, not to a wrong decision.
 
 func unreadable(what string, err error) error {
 	return failf(
 		creel.ErrInvalidRequest,
-		"the store was written by something else; restore it or remove the record",
+		"another program wrote the store; restore it or remove the record",
 		what+" in the state store cannot be read",
 		"%v",
 		err,
@@ -78,12 +78,12 @@ func ParseUAMRecord(data []byte) (UAMRecord, error) {
 	return s, nil
 }
 
-// EncodePolicy writes the part of a policy that its writer gave.
+// EncodePolicy writes the fields of a policy that its writer sets.
 func EncodePolicy(w PolicyWrite) ([]byte, error) {
 	return json.Marshal(subcluster.Policy{Queue: w.Queue, Document: w.Document, Author: w.Author, Comment: w.Comment})
 }
 
-// ParsePolicy reads the output of EncodePolicy; version and time are beside it.
+// ParsePolicy reads the output of EncodePolicy; version and time are stored beside it.
 func ParsePolicy(data []byte) (subcluster.Policy, error) {
 	var p subcluster.Policy
 	if err := json.Unmarshal(data, &p); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// RemovalsClass is the class of the documents that note which members were removed from the federation: the name
-// is the member's, the time when that was, by the store's clock.
+// RemovalsClass is the class of documents that record removals from the federation: the document's name is the
+// member's, its time is the removal's, by the store's clock.
 const RemovalsClass = "removed"
 
-// NoteRemoval notes that a member was removed, so that nothing waits for it and its records go. The same again
-// is success.
+// NoteRemoval records that a member was removed, so that no process waits for it and its records are deleted. A
+// repeat is success.
 func NoteRemoval(ctx context.Context, s Documents, id creel.SubclusterID, by string) error {
 	before, err := s.DocumentOf(ctx, RemovalsClass, string(id), nil)
 	if err != nil || len(before.Data) > 0 {
@@ -27,7 +27,7 @@ func NoteRemoval(ctx context.Context, s Documents, id creel.SubclusterID, by str
 }
 
 // Removals are the recorded removals of members from the federation. A member's absence from a view is no evidence: a
-// store that lost its records lacks it too, and it may still run its applications.
+// store that lost its records lacks the member too, although it may still run applications.
 type Removals struct{ DocumentSet }
 
 // RemovalsIn reads the removals.
@@ -39,13 +39,14 @@ func RemovalsIn(ctx context.Context, s interface {
 	return Removals{set}, err
 }
 
-// Removed reports whether a member was removed and, by a view, has not come back. A nil view has no evidence.
+// Removed reports whether a member was removed and has not come back since, according to a view. Without a view
+// (nil) it reports false.
 func (r *Removals) Removed(view *subcluster.View, id creel.SubclusterID) bool {
 	_, noted := r.Find(string(id))
 	return noted && view != nil && view.Freeze == nil && !Returned(view, id)
 }
 
-// Returned reports whether a view has a member as live, and not as remembered from an earlier view.
+// Returned reports whether a view has a member as live, and not only remembered from an earlier view.
 func Returned(view *subcluster.View, id creel.SubclusterID) bool {
 	m, there := view.Member(id)
 	return there && !m.Forgotten && m.State.Alive()

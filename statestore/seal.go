@@ -20,8 +20,8 @@ const SealRing = "seal"
 //
 //	version 1 | key id, 4 bytes big endian | nonce, 12 bytes | AES-256-GCM
 //
-// The AES key is HKDF-SHA256 of the ring's secret, so that a secret may have
-// any length and serve other ends too.
+// The AES key is the HKDF-SHA256 of the ring's secret, so that a secret may have any length and
+// serve other purposes too.
 const (
 	sealVersion  = 1
 	sealNonceLen = 12
@@ -29,8 +29,9 @@ const (
 	sealInfo     = "creel seal v1"
 )
 
-// Seal encrypts plain with a key of SealRing. bound names the value's owner (an attempt and a member, say): Open
-// refuses it for any other. random must be a cryptographic source (crypto/rand.Reader); one key may seal 2^32 values.
+// Seal encrypts plain with a key of SealRing. bound names the value's owner, e.g. an attempt and a member: Open rejects
+// the value for any other owner. random must be a cryptographic source (crypto/rand.Reader); one key may seal 2^32
+// values.
 func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 	aead, err := sealCipher(key)
 	if err != nil {
@@ -51,8 +52,8 @@ func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 	return aead.Seal(out, out[5:sealHeader], plain, sealBound(out[:5], bound)), nil
 }
 
-// Open decrypts the output of Seal with one of the keys. creel.ErrInvalidToken if it was made with none of them, was
-// changed, or belongs elsewhere.
+// Open decrypts the output of Seal with one of the keys. It returns creel.ErrInvalidToken if none of them sealed the
+// value, or the value was changed or has another owner.
 func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 	if len(sealed) < sealHeader || sealed[0] != sealVersion {
 		return nil, failf(
@@ -77,7 +78,7 @@ func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 				creel.ErrInvalidToken,
 				"request a new one",
 				"sealed value refused",
-				"it was changed, or belongs to something else",
+				"it was changed, or has another owner",
 			)
 		}
 		return plain, nil

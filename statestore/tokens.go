@@ -11,24 +11,22 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Tokens are the live delegation tokens of routers: a token that is not here is invalid at every router. The secrets
-// that sign them are not here (Keys).
+// Tokens are the live delegation tokens of routers: every router rejects a token that is not stored here. The secrets
+// that sign them are stored elsewhere (Keys).
 type Tokens interface {
-	// IssueToken stores a new token of owner, renewer and real user, for life at first and no longer than most by
-	// renewals, and sets its number and times. Numbers rise. A repeat after a lost answer may leave an unused one
-	// behind; it expires.
+	// IssueToken stores a new token of owner, renewer and real user, and sets its number and times. It expires after
+	// life; renewals extend it to at most most. Numbers rise. A repeat after a lost answer may leave an unused token
+	// behind, which expires.
 	IssueToken(ctx context.Context, t Token, life, most time.Duration) (Token, error)
-	// Token finds one that lives; else creel.ErrInvalidToken.
+	// Token returns a live token, or creel.ErrInvalidToken.
 	Token(ctx context.Context, number int32) (Token, error)
-	// RenewToken makes one that lives do so for life from now on, as far as its longest
-	// life goes; else creel.ErrInvalidToken.
+	// RenewToken extends a live token by life from now, up to Token.Most; else creel.ErrInvalidToken.
 	RenewToken(ctx context.Context, number int32, life time.Duration) (Token, error)
-	// DropToken ends one; it may be gone already.
+	// DropToken removes a token; a missing token is success.
 	DropToken(ctx context.Context, number int32) error
 }
 
-// Token is a delegation token as it is kept. Times are by the store's clock, in
-// milliseconds.
+// Token is a delegation token as stored. Times are by the store's clock, in milliseconds.
 type Token struct {
 	Number   int32     `json:"number"` // from 1
 	Owner    string    `json:"owner"`
@@ -42,7 +40,7 @@ type Token struct {
 // maxUser is the longest name of a user in a token, in bytes.
 const maxUser = 256
 
-// CheckToken refuses tokens that could not be kept.
+// CheckToken rejects tokens that cannot be stored.
 func CheckToken(t Token, life, most time.Duration) error {
 	for _, name := range []string{t.Owner, t.Renewer, t.RealUser} {
 		if len(name) > maxUser {
@@ -124,8 +122,8 @@ func (t *State) RenewToken(now time.Time, number int32, life time.Duration) (Tok
 // DropToken: see Tokens.
 func (t *State) DropToken(number int32) { delete(t.tokens.of, number) }
 
-// IssueToken implements Tokens. As in every store, an invalid token is rejected for that, whichever process holds the
-// lease.
+// IssueToken implements Tokens. An invalid token is reported as invalid, as in every store, even if the caller has lost
+// the lease.
 func (m *Memory) IssueToken(ctx context.Context, k Token, life, most time.Duration) (Token, error) {
 	if err := CheckToken(k, life, most); err != nil {
 		return Token{}, err
