@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Live daemons. Hash dm by id: "life-us record". Sorted sets: dn, all of score 0, for their order; dx: when they
-// expire. Renewing an unchanged daemon writes to dx alone; each renewal removes some expired ones.
+// Live daemons. Hash dm by id: "life-us record". Sorted sets: dn, all of score 0, orders the ids; dx has their expiry
+// times. Renewing an unchanged daemon writes to dx alone; each renewal removes up to 16 expired daemons.
 var (
 	// KEYS dm dn dx; ARGV[5] id, [6] life us, [7] record, [8] most records.
 	keepDaemonScript = newScript("keep_daemon", guard+clock+`
@@ -38,7 +38,7 @@ redis.call('ZREM', KEYS[3], ARGV[5])
 redis.call('ZREM', KEYS[4], ARGV[5])
 return {'OK'}`)
 
-	// KEYS dm dn dx; ARGV[1] where to begin, [2] limit.
+	// KEYS dm dn dx; ARGV[1] start, [2] limit.
 	daemonsScript = newScript("daemons", noWrites+`
 local t = redis.call('TIME')
 local ids = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], '+', 'LIMIT', 0, ARGV[2])
@@ -46,7 +46,7 @@ if #ids == 0 then return {t[1], t[2], ids, {}, {}} end
 return {t[1], t[2], ids, redis.call('HMGET', KEYS[1], unpack(ids)), redis.call('ZMSCORE', KEYS[3], unpack(ids))}`)
 )
 
-// daemonWrite runs a script on the daemons' records. No replica is waited for.
+// daemonWrite runs a script on the daemons' records. It waits for no replica.
 func (s *Store) daemonWrite(ctx context.Context, sc *script, args ...any) ([]any, error) {
 	c := s.writing(ctx, sc, s.control("guard"), "", s.controls("dm", "dn", "dx"), args)
 	c.write = false

@@ -7,11 +7,11 @@
 // # Keys
 //
 // All keys begin with {prefix:, the channel is prefix:changes. An ACL user needs ~{prefix:* &prefix:changes +@read
-// +@write +@scripting +@pubsub +@connection +wait +time +info, and for a cluster +cluster.
+// +@write +@scripting +@pubsub +@connection +wait +time +info, in a cluster also +cluster.
 //
 //	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
-//	{creel:c}:known       hash by member: reported for a rebuilding that is under way
-//	{creel:c}:mark:<process> how often a process has looked at the store
+//	{creel:c}:known       hash by member: members reported for a rebuild in progress
+//	{creel:c}:mark:<process> number of checks by that process
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
 //	{creel:c}:m e b r l d x   hashes by member: record, epoch, heartbeat, registered,
 //	                      load, drain, deregistered
@@ -20,51 +20,51 @@
 //	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys
-//	{creel:c}:dt          hash by number: delegation tokens;  de sorted set: when they expire
-//	{creel:c}:dm          hash by id: live daemons;  dn dx sorted sets: their order, when they expire
+//	{creel:c}:dt          hash by number: delegation tokens;  de sorted set: their expiry times
+//	{creel:c}:dm          hash by id: live daemons;  dn dx sorted sets: their order, their expiry times
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
-//	{creel:17}:ae         sorted set: when forgotten ones go
-//	{creel:17}:ap:<block> hash of the same applications: why the home was chosen
+//	{creel:17}:ae         sorted set: expiry times of forgotten applications
+//	{creel:17}:ap:<block> hash of the same applications: reasons of the choice of home
 //	{creel:17}:as:<app>   hash: UAM records by attempt
 //	{creel:17}:r rh re    homes of reservations, as a, ah and ae
 //
-// There are 64 shards. A bucket of 64 applications is below Redis' hash-max-listpack-entries, which keeps it as one
-// compact block. {creel:c}:probe is written by Health and expires by itself.
+// There are 64 shards. A bucket of 64 applications is below Redis' hash-max-listpack-entries, so Redis stores it as one
+// compact block. Health writes {creel:c}:probe, which expires by itself.
 //
 // # When Redis is ill
 //
-// A call is repeated, with growing pauses, until the deadline of its context (MaxWait without one), then it is
-// creel.ErrUnavailable with RetryAfter:
+// A call is repeated, with growing pauses, until its context's deadline, or for MaxWait without one. Then it
+// fails with creel.ErrUnavailable and RetryAfter:
 //
-//	slow, paused      each exchange is cut after Timeout and tried again
-//	gone, cut off     connections are tried again; the pauses spread callers out
-//	read only,        a failover: connections are made again, to the primary that
+//	slow, paused      each exchange ends after Timeout and is repeated
+//	down, unreachable the client reconnects; random pauses spread callers out
+//	read only,        a failover: the client reconnects, to the primary that
 //	failing over      the Sentinels or the cluster name
-//	loading           waited for
-//	out of memory     claims are refused; heartbeats, renewals, ends and sweeps go on,
+//	loading           the call waits
+//	out of memory     claims fail; heartbeats, renewals, ends and sweeps continue,
 //	                  and so do all reads
-//	disk full         writes are refused (MISCONF), reads go on
+//	disk full         writes fail (MISCONF), reads continue
 //	restarted empty   the shards lack the store's identity: claims, moves and the like
-//	                  are refused and unknown homes are "unavailable", not "not
+//	                  fail and unknown homes are "unavailable", not "not
 //	                  found", until Reopen (the routers call it, see
 //	                  statestore/rebuild) has written back the homes that the
 //	                  ResourceManagers report. Members register again at their
-//	                  next heartbeat. A process that is newly started on an empty
-//	                  store cannot see that it was emptied: with Config.Confirm,
-//	                  which all daemons set, it waits for Reopen too, else it takes
-//	                  the store for a new one.
+//	                  next heartbeat. A process that starts on an empty store
+//	                  cannot detect that the store had data before: with Config.Confirm,
+//	                  which all daemons set, it waits for Reopen too, else it treats
+//	                  the store as a new one.
 //	restored          a backup, or a failover that lost writes: each process counts
-//	                  its looks in the store, and finds its count lower than it
-//	                  was. The store counts as restarted empty then. In a cluster
+//	                  its checks in the store, and finds its count lower than
+//	                  before. The store counts as restarted empty then. In a cluster
 //	                  only a loss in the slot {creel:c} is detected.
 //
 // # What a failover may lose
 //
-// Redis replicates after it has answered. If a primary dies, or is cut off, its last acknowledged writes (usually
-// milliseconds, at most the time until the Sentinels or the cluster gave it up) may be missing at the next one.
-// Versions and lease tokens are built on the clock, so they rise all the same, and a lower token cannot pass for a
-// fence that was lost with a lease.
+// Redis replicates after it has answered. If a primary dies or is cut off, its last acknowledged writes may be missing
+// at the next one: usually milliseconds, at most the time until the Sentinels or the cluster replaced it. Versions and
+// lease tokens are based on the clock, so they rise nevertheless. If a lease and its fence were lost, a lower token
+// cannot pass for the fence.
 //
 //	setting                       an acknowledged claim is lost if           cost
 //	(default)                     the primary dies before it replicated      none
@@ -76,6 +76,6 @@
 //	appendfsync everysec          the machine dies: up to about 2 s;         none
 //	                              kill -9 of the process loses nothing
 //
-// Wait also closes the split brain: a primary that is cut off from its replicas acknowledges nothing. With it each
-// answer that a caller acts on is written through, also "you lost the claim".
+// Wait also prevents split brain: a primary that is cut off from its replicas acknowledges nothing. With Wait, every
+// answer that a caller acts on reaches replicas, even "you lost the claim".
 package redis

@@ -15,16 +15,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Documents. Hash doc:<class> by name: "version replaced us record"; field "" is the newest version of the class.
-// List dh:<class>:<name> is the history. A removed document leaves an entry without a record for as long as it has a
-// history; older creel releases always left one.
+// Documents. Hash doc:<class> by name: "version replaced us record"; field "" is the newest version of the class. List
+// dh:<class>:<name> is the history. A removed document leaves an entry without a record while it has a history; older
+// creel releases always left one.
 //
-// Hash dp:<class>:<name> has the parts of the newest version, if its writer cut it: field "" is "version replaced us
-// head", the fields by leaf name are rows. A later write by a creel that does not cut has a higher version in the
-// class.
+// If its writer cut the document, hash dp:<class>:<name> has the parts of the newest version: field "" is "version
+// replaced us head", the fields by leaf name are rows. If a creel that does not cut wrote later, the class has a higher
+// version.
 //
-// The source of a store is the server's run id, which a failover and a restart change. Where the user may not call
-// INFO the answer has none. Package escrow, which relies on it, then has only the guarantees of Wait.
+// The source of a store is the server's run id, which changes at a failover and at a restart. If the user may not call
+// INFO, the source is empty. Then package escrow, which relies on it, has only the guarantees of Wait.
 const runID = `
 local function source()
   local ok, info = pcall(redis.call, 'INFO', 'server')
@@ -33,9 +33,9 @@ end
 `
 
 var (
-	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or
-	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message, [12] most documents of
-	// the class or 0, then, where it is cut, the head, and leaf names with their rows.
+	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or "", [8]
+	// versions kept, [9] source or "", [10] channel or "", [11] message, [12] most documents of the
+	// class or 0. A cut document adds its head, then leaf names with their rows.
 	putDocumentScript = newScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
@@ -157,7 +157,7 @@ func parseDocument(class, name, text string) (statestore.Document, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: class + " document " + strconv.Quote(name) + " in the state store cannot be read",
 			Why:  strconv.Quote(firstLine(text)),
-			Try:  "write it again, or check that nothing else writes under this prefix",
+			Try:  "write it again, or check that no other program writes under this prefix",
 		}
 	}
 	d.Data, d.Author, d.Comment = r.Data, r.Author, r.Comment
@@ -203,9 +203,9 @@ func (s *Store) DocumentsSince(
 	return set, nil
 }
 
-// DocumentOf implements statestore.Documents. The parts are read by one command, which no write can interleave. The
-// class is read before them. If the parts are older than it says, a later write had none, or another document of the
-// class is newer: then the whole is read.
+// DocumentOf implements statestore.Documents. One command reads the parts, so that no write can change them meanwhile.
+// The class is read first. If the parts are older than the class, a later write had no parts, or another document of
+// the class is newer: then the whole document is read.
 func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error) {
 	if err := statestore.CheckDocumentName(class, name); err != nil {
 		return statestore.Document{}, err

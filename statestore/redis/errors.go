@@ -19,15 +19,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// counters are read by Stats, so that hot paths pay an atomic add and no more.
+// counters are atomic, so that hot paths pay one addition; Stats reads them.
 type counters struct {
 	calls, pipelines, retries, refused, gaveUp atomic.Int64
 }
 
 // Stats are a store's counters since it was opened.
 type Stats struct {
-	Calls     int64 // sent, repeats included
-	Pipelines int64 // that carried them
+	Calls     int64 // commands sent, including repeats
+	Pipelines int64 // pipelines sent
 	Retries   int64 // calls repeated because the server could not answer
 	Refused   int64 // calls that a server refused for good
 	GaveUp    int64 // calls that timed out
@@ -39,8 +39,7 @@ func (s *Store) Stats() Stats {
 	return Stats{c.calls.Load(), c.pipelines.Load(), c.retries.Load(), c.refused.Load(), c.gaveUp.Load()}
 }
 
-// passingWords are the words with which Redis begins an error while it cannot serve, and their meaning for an
-// operator.
+// passingWords are the first words of Redis' temporary errors, with their meaning for an operator.
 var passingWords = []struct{ word, why string }{
 	{"READONLY", "the server is a read-only replica: a failover is under way, or the URL names a replica"},
 	{"LOADING", "the server is loading its data"},
@@ -57,7 +56,7 @@ var passingWords = []struct{ word, why string }{
 	{"ERR max number of clients", "the server has too many clients"},
 }
 
-// passing reports whether an error may go away by itself.
+// passing reports whether an error may be temporary.
 func (s *Store) passing(ctx context.Context, err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	if errors.Is(err, errClosed) || errors.As(err, &untrusted) {
@@ -80,7 +79,7 @@ func (s *Store) passing(ctx context.Context, err error) bool {
 	return false
 }
 
-// maybe reports whether a call that ended with this error may have happened all the same: it was sent, and the answer
+// maybe reports whether a call that ended with this error may have happened nevertheless: it was sent, and its answer
 // was lost or not acknowledged.
 func maybe(err error) bool {
 	var answer goredis.Error
@@ -99,7 +98,7 @@ func maybe(err error) bool {
 	return true
 }
 
-// translate adds the creel kind to an error that a server answered.
+// translate converts a server's error to one with a creel kind.
 func (s *Store) translate(err error) error {
 	text := err.Error()
 	if errors.Is(err, ErrNoReplicas) {
@@ -129,7 +128,7 @@ func (s *Store) translate(err error) error {
 			Kind:       creel.ErrUnavailable,
 			What:       "the state store refused a command",
 			Why:        firstLine(text),
-			Try:        "creel needs Redis 7.0 or later, and nothing else may write under its prefix",
+			Try:        "creel needs Redis 7.0 or later; no other program may write under its prefix",
 			RetryAfter: 5 * time.Second,
 		}
 	}
@@ -159,13 +158,12 @@ func firstLine(s string) string {
 
 func short(v any) string { return firstLine(fmt.Sprintf("%v", v)) }
 
-// backoff doubles from 5 ms to 320 ms; half of it is random, so that callers that failed together do not come back
+// backoff doubles from 5 ms to 320 ms. Half of it is random, so that callers that failed together do not retry
 // together.
 func backoff(try int) time.Duration {
 	d := 5 * time.Millisecond << min(try, 6)
 	return d/2 + rand.N(d/2)
 }
 
-// Unanswered is how many calls the server could not answer so far: they were repeated,
-// or their time was over.
+// Unanswered counts the calls that the server could not answer: they were repeated or timed out.
 func (s *Store) Unanswered() int64 { return s.counts.retries.Load() + s.counts.gaveUp.Load() }

@@ -17,17 +17,17 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// fullAt is the part of maxmemory from which a server is called nearly full.
+// fullAt is the fraction of maxmemory above which a server is nearly full.
 const fullAt = 0.9
 
-// Health checks how each primary is set up and whether it accepts writes, and returns findings for an operator, each
-// once. The error is of kind creel.ErrUnavailable if a server does not answer. It reads INFO, and the setting `save`
-// where the user may (+config|get); it writes one key that expires by itself.
+// Health checks the configuration of each primary and whether it accepts writes. It returns findings for an operator,
+// each once. The error is of kind creel.ErrUnavailable if a server does not answer. It reads INFO and, if the user may
+// (+config|get), the setting `save`. It writes one key, which expires by itself.
 func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 	var mu sync.Mutex
 	var all []statestore.Finding
 	look := func(ctx context.Context, c *goredis.Client) error {
-		text, err := c.Info(ctx).Result() // of all sections: one exchange, and every Redis knows it
+		text, err := c.Info(ctx).Result() // all sections: one exchange, which every version of Redis supports
 		if err != nil {
 			return err
 		}
@@ -63,13 +63,13 @@ func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 	return slices.CompactFunc(all, func(a, b statestore.Finding) bool { return a.Name == b.Name }), nil
 }
 
-// isAnswer reports whether a server refused, so that it is there.
+// isAnswer reports whether the error is a server's reply, which shows that the server is up.
 func isAnswer(err error) bool {
 	var answer goredis.Error
 	return errors.As(err, &answer)
 }
 
-// replicasWanted is how many replicas each primary should have.
+// replicasWanted is the number of replicas that each primary should have.
 func (s *Store) replicasWanted() int {
 	if s.cluster != nil || s.sentinels {
 		return max(1, s.cfg.Wait)
@@ -95,11 +95,11 @@ func facts(text string) map[string]string {
 	return out
 }
 
-// judge derives findings from a server's INFO and its setting save (known: the user may read it). replicas is how
-// many it should have.
+// judge derives findings from a server's INFO and its setting save; known reports whether the user may read it.
+// replicas is the number of replicas that it should have.
 func judge(info map[string]string, save string, known bool, replicas int) (out []statestore.Finding) {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(info[name], 10, 64) // a figure that an old server lacks is 0
+		n, _ := strconv.ParseInt(info[name], 10, 64) // 0 if an old server lacks the figure
 		return n
 	}
 	if info["role"] == "slave" {
@@ -108,7 +108,7 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		out = append(out, statestore.Finding{
 			Name: statestore.Evicts,
-			What: "the state store evicts records when its memory is full: maxmemory-policy is " + policy,
+			What: "the state store evicts records if its memory is full: maxmemory-policy is " + policy,
 			Try:  "set maxmemory-policy to noeviction",
 		})
 	}
@@ -127,7 +127,7 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 	case info["aof_last_write_status"] == "err", info["rdb_last_bgsave_status"] == "err":
 		out = append(out, statestore.Finding{
 			Name: statestore.NotPersistent,
-			What: "the state store's last write to its disk failed",
+			What: "the state store's last disk write failed",
 			Try:  "check the server's disk and its log",
 		})
 	}

@@ -17,36 +17,36 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// A store has an identity, made by the process that opens an empty one, and each shard carries it. A claim in a shard
-// without it would assign a running application a second home, so it is refused until Reopen has written the homes
-// that the ResourceManagers report.
+// A store has an identity, made by the process that first opens it empty; each shard has a copy. A claim in a shard
+// without the identity would assign a second home to a running application. So it is rejected until Reopen has written
+// the homes that the ResourceManagers report.
 //
-// A rebuilt store has a new identity. Processes that knew the one before adopt only that: not an empty store that a
-// newcomer, unaware of the loss, has opened meanwhile, nor an earlier identity, of a store that was restored from a
-// backup. A store that went back under the same identity is detected by its marks (mark). With Config.Confirm a
-// newcomer opens it in the state rebuilding, so that it too waits for the reports first. States:
+// A rebuilt store has a new identity. A process that knew the old identity adopts only a later one. It adopts neither
+// an empty store that a new process, unaware of the loss, has opened meanwhile, nor the earlier identity of a store
+// restored from a backup. Marks detect a store that went back under the same identity (mark). With Config.Confirm, a
+// new process opens an empty store in the state rebuilding, so that it too waits for the reports first. States:
 const (
-	stateMaking  = "making"     // shards are being given it: an empty store is opened
-	stateReady   = "ready"      // made by opening an empty store
-	stateRebuild = "rebuilding" // homes are being written back: claims are refused
-	stateRebuilt = "rebuilt"    // ready, and all that the ResourceManagers run is there
+	stateMaking  = "making"     // an empty store is being opened: the shards are getting its identity
+	stateReady   = "ready"      // opened as an empty store
+	stateRebuild = "rebuilding" // homes are being written back: claims fail
+	stateRebuilt = "rebuilt"    // ready, with the homes of all applications that the ResourceManagers run
 )
 
 func came(why string) error {
-	return untilRebuilt("the store came back empty or is another one: " + why)
+	return untilRebuilt("the store came back empty or was replaced: " + why)
 }
 
 func untilRebuilt(why string) error {
 	return statestore.Unavailable(why+"; known homes are served, new ones wait for the rebuild", 5*time.Second)
 }
 
-// rebuildingError is the error of a store whose homes are being written back, for a process that never saw it whole.
+// rebuildingError reports to a new process that the store's homes are being written back.
 type rebuildingError struct{ error }
 
 func (e rebuildingError) Unwrap() error { return e.error }
 
-// whole returns the identity, waiting while the store is rebuilt. A new or emptied store serves homes after some
-// seconds, and a client that came a moment too early would have to repeat itself. It waits as long as do does.
+// whole returns the identity, and waits while the store is being rebuilt. A new or emptied store serves homes after
+// some seconds; an error before that would make the client repeat its request. It waits as long as do.
 func (s *Store) whole(ctx context.Context) (string, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -61,12 +61,12 @@ func (s *Store) whole(ctx context.Context) (string, error) {
 	}
 }
 
-// known is the identity of the store; at first contact it opens the store.
+// known returns the identity of the store; the first call opens the store.
 func (s *Store) known(ctx context.Context) (string, error) {
 	if p := s.identity.Load(); p != nil {
 		return *p, nil
 	}
-	select { // one makes contact, the others wait for it
+	select { // one goroutine opens the store, the others wait for it
 	case s.opening <- struct{}{}:
 	case <-ctx.Done():
 		return "", s.gaveUp(ctx, nil)
@@ -103,7 +103,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// openMeta reads identity, schema and state, and makes them if there are none.
+// openMeta reads identity, schema and state, and sets them in an empty store.
 func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error) {
 	first := stateMaking
 	if s.cfg.Confirm {
@@ -126,12 +126,13 @@ func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error)
 	return str(list[0]), str(list[1]), str(list[2]), nil
 }
 
-// writeIdentity writes the identity into all shards; with how "nx" it overwrites no other identity, with "" it does.
+// writeIdentity writes the identity into all shards. With how "nx" it keeps other identities, with "" it overwrites
+// them.
 func (s *Store) writeIdentity(ctx context.Context, id, how string) error {
 	return s.everyShard(ctx, identityScript, id, how)
 }
 
-// everyShard runs a script that needs only the guard on all shards at once.
+// everyShard runs a script that needs only the guard, on all shards in parallel.
 func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	errs := make(chan error, shards)
 	for n := range int64(shards) {
@@ -154,8 +155,8 @@ func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	return first
 }
 
-// adopt is called when a shard does not have the known identity. If another process has rebuilt the store this one
-// adopts the new identity.
+// adopt handles a shard without the known identity. If another process has rebuilt the store, this process adopts the
+// new identity.
 func (s *Store) adopt(ctx context.Context, identity string) error {
 	if identity == "" {
 		return came("a shard has lost its identity")
@@ -169,7 +170,7 @@ func (s *Store) adopt(ctx context.Context, identity string) error {
 	case len(list) != 2 || str(list[0]) != identity || str(list[1]) == stateMaking || str(list[1]) == stateRebuild:
 		return came("it is not ready yet")
 	case str(list[1]) != stateRebuilt:
-		return came("it was opened as a new store and not rebuilt")
+		return came("it was opened as a new store without a rebuild")
 	}
 	if p := s.identity.Load(); p != nil && !follows(identity, *p) {
 		return came("it went back to an earlier state")
@@ -178,9 +179,9 @@ func (s *Store) adopt(ctx context.Context, identity string) error {
 	return nil
 }
 
-// Lost reports whether the store, or a part of it, came back empty or went back to an earlier state, and waits for
-// Reopen. It asks all shards, and adopts a store that another process has rebuilt. A process that did not know the
-// store before it was lost cannot detect that, unless it is being rebuilt.
+// Lost reports whether the store, or a part of it, came back empty or in an earlier state, and waits for Reopen. It
+// checks all shards, and adopts a store that another process has rebuilt. A process that did not know the store before
+// the loss detects it only while the store is being rebuilt.
 func (s *Store) Lost(ctx context.Context) (bool, error) {
 	known := ""
 	if p := s.identity.Load(); p != nil {
@@ -219,20 +220,20 @@ func (s *Store) Lost(ctx context.Context) (bool, error) {
 	return s.mark(ctx, id)
 }
 
-// madeAt is the microsecond in which an identity was made; 0: by a version before it was in there.
+// madeAt is the microsecond in which an identity was made; 0 for identities of versions that did not record it.
 func madeAt(identity string) int64 {
 	_, us, _ := strings.Cut(identity, "@")
 	at, _ := strconv.ParseInt(us, 10, 64)
 	return at
 }
 
-// follows reports whether an identity was made after the one that is known. One that was not is of a store that
-// went back to a state from before it was rebuilt.
+// follows reports whether an identity was made after the known one. If not, the store went back to a state
+// before its rebuild.
 func follows(identity, known string) bool {
 	return madeAt(known) == 0 || madeAt(identity) > madeAt(known)
 }
 
-// knownSince is madeAt of the identity that is known.
+// knownSince is madeAt of the known identity.
 func (s *Store) knownSince() int64 {
 	if p := s.identity.Load(); p != nil {
 		return madeAt(*p)
@@ -240,12 +241,12 @@ func (s *Store) knownSince() int64 {
 	return 0
 }
 
-// markKept is how long the store keeps a process's mark: longer than a process is paused.
+// markKept is the time for which the store keeps a process's mark: longer than any pause of a process.
 const markKept = 7 * 24 * time.Hour
 
-// mark counts the looks of this process in the store. No other process writes its mark, so a mark that is lower than
-// at the look before proves that the store went back to an earlier state. All claims stop then, as if it had come
-// back empty. A store that takes no writes has no mark.
+// mark counts this process's checks in the store. No other process writes its mark, so a mark lower than at the
+// previous check proves that the store went back to an earlier state. All claims stop then, as after a loss of all
+// records. A store that rejects writes has no mark.
 func (s *Store) mark(ctx context.Context, identity string) (back bool, err error) {
 	known := s.knownMark(identity)
 	list, err := s.write(ctx, markScript, s.markKeys(), s.markArgs(known)...)
@@ -256,11 +257,11 @@ func (s *Store) mark(ctx context.Context, identity string) (back bool, err error
 	if !back {
 		return false, nil
 	}
-	return true, s.writeIdentity(ctx, "!"+id, "") // an identity that no process knows
+	return true, s.writeIdentity(ctx, "!"+id, "") // an identity unknown to every process
 }
 
-// connected is mark on a new connection, before anything else is sent on it: a server that was restarted with an
-// earlier state, or took over without the last writes, serves no claim of this process.
+// connected runs mark as the first command on a new connection. So a server that restarted in an earlier state, or took
+// over without the last writes, serves no claim of this process.
 func (s *Store) connected(ctx context.Context, cn *goredis.Conn) error {
 	p := s.identity.Load()
 	if p == nil {
@@ -271,7 +272,7 @@ func (s *Store) connected(ctx context.Context, cn *goredis.Conn) error {
 	c.args[0], c.args[1] = "EVAL", markScript.source
 	v, err := cn.Do(ctx, c.args...).Result()
 	if err != nil {
-		return unlessAnswered(err) // another node of a cluster, or an ill store: its calls report that
+		return unlessAnswered(err) // another node of a cluster, or a store in trouble: its calls report that
 	}
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -291,14 +292,14 @@ func (s *Store) connected(ctx context.Context, cn *goredis.Conn) error {
 		c := s.writing(ctx, identityScript, s.shard(n, "guard"), "", nil, []any{"!" + id, ""})
 		c.args[0], c.args[1] = "EVAL", identityScript.source
 		if err := unlessAnswered(cn.Do(ctx, c.args...).Err()); err != nil {
-			return err // else Reopen does it
+			return err // then Reopen writes it
 		}
 	}
 	return nil
 }
 
-// unlessAnswered returns an error after which a connection is of no use: the answer may still come, and would be
-// taken for that of the next call. An error that the server answered is none.
+// unlessAnswered returns an error after which a connection is unusable: a late answer would be read as the answer of
+// the next call. It returns nil for an error that is the server's answer.
 func unlessAnswered(err error) error {
 	var answered goredis.Error
 	if errors.As(err, &answered) {
@@ -307,10 +308,10 @@ func unlessAnswered(err error) error {
 	return err
 }
 
-// mark of this process, of the store with an identity.
+// mark is this process's mark in the store with an identity.
 type mark struct {
 	identity string
-	count    int64 // at least this is in the store
+	count    int64 // the stored count is at least this
 }
 
 func (s *Store) knownMark(identity string) mark {
@@ -326,7 +327,7 @@ func (s *Store) markArgs(m mark) []any {
 	return []any{m.identity, m.count, markKept.Milliseconds(), rand.Text(), stateRebuild}
 }
 
-// marked takes the answer of markScript. If the store went back, it returns the identity that it has from then on.
+// marked reads the answer of markScript. If the store went back, it returns the store's new identity.
 func (s *Store) marked(sent mark, list []any) (identity string, back bool) {
 	switch list[0] {
 	case "OK":
@@ -341,7 +342,7 @@ func (s *Store) marked(sent mark, list []any) (identity string, back bool) {
 		if s.cfg.Log != nil {
 			s.cfg.Log.Warn("the state store went back to an earlier state; the ResourceManagers are asked what they run",
 				"mark", sent.count, "stored_mark", num(at(list, 1)),
-				"try", "find out who restored it, or which failover lost writes (docs/operations/redis.md)")
+				"try", "look for a restored backup, or a failover that lost writes (docs/operations/redis.md)")
 		}
 		return str(at(list, 2)), true
 	}
@@ -353,7 +354,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if _, schema, state, err := s.openMeta(ctx); err != nil {
 		return err
 	} else if state == stateRebuild {
-		return statestore.ReadableSchema(schema) // its homes come later
+		return statestore.ReadableSchema(schema) // homes are written back later
 	}
 	if _, err := s.known(ctx); err != nil {
 		return err
@@ -368,11 +369,11 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return statestore.ReadableSchema(str(v))
 }
 
-// Reopen makes a store serve claims again after it, or a part of it, came back empty. It stops all claims, then calls
-// collect for the correct homes (statestore.Rebuild of the reports of all ResourceManagers), writes them, and only
-// then gives the shards their identity. Reported homes outrank claims made while the store had forgotten; each such
-// case is a conflict in the result. It may be repeated, also by another process, until it returns no error; until
-// then no claim is served.
+// Reopen makes a store serve claims again after all or part of it came back empty. It stops all claims, then calls
+// collect for the correct homes (statestore.Rebuild of the reports of all ResourceManagers). It writes them, and only
+// then writes the identity into the shards. Reported homes override claims made while the store lacked the records;
+// each such case is a conflict in the result. Repeat it, in this or another process, until it returns no error; no
+// claim is served before.
 func (s *Store) Reopen(
 	ctx context.Context,
 	collect func(context.Context) ([]statestore.Home, error),
@@ -396,7 +397,7 @@ func (s *Store) Reopen(
 	if err := statestore.ReadableSchema(str(list[1])); err != nil {
 		return nil, err
 	}
-	if err := s.writeIdentity(ctx, "!"+id, ""); err != nil { // an identity that no process knows
+	if err := s.writeIdentity(ctx, "!"+id, ""); err != nil { // an identity unknown to every process
 		return nil, err
 	}
 	homes, err := collect(ctx)
@@ -415,14 +416,14 @@ func (s *Store) Reopen(
 		return conflicts, err
 	}
 	if list[0] != "OK" {
-		return conflicts, came("it was replaced again while it was rebuilt")
+		return conflicts, came("it was replaced again during the rebuild")
 	}
 	s.identity.Store(&id)
 	return conflicts, nil
 }
 
-// Remember stores, for the process that rebuilds the store, the members that the caller knew while it was whole. It
-// is for a store that is Lost, and forgotten once that is rebuilt.
+// Remember stores the members that the caller knew before the loss, for the process that rebuilds the store. It is for
+// a store that is Lost; the list is deleted after the rebuild.
 func (s *Store) Remember(ctx context.Context, members []subcluster.Member) error {
 	args := make([]any, 0, 2*len(members))
 	for _, m := range members {
@@ -435,8 +436,9 @@ func (s *Store) Remember(ctx context.Context, members []subcluster.Member) error
 	return s.remember(ctx, args)
 }
 
-// AcceptMissing gives up a member for the rebuilding that is under way: it need not answer, and applications that it
-// alone runs may get a second home. The error is of kind creel.ErrConflict if the store waits for no rebuilding.
+// AcceptMissing excludes a member from the rebuild in progress: the rebuild does not wait for its report. Applications
+// that only this member runs may get a second home. The error is of kind creel.ErrConflict if the store is not being
+// rebuilt.
 func (s *Store) AcceptMissing(ctx context.Context, id creel.SubclusterID) error {
 	return s.remember(ctx, []any{string(id), ""})
 }
@@ -455,8 +457,7 @@ func (s *Store) remember(ctx context.Context, args []any) error {
 	return err
 }
 
-// Remembered returns the members reported for the rebuilding that is under way: those that must answer, and those
-// that need not.
+// Remembered returns the members reported for the rebuild in progress: members that must answer, and excluded members.
 func (s *Store) Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error) {
 	v, err := s.do(ctx, command("HGETALL", s.control("known")))
 	if err != nil {

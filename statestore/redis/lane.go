@@ -16,25 +16,25 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// call is one command on its way to a server. For a script it is EVALSHA, or
-// EVAL once the server answered that it does not know the script.
+// call is one command for a server. A script is sent as EVALSHA, and as EVAL after the server
+// answered that it does not know the script.
 type call struct {
 	args   []any
-	key    string // decides the server
+	key    string // determines the server
 	script *script
-	write  bool // to be acknowledged by replicas, if that is asked for
-	once   bool // not to be sent again if it may have happened
+	write  bool // replicas acknowledge it, if Wait is set
+	once   bool // not repeated if it may have happened
 
 	ctx  context.Context
 	res  any
 	err  error
-	done chan struct{} // gets one value when res and err are set
+	done chan struct{} // receives one value when res and err are set
 }
 
-// command makes a call of a plain command, whose second word is the key.
+// command makes a call of a plain command; its second word is the key.
 func command(args ...any) *call { return &call{args: args, key: args[1].(string)} }
 
-// reading makes a call of a script that only reads.
+// reading makes a call of a read-only script.
 func reading(sc *script, keys []string, args ...any) *call {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, "EVALSHA", sc.hash, len(keys))
@@ -44,9 +44,8 @@ func reading(sc *script, keys []string, args ...any) *call {
 	return &call{args: append(all, args...), key: keys[0], script: sc}
 }
 
-// writing makes a call of a script that begins with the guard: its first key is
-// the guard of the slot, its first four arguments are the fence, the identity
-// and the wish for durability.
+// writing makes a call of a script that begins with the guard. Its first key is the slot's guard; its first four
+// arguments are the fence's name and token, the identity, and whether replicas must acknowledge.
 func (s *Store) writing(ctx context.Context, sc *script, guardKey, identity string, keys []string, args []any) *call {
 	all := make([]any, 0, 8+len(keys)+len(args))
 	all = append(all, "EVALSHA", sc.hash, 1+len(keys), guardKey)
@@ -65,12 +64,11 @@ func (s *Store) writing(ctx context.Context, sc *script, guardKey, identity stri
 		once: sc == moveScript || sc == acquireScript || sc == drainScript}
 }
 
-// whole makes the call carry its script as text.
+// whole makes the call send its script's text.
 func (c *call) whole() { c.args[0], c.args[1] = "EVAL", c.script.source }
 
-// lane carries the calls of many callers to one server in shared pipelines. A
-// call that comes while pipelines are under way waits for the next one, so that
-// pipelines grow with the load and a lone call goes at once.
+// lane sends the calls of many callers to one server in shared pipelines. A call that arrives while pipelines are in
+// flight waits for the next one. So pipelines grow with the load, and a single call is sent at once.
 type lane struct {
 	node *goredis.Client
 
@@ -81,8 +79,7 @@ type lane struct {
 
 var errQueueFull = errors.New("too many requests wait for this server")
 
-// lane finds the server of a key and its lane. The caller calls s.wg.Done when
-// it is through with it.
+// lane finds the server of a key and the server's lane. The caller calls s.wg.Done when it is done with the lane.
 func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	node, _ := s.client.(*goredis.Client)
 	if s.cluster != nil {
@@ -97,7 +94,7 @@ func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	if s.closed {
 		return nil, errClosed
 	}
-	s.wg.Add(1) // for the caller: Close waits for it
+	s.wg.Add(1) // Close waits for the caller
 	l := s.lanes[addr]
 	if l == nil || l.node != node {
 		l = &lane{node: node}
@@ -106,12 +103,11 @@ func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	return l, nil
 }
 
-// answers are reused: a caller that has its answer returns its channel.
+// answers is a pool: a caller returns its channel after it has read the answer.
 var answers = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
-// once sends a call and waits for its answer or the end of the context; the
-// call may happen all the same then. On an idle lane the caller carries its own
-// call: no other goroutine is woken for it.
+// once sends a call and waits for its answer or the end of the context; in the latter case the call may still happen.
+// On an idle lane the caller sends its own call, so that no other goroutine wakes up for it.
 func (s *Store) once(ctx context.Context, c *call) error {
 	l, err := s.lane(ctx, c.key)
 	if err != nil {
@@ -152,8 +148,7 @@ func (s *Store) once(ctx context.Context, c *call) error {
 	}
 }
 
-// land ends the flight of a caller that carried its own call; calls that came
-// meanwhile fly on without it.
+// land ends the flight of a caller that sent its own call; calls queued meanwhile continue without it.
 func (s *Store) land(l *lane) {
 	l.mu.Lock()
 	if len(l.queue) > 0 {
@@ -166,7 +161,7 @@ func (s *Store) land(l *lane) {
 	s.wg.Done()
 }
 
-// fly carries pipelines until none waits.
+// fly sends pipelines until the queue is empty.
 func (s *Store) fly(l *lane) {
 	defer s.wg.Done()
 	batch := make([]*call, 0, 16)
@@ -174,7 +169,7 @@ func (s *Store) fly(l *lane) {
 		l.mu.Lock()
 		n := min(len(l.queue), s.cfg.MaxBatch)
 		if n == 0 {
-			l.queue = nil // an idle lane holds no memory
+			l.queue = nil // an idle lane retains no memory
 			l.flights--
 			l.mu.Unlock()
 			return
@@ -184,14 +179,14 @@ func (s *Store) fly(l *lane) {
 		clear(l.queue[rest:])
 		l.queue = l.queue[:rest]
 		l.mu.Unlock()
-		// No context: the connection's timeouts bound the exchange, and one
-		// caller's deadline must not end another's call.
+		// No context: the connection's timeouts limit the exchange. One caller's deadline must not
+		// end another's call.
 		s.carry(context.Background(), l, batch)
 		clear(batch)
 	}
 }
 
-// carry sends one pipeline and hands out the answers.
+// carry sends one pipeline and distributes the answers.
 func (s *Store) carry(ctx context.Context, l *lane, batch []*call) {
 	live := batch[:0]
 	for _, c := range batch {
@@ -223,11 +218,10 @@ func (s *Store) carry(ctx context.Context, l *lane, batch []*call) {
 	}
 }
 
-// exchange is one pipeline over one connection, with a WAIT at its end if
-// replicas must have the writes.
+// exchange sends one pipeline over one connection. It ends with a WAIT if replicas must acknowledge the writes.
 func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*call) {
 	if c := calls[0]; len(calls) == 1 &&
-		(!c.write || s.cfg.Wait == 0) { // no pipeline is cheaper than one of a single call
+		(!c.write || s.cfg.Wait == 0) { // a single call is cheaper without a pipeline
 		cmd := node.Do(ctx, c.args...)
 		c.res, c.err = answered(cmd, cmd.Err())
 		return
@@ -266,8 +260,8 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 	}
 }
 
-// answered returns a command's own answer. A connection that breaks while it is set up (a wrong password) leaves
-// commands with neither value nor error: then the error that broke the pipeline is theirs.
+// answered returns a command's own answer. A connection that breaks during its setup (e.g. a wrong password) leaves
+// commands with neither value nor error: then answered returns the pipeline's error.
 func answered(cmd *goredis.Cmd, broken error) (any, error) {
 	v, err := cmd.Result()
 	if v == nil && err == nil {
@@ -281,14 +275,14 @@ func answered(cmd *goredis.Cmd, broken error) (any, error) {
 
 var errNoAnswer = errors.New("no answer from the server")
 
-// ErrNoReplicas is a change that the server made and fewer replicas acknowledged than Config.Wait.
+// ErrNoReplicas reports a change that the server made, but fewer than Config.Wait replicas acknowledged.
 var ErrNoReplicas error = &creel.Error{
 	Kind: creel.ErrUnavailable, What: "not enough replicas acknowledged the change",
 }
 
-// do repeats a call until it is answered, or the context ends, or MaxWait is over if it has no deadline. A call
-// marked once is repeated only while it certainly has not happened: a second Move or Acquire could undo changes made
-// after the first.
+// do repeats a call until it is answered or the context ends. Without a deadline it stops after MaxWait. It repeats a
+// call marked once only if the call certainly did not happen: a second Move or Acquire could undo changes made after
+// the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
 	if s.cfg.Observe == nil {
 		return s.repeat(ctx, c)
@@ -348,7 +342,7 @@ func (s *Store) repeat(ctx context.Context, c *call) (any, error) {
 	}
 }
 
-// sleep waits, and is false if the context ended before.
+// sleep waits; it returns false if the context ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -28,14 +28,14 @@ func parseLease(name, text string) (statestore.Lease, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: "lease " + strconv.Quote(name) + " in the state store cannot be read",
 			Why:  strconv.Quote(firstLine(text)),
-			Try:  "check that nothing else writes under this prefix",
+			Try:  "check that no other program writes under this prefix",
 		}
 	}
 	return statestore.Lease{Name: name, Holder: holder, Token: t, Expires: time.UnixMicro(us)}, nil
 }
 
-// Acquire implements statestore.Leases. The token is known to every shard
-// before it returns, so that no write of an earlier holder comes after it.
+// Acquire implements statestore.Leases. Before it returns, every shard has the token, so that no
+// later write by an earlier holder succeeds.
 func (s *Store) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error) {
 	if err := statestore.CheckLease(name, holder, ttl); err != nil {
 		return statestore.Lease{}, err
@@ -94,7 +94,7 @@ func (s *Store) Release(ctx context.Context, l statestore.Lease) error {
 	}
 	_, err := s.renew(ctx, l, 0)
 	if errors.Is(err, creel.ErrStale) && !isFenced(ctx) {
-		return nil // lost already
+		return nil // already lost
 	}
 	return err
 }

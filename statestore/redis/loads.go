@@ -13,23 +13,23 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A proxy's periodic read of loads (ADR 22). Its cost is measured by BenchmarkWatchers, with 5,000 proxies.
+// This is a proxy's periodic read of loads (ADR 22). BenchmarkWatchers measures its cost with 5,000 proxies.
 //
-// A heartbeat that changes a load appends the change to logs: its head to one, and the rows of each leaf name to one.
-// A reader fetches the new part of each, in the same round trip as the check.
+// A heartbeat that changes a load appends the change to logs: its head to one log, and the rows of each leaf name to a
+// separate log. A reader fetches the new part of each log, in the same round trip as its check.
 //
-// Logs have generations: each begins when the load changes in it are twice as many as there are members, or after a
-// minute. The generation before is retained for readers that have not finished it. A reader that was away for longer
-// asks whose loads have changed and reads these.
+// Logs have generations. A generation ends after a minute, or when it has twice as many load changes as there are
+// members. The previous generation is retained for readers that have not finished it. A reader that is further behind
+// asks for the members whose loads have changed, and reads those loads.
 
-// cutLoad is a load that was read in part. It is never changed.
+// cutLoad is a partially read load. It is immutable.
 type cutLoad struct {
 	epoch string
 	head  string
-	rows  []string // by queue of the set; "" for none
+	rows  []string // by queue of the set; "" for no rows
 }
 
-// with is the load after rows of a queue came.
+// with returns the load with new rows of a queue.
 func (l cutLoad) with(queue int, rows string, queues int) cutLoad {
 	next := make([]string, queues)
 	copy(next, l.rows)
@@ -48,12 +48,11 @@ func (l cutLoad) text() string {
 	return subcluster.JoinParts(texts)
 }
 
-// logPlace is how far a reader is with loads: the count of their changes, and where the logs go on from
-// there.
+// logPlace is a reader's position: the count of load changes it has read, and its offsets in the logs.
 type logPlace struct {
 	count      int64
-	generation string  // of the logs; "" where none are read
-	at         []int64 // read bytes of the log of heads, then of those of rows by queue; none: read them from the start
+	generation string  // of the logs; "" if no logs are read
+	at         []int64 // bytes read of the log of heads, then of the logs of rows by queue; empty: read from the start
 }
 
 // parsePlace reads a log place from the reply of the records script.
@@ -70,12 +69,12 @@ func (p logPlace) String() string {
 // isNext reports whether the logs of b follow those of p.
 func (p logPlace) isNext(b logPlace) bool { return num(b.generation) == num(p.generation)+1 }
 
-// logEntry is an entry of a log: the report of a member in an epoch. The text is empty if the rows are gone; so is a
-// head when the load is to be read as a whole.
+// logEntry is an entry of a log: the report of a member in an epoch. An empty text of rows means that the rows are
+// gone. An empty head means that the load must be read whole.
 type logEntry struct{ id, epoch, text string }
 
-// readLog reads the entries of a log that are later than a count of changes. They are not ok if it is not a log
-// from its beginning to its end; of the log of heads, which has every change, neither if one is missing.
+// readLog reads the entries of a log after a count of changes. ok is false if the text is not a complete log.
+// The log of heads has every change, so there it is also false if an entry is missing.
 func readLog(text string, after int64, every bool) (entries []logEntry, last int64, ok bool) {
 	last = after
 	for text != "" {
@@ -90,7 +89,7 @@ func readLog(text string, after int64, every bool) (entries []logEntry, last int
 		number, rest, _ := strings.Cut(entry, " ")
 		count := num(number)
 		if count <= after {
-			continue // it was read with the whole
+			continue // it was read with the whole load
 		}
 		if every && count != last+1 {
 			return nil, after, false
@@ -103,9 +102,9 @@ func readLog(text string, after int64, every bool) (entries []logEntry, last int
 	return entries, last, true
 }
 
-// look runs the records script. If loads are wanted, it also reads the new parts of the logs behind a set of parts:
-// of heads, then of rows by queue. If the logs do not continue the known state, as after a report of an older creel
-// that appended nothing to them, it runs the script once more without a place, and the returned place shows it.
+// look runs the records script. If loads are wanted, it also reads the new parts of the logs: of heads, then of rows by
+// queue. The logs may not continue the known state, e.g. after a report by an older creel that appends nothing to them.
+// Then look runs the script once more without a place, and the returned place shows it.
 func (s *Store) look(
 	ctx context.Context,
 	policies *policySet,
@@ -118,7 +117,7 @@ func (s *Store) look(
 		for _, id := range members.uncounted {
 			args = append(args, string(id))
 		}
-		// The script first: the changes that it counts are in the logs then.
+		// The script is sent first, so that the logs contain all changes it counts.
 		calls := []*call{reading(recordsScript, keys, args...), command("GET", s.control("t"))}
 		if from.generation != "" && wanted {
 			calls = append(calls, s.logs(from, members.queues)...)
@@ -132,12 +131,12 @@ func (s *Store) look(
 		}
 		loads = is.place
 		switch {
-		case !members.inParts, from.generation == "" && !is.all: // without logs until all is read again
+		case !members.inParts, from.generation == "" && !is.all: // no logs until all members have been read again
 			loads.generation = ""
 			return is, nil, loads, nil
 		case is.all, loads.generation != from.generation && !from.isNext(loads): // the reply lists the changed loads
 			return is, nil, loads, nil
-		case !wanted: // the next look goes on from where this one began
+		case !wanted: // the next look starts where this one did
 			return is, nil, from, nil
 		}
 		reported, loads, err = s.readLogs(ctx, from, is.place, members.queues, answers[2:])
@@ -147,7 +146,7 @@ func (s *Store) look(
 	}
 }
 
-// logs returns calls for the parts of logs behind a place. The last known byte comes with them: a lost log returns
+// logs returns calls that read the logs from a place on. Each call includes the last known byte: a lost log returns
 // nothing.
 func (s *Store) logs(from logPlace, queues []string) []*call {
 	calls := make([]*call, 1+len(queues))
@@ -165,7 +164,7 @@ func (s *Store) logs(from logPlace, queues []string) []*call {
 }
 
 // readLogs reads the replies of the logs, and the next generation's logs if the script's reply names one. It returns
-// nothing where they do not continue from the place.
+// nothing if they do not continue from the place.
 func (s *Store) readLogs(
 	ctx context.Context,
 	from, is logPlace,
@@ -211,9 +210,9 @@ func (s *Store) readLogs(
 	return reported, to, nil
 }
 
-// readLoads reads the loads that are due: in parts if the set is of parts and a current creel cut the member's load
-// in this epoch, else whole. They may be newer than the rest of the set: then they come again with the next check.
-// Loads that are in the logs are combined from the known parts and the logged ones.
+// readLoads reads the loads that are due. It reads a load in parts if the set has parts and a current creel cut the
+// member's load in this epoch, else whole. Loads may be newer than the rest of the set: then the next check returns
+// them again. It builds logged loads from the known parts and the log entries.
 func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logEntry) error {
 	whole := m.due
 	if m.inParts {
@@ -243,10 +242,10 @@ func (s *Store) readLoads(ctx context.Context, m *memberSet, reported [][]logEnt
 	return nil
 }
 
-// report applies the logged changes, and returns the members whose loads are to be read whole. It skips the entries
-// of members that are due.
+// report applies the logged changes, and returns the members whose loads must be read whole. It skips entries of
+// members whose loads are due.
 func (m *memberSet) report(reported [][]logEntry) (whole []string) {
-	told := map[string]bool{} // of members of which something came, whether a head did
+	told := map[string]bool{} // members with an entry, and whether it was a head
 	for column, entries := range reported {
 		for _, e := range entries {
 			r := m.member(e.id)
@@ -278,12 +277,12 @@ func (m *memberSet) report(reported [][]logEntry) (whole []string) {
 	return whole
 }
 
-// cut reports whether a load that was read in part is the member's: of this epoch, by a process of today.
+// cut reports whether a partial load belongs to the member's present epoch and its process counts changes.
 func (m *memberSet) cut(r *subcluster.Record, l cutLoad) bool {
 	return l.head != "" && l.epoch == strconv.FormatInt(r.Epoch, 10) && !slices.Contains(m.uncounted, r.ID)
 }
 
-// readParts reads the loads that are due in part, and returns the members whose loads are to be read whole.
+// readParts reads due loads in parts, and returns the members whose loads must be read whole.
 func (s *Store) readParts(ctx context.Context, m *memberSet) (whole []string, err error) {
 	if len(m.due) == 0 {
 		return nil, nil
@@ -318,7 +317,7 @@ func (s *Store) readParts(ctx context.Context, m *memberSet) (whole []string, er
 	return whole, nil
 }
 
-// getAll is a call for a hash's fields of members.
+// getAll returns a call that reads the members' fields of a hash.
 func (s *Store) getAll(name string, ids []string) *call {
 	args := []any{"HMGET", s.control(name)}
 	for _, id := range ids {

@@ -10,8 +10,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// clientLog receives the client library's messages, which would go to stderr: each connection that fails, each switch
-// of a primary. Callers learn the same from their errors, once and with a reason, so this is for debugging.
+// clientLog receives the client library's messages, which would go to stderr: failed connections and switches of a
+// primary. Callers get the same facts once, as errors with a reason, so these messages are for debugging.
 type clientLog struct{ log *slog.Logger }
 
 func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
@@ -20,7 +20,7 @@ func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
 	}
 }
 
-// listen sets it. The library has one logger for the process: that of the store that was opened last.
+// listen sets the library's logger. The library has one logger per process: that of the store opened last.
 func listen(log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// controls are several keys of the control slot.
+// controls returns several keys of the control slot.
 func (s *Store) controls(names ...string) []string {
 	keys := make([]string, len(names))
 	for i, n := range names {
@@ -27,8 +27,8 @@ func (s *Store) controls(names ...string) []string {
 	return keys
 }
 
-// NextEpoch implements statestore.Members. A call that is sent again because its answer was lost returns a higher
-// epoch; the one before is never used.
+// NextEpoch implements statestore.Members. A call repeated after a lost answer returns a higher epoch; the previous one
+// is never used.
 func (s *Store) NextEpoch(
 	ctx context.Context,
 	id creel.SubclusterID,
@@ -83,7 +83,7 @@ func (s *Store) Register(ctx context.Context, m subcluster.Member) error {
 	return memberAnswer(list, err, m.ID, m.Epoch)
 }
 
-// memberAnswer turns the words of the member scripts into errors.
+// memberAnswer converts the answer words of the member scripts to errors.
 func memberAnswer(list []any, err error, id creel.SubclusterID, epoch int64) error {
 	switch {
 	case err != nil:
@@ -121,7 +121,7 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
 
-// leafKey is where the rows are of queues with a leaf name.
+// leafKey is the key of the rows of all queues with a leaf name.
 func (s *Store) leafKey(leaf string) string { return s.control("q:" + leaf) }
 
 // Drain implements statestore.Members.
@@ -164,20 +164,20 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	return s.records(ctx, &s.members, &memberSet{}, true)
 }
 
-// RecordsOf implements statestore.Members. A caller that reads through this store with other queues gets the rows of
-// these, too, until all is read again.
+// RecordsOf implements statestore.Members. If another caller reads other queues through this store, the result has
+// their rows too, until the next full read.
 func (s *Store) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
 	return s.records(ctx, &s.inParts, &memberSet{inParts: true, queues: queues}, loads)
 }
 
-// records reads the wanted records, except data in a set that was read before.
+// records reads the wanted records, without data that an earlier read returned.
 func (s *Store) records(
 	ctx context.Context,
 	at *atomic.Pointer[memberSet],
 	wanted *memberSet,
 	loads bool,
 ) (subcluster.Records, error) {
-	if s.identity.Load() == nil { // members are there before homes are
+	if s.identity.Load() == nil { // members can exist before homes do
 		_, schema, _, err := s.openMeta(ctx)
 		if err == nil {
 			err = statestore.ReadableSchema(schema)
@@ -211,7 +211,7 @@ func (s *Store) records(
 	}
 	members.identity, members.changes, members.loads = is.identity, is.changes, place
 	members.parse(before)
-	at.CompareAndSwap(before, members) // else a full read was requested meanwhile, or another reader was faster
+	at.CompareAndSwap(before, members) // unless a full read was requested meanwhile, or another reader was faster
 	if is.policies != nil {
 		policies = &policySet{identity: is.identity, version: is.policyVersion}
 		policies.list, policies.problems = parsePolicies(stringMap(is.policies))
@@ -222,7 +222,7 @@ func (s *Store) records(
 	return out, nil
 }
 
-// recordsReply is the reply of the records script, and the heartbeats read after it.
+// recordsReply is the reply of the records script, with the heartbeats read after it.
 type recordsReply struct {
 	now                              time.Time
 	identity, policyVersion, changes string
@@ -230,14 +230,14 @@ type recordsReply struct {
 	place                            logPlace
 	policies                         []any // nil: unchanged since the caller's version
 
-	all     bool      // the members are all there are
+	all     bool      // changed has all members
 	changed columnSet // members: ids, record, epoch, registered, drain, deregistered, and "place epoch"
 	loads   []string  // members whose loads have changed
-	others  columnSet // heartbeats that are not in times, by id
+	others  columnSet // heartbeats that times lacks, by id
 	times   string    // heartbeats, by place
 }
 
-// parseLook reads both.
+// parseLook reads both replies.
 func parseLook(script, times any) (is recordsReply, err error) {
 	list, _ := script.([]any)
 	if len(list) < 7 || len(list) > 9 {
@@ -261,30 +261,30 @@ func parseLook(script, times any) (is recordsReply, err error) {
 	return is, nil
 }
 
-// wholeEvery is how often, on average, all members are read though no change was announced or counted. It covers
-// changes by a creel that counts none, changes while the subscription was lost, and equal counts after a failover of
-// the store. Each pause differs, since thousands may have begun at once.
+// wholeEvery is the average pause between full reads of members that no announced or counted change caused. They find
+// changes by a creel that does not count them, changes during a lost subscription, and equal counts after a failover of
+// the store. Each pause is random, because thousands of processes may have started together.
 const wholeEvery = 2 * time.Minute
 
-// memberSet is the state read of all members. It is never changed.
+// memberSet is the state of all members as read. It is immutable.
 type memberSet struct {
-	inParts bool     // loads are
-	queues  []string // leaf names, of which rows were read then
+	inParts bool     // loads are partial
+	queues  []string // leaf names whose rows were read
 
 	identity  string
-	changes   string    // how far it is: count of hash v
-	loads     logPlace  // and with loads
-	until     time.Time // then all of it is read again
+	changes   string    // position in the changes: count of hash v
+	loads     logPlace  // position in the loads
+	until     time.Time // time of the next full read
 	list      []subcluster.Record
-	problems  map[creel.SubclusterID]string  // of those that cannot be read
-	places    map[creel.SubclusterID]int     // in the text of heartbeats
+	problems  map[creel.SubclusterID]string  // of members that cannot be read
+	places    map[creel.SubclusterID]int     // of heartbeats in their text
 	parts     map[creel.SubclusterID]cutLoad // of members whose loads were read in part
-	due       []string                       // members whose loads are to be read
-	uncounted []creel.SubclusterID           // members that have none: their process is not of today
+	due       []string                       // members whose loads must be read
+	uncounted []creel.SubclusterID           // members without a place: their process does not count changes
 }
 
-// andOf is the set to go on with where rows of further queues are wanted: one with which
-// all is read again.
+// andOf returns the set to continue with if rows of further queues are wanted: an empty one, so
+// that everything is read again.
 func (m *memberSet) andOf(queues []string) *memberSet {
 	missing := slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return slices.Contains(m.queues, q) })
 	if len(missing) == 0 {
@@ -294,7 +294,7 @@ func (m *memberSet) andOf(queues []string) *memberSet {
 	return &memberSet{inParts: m.inParts, queues: slices.Concat(m.queues, missing)}
 }
 
-// with is the set after a look.
+// with returns the set after a look.
 func (m *memberSet) with(is recordsReply) *memberSet {
 	next := *m
 	next.list = slices.Clone(m.list)
@@ -321,14 +321,14 @@ func (m *memberSet) with(is recordsReply) *memberSet {
 	return &next
 }
 
-// heartbeatDigits is how long a heartbeat is in their text.
+// heartbeatDigits is the length of one heartbeat in the text of heartbeats.
 const heartbeatDigits = 16
 
 func byID(r subcluster.Record, id creel.SubclusterID) int {
 	return strings.Compare(string(r.ID), string(id))
 }
 
-// member finds a member of a set that is being made; nil if it is not there.
+// member finds a member of a set under construction; nil if it is missing.
 func (m *memberSet) member(id string) *subcluster.Record {
 	at, ok := slices.BinarySearchFunc(m.list, creel.SubclusterID(id), byID)
 	if !ok {
@@ -344,8 +344,8 @@ func setLoad(r *subcluster.Record, load string) {
 	}
 }
 
-// take replaces members: columns of record, epoch, registered, drain, deregistered, and "place epoch". A record that
-// cannot be read is a reported problem; it does not hide the others.
+// take replaces members by columns of record, epoch, registered, drain, deregistered, and "place epoch". An unreadable
+// record is reported as a problem and does not hide the others.
 func (m *memberSet) take(ids []string, changed columnSet) {
 	if m.problems == nil {
 		m.problems, m.places = map[creel.SubclusterID]string{}, map[creel.SubclusterID]int{}
@@ -372,7 +372,7 @@ func (m *memberSet) take(ids []string, changed columnSet) {
 			if known {
 				m.list = slices.Delete(m.list, at, at+1)
 			}
-			if record != "" { // else it was removed
+			if record != "" { // else the member was removed
 				m.problems[id] = fmt.Sprintf("member %.80q: %v", id, err)
 			}
 			continue
@@ -393,7 +393,7 @@ func (m *memberSet) take(ids []string, changed columnSet) {
 	}
 }
 
-// columnSet is a script's reply about members: their ids, then further columns.
+// columnSet is a script's reply about members: ids, then further columns.
 type columnSet [][]any
 
 func columns(v any) columnSet {
@@ -416,7 +416,7 @@ func (c columnSet) of(column int) []string {
 	return out
 }
 
-// at is "" where there is nothing.
+// at returns "" for a missing value.
 func (c columnSet) at(column, line int) string {
 	if column >= len(c) || line >= len(c[column]) {
 		return ""
@@ -424,8 +424,8 @@ func (c columnSet) at(column, line int) string {
 	return str(c[column][line])
 }
 
-// parse parses the loads that are not in the set before, once for all readers of this store. One that cannot be read
-// is left to them, which report why.
+// parse parses the loads that the previous set lacks, once for all readers of this store. Unreadable loads stay
+// unparsed; readers parse them again and report the reason.
 func (m *memberSet) parse(before *memberSet) {
 	for i := range m.list {
 		r := &m.list[i]

@@ -59,7 +59,7 @@ func parsePolicy(text string) (subcluster.Policy, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: "a policy in the state store cannot be read",
 			Why:  strconv.Quote(firstLine(text)),
-			Try:  "write it again, or check that nothing else writes under this prefix",
+			Try:  "write it again, or check that no other program writes under this prefix",
 		}
 	}
 	p, err := statestore.ParsePolicy([]byte(record))
@@ -107,7 +107,7 @@ func (s *Store) PolicyHistory(
 			if err != nil {
 				return nil, err
 			}
-			// A version written while we read moves the list: leave out repeats.
+			// A version written meanwhile shifts the list, so leave out repeats.
 			if (before == 0 || p.Version < before) && len(out) < limit &&
 				(len(out) == 0 || p.Version < out[len(out)-1].Version) {
 				out = append(out, p)
@@ -120,7 +120,7 @@ func (s *Store) PolicyHistory(
 	return out, nil
 }
 
-// fenced checks the lease of a write that may find nothing to do.
+// fenced checks the lease of a write that may have nothing to change.
 func (s *Store) fenced(ctx context.Context) error {
 	l, ok := statestore.FenceOf(ctx)
 	if !ok {
@@ -171,7 +171,7 @@ func (s *Store) KeysOf(ctx context.Context, rings []string) ([][]statestore.Key,
 	return out, nil
 }
 
-// parseRing reads the keys of a ring that are valid, newest first.
+// parseRing reads the valid keys of a ring, newest first.
 func parseRing(fields map[string]string, now time.Time) (out []statestore.Key, err error) {
 	for id, text := range fields {
 		if id == "cur" {

@@ -20,18 +20,18 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Store keeps the contract of package statestore on Redis.
+// Store implements the contract of package statestore on Redis.
 type Store struct {
 	cfg     Config
 	client  goredis.UniversalClient
 	cluster *goredis.ClusterClient // nil unless a cluster
 	channel string
 
-	sentinels bool // name the primary
+	sentinels bool // Sentinels name the primary
 
-	identity atomic.Pointer[string] // of the store we know; nil before the first contact
-	opening  chan struct{}          // one at a time makes first contact
-	self     string                 // names this Store among all processes
+	identity atomic.Pointer[string] // of the known store; nil before the first contact
+	opening  chan struct{}          // one goroutine at a time makes first contact
+	self     string                 // unique among all processes
 	lastMark atomic.Pointer[mark]   // nil before the first
 
 	policies atomic.Pointer[policySet]
@@ -42,7 +42,7 @@ type Store struct {
 	closed bool
 	lanes  map[string]*lane        // by server
 	wg     sync.WaitGroup          // pipelines under way
-	fliers *workerpool.Pool[*lane] // carry pipelines
+	fliers *workerpool.Pool[*lane] // goroutines that send pipelines
 
 	counts counters
 }
@@ -55,7 +55,7 @@ type policySet struct {
 	problems          []string
 }
 
-// Open prepares a store. It touches no network: the first call does.
+// Open prepares a store. The first call connects; Open does not use the network.
 func Open(cfg Config) (*Store, error) {
 	t, err := cfg.parse()
 	if err != nil {
@@ -74,8 +74,8 @@ func Open(cfg Config) (*Store, error) {
 			conf = cfg.TLS.Clone()
 		}
 	}
-	// Retries are the store's own (see do), since only it knows which calls may be repeated and for how long. The
-	// pool is small because calls share pipelines.
+	// The store retries by itself (see do), because only it can decide which calls may be repeated and for how long.
+	// The pool is small because calls share pipelines.
 	const pool = 16
 	switch t.kind {
 	case "redis":
@@ -161,13 +161,13 @@ func (c *Config) readTimeout() time.Duration {
 	return c.Timeout
 }
 
-// Close ends all connections and waits for calls under way.
+// Close waits for calls in flight and ends all connections.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	s.wg.Wait() // from here on nothing flies
+	s.wg.Wait() // no call is in flight after this
 	if !already {
 		s.fliers.Close()
 	}
@@ -176,22 +176,22 @@ func (s *Store) Close() error {
 
 var errClosed = errors.New("the store is closed")
 
-// Keys. All keys of one shard, and all of the control data, share a slot by
-// their hash tag, so that each script touches one slot.
+// Keys. All keys of a shard share a slot by their hash tag, and so do all keys of the control data,
+// so that each script touches one slot.
 
-// shards of homes, reservations and UAM records. Part of the schema.
+// shards is the number of shards of homes, reservations and UAM records. It is part of the schema.
 const shards = 64
 
 func (s *Store) key(tag, name string) string { return "{" + s.cfg.Prefix + ":" + tag + "}:" + name }
 
-// control is a key of the one slot for members, policies, leases and keys.
+// control returns a key of the slot for members, policies, leases and keys.
 func (s *Store) control(name string) string { return s.key("c", name) }
 
 func (s *Store) shard(n int64, name string) string {
 	return s.key(strconv.FormatInt(n&(shards-1), 10), name)
 }
 
-// write runs a guarded script on control data, whatever the store's identity is.
+// write runs a guarded script on control data, without a check of the store's identity.
 func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) ([]any, error) {
 	v, err := s.do(ctx, s.writing(ctx, sc, s.control("guard"), "", keys, args))
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 	return s.refusal(ctx, v)
 }
 
-// writeShard runs a guarded script on a shard of the store we know.
+// writeShard runs a guarded script on a shard of the known store.
 func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	for try := 0; ; try++ {
 		id, err := s.whole(ctx)
@@ -224,8 +224,7 @@ func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []stri
 	}
 }
 
-// refusal turns a script's answer into a list and a refused lease into its
-// error.
+// refusal converts a script's answer to a list, and a rejected lease to its error.
 func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -247,7 +246,7 @@ func surprise(v any) error {
 		Kind: creel.ErrUnavailable,
 		What: "unexpected reply from the state store",
 		Why:  short(v),
-		Try:  "check that nothing else writes under this prefix",
+		Try:  "check that no other program writes under this prefix",
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Delegation tokens of routers. Hash dt by number: "issued-ms most-ms expires-ms record"; field "" is the newest
-// number. Sorted set de: when they expire; each issue removes some expired ones.
+// number. Sorted set de has the expiry times; each issue removes up to 16 expired tokens.
 var (
 	// KEYS dt de; ARGV[5] record, [6] life ms, [7] most ms.
 	issueTokenScript = newScript("issue_token", guard+clock+`
@@ -30,7 +30,7 @@ redis.call('HSET', KEYS[2], n, rec)
 redis.call('ZADD', KEYS[3], expires, n)
 return {'OK', n, rec}`)
 
-	// KEYS dt; ARGV[1] number. The record, "" if it is not there or its time is over.
+	// KEYS dt; ARGV[1] number. It returns the record, "" if it is missing or expired.
 	tokenScript = newScript("token", noWrites+clock+`
 local rec = redis.call('HGET', KEYS[1], ARGV[1])
 if not rec or tonumber(string.match(rec, '^%d+ %d+ (%d+) ')) <= ms then return '' end
@@ -70,7 +70,7 @@ func parseToken(number int32, text string) (statestore.Token, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: "delegation token " + strconv.Itoa(int(number)) + " in the state store cannot be read",
 			Why:  strconv.Quote(firstLine(text)),
-			Try:  "check that nothing else writes under this prefix",
+			Try:  "check that no other program writes under this prefix",
 		}
 	}
 	return statestore.Token{

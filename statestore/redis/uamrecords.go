@@ -97,7 +97,7 @@ func (s *Store) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	return err
 }
 
-// stringMap reads the reply of HGETALL, in either version of the protocol.
+// stringMap reads the reply of HGETALL in RESP2 and RESP3.
 func stringMap(v any) map[string]string {
 	m := map[string]string{}
 	switch l := v.(type) {

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Config of a store on Redis. Only URL is needed.
+// Config of a store on Redis. Only URL is required.
 type Config struct {
 	// URL names the deployment:
 	//
@@ -27,37 +27,35 @@ type Config struct {
 	//	redis-sentinel://[user[:password]@]host:port,host:port/master[?db=N]
 	//	redis-cluster://[user[:password]@]host:port,host:port
 	//
-	// Parameters: prefix=, wait= (replicas), wait_timeout=, timeout=, max_wait=
-	// as below; tls=true; and for Sentinels with a login of their own
-	// sentinel_user=, sentinel_password=.
+	// Parameters: prefix=, wait= (replicas), wait_timeout=, timeout=, max_wait= as below; tls=true;
+	// and sentinel_user=, sentinel_password= for Sentinels with a separate login.
 	URL string
 
 	Prefix string      // of all keys and the channel; "creel". Letters, digits, . _ - :
 	TLS    *tls.Config // nil: the system's roots, if the URL asks for TLS
 
-	// Wait is how many replicas must have a change before it is acknowledged,
-	// 0 none; WaitTimeout bounds it, 1s. It closes the loss at failover (see
-	// the package) and costs one replica round trip a batch.
+	// Wait is the number of replicas that must acknowledge a change, 0 for none; WaitTimeout limits
+	// the wait, 1s by default. It prevents the loss at failover (see the package), and costs one
+	// replica round trip for each pipeline.
 	Wait        int
 	WaitTimeout time.Duration
 
-	// Timeout of one exchange with a server: 1s. A server that is silent for that long is tried again over a new
-	// connection.
+	// Timeout limits one exchange with a server, 1s by default. After it the call is repeated over a new connection.
 	Timeout time.Duration
-	// MaxWait bounds a call whose context has no deadline: 10s.
+	// MaxWait limits a call whose context has no deadline, 10s by default.
 	MaxWait time.Duration
 
-	// Confirm stops an empty store from serving homes until Reopen: it may be one that was emptied, and the running
-	// members must be asked first. Without it an empty store is taken for a new one.
+	// Confirm stops an empty store from serving homes until Reopen: the store may have lost its records, and the
+	// running members must report first. Without it an empty store counts as new.
 	Confirm bool
 
-	// Observe is called for each operation that is over, with its repeats: a script by its name, another command by
-	// Redis' name for it, "list" for many reads in one. It must not block. nil: not called.
+	// Observe is called after each operation with its total duration, repeats included. operation is a script's name,
+	// Redis' name of another command, or "list" for many reads in one. It must not block. nil: not called.
 	Observe func(operation string, took time.Duration, err error)
 
 	MaxBatch int // calls in one pipeline: 256
-	MaxQueue int // calls that wait for a pipeline, for each server: 16384
-	Flights  int // pipelines under way at once, for each server: 2, with Wait 16
+	MaxQueue int // calls waiting for a pipeline, for each server: 16384
+	Flights  int // pipelines in flight, for each server: 2, with Wait 16
 
 	Validate statestore.Validate // of policy documents; nil accepts all
 	Log      *slog.Logger        // receives the client library's messages, at debug level; nil: silent
@@ -86,7 +84,7 @@ func badURL(raw, why string) error {
 		}
 		raw = u.Redacted()
 	} else {
-		raw = "(unreadable)" // it may hold a password
+		raw = "(unreadable)" // it may contain a password
 	}
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,
@@ -100,7 +98,7 @@ func badURL(raw, why string) error {
 func (c *Config) parse() (target, error) {
 	raw := c.URL
 	fail := func(why string, args ...any) (target, error) { return target{}, badURL(raw, fmt.Sprintf(why, args...)) }
-	// net/url refuses a list of hosts with ports: keep the list apart.
+	// net/url rejects a list of hosts with ports, so parse it separately.
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
 		return fail("it has no scheme")
@@ -198,7 +196,7 @@ func (c *Config) parse() (target, error) {
 	return t, c.complete(raw)
 }
 
-// complete fills in defaults and checks the rest.
+// complete sets defaults and checks the other fields.
 func (c *Config) complete(raw string) error {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -210,7 +208,7 @@ func (c *Config) complete(raw string) error {
 	def(&c.MaxWait, 10*time.Second)
 	flights := 2
 	if c.Wait > 0 {
-		flights = 16 // a WAIT holds its connection
+		flights = 16 // a WAIT occupies its connection
 	}
 	for n, v := range map[*int]int{&c.MaxBatch: 256, &c.MaxQueue: 16384, &c.Flights: flights} {
 		if *n == 0 {

@@ -11,8 +11,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Watch implements statestore.Watch by publish and subscribe. After each (re)connection it sends ChangeResync;
-// connections are checked every few seconds, so that a silent cut is found.
+// Watch implements statestore.Watch by publish and subscribe. After each (re)connection it sends ChangeResync.
+// It checks connections every few seconds, so that a silent loss is detected.
 func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error {
 	sub := s.client.Subscribe(ctx, s.channel)
 	defer func() { _ = sub.Close() }()
@@ -43,15 +43,15 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 	}
 }
 
-// readAllNext lets the next Records read all of the members: they may have been changed by an older creel, which does
-// not count its changes.
+// readAllNext makes the next Records read all members: an older creel, which does not count its changes, may have
+// changed them.
 func (s *Store) readAllNext() {
 	s.members.Store(&memberSet{})
 	s.inParts.Store(&memberSet{})
 }
 
-// parseChange reads a message: "m <count>", from older creel releases "m", "k", "p <version>", "d <class> <version>"
-// or "h <application>". An unreadable message may be a newer creel's: anything may have changed.
+// parseChange reads a message: "m <count>", from older creel releases "m", "k", "p <version>", "d <class> <version>" or
+// "h <application>". An unreadable message may come from a newer creel: then anything may have changed.
 func parseChange(text string) statestore.Change {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
