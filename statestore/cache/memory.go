@@ -11,24 +11,24 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// ways is how many homes a set holds: three cache lines with its header.
+// ways is the number of homes in a set: three cache lines with its header.
 const ways = 7
 
-// memory is a set-associative table of homes. The cost of a lookup is the cache lines it touches, so a home is 24
-// bytes in line with its neighbours, found without a lock: readers retry if a writer was there meanwhile.
+// memory is a set-associative table of homes. The cost of a lookup is the number of cache lines it touches. So a home
+// takes 24 bytes next to its neighbours, and is found without a lock: readers retry if a writer interfered.
 type memory struct {
 	sets  []set
 	locks [64]sync.Mutex // writers of a set
 	names names
 }
 
-// set is a few homes whose hashes fall together. All its fields are atomic, so that concurrent reads and writes are
-// defined; version is odd while a writer is in it, and readers then retry.
+// set is a few homes with the same hash bits. All its fields are atomic, so that concurrent reads and writes are
+// defined. version is odd during a write; readers then retry.
 type set struct {
 	version atomic.Uint64
 	expired atomic.Int64 // when an entry here was last marked out of date
 	slots   [ways]slot
-	_       [8]byte // 192 bytes: lines are not shared
+	_       [8]byte // 192 bytes: sets share no cache lines
 }
 
 type slot struct {
@@ -84,8 +84,8 @@ func (m *memory) get(app creel.ApplicationID) (home creel.SubclusterID, at int64
 	}
 }
 
-// put stores the store's answer to a request of that time. An answer requested before an announced change is stored,
-// but is out of date. In a full set the home with the oldest request is dropped.
+// put stores the store's answer to a request that was sent at that time. An answer requested before an announced change
+// is stored, but is out of date. In a full set the home with the oldest request is dropped.
 func (m *memory) put(app creel.ApplicationID, home creel.SubclusterID, asked int64) {
 	name := m.names.number(home)
 	if name == 0 {
@@ -119,7 +119,7 @@ func (m *memory) put(app creel.ApplicationID, home creel.SubclusterID, asked int
 	s.version.Add(1)
 }
 
-// expire marks the cached or requested home of an application out of date; with gone it is forgotten.
+// expire marks an application's home out of date, even if it is only requested yet; gone removes it.
 func (m *memory) expire(app creel.ApplicationID, now int64, gone bool) {
 	s, lock := m.set(app)
 	lock.Lock()
@@ -137,13 +137,13 @@ func (m *memory) expire(app creel.ApplicationID, now int64, gone bool) {
 	s.version.Add(1)
 }
 
-// names numbers the subclusters. There are few, and they stay.
+// names numbers the subclusters. They are few and permanent.
 type names struct {
 	mu   sync.Mutex
 	list atomic.Pointer[[]creel.SubclusterID] // number - 1 -> name; only replaced, never changed
 }
 
-// most names that are numbered; homes in others are not remembered.
+// most limits the number of names; homes with other names are not remembered.
 const most = 1 << 12
 
 func (n *names) of(number int32) creel.SubclusterID { return (*n.list.Load())[number-1] }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package epochs assigns each ResourceManager of a federation a first epoch of its own.
+// Package epochs assigns a separate first epoch to each ResourceManager of a federation.
 //
-// A container's id consists of the application's, a number and the epoch of the ResourceManager that issued it. An
-// application has containers of several members, so members of the same epoch issue the same ids: an AM cannot tell
-// the two containers apart, and its proxy has to release one of them. Hadoop leaves it to administrators
-// (yarn.resourcemanager.epoch, 0 where they forget).
+// A container's id consists of the application's id, a number, and the epoch of the ResourceManager that issued it. An
+// application has containers of several members, so members with the same epoch issue the same ids. An AM cannot
+// distinguish two such containers, and its proxy must release one of them. Hadoop leaves the choice to administrators
+// (yarn.resourcemanager.epoch, 0 by default).
 //
-// A ResourceManager that starts claims its epoch (Claim) in a document of the store, by compare-and-set: the one in
-// its settings or its journal, or any free one. A member's earlier claim holds until it claims again.
+// A ResourceManager claims its epoch at its start (Claim) in a document of the store, by compare-and-set: the epoch in
+// its settings or its journal, or any free one. A member's claim stays until it claims again.
 package epochs
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Class and Name are of the document: the first epoch of each member, as JSON.
+// Class and Name identify the document: the first epoch of each member, as JSON.
 const (
 	Class = "epochs"
 	Name  = "members"
 )
 
 // Between is the distance between chosen first epochs: each start of a ResourceManager takes the next epoch.
-// Configured epochs are assumed to be as far apart as they need.
+// Configured epochs are assumed to be far enough apart.
 const Between = 1000
 
 // first is the first chosen epoch, above configured ones; the epoch of a container id has 23 bits.
@@ -42,7 +42,7 @@ const (
 const Any = -1
 
 // Choose returns the first epoch of a member, given the members' claims. It is want, or for Any one that is far from
-// all others and from the member's previous one, whose containers applications may still have.
+// all others and from the member's previous one: applications may still have containers with that.
 func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want int64) (int64, error) {
 	free := func(at, apart int64) (creel.SubclusterID, bool) {
 		for other, is := range claimed {
@@ -58,7 +58,7 @@ func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want in
 				Kind: creel.ErrConflict,
 				What: fmt.Sprintf("%s and %s have the same first epoch, %d", id, other, want),
 				Why:  "their containers would have the same ids",
-				Try: fmt.Sprintf("give %s another yarn.resourcemanager.epoch, or none if it is creel's, then one is chosen; "+
+				Try: fmt.Sprintf("set another yarn.resourcemanager.epoch for %s (creel chooses one if unset); "+
 					"if %s no longer exists, remove it: creel subcluster remove %s", id, other, other),
 			}
 		}
@@ -75,8 +75,8 @@ func Choose(claimed map[creel.SubclusterID]int64, id creel.SubclusterID, want in
 	}
 }
 
-// Claim claims the first epoch of a member, as Choose has it, and returns it when the store
-// has it. A creel.ErrConflict is Choose's.
+// Claim claims a first epoch of a member, chosen by Choose, and returns it once it is stored. A
+// creel.ErrConflict comes from Choose.
 func Claim(
 	ctx context.Context, store statestore.Documents, id creel.SubclusterID, want int64,
 ) (epoch int64, err error) {

@@ -11,13 +11,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Waits reports whether the home's answer to a change leaves it for later: the home was away, or busy while the
-// application is moved from it; moving is called only if busy.
+// Waits reports whether a change stays recorded after the home's answer: the home was away, or busy while the
+// application is being moved from it. moving is called only if busy.
 func Waits(away, busy bool, moving func() bool) bool { return away || busy && moving() }
 
-// KeepSignal records a signal for each silent member that may have its container, since no other member has it: for
-// the home, and for the members that have a part of the application. It returns these members; an error is the
-// store's, and then the signal may be recorded for some.
+// KeepSignal records a signal for each silent member that may have the container: the home, and the members with a UAM
+// of the application. No other member can have it. It returns these members. The error comes from the store; then the
+// signal may be recorded for some members.
 func KeepSignal(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, silent []creel.SubclusterID,
 ) (kept []creel.SubclusterID, err error) {
@@ -39,15 +39,15 @@ func KeepSignal(
 	return kept, nil
 }
 
-// comesAgain reports whether a member that answered is to be asked again: it is busy, or its disk is full.
+// comesAgain reports whether a member must be asked again: it is busy, or its disk is full.
 func comesAgain(err error) bool {
 	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrReadOnly)
 }
 
-// AtOthers has call carry out the home's change at every other member in which the application has a part, if the
-// verb is for those too. For a member that does not answer (creel.ErrUnavailable), or accepts no changes now, it is
-// recorded. Intents from before home was asked (Earlier) are removed where this one is carried out. The errors are of
-// unchanged parts and of intents that stay on record: errors of their members or the store.
+// AtOthers calls every other member that has a part of the application, if the verb applies to parts, to make the
+// home's change there. It records the change for a member that does not answer (creel.ErrUnavailable) or accepts no
+// changes now. Where the change is made, it removes intents recorded before the home was asked (Earlier). Errors come
+// from members or the store: they are about unchanged parts, and intents that stay recorded.
 func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Documents,
 	call func(context.Context, Part) error,

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intents records what users requested for an application while a member that must do it was away: to kill
-// it, to move it to another queue, to change its priority or its lifetime, to fail an attempt, to signal a container.
-// Routers carry it out when the member is back.
+// Package intents records users' requests for an application while a member that must carry them out is away. Requests
+// kill the application, move it to another queue, change its priority or its lifetime, fail an attempt, or signal a
+// container. Routers carry a request out when the member is back.
 //
-// An intent is one document of the state store for each application, user, verb (and container) and member, so that
-// the answer "it will be done" holds even if the router that sent it dies. A later intent of the same user replaces
+// An intent is one document of the state store for each application, user, verb (and container) and member. So the
+// answer "it will be done" remains true even if the router that sent it dies. A later intent of the same user replaces
 // the earlier one.
 //
-// For verbs that set a value (a queue, a priority, a lifetime) an intent that a member has carried out replaces all
-// earlier ones recorded for that member, of any user (Earlier). A call with one of these may still be on its way: so
-// the intent is sent once more, AgainAfter later. Users are not informed of that.
+// Some verbs set a value: a queue, a priority, a lifetime. Once a member has carried out such an intent, it replaces
+// all earlier ones recorded for that member, of any user (Earlier). A call with an earlier one may still be on its way,
+// so the intent is sent once more after AgainAfter. Users are not informed of the repeat.
 //
 // Every router carries intents out: it makes the call at the member in the user's name, until the member reports
-// success, does not know the application, or refuses. A signal to a container that the member does not know is
-// refused only if that is still so after DoubtFor: its node may not have registered again yet. Intents for a member
-// that was removed from the federation are refused. Each verb can be repeated without harm, so no lease is needed.
-// The member decides whether the user may: nothing is decided here. A refusal stays on record for RefusedFor, so that
-// the user can read it.
+// success, does not know the application, or rejects the call. The member may not know a signal's container because its
+// node has not registered again yet. So such a signal is rejected only if that is still the case after DoubtFor.
+// Intents for a member that was removed from the federation are rejected. Each verb can be repeated without harm, so no
+// lease is needed. Only the member decides whether the user is permitted. A rejection stays recorded for RefusedFor, so
+// that the user can read it.
 //
 // A router leaves an intent with an unknown verb to routers of other versions.
 //
-// A state store that comes back empty has lost its intents: the user asks again.
+// A state store that comes back empty has lost its intents: users must repeat their requests.
 package intents
 
 import (
@@ -44,25 +44,26 @@ import (
 // APPLICATION/USER/VERB/MEMBER for another member. VERB is signal:CONTAINER for a signal.
 const class = "intents"
 
-// most bounds the number of recorded intents. From half of that on, a user with a full share on record gets no more,
-// so that there is capacity for others.
+// most limits the number of recorded intents. Above half of it, a user who has a full share recorded can add no more,
+// so that others can.
 const (
 	most  = 10_000
 	share = 500
 )
 
-// tries bounds how often a record that others write at the same time is written.
+// tries limits the attempts to write a record that other processes write at the same time.
 const tries = 5
 
-// DoubtFor is how long a member that is back is asked again to signal a container that it does not know: a
-// ResourceManager that has started again learns of a container when its node registers, and gives nodes up after this
-// time (yarn.nm.liveness-monitor.expiry-interval-ms) unless configured otherwise.
+// DoubtFor is the time for which a member that is back is asked again to signal a container it does not know. A
+// restarted ResourceManager learns of a container when its node registers. It expires nodes after this time by default
+// (yarn.nm.liveness-monitor.expiry-interval-ms).
 const DoubtFor = 10 * time.Minute
 
-// AgainAfter is when an intent that replaced others is sent again: later than any call with one of them can last.
+// AgainAfter is the pause before an intent that replaced others is sent again: longer than any call with one of them
+// can last.
 const AgainAfter = time.Minute
 
-// RefusedFor is how long a refused intent can be read, by the store's clock.
+// RefusedFor is the time for which a rejected intent can be read, by the store's clock.
 const RefusedFor = time.Hour
 
 // Store is the part of a state store that the package needs.
@@ -88,10 +89,10 @@ const (
 )
 
 // sets reports whether a verb sets a value in each member with a part of the application, so that the last intent
-// counts. A kill does not: UAMs end when their home reports the attempt over.
+// counts. A kill does not: UAMs end when their home reports the end of the attempt.
 func (v Verb) sets() bool { return v == Move || v == Priority || v == Timeouts }
 
-// Intent is one thing that waits for a member.
+// Intent is one request that waits for a member.
 type Intent struct {
 	Application creel.ApplicationID `json:"-"`
 	Verb        Verb                `json:"-"`
@@ -105,21 +106,21 @@ type Intent struct {
 	Attempt     int32             `json:"attempt,omitempty"`
 	Container   creel.ContainerID `json:"container,omitzero"`
 	Command     int32             `json:"command,omitempty"` // its number in YARN's protocol
-	REST        bool              `json:"rest,omitempty"`    // it came by REST, and goes on so
+	REST        bool              `json:"rest,omitempty"`    // it came by REST and is sent by REST
 
 	Doubted string        `json:"doubted,omitempty"` // the answer of a member that may not know the container yet
-	Refused string        `json:"refused,omitempty"` // why the member will not
-	Another bool          `json:"another,omitempty"` // word of the user was on record in its place
-	Again   bool          `json:"again,omitempty"`   // it has been carried out, and is to be once more
-	Asked   time.Time     `json:"-"`                 // or doubted first, or refused, or carried out; store's clock
+	Refused string        `json:"refused,omitempty"` // why the member rejected it
+	Another bool          `json:"another,omitempty"` // it replaced another intent of the user
+	Again   bool          `json:"again,omitempty"`   // it was carried out, and is sent once more
+	Asked   time.Time     `json:"-"`                 // or first doubted, rejected or carried out; store's clock
 	Age     time.Duration `json:"-"`                 // since then, by the store's clock
 
-	newer map[string]json.RawMessage // fields of another version, which go on with it
+	newer map[string]json.RawMessage // fields of another version, which are written back
 }
 
 // heard returns the new state of an intent after a member's answer; "" is silence. A signal to a container that the
-// member does not know is doubted first, and refused when DoubtFor has passed since: by the store's clock, so that it
-// is the same for all routers. A member that is away again has to be back again.
+// member does not know is first doubted, and rejected once DoubtFor has passed by the store's clock, so that all
+// routers agree. If the member goes away meanwhile, the time starts again.
 func (i Intent) heard(unknown bool, said string) Intent {
 	switch {
 	case said == "":
@@ -172,9 +173,9 @@ func (i *Intent) name() string {
 	return name
 }
 
-// Record stores an intent until it is carried out. The same again is success; another intent of the user on the same
-// matter replaces it. A user without a name and an application without a home are rejected: neither the permission
-// nor the member could be determined later.
+// Record stores an intent until it is carried out. A repeat is success; another intent of the user for the same purpose
+// replaces it. A user without a name and an application without a home are rejected, because later neither the
+// permission nor the member could be determined.
 func Record(ctx context.Context, s Store, i Intent) error {
 	refuse := func(kind error, why, try string, after time.Duration) error {
 		return &creel.Error{
@@ -215,8 +216,8 @@ func Record(ctx context.Context, s Store, i Intent) error {
 		len(set.Documents), own, i.User), "try again when the member answers", 30*time.Second)
 }
 
-// write puts an intent on record, as one of at most so many (0: any number), unless the user's word there is
-// younger than a version.
+// write records an intent, unless the user's recorded intent is younger than version. most limits the number of
+// intents (0: no limit).
 func write(ctx context.Context, s Store, i Intent, most int, version int64) error {
 	i.Another = false
 	same, err := i.encode()
@@ -251,12 +252,12 @@ func write(ctx context.Context, s Store, i Intent, most int, version int64) erro
 	return err
 }
 
-// Documents are intents as they are on record.
+// Documents are intents as recorded.
 type Documents []statestore.Document
 
-// Earlier returns the recorded intents that an intent replaces where it is carried out: they set the same value
-// otherwise, for any user. It is read before that, since intents recorded meanwhile are not earlier. Refused ones are
-// not carried out, and stay readable.
+// Earlier returns the recorded intents, of any user, that a carried-out intent replaces: they set the same value
+// differently. Call it before the member is asked, because intents recorded meanwhile are not earlier. Rejected intents
+// are left out and stay readable.
 func Earlier(ctx context.Context, s Store, i Intent) (Documents, error) {
 	if !i.Verb.sets() {
 		return nil, nil
@@ -270,7 +271,7 @@ func (i *Intent) earlier(set statestore.DocumentSet) (out Documents) {
 	for k := range set.Documents {
 		d := &set.Documents[k]
 		if !strings.HasPrefix(d.Name, ofApplication) {
-			continue // a round compares each with all: reading them all would be slow
+			continue // a round compares each intent with all others, so parsing them all would be slow
 		}
 		of, err := Read(d, set.Now)
 		if err == nil && of.Application == i.Application && of.Verb == i.Verb && of.Refused == "" {
@@ -280,7 +281,7 @@ func (i *Intent) earlier(set statestore.DocumentSet) (out Documents) {
 	return out
 }
 
-// at are those for a member, the home for "".
+// at returns the intents for a member, "" for the home.
 func (w Documents) at(member creel.SubclusterID) (out Documents) {
 	for k := range w {
 		if i, err := Read(&w[k], w[k].Time); err == nil && i.Member == member {
@@ -290,8 +291,8 @@ func (w Documents) at(member creel.SubclusterID) (out Documents) {
 	return out
 }
 
-// giveWay removes a member's intents, if unchanged, in favour of one that it has carried out. That one replaces them
-// on record, to be sent again.
+// giveWay removes a member's intents, if unchanged, in favour of an intent that the member has carried out. It records
+// that intent in their place, to be sent again.
 func (w Documents) giveWay(ctx context.Context, s Store, to Intent) (failed error) {
 	if len(w) == 0 {
 		return nil
@@ -307,7 +308,7 @@ func (w Documents) giveWay(ctx context.Context, s Store, to Intent) (failed erro
 	return errors.Join(failed, w.drop(ctx, s))
 }
 
-// drop takes words off the record, where they are as they were.
+// drop removes intents that are unchanged since they were read.
 func (w Documents) drop(ctx context.Context, s Store) (failed error) {
 	for k := range w {
 		_, err := s.PutDocument(ctx, statestore.DocumentWrite{
@@ -320,8 +321,7 @@ func (w Documents) drop(ctx context.Context, s Store) (failed error) {
 	return failed
 }
 
-// Waiting are the intents on record of one application, oldest first; of all for a
-// zero id.
+// Waiting returns the recorded intents of one application, oldest first; of all applications for a zero id.
 func Waiting(ctx context.Context, s Store, app creel.ApplicationID) ([]Intent, error) {
 	set, err := s.Documents(ctx, class)
 	if err != nil {
@@ -348,7 +348,7 @@ func byTime(set statestore.DocumentSet) func(func(*statestore.Document) bool) {
 	}
 }
 
-// Read reads a document, with its age at a moment of the store's clock.
+// Read parses a document and computes its age at now, by the store's clock.
 func Read(d *statestore.Document, now time.Time) (Intent, error) {
 	parts := strings.Split(d.Name, "/")
 	if len(parts) < 3 || len(parts) > 4 {

@@ -16,19 +16,18 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// ErrUnknownVerb is for an intent of another version, with a verb that this one cannot carry out.
+// ErrUnknownVerb is for an intent of another version, whose verb this version cannot carry out.
 var ErrUnknownVerb = errors.New("this version does not know the verb")
 
 // Config of a Loop. View and Do are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
-	// Do asks a member for a user's change, in the user's name, and reports whether it is done there.
-	// creel.ErrUnavailable: the member did not answer; creel.ErrBusy: it asks to come again; creel.ErrReadOnly: its
-	// disk is full; ErrUnknownVerb: this version cannot ask it; any other error is its refusal,
-	// creel.ErrContainerNotFound one that may be too early.
+	// Do asks a member for a user's change, in the user's name, and reports whether the change is made.
+	// creel.ErrUnavailable: the member did not answer; creel.ErrBusy: try again later; creel.ErrReadOnly: its disk is
+	// full; ErrUnknownVerb: this version does not support the verb. Any other error is the member's rejection;
+	// creel.ErrContainerNotFound may be temporary.
 	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
-	// Moving reports whether an application is on its way to another home, which does not
-	// know it yet; nil: none is.
+	// Moving reports whether an application is being moved to a home that does not know it yet; nil: none is.
 	Moving func(ctx context.Context, app creel.ApplicationID) (bool, error)
 	Every  time.Duration // between rounds [5 s]
 	Log    *slog.Logger  // nil: silent
@@ -38,7 +37,7 @@ type Config struct {
 type Loop struct {
 	store Store
 	cfg   Config
-	left  map[string]int64 // versions of the documents that were logged as left to other routers
+	left  map[string]int64 // versions of documents whose skipping has been logged
 }
 
 // New makes a Loop.
@@ -52,7 +51,7 @@ func New(store Store, cfg Config) *Loop {
 	return &Loop{store: store, cfg: cfg, left: map[string]int64{}}
 }
 
-// Run goes on until ctx ends, then returns nil.
+// Run works until ctx ends, then returns nil.
 func (l *Loop) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.cfg.Every)
 	defer tick.Stop()
@@ -68,8 +67,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// Round tries each intent once, oldest first. The error is the store's: if it is away the round ends; other errors of
-// single intents do not stop the round, and the first is returned.
+// Round tries each intent once, oldest first. If the store is away, the round ends with its error. Errors of single
+// intents do not stop the round; the first is returned.
 func (l *Loop) Round(ctx context.Context) (failed error) {
 	view := l.cfg.View()
 	if view == nil {
@@ -125,7 +124,7 @@ type round struct {
 	gone statestore.Removals
 }
 
-// carryOut makes the call at the member, if that is alive. The error is the store's.
+// carryOut makes the call at the member, if the member is alive. The error comes from the store.
 func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i Intent) error {
 	attrs := []any{
 		"application", i.Application.String(), "user", i.User, "intent", i.String(),
@@ -164,13 +163,13 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 			return err
 		}
 	}
-	// A round over many takes its time, in which a newer word may have been carried out.
+	// A long round may reach this intent after a newer one was carried out.
 	if now, err := l.store.DocumentOf(ctx, class, d.Name, nil); err != nil || now.Version != d.Version {
 		return err
 	}
 	done, err := l.cfg.Do(ctx, m, there)
 	switch {
-	case comesAgain(err): // later
+	case comesAgain(err): // try later
 	case errors.Is(err, creel.ErrUnavailable):
 		l.hear(ctx, d, i, i.heard(false, ""))
 	case errors.Is(err, ErrUnknownVerb):
@@ -184,8 +183,8 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 				return err
 			}
 		}
-		// A move that was made between looking for the home and asking it is on record no more: then the
-		// home is another by now.
+		// A move made between the home's look-up and the call is not recorded any more; then the home has
+		// changed by now.
 		if i.Member == "" {
 			is, err := l.store.Home(ctx, i.Application)
 			if err == nil && is != at {
@@ -207,7 +206,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	case done:
 		if i.Member == "" && !i.Again {
 			if err := elsewhere(ctx, l.store, i, home, d.Version); err != nil {
-				return err // before the record of it goes
+				return err // before this intent's record is deleted
 			}
 		}
 		earlier := l.earlier(r.set, d, i)
@@ -229,8 +228,8 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 	return nil
 }
 
-// hear stores the new state of an intent, if it changed. One that is sent again and refused is over: its user was
-// informed of success.
+// hear stores the new state of an intent, if it changed. An intent that is sent once more and rejected is deleted: its
+// user was informed of success.
 func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent) {
 	if is.Again && is.Refused != "" {
 		l.write(ctx, d, nil)
@@ -239,19 +238,19 @@ func (l *Loop) hear(ctx context.Context, d *statestore.Document, was, is Intent)
 	}
 }
 
-// elsewhere records an intent that its home has carried out, and that is on record with a version, for every
-// other member in which the application has a part, if its verb is for those too.
+// elsewhere records an intent that its home has carried out for every other member with a part of the
+// application, if its verb applies to parts. version is the intent's recorded version.
 func elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID, version int64) error {
 	others, err := Others(ctx, s, i, home)
 	for _, p := range others {
 		i.Member = p.Member
-		err = errors.Join(err, write(ctx, s, i, 0, version)) // in place of one that goes: there is room
+		err = errors.Join(err, write(ctx, s, i, 0, version)) // it replaces an intent: there is room
 	}
 	return err
 }
 
-// earlier returns the intents from before one that its member has carried out: the member may have been busy when it
-// was asked for them.
+// earlier returns the intents recorded before one that its member has carried out: the member may have been busy when
+// it was asked for them.
 func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Intent) Documents {
 	if !i.Verb.sets() {
 		return nil
@@ -260,7 +259,7 @@ func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Int
 	return slices.DeleteFunc(words, func(e statestore.Document) bool { return e.Version >= d.Version })
 }
 
-// idAt is the application's id in the member that an intent is for.
+// idAt returns the application's id at the member that an intent is for.
 func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (creel.ApplicationID, error) {
 	parts, err := Parts(ctx, l.store, i.Application, home)
 	for _, p := range parts {
@@ -274,12 +273,12 @@ func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (cre
 // Part is a UAM of an application.
 type Part struct {
 	Member  creel.SubclusterID
-	ID      creel.ApplicationID // of the application there: its own, or the UAM's
+	ID      creel.ApplicationID // of the application there: its own id, or the UAM's
 	Attempt int32               // the number of the UAM's attempt; 0 if its record lacks it
-	Of      creel.AttemptID     // the application's attempt at home that has it
+	Of      creel.AttemptID     // the attempt at home that owns the UAM
 }
 
-// Parts are where an application has UAMs, besides its home.
+// Parts lists the application's UAMs outside its home.
 func Parts(ctx context.Context, s Store, app creel.ApplicationID, home creel.SubclusterID) (parts []Part, err error) {
 	records, err := s.UAMRecordsOf(ctx, app)
 	if err != nil || len(records) == 0 {
@@ -299,8 +298,7 @@ func Parts(ctx context.Context, s Store, app creel.ApplicationID, home creel.Sub
 	return parts, nil
 }
 
-// Others are the parts besides the home that an intent is for: none for verbs that the
-// home alone carries out.
+// Others returns the parts outside the home that an intent applies to: none for verbs that only the home carries out.
 func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) ([]Part, error) {
 	if !i.Verb.sets() {
 		return nil, nil
@@ -308,8 +306,7 @@ func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) ([]
 	return Parts(ctx, s, i.Application, home)
 }
 
-// write writes a record again, or drops it for nil; one that was written meanwhile
-// stays as it is.
+// write replaces a record, or deletes it for nil. A record that changed meanwhile stays unchanged.
 func (l *Loop) write(ctx context.Context, d *statestore.Document, i *Intent) {
 	w := statestore.DocumentWrite{Class: class, Name: d.Name, Expect: d.Version, Quiet: true, Author: d.Author}
 	var err error

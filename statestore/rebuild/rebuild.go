@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rebuild is the loop that restores the homes of a state store which came back empty, or went back to an
-// earlier state, from the reports of all ResourceManagers. Until it is done no new claim is served, so that no running
-// application gets a second home.
+// Package rebuild is the loop that restores the homes of a state store which came back empty or in an earlier state,
+// from the reports of all ResourceManagers. No new claim is served before it is done, so that no running application
+// gets a second home.
 //
-// Every router runs it; a lease lets one at a time work. A member that was in the federation when the store was last
-// whole, and has neither deregistered nor been removed, must answer, whatever its state was: a list that lacks one
-// member is no evidence. A router that was started on the empty store knows only members that have registered again.
+// Every router runs the loop; a lease lets one at a time work. A member must report if it was in the federation when
+// the store was last complete, and has neither deregistered nor been removed, whatever its state was. A list that lacks
+// one member is no evidence. A router that started on the empty store knows only members that have registered again. So
 // ResourceManagers, proxies and other routers run a Witness, which reports their known members to the store, and the
-// router waits for them (Config.Settle). A new federation is an empty store too, and is treated the same.
-// AcceptMissing gives up a member that will never answer (creel store rebuild --accept-missing).
+// router waits for them (Config.Settle). A new federation is an empty store too, and is treated the same. AcceptMissing
+// excludes a member that will never report (creel store rebuild --accept-missing).
 //
-// Where two members claim an application the rule of statestore.Rebuild decides, an audit line is written, and the
-// application is ended at the others. Policies and drains of the view that the store lacks, or has in an earlier state,
-// are restored.
+// If two members report an application, statestore.Rebuild chooses the home, an audit line is logged, and the
+// application is ended at the others. Policies and drains of the view are restored if the store lacks them or has an
+// earlier state.
 package rebuild
 
 import (
@@ -33,16 +33,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is a state store that can lose its data while processes go on.
+// Store is a state store that can lose its data while processes are running.
 type Store interface {
-	// Lost reports whether it came back empty, in part or in whole, or went back to an earlier state.
+	// Lost reports whether all or part of the store came back empty or in an earlier state.
 	Lost(ctx context.Context) (bool, error)
-	// Reopen stops all claims, writes the homes that collect returns, and serves claims again; it may be repeated
-	// until it returns no error.
+	// Reopen stops all claims, writes the homes that collect returns, and serves claims again. Repeat it until it
+	// returns no error.
 	Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error)
 
-	// Remember reports members that must be asked to the rebuilding process; Remembered returns the reported ones,
-	// and the members that need not answer.
+	// Remember reports members that must be asked to the rebuilding process. Remembered returns the reported members,
+	// and the excluded ones.
 	Remember(ctx context.Context, members []subcluster.Member) error
 	Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error)
 
@@ -56,20 +56,19 @@ type Store interface {
 // Config of a Rebuilder. View, Ask and End are required.
 type Config struct {
 	View func() *subcluster.View // from the store; nil at first
-	// Ask has a member list its applications, ended ones too.
+	// Ask returns a member's applications, including ended ones.
 	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
-	// End kills an application at a member that is not its home; that it is
-	// not there, or has ended, is success.
+	// End kills an application at a member that is not its home; it is success if the application
+	// is missing or ended.
 	End func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error
 
 	Name  string        // of this process, as holder of the lease
-	Every time.Duration // between looks at the store, 1s
-	// Settle is how long one that never saw the store whole waits for those that
-	// did, five times Every.
+	Every time.Duration // between checks of the store, 1s
+	// Settle is the time for which a process that never saw the complete store waits for those that
+	// did; default: five times Every.
 	Settle  time.Duration
-	Timeout time.Duration // of one rebuilding, 1m
-	// Clock is the clock for Settle: this process's own pauses do not count as listening. Its owner runs it; nil:
-	// time.Now.
+	Timeout time.Duration // of one rebuild, 1m
+	// Clock measures Settle: this process's pauses do not count. Its owner runs it; nil: time.Now.
 	Clock *pauseclock.Clock
 	Log   *slog.Logger // nil: silent
 }
@@ -78,21 +77,21 @@ type Config struct {
 type Rebuilder struct {
 	cfg    Config
 	store  Store
-	before *subcluster.View              // the last view of a store that was whole
+	before *subcluster.View              // the last view of a complete store
 	since  time.Time                     // when the store was first found lost; zero while it is whole
-	told   int                           // one more than the members that are asked, as last logged; 0: not yet
-	drains map[creel.SubclusterID]string // to be put back once their members have registered
+	told   int                           // one more than the number of members to ask, as last logged; 0: not logged
+	drains map[creel.SubclusterID]string // restored once their members have registered
 
-	trouble atomic.Pointer[string] // why the store serves no homes now; nil while it does
+	trouble atomic.Pointer[string] // why the store serves no homes; nil while it serves them
 }
 
-// Witness returns a loop that rebuilds nothing: while the store is lost it reports the members it knew. Processes
-// other than routers run it.
+// Witness returns a loop that rebuilds nothing: while the store is lost, it reports the members that this process knew.
+// Processes other than routers run it.
 func Witness(store Store, view func() *subcluster.View, every time.Duration) *Rebuilder {
 	return New(store, Config{View: view, Every: every})
 }
 
-// Trouble returns why the store serves no homes now, "" while it does. It may be called at any time.
+// Trouble returns why the store serves no homes, "" while it serves them. It may be called at any time.
 func (r *Rebuilder) Trouble() string {
 	if t := r.trouble.Load(); t != nil {
 		return *t
@@ -117,7 +116,7 @@ func New(store Store, cfg Config) *Rebuilder {
 	return &Rebuilder{cfg: cfg, store: store}
 }
 
-// Run looks after the store until ctx ends, then returns nil.
+// Run checks the store until ctx ends, then returns nil.
 func (r *Rebuilder) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.Every)
 	defer tick.Stop()
@@ -143,12 +142,12 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 func (r *Rebuilder) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	view := r.cfg.View() // before the store is asked: if it is whole then, so was the view's
+	view := r.cfg.View() // before the store is checked: if the store is whole then, so is the view's
 	asked, end := context.WithTimeout(ctx, 2*r.cfg.Every)
 	lost, err := r.store.Lost(asked)
 	end()
 	if err != nil {
-		return nil // it is ill, which others report; there is nothing to rebuild yet
+		return nil // the store is in trouble, as others report: nothing to rebuild yet
 	}
 	if !lost {
 		r.since, r.told = time.Time{}, 0
@@ -170,11 +169,11 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		return nil // a witness
 	}
 	if r.before == nil && r.cfg.Clock.Now().Sub(r.since) < r.cfg.Settle {
-		return nil // processes that knew the store have this long to report
+		return nil // processes that knew the store may report until then
 	}
 	lease, err := r.store.Acquire(ctx, "rebuild", r.cfg.Name, r.cfg.Timeout)
 	if errors.Is(err, creel.ErrConflict) {
-		return nil // another process does it
+		return nil // another process rebuilds
 	}
 	if err != nil {
 		return err
@@ -182,23 +181,23 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	defer func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Every)
 		defer cancel()
-		_ = r.store.Release(bye, lease) // it runs out by itself otherwise
+		_ = r.store.Release(bye, lease) // else the lease expires
 	}()
-	// Between the question and the lease another process may have rebuilt it: a store that is whole is not taken down.
+	// Another process may have rebuilt the store between the check and the lease: a complete store must not be closed.
 	if lost, err = r.store.Lost(ctx); err != nil || !lost {
-		return nil // ill: others report it; whole: the next check finds it
+		return nil // an error: others report it; not lost: the next check finds it
 	}
 	return r.rebuild(statestore.Under(ctx, lease))
 }
 
-// tell stores why the store serves no homes, for readiness.
+// tell stores why the store serves no homes, for the readiness check.
 func (r *Rebuilder) tell(trouble error) {
 	if r.since.IsZero() {
 		r.trouble.Store(nil)
 		return
 	}
-	text := "the store came back empty or went back; its homes are being rebuilt"
-	if r.before == nil { // this process has seen no other store
+	text := "the store came back empty or in an earlier state; its homes are being rebuilt"
+	if r.before == nil { // this process has seen no complete store
 		text = "the store is new or came back empty; its homes are being rebuilt"
 	}
 	if trouble != nil {
@@ -220,8 +219,8 @@ func (r *Rebuilder) remember(ctx context.Context) error {
 	return err
 }
 
-// asked returns the members that must answer: its own, and those that others reported; known is whether any process
-// knew the store while it was whole.
+// asked returns the members that must report: the known ones, and the ones reported by other processes. known is
+// whether any process saw the complete store.
 func (r *Rebuilder) asked(ctx context.Context) (members []*subcluster.Status, known bool, err error) {
 	told, missing, err := r.store.Remembered(ctx)
 	if err != nil {
@@ -238,13 +237,13 @@ func (r *Rebuilder) asked(ctx context.Context) (members []*subcluster.Status, kn
 	return out, r.before != nil || len(told) > 0, nil
 }
 
-// deregistered reports whether a member left after others knew it.
+// deregistered reports whether a member that others reported has left since.
 func (r *Rebuilder) deregistered(id creel.SubclusterID) bool {
 	m, ok := r.cfg.View().Member(id)
 	return ok && m.State == subcluster.StateDeregistered
 }
 
-// rebuild does it once.
+// rebuild makes one rebuild.
 func (r *Rebuilder) rebuild(ctx context.Context) error {
 	members, known, err := r.asked(ctx)
 	if err != nil {
@@ -252,13 +251,13 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	}
 	if r.told != len(members)+1 {
 		r.told = len(members) + 1
-		r.cfg.Log.Info("state store is empty or went back, reading applications from the ResourceManagers",
+		r.cfg.Log.Info("state store lost its data, reading applications from the ResourceManagers",
 			"members", len(members))
 	}
 	var resolved []statestore.Conflict
 	found := 0
 	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.Home, error) {
-		members, known, err = r.asked(ctx) // no claim is served any more, and the other processes have reported
+		members, known, err = r.asked(ctx) // claims are stopped, and the other processes have reported
 		if err != nil {
 			return nil, err
 		}
@@ -275,11 +274,11 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 		return err
 	}
 	if !known && found == 0 {
-		r.cfg.Log.Info("state store is new: no process knew another, and no member has applications")
+		r.cfg.Log.Info("state store is new: no process saw an earlier one, and no member has applications")
 		return nil
 	}
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
-		"try", "find out why the store was empty or went back; make it persistent (docs/operations/redis.md)")
+		"try", "find out why the store lost its data; make it persistent (docs/operations/redis.md)")
 	for _, c := range slices.Concat(resolved, overruled) {
 		line := audit.Line{Operation: "rebuild", Target: c.Application.String(), Result: audit.Success}
 		line.Log(r.cfg.Log, slog.Any("home", c.Home), slog.Any("others", c.Others), slog.String("rule", c.Rule))
@@ -291,8 +290,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// members are all that we know and that must answer. One that the store did not
-// have while it was whole was removed.
+// members returns all known members that must report. A member that the complete store lacked had been removed.
 func (r *Rebuilder) members() []*subcluster.Status {
 	var out []*subcluster.Status
 	for _, v := range []*subcluster.View{r.cfg.View(), r.before} { // newer addresses first
@@ -313,7 +311,7 @@ func (r *Rebuilder) members() []*subcluster.Status {
 	return out
 }
 
-// collect asks all members at once; all must answer.
+// collect asks all members in parallel; all must answer.
 func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) ([]statestore.Report, error) {
 	if len(members) == 0 {
 		return nil, errors.New("no member is known yet")
@@ -325,7 +323,7 @@ func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) (
 			apps, err := r.cfg.Ask(ctx, m)
 			if err != nil {
 				errs[i] = fmt.Errorf(
-					"%s must report its applications, or be given up (creel store rebuild --accept-missing %s): %w",
+					"%s must report its applications, or be excluded (creel store rebuild --accept-missing %s): %w",
 					m.ID,
 					m.ID,
 					err,
@@ -353,7 +351,7 @@ func (r *Rebuilder) end(
 	line.Log(r.cfg.Log, slog.String("subcluster", string(id)))
 }
 
-// drain restores drains of members that have registered by now.
+// drain restores the drains of members that have registered again.
 func (r *Rebuilder) drain(ctx context.Context) {
 	for id, reason := range r.drains {
 		switch err := r.store.Drain(ctx, id, reason); {
@@ -366,7 +364,7 @@ func (r *Rebuilder) drain(ctx context.Context) {
 	}
 }
 
-// putBack restores the policies and drains of which the store has an earlier state or none. Later ones stay.
+// putBack restores policies and drains that the store lacks or has in an earlier state. Later ones are unchanged.
 func (r *Rebuilder) putBack(ctx context.Context) {
 	if r.before == nil {
 		return

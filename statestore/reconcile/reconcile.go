@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is the loop that compares where applications live with their homes in the state store, and
-// repairs differences. The fence of package router prevents differences; this finds those with other causes: a store
-// that lost acknowledged writes, an administrator.
+// Package reconcile is the loop that compares the members' applications with their homes in the state store, and
+// repairs differences. The fence of package router prevents differences; this loop finds those with other causes: a
+// store that lost acknowledged writes, an administrator.
 //
-// Every router runs it; a lease lets one at a time work. A difference counts only when two rounds in a row see it,
-// since a home may move between the reading of the store and that of a member's list.
+// Every router runs it; a lease lets one at a time work. A difference counts only if two rounds in a row find it,
+// because a home may move between the reads of the store and of a member's list.
 package reconcile
 
 import (
@@ -39,11 +39,12 @@ type Store interface {
 // Config of a Loop. View, Ask and End are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
-	// Ask has a member list its applications: all that live, and ended ones, some of which may be missing.
+	// Ask returns a member's applications: all live ones, and ended ones, some of which may be missing.
 	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
-	// Whole has it list all, ended ones too, before a home is taken not to know an application. nil: Ask does.
+	// Whole returns all applications of a member, including ended ones. It is called before the loop concludes
+	// that a home does not know an application. nil: Ask does.
 	Whole func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
-	// End has a member kill an application that is not at home there.
+	// End kills an application at a member that is not its home.
 	End func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error
 
 	Name  string        // of this process, as holder of the lease
@@ -55,16 +56,16 @@ type Config struct {
 type Loop struct {
 	cfg   Config
 	store Store
-	seen  map[place]bool // differences of the round before
+	seen  map[place]bool // differences found by the previous round
 	stats Stats
 }
 
 // Stats are totals since the start.
 type Stats struct {
 	Rounds  atomic.Int64 // done by this process
-	Found   atomic.Int64 // applications that lived away from home in two rounds
-	Ended   atomic.Int64 // of those, ended where they were not at home
-	Rehomed atomic.Int64 // of those, whose record was moved to where they live
+	Found   atomic.Int64 // applications away from home in two rounds
+	Ended   atomic.Int64 // of those, ended away from home
+	Rehomed atomic.Int64 // of those, home changed to the member that runs them
 }
 
 type place struct {
@@ -83,7 +84,7 @@ func New(store Store, cfg Config) *Loop {
 	return &Loop{cfg: cfg, store: store, seen: map[place]bool{}}
 }
 
-// Stats returns the totals, which go on counting.
+// Stats returns the totals, which continue to rise.
 func (l *Loop) Stats() *Stats { return &l.stats }
 
 // Run compares until ctx ends, then returns nil.
@@ -102,7 +103,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// Round goes once through all members, if no other process does.
+// Round checks all members once, if no other process does.
 func (l *Loop) Round(ctx context.Context) error {
 	view := l.cfg.View()
 	if view == nil || view.Freeze != nil {
@@ -110,7 +111,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	}
 	lease, err := l.store.Acquire(ctx, "reconcile", l.cfg.Name, l.cfg.Every)
 	if errors.Is(err, creel.ErrConflict) {
-		clear(l.seen) // another process looks; ours would be old when it is our turn again
+		clear(l.seen) // another process checks; these differences would be too old for the next turn
 		return nil
 	}
 	if err != nil {
@@ -119,7 +120,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	defer func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = l.store.Release(bye, lease) // it runs out by itself otherwise
+		_ = l.store.Release(bye, lease) // else the lease expires
 	}()
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), l.cfg.Every)
 	defer cancel()
@@ -132,7 +133,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	r := &round{view: view, apps: apps, whole: map[creel.SubclusterID]answer{}, found: map[place]bool{}}
 	for at, list := range apps {
 		for _, a := range list {
-			if a.Ended || a.Unmanaged || a.Held > 0 { // held: package router/moves
+			if a.Ended || a.Unmanaged || a.Held > 0 { // held: package router/moves handles it
 				continue
 			}
 			if err := l.look(ctx, r, place{a.ID, at}, a); err != nil {
@@ -144,7 +145,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lists asks all members that serve.
+// lists asks all serving members.
 func (l *Loop) lists(
 	ctx context.Context,
 	view *subcluster.View,
@@ -170,7 +171,7 @@ func (l *Loop) lists(
 type round struct {
 	view  *subcluster.View
 	apps  map[creel.SubclusterID][]statestore.ReportedApplication
-	whole map[creel.SubclusterID]answer // of those that were asked for all that they remember
+	whole map[creel.SubclusterID]answer // of members that were asked for all applications
 	found map[place]bool
 }
 
@@ -219,8 +220,8 @@ func (l *Loop) look(ctx context.Context, r *round, p place, run statestore.Repor
 	return nil
 }
 
-// knows asks a home for its run of an application, nil if it knows none. For one that lives there its list decides,
-// else its whole memory, since it may have forgotten listed ones.
+// knows asks a home for its run of an application, nil if it knows none. If the application runs there, the member's
+// list decides; else its complete list, because it may have dropped ended ones from the first.
 func (l *Loop) knows(
 	ctx context.Context, r *round, home creel.SubclusterID, app creel.ApplicationID,
 ) (answered bool, run *statestore.ReportedApplication) {
@@ -240,7 +241,7 @@ func (l *Loop) knows(
 	return whole.err == nil, find(whole.apps, app, true)
 }
 
-// find returns the run of an application in a list; with ended, one that has ended counts too.
+// find returns the run of an application in a list; ended includes ended runs.
 func find(list []statestore.ReportedApplication, app creel.ApplicationID, ended bool) *statestore.ReportedApplication {
 	i := slices.IndexFunc(list, func(a statestore.ReportedApplication) bool {
 		return a.ID == app && !a.Unmanaged && (ended || !a.Ended)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signed reads members from the state store and, if a file has the cluster's secret, accepts only those that
-// were signed with it. An attacker that can write into the store, but does not have the secret, cannot make routers
-// send submissions and tokens elsewhere. It can still silence, drain and remove members.
+// Package signed reads members from the state store. If a file has the cluster's secret, it accepts only members signed
+// with it. So an attacker that can write into the store, but lacks the secret, cannot make routers send submissions and
+// tokens elsewhere. The attacker can still silence, drain and remove members.
 //
 // A signature covers the member's epoch. A record of an earlier epoch is rejected if this process has accepted a later
-// one, or the store knows one (subcluster.Record.Superseded). An attacker that puts back all of a member's data
-// together misleads processes that start, until the member's next heartbeat.
+// one, or the store has one (subcluster.Record.Superseded). An attacker that restores all of a member's old data
+// together misleads starting processes until the member's next heartbeat.
 package signed
 
 import (
@@ -27,11 +27,11 @@ type Store interface {
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
-// warnEvery is how often refused members are logged.
+// warnEvery is the pause between logs of rejected members.
 const warnEvery = time.Minute
 
-// Reader is a Store that rejects unsigned members and those of an earlier epoch. A member that it accepted before stays
-// unchanged; one that it never accepted is left out. It is safe for concurrent use. Make one with New.
+// Reader is a Store that rejects unsigned members and those of an earlier epoch. If it accepted the member before, that
+// record stays; otherwise the member is left out. It is safe for concurrent use. Make one with New.
 type Reader struct {
 	Store
 	log *slog.Logger
@@ -48,7 +48,7 @@ func New(store Store, signer *subcluster.Signer, log *slog.Logger) *Reader {
 	return &Reader{Store: store, log: log, believer: subcluster.NewBeliever(signer)}
 }
 
-// Refused is of how many members something was refused at the last read.
+// Refused is the number of members with a rejected record in the last read.
 func (r *Reader) Refused() int64 { return r.refused.Load() }
 
 // Records reads the store and leaves out unsigned members. Members unchanged since the last read are not checked
@@ -57,7 +57,7 @@ func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
 	return r.believed(r.Store.Records(ctx))
 }
 
-// RecordsOf is Records of loads that are read in part.
+// RecordsOf is Records with partial loads.
 func (r *Reader) RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error) {
 	return r.believed(r.Store.RecordsOf(ctx, queues, loads))
 }

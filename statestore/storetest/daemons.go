@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// daemon is a record with something in each field.
+// daemon returns a record with all fields set.
 func daemon(kind, name string) statestore.Daemon {
 	return statestore.Daemon{
 		Kind: kind, Name: name, Host: "h1", PID: 7, Version: "v1.2.3", Started: time.UnixMilli(1700000000123).UTC(),
@@ -21,7 +21,7 @@ func daemon(kind, name string) statestore.Daemon {
 	}
 }
 
-// listed returns the IDs of all daemons, by pages of two.
+// listed returns the IDs of all daemons, read in pages of two.
 func listed(t *testing.T, s statestore.Store) (ids []string, all []statestore.LiveDaemon) {
 	t.Helper()
 	for cursor := ""; ; {
@@ -37,8 +37,8 @@ func listed(t *testing.T, s statestore.Store) (ids []string, all []statestore.Li
 	}
 }
 
-// daemons: a record is listed as it was kept last, with its age by the store's clock, for
-// every process, until its daemon drops it or does not keep it for its time to live.
+// daemons: every process lists a record as last stored, with its age by the store's clock, until
+// its daemon drops it or it expires.
 func daemons(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	are := func(s statestore.Store, want ...string) []statestore.LiveDaemon {
@@ -50,7 +50,7 @@ func daemons(t *testing.T, d Deployment) {
 	are(s)
 	router, proxy, dies := daemon("router", "a:1"), daemon("proxy", "p/1"), daemon("proxy", "p/0")
 	ok(t, s.KeepDaemon(ctx, router, time.Hour))
-	ok(t, s.KeepDaemon(ctx, dies, 2*time.Second)) // listed below, by a slow machine too
+	ok(t, s.KeepDaemon(ctx, dies, 2*time.Second)) // listed below, even on a slow machine
 	ok(t, s.KeepDaemon(ctx, proxy, time.Hour))
 	again := router
 	again.PID = 8 // another process
@@ -73,15 +73,15 @@ func daemons(t *testing.T, d Deployment) {
 	ok(t, s.DropDaemon(ctx, router))
 	ok(t, s.DropDaemon(ctx, router))
 	are(s, "proxy p/1 h1 7", "router a:1 h1 8")
-	ok(t, s.KeepDaemon(ctx, dies, time.Hour)) // its time was over, and it lives after all
+	ok(t, s.KeepDaemon(ctx, dies, time.Hour)) // its record expired, but it still runs
 	if d.Again != nil {
 		s = d.Again(t)
 	}
 	are(s, "proxy p/0 h1 7", "proxy p/1 h1 7", "router a:1 h1 8")
 }
 
-// manyDaemons: a listing by page has each once; one more than there is room for is refused,
-// until one has left or expired.
+// manyDaemons: a listing by pages has each daemon once. A daemon above the limit is rejected until
+// another has left or expired.
 func manyDaemons(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	keep := func(n int, life time.Duration) error {
@@ -114,7 +114,7 @@ func manyDaemons(t *testing.T, d Deployment) {
 	}
 	same(t, "listed", seen, statestore.MaxDaemons)
 	refused(t, keep(statestore.MaxDaemons, time.Hour), creel.ErrBusy)
-	ok(t, keep(17, time.Hour)) // has its place
+	ok(t, keep(17, time.Hour)) // has a record already
 	ok(t, s.DropDaemon(ctx, daemon("proxy", "00018")))
 	ok(t, keep(statestore.MaxDaemons, time.Hour))
 	refused(t, keep(statestore.MaxDaemons+1, time.Hour), creel.ErrBusy)

@@ -110,7 +110,7 @@ func documents(t *testing.T, d Deployment) {
 	quiet.Quiet = true
 	wrote(s.PutDocument(ctx, quiet))
 	p := wrote(s.PutDocument(ctx, document("plan", "b", 0, "x")))
-	// An earlier write may still be announced, late; a quiet one never.
+	// The announcement of an earlier write may be late; a quiet write has none.
 	c := await(t, heard, func(c statestore.Change) bool {
 		return c.Kind == statestore.ChangeDocuments && c.Class != "queues" && c.Version != other.Version
 	})
@@ -118,8 +118,8 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "version heard", c.Version, p.Version)
 }
 
-// documentRemoved: after the removal of a document without a history no trace is left, except that the versions of
-// its class do not go back.
+// documentRemoved: the removal of a document without history leaves no trace, except that its class's versions do not
+// go back.
 func documentRemoved(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote, read := must[statestore.Document](t), must[statestore.DocumentSet](t)
@@ -183,7 +183,7 @@ func documentBound(t *testing.T, d Deployment) {
 	refused(t, err, creel.ErrInvalidRequest)
 }
 
-// documentParts: a document that was cut is read in part, of one version, and others are read whole.
+// documentParts: a cut document is read in parts, all of one version; other documents are read whole.
 func documentParts(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote, read := must[statestore.Document](t), must[statestore.Document](t)
@@ -302,7 +302,7 @@ func partOf(data string) string {
 	return subcluster.JoinParts(texts)
 }
 
-// documentLines lists all that can be read of documents.
+// documentLines lists everything that can be read about documents.
 func (m *model) documentLines(t *rapid.T, s statestore.Store) (out []string) {
 	set, err := s.Documents(m.ctx, "queues")
 	if err != nil {

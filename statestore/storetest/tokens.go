@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tokens: a delegation token lives until it expires or is dropped, for every process; a
-// renewal goes no further than its longest life, and revives nothing.
+// tokens: a delegation token is valid in every process until it expires or is dropped. A renewal
+// extends it at most to its longest life, and revives no expired token.
 func tokens(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	got := must[statestore.Token](t)

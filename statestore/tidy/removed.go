@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// removed forgets the homes in members that were removed for longer than the TTL, by the store's clock. A member that
-// has come back keeps its records.
+// removed forgets the applications of members that were removed more than the TTL ago, by the store's clock. A member
+// that has returned keeps its records.
 func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 	set, err := statestore.RemovalsIn(ctx, k.store)
 	if err != nil {
@@ -42,7 +42,7 @@ func (k *Keeper) removed(ctx context.Context, view *subcluster.View) error {
 	return errors.Join(errs...)
 }
 
-// forgetAll forgets the applications at home in a member.
+// forgetAll forgets the applications whose home is a member.
 func (k *Keeper) forgetAll(ctx context.Context, id creel.SubclusterID) error {
 	for cursor := ""; ; {
 		page, next, err := k.store.HomesAt(ctx, id, cursor, statestore.MaxPage)

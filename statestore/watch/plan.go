@@ -10,21 +10,21 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PlanReader decides when the rebalancer's plan is read, and evaluates the reads. It does no reading itself, and has
-// one owner. The zero value has no plan.
+// PlanReader decides when the rebalancer's plan must be read, and evaluates the reads. It does not read by itself, and
+// has one owner. The zero value has no plan.
 type PlanReader struct {
 	plan   *subcluster.Plan
-	of     []string  // leaf names of the queues that it was read with
+	of     []string  // leaf names of the queues in the last read
 	read   time.Time // the owner's clock
-	bad    int64     // version of the last one that could not be parsed
+	bad    int64     // version of the last plan that could not be parsed
 	failed bool      // the last read
 }
 
-// Plan is the plan as it was read last, which may be another's before; nil without one.
+// Plan is the last plan read, which may be a previous leader's; nil without one.
 func (r *PlanReader) Plan() *subcluster.Plan { return r.plan }
 
-// Due reports whether the plan is to be read: after an announcement or a failed read, when a queue is not among those
-// of the last read, and otherwise each Unheard.
+// Due reports whether the plan must be read: after an announcement or a failed read, if the last read lacked a queue,
+// and otherwise once per Unheard.
 func (r *PlanReader) Due(heard bool, queues []string, now time.Time) bool {
 	return heard || r.failed || r.lacks(queues) || now.Sub(r.read) >= Unheard
 }
@@ -33,9 +33,9 @@ func (r *PlanReader) lacks(queues []string) bool {
 	return slices.ContainsFunc(queues, func(q string) bool { return !slices.Contains(r.of, q) })
 }
 
-// Read evaluates a read of the document, with the rows of these queues (nil: of all). After a failed one, or a
-// document that is no plan, the plan before holds until its lease is over; the error reports the latter, once for a
-// version.
+// Read evaluates a read of the document, with the rows of these queues (nil: all queues). After a failed read or an
+// unreadable document, the previous plan is used until its lease ends. The error reports an unreadable document, once
+// per version.
 func (r *PlanReader) Read(d statestore.Document, err error, queues []string, now time.Time) error {
 	if r.failed = err != nil; r.failed {
 		return nil
@@ -49,7 +49,7 @@ func (r *PlanReader) Read(d statestore.Document, err error, queues []string, now
 	case r.plan != nil && r.plan.Version == d.Version && !more:
 		return nil
 	case r.bad == d.Version:
-		r.of = queues // they are not in it either
+		r.of = queues // the unreadable document lacks them too
 		return nil
 	}
 	r.of = queues

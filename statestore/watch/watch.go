@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch keeps a subcluster.View fresh: by the store's subscription at
-// once, by polling if that is lost. Readers take the View by an atomic pointer
-// and never wait for the store.
+// Package watch keeps a subcluster.View fresh: at once by the store's subscription, by polling if the subscription is
+// lost. Readers load the View from an atomic pointer and never wait for the store.
 package watch
 
 import (
@@ -28,7 +27,7 @@ type Source interface {
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
-// Documents is where a Watcher reads the rebalancer's plan.
+// Documents is the store of the rebalancer's plan.
 type Documents interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 	DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error)
@@ -36,25 +35,25 @@ type Documents interface {
 
 // Config of a Watcher.
 type Config struct {
-	// Queues, if set, returns the leaf names of the queues whose numbers are wanted now: loads, and the plan, have
-	// only these. Call Kick after adding a queue.
+	// Queues, if set, returns the leaf names of the queues to read: loads, and the plan, contain only these. Call Kick
+	// after adding a queue.
 	Queues func() []string
-	// Plan, if set, is where the rebalancer's plan is read: when a new one is announced or another queue is wanted,
-	// and otherwise only each Unheard.
+	// Plan, if set, is the store of the rebalancer's plan. It is read when a new plan is announced or another queue is
+	// wanted, and otherwise once per Unheard.
 	Plan Documents
-	// Poll is the time between reads without announcements; each pause differs from it by up to a fifth. 1s.
+	// Poll is the time between reads without announcements; each pause varies by up to a fifth. Default: 1s.
 	// Heartbeats and loads are seen with this delay.
 	Poll time.Duration
-	// Timeout of one read: 2s.
+	// Timeout of one read; default: 2s.
 	Timeout time.Duration
-	// Validate, if given, is asked of each policy that is new to the view: a
-	// document that it refuses does not replace the one we have.
+	// Validate, if set, checks each policy that is new to the view: a rejected document does not
+	// replace the known one.
 	Validate statestore.Validate
 	// OnChange, if set, receives each change of the subscription, before the view is refreshed. It must not block.
 	OnChange func(statestore.Change)
-	// OnView, if given, is called with each new view. It must not block.
+	// OnView, if set, is called with each new view. It must not block.
 	OnView func(*subcluster.View)
-	// Clock tells this process's own pauses from the store's silence. Its owner runs it.
+	// Clock distinguishes this process's pauses from the store's silence. Its owner runs it.
 	Clock *pauseclock.Clock
 	Log   *slog.Logger // nil: silent
 }
@@ -65,21 +64,21 @@ type Watcher struct {
 	source Source
 	view   atomic.Pointer[subcluster.View]
 	kick   chan struct{}
-	whole  atomic.Bool // the read that kick asks for is to have loads, too
+	whole  atomic.Bool // the read requested by Kick includes loads
 	reads  atomic.Int64
 	failed atomic.Int64
-	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
+	good   atomic.Pointer[time.Time] // time of the last successful read, by cfg.Clock
 
-	news atomic.Bool // an announced plan has not been read
+	news atomic.Bool // an announced plan is unread
 	plan PlanReader  // by cfg.Clock
 }
 
-// Unheard is how long the plan is not read again without an announcement: for when the subscription is lost. It is
-// well below the lease of a plan at its default.
+// Unheard is the time between reads of the plan without an announcement, in case the subscription is lost. It is well
+// below the default lease of a plan.
 const Unheard = 10 * time.Second
 
-// Hears returns the consequences of an announced change: whether the store is read at once, and whether the plan is
-// then.
+// Hears returns the effects of an announced change: whether to read the store at once, and whether to read the plan
+// too.
 func Hears(c statestore.Change) (read, plan bool) {
 	plan = c.Kind == statestore.ChangeResync ||
 		c.Kind == statestore.ChangeDocuments && c.Class == subcluster.PlanClass
@@ -100,11 +99,10 @@ func New(source Source, cfg Config) *Watcher {
 	return &Watcher{cfg: cfg, source: source, kick: make(chan struct{}, 1)}
 }
 
-// View is the latest view, nil before the first. It is never changed.
+// View is the latest view, nil before the first read. It is immutable.
 func (w *Watcher) View() *subcluster.View { return w.view.Load() }
 
-// Age is how long ago the store was last read well, in time in which this
-// process was awake; ok is false before the first such read.
+// Age is the time since the last successful read, without this process's pauses; ok is false before the first one.
 func (w *Watcher) Age() (age time.Duration, ok bool) {
 	at := w.good.Load()
 	if at == nil {
@@ -113,24 +111,24 @@ func (w *Watcher) Age() (age time.Duration, ok bool) {
 	return w.cfg.Clock.Now().Sub(*at), true
 }
 
-// Reads of the store so far, and how many of them failed.
+// Reads returns the number of reads of the store so far, and how many failed.
 func (w *Watcher) Reads() (all, failed int64) { return w.reads.Load(), w.failed.Load() }
 
-// Kick asks for a read of everything now, say after the caller's own write.
+// Kick requests a full read now, e.g. after the caller's own write.
 func (w *Watcher) Kick() {
 	w.whole.Store(true)
 	w.wake()
 }
 
-// wake asks for a read now: unless Kick was called, of loads in part for changes alone.
+// wake requests a read now. Unless Kick was called, it reads only changes, with partial loads.
 func (w *Watcher) wake() {
 	select {
 	case w.kick <- struct{}{}:
-	default: // one is asked for already
+	default: // a read is requested already
 	}
 }
 
-// Run reads and listens until ctx ends, then returns nil.
+// Run reads and waits for changes until ctx ends, then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -147,14 +145,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		w.refresh(ctx, whole)
-		if whole { // else loads are due as before: thousands got the announcement at once
+		if whole { // else loads are read when due: thousands of processes got the announcement at once
 			timer.Reset(jitter(w.cfg.Poll))
 		}
 	}
 }
 
-// longest is the most that lies between two good reads in a row while both this
-// process and the store run.
+// longest is the longest time between two successful reads while both this process and the store run.
 func (w *Watcher) longest() time.Duration {
 	return w.cfg.Poll + w.cfg.Poll/5 + w.cfg.Timeout + pauseclock.Tolerance
 }
@@ -179,7 +176,7 @@ func (w *Watcher) listen(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		w.cfg.Log.Warn("state store subscription lost, polling goes on", "error", err)
+		w.cfg.Log.Warn("state store subscription lost, polling continues", "error", err)
 		t := time.NewTimer(jitter(w.cfg.Poll))
 		select {
 		case <-t.C:

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Proxy is a TCP path to a server with faults: cut, silence, delay.
+// Proxy is a TCP path to a server that can cut, silence or delay connections.
 type Proxy struct {
 	Addr   string
 	target string
@@ -21,7 +21,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	cut    bool
 	delay  time.Duration
-	silent chan struct{} // not nil: bytes wait until it is closed
+	silent chan struct{} // if not nil, bytes wait until it is closed
 	conns  map[net.Conn]struct{}
 	closed bool
 }
@@ -40,7 +40,7 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Cut closes all connections and refuses new ones.
+// Cut closes all connections and rejects new ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +50,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Silence holds all bytes back, in both directions; connections stay open and
-// new ones are accepted.
+// Silence holds back all bytes in both directions; connections stay open and new ones are accepted.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,14 +59,14 @@ func (p *Proxy) Silence() {
 	}
 }
 
-// Delay holds each piece of bytes back for d.
+// Delay delays each chunk of bytes by d.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Heal ends all faults; bytes that were held back go on.
+// Heal ends all faults and forwards held bytes.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +105,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// track remembers a connection; false if the path is cut or closed.
+// track records a connection; false if the path is cut or closed.
 func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redistest starts real redis-server and redis-sentinel processes on
-// loopback for tests: one server, a cluster, or a primary with a replica under
-// Sentinels; and it kills, pauses and restarts them. A missing binary fails the
-// test with a hint, it never skips it. Proxy is a TCP path with faults.
+// Package redistest starts real redis-server and redis-sentinel processes on loopback for tests: one server, a
+// cluster, or a primary with a replica under Sentinels. It can kill, pause and restart them. A missing binary fails
+// the test with a hint; it never skips the test. Proxy is a TCP path with faults.
 package redistest
 
 import (
@@ -33,7 +32,7 @@ type Server struct {
 	bin  string
 	args []string
 	cmd  *exec.Cmd
-	done chan struct{} // closed when cmd has been waited for
+	done chan struct{} // closed after cmd.Wait returned
 }
 
 // Start runs a redis-server with extra arguments ("--appendonly", "yes") until the test ends. By default it does not
@@ -77,14 +76,14 @@ func start(tb testing.TB, bin string, args func(dir string, port int) []string) 
 		if err := s.run(); err == nil {
 			tb.Cleanup(s.Kill)
 			return s
-		} else if try == 5 { // the port was taken, again and again
+		} else if try == 5 { // the port was in use at every try
 			log, _ := os.ReadFile(filepath.Join(s.Dir, "redis.log"))
 			tb.Fatalf("%s does not start: %v\n%s", bin, err, log)
 		}
 	}
 }
 
-// freePort finds a port that is free now and whose cluster bus port exists.
+// freePort returns a free port whose cluster bus port exists.
 func freePort(tb testing.TB) int {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,7 +119,7 @@ func (s *Server) run() error {
 	}
 }
 
-// ping is true if the server answers a PING, even with an error.
+// ping reports whether the server answers a PING, even with an error.
 func ping(addr string) (bool, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -174,7 +173,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Snapshot has the server save all that it has, and returns it for GoBack.
+// Snapshot makes the server save all its data, and returns it for GoBack.
 func (s *Server) Snapshot() []byte {
 	s.tb.Helper()
 	s.Do("SAVE")
@@ -185,7 +184,7 @@ func (s *Server) Snapshot() []byte {
 	return data
 }
 
-// GoBack kills the server and starts it with the content of a Snapshot. It must not have an append-only file.
+// GoBack kills the server and starts it with the content of a Snapshot. The server must not have an append-only file.
 func (s *Server) GoBack(snapshot []byte) {
 	s.tb.Helper()
 	s.Kill()
@@ -202,8 +201,7 @@ func (s *Server) Client() *redis.Client {
 	return c
 }
 
-// Do sends one command over a connection of its own and fails the test on an
-// error.
+// Do sends one command over a separate connection and fails the test on an error.
 func (s *Server) Do(args ...any) any {
 	s.tb.Helper()
 	v, err := s.Try(args...)
@@ -220,8 +218,8 @@ func (s *Server) Try(args ...any) (any, error) {
 	return c.Do(context.Background(), args...).Result()
 }
 
-// replication returns the replication section of a server's INFO; "" while it cuts connections, as it does when its
-// role changes.
+// replication returns the replication section of a server's INFO; "" while the server cuts connections, as at a change
+// of its role.
 func (s *Server) replication() string {
 	v, err := s.Try("INFO", "replication")
 	if err != nil {
@@ -301,23 +299,22 @@ func (c *Cluster) URL() string {
 type Sentinels struct {
 	Primary, Replica *Server
 	Sentinels        []*Server
-	Via              *Proxy // the path by which all but Primary itself reach it
+	Via              *Proxy // the path to Primary for every other process
 }
 
 // MasterName under which the Sentinels know the primary.
 const MasterName = "creel"
 
-// How long a primary must be silent to be taken for down, in ms: for good, and
-// while a failover is awaited.
+// These are the times, in ms, after which Sentinels consider a silent primary down: normally, and
+// during AwaitFailover.
 const (
 	patience   = 3_600_000
 	impatience = 1000
 )
 
-// StartSentinels runs them. The Sentinels take the primary for down only while
-// AwaitFailover waits: a machine that stalls ends no test. The replica and,
-// through the Sentinels, the clients know the primary by the address of a Proxy,
-// so that cutting Via partitions it from everybody.
+// StartSentinels starts them. The Sentinels consider the primary down only during AwaitFailover, so
+// that a stalled machine does not break a test. The replica and, through the Sentinels, the clients
+// use a Proxy's address for the primary, so that cutting Via partitions it from all of them.
 func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{Primary: Start(tb, args...)}
@@ -348,8 +345,7 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 			return []string{conf}
 		}))
 	}
-	// They look and speak several times a second: a failover is as
-	// real, and the tests wait less.
+	// They poll several times a second: failovers are real, but tests wait less.
 	for _, w := range s.Sentinels {
 		w.Do("SENTINEL", "DEBUG", "info-period", 200, "ping-period", 500, "ask-period", 100, "publish-period", 100)
 	}
@@ -366,8 +362,8 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	return s
 }
 
-// AwaitReplica waits until a primary's replica follows it. A replica is called online up to a second before the
-// primary begins to send it writes.
+// AwaitReplica waits until a primary's replica follows it. Redis reports a replica as online up to a second
+// before the primary starts to send it writes.
 func AwaitReplica(primary *Server) {
 	primary.tb.Helper()
 	primary.until("the replica is in step", func() bool {
@@ -402,8 +398,7 @@ func (s *Sentinels) URL() string {
 	return "redis-sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
 }
 
-// AwaitFailover waits until the replica is the primary, after the caller has
-// made the primary silent.
+// AwaitFailover waits until the replica has become the primary; the caller has silenced the primary before.
 func (s *Sentinels) AwaitFailover() {
 	s.Replica.tb.Helper()
 	wait := func(ms int) {
