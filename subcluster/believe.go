@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Believer accepts only records signed with the cluster's secret, of the latest epoch that it or the store knows, from
-// one read of the store to the next: a member that it accepted before stays unchanged, one that it never accepted is
-// left out. It has one owner at a time.
+// Believer filters member records from one read of the store to the next. It accepts only records signed with the
+// cluster's secret, of the latest epoch that it or the store has seen. If it accepted a member before, the old record
+// stays; otherwise the member is left out. It has one owner at a time.
 type Believer struct {
 	signer   *Signer
 	accepted map[creel.SubclusterID]*acceptedRecord
@@ -23,7 +23,7 @@ type acceptedRecord struct {
 	load      string
 	parsed    *Load
 	sequence  int64            // of the heartbeat that had the load, or its head
-	sequences map[string]int64 // of those that had its rows, by leaf name
+	sequences map[string]int64 // of the heartbeats that had its rows, by leaf name
 }
 
 // NewBeliever makes a Believer that has accepted no member.
@@ -31,8 +31,8 @@ func NewBeliever(signer *Signer) *Believer {
 	return &Believer{signer: signer, accepted: map[creel.SubclusterID]*acceptedRecord{}}
 }
 
-// Believe leaves unsigned and superseded data out of records, and returns the members of which something was refused.
-// Records unchanged since the last call are not checked again.
+// Believe removes unsigned and superseded data from records. It returns the members with rejected data. Records
+// unchanged since the last call are not checked again.
 func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	var refused []creel.SubclusterID
 	believed := make([]Record, 0, len(records.Members))
@@ -48,14 +48,14 @@ func (b *Believer) Believe(records Records) (Records, []creel.SubclusterID) {
 	}
 	for id := range b.accepted {
 		if !slices.ContainsFunc(believed, func(m Record) bool { return m.ID == id }) {
-			delete(b.accepted, id) // it was removed
+			delete(b.accepted, id) // the member was removed
 		}
 	}
 	records.Members = believed
 	return records, refused
 }
 
-// believe replaces rejected parts of a record by earlier ones, and reports whether each of its two parts was refused.
+// believe replaces rejected parts of a record by earlier ones, and reports which of the two parts was rejected.
 func (b *Believer) believe(record *Record) (member, load bool) {
 	known := b.accepted[record.ID]
 	if known == nil || record.Superseded || record.Member != known.member {
@@ -86,7 +86,7 @@ func (b *Believer) believe(record *Record) (member, load bool) {
 	return member, load
 }
 
-// signed reports whether a load, or each part of one, was signed, and not earlier than the last accepted one.
+// signed reports whether a load, or each part of it, was signed and is not older than the last accepted one.
 func (b *Believer) signed(record *Record, known *acceptedRecord) bool {
 	if !inParts(record.Load) {
 		sequence, ok := b.signer.GoodLoad(record.ID, record.Epoch, record.Load)

@@ -17,23 +17,24 @@ type Record struct {
 	Load         string    // JSON of the last heartbeat, "" before the first
 	Draining     string    // requester and reason of the drain, "" if not draining
 	Deregistered bool
-	Superseded   bool  `json:",omitempty"` // the store knows a registration with a higher epoch: this one was put back
+	Superseded   bool  `json:",omitempty"` // the store has seen a later epoch: this record is old
 	Parsed       *Load `json:"-"`          // Load as already parsed by the store, nil if not; never modified
 }
 
 // Records is one consistent read of the store.
 type Records struct {
 	Now      time.Time // store's clock at the read
-	Store    string    // identity of the store, made when it was first written to
+	Store    string    // identity of the store, made at its first write
 	Members  []Record
-	Policies []Policy // latest version of each queue, removed ones included
-	Problems []string // records that the store could not read, for people
-	Plan     *Plan    // the rebalancer's, as far as it is known; the watcher reads it for itself
-	// KeyChanges changes when a ring of keys in the store does. Older creel releases do not count their changes.
+	Policies []Policy // latest version of each queue, including removed ones
+	Problems []string // records that the store could not read, as messages
+	Plan     *Plan    // the rebalancer's plan, if known; the watcher reads it itself
+	// KeyChanges changes whenever a ring of keys in the store changes. Older creel releases do not count their
+	// changes.
 	KeyChanges int64
 }
 
-// lostAfter leases of silence a suspect member is lost.
+// lostAfter is the number of silent leases after which a suspect member is lost.
 const lostAfter = 3
 
 // stateAt computes a record's state at a moment of the store's clock.
@@ -56,14 +57,12 @@ func stateAt(r *Record, now time.Time) (State, string) {
 
 func short(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// Build makes the next view of what was just read. previous may be nil. It is
-// pure: the same arguments give the same view.
+// Build makes the next view from a read of the store. previous may be nil. It is pure: the same arguments give the
+// same view.
 //
-// If at least two members were well together and now none is, or the store came
-// back empty and members it knew are missing, the view freezes: members keep the
-// state they had at the last heartbeat of any of them, View.Freeze says why. It
-// thaws when all those members are back, or one lease after the first of them
-// is.
+// The view freezes in two cases: at least two members were well at the same time and now none is; or the store came
+// back empty and lacks members it had. Then members keep the state they had at the last heartbeat of any of them, and
+// View.Freeze has the reason. It thaws once all those members are back, or one lease after the first returned.
 func Build(previous *View, records Records, storeNow time.Time) *View {
 	v := &View{Serial: 1, At: storeNow, Store: records.Store, Problems: records.Problems,
 		KeyChanges: records.KeyChanges}
@@ -80,28 +79,27 @@ func Build(previous *View, records Records, storeNow time.Time) *View {
 	for i := range known {
 		v.Members = append(v.Members, status(previous, v.Freeze, &known[i], asOf, storeNow))
 	}
-	if v.Freeze == nil { // else use is not known, and a deficit would be a guess
+	if v.Freeze == nil { // else use is unknown, and a deficit would be a guess
 		v.Plan = records.Plan.inForce(storeNow)
 	}
 	v.seal()
 	return v
 }
 
-// nextPolicies never goes back to lower versions: a store that lost its
-// policies does not take ours away.
+// nextPolicies never goes back to lower versions: if the store lost its policies, the view keeps its own.
 func nextPolicies(previous *View, records Records) Policies {
 	next := NewPolicies(records.Policies)
 	if previous != nil && next.Version < previous.Policies.Version {
 		return previous.Policies
 	}
 	if previous != nil && next.Version == previous.Policies.Version {
-		return previous.Policies // unchanged: keep the pointers callers may have cached by
+		return previous.Policies // unchanged: keep the pointers, by which callers may have cached
 	}
 	return next
 }
 
-// withForgotten adds to the records the members that the previous view knew
-// and the store no longer has, with the heartbeat they had.
+// withForgotten adds to the records the members of the previous view that the store no longer has, with their last
+// heartbeat.
 func withForgotten(previous *View, records Records) []knownRecord {
 	list := make([]knownRecord, 0, len(records.Members))
 	have := make(map[creel.SubclusterID]bool, len(records.Members))
@@ -126,13 +124,13 @@ func withForgotten(previous *View, records Records) []knownRecord {
 
 type knownRecord struct {
 	Record
-	forgotten bool // the store has no record of it any more
+	forgotten bool // the store lost its record
 }
 
 // freeze decides whether all members fell silent together.
 func freeze(previous *View, records Records, members []knownRecord, now time.Time) *Freeze {
 	var alive, forgotten int
-	var newest time.Time // last sign of life of anybody
+	var newest time.Time // last heartbeat of any member
 	var lease time.Duration
 	for i := range members {
 		m := &members[i]
@@ -175,7 +173,7 @@ func freeze(previous *View, records Records, members []knownRecord, now time.Tim
 		f.Reason = fmt.Sprintf("members are coming back: %d here, %d still missing", alive, missing)
 		return &f
 	}
-	well := 0 // when the last of them was
+	well := 0 // number of members well at that heartbeat
 	for i := range members {
 		if s, _ := stateAt(&members[i].Record, newest); s.Alive() {
 			well++
@@ -187,7 +185,7 @@ func freeze(previous *View, records Records, members []knownRecord, now time.Tim
 			f.ThawBy = time.Time{}
 			return &f
 		}
-		if f.ThawBy.IsZero() { // no other fell silent together with it: one lease of grace
+		if f.ThawBy.IsZero() { // the others had failed before: one lease of grace
 			f.ThawBy = now.Add(lease)
 		}
 		if now.After(f.ThawBy) {
@@ -210,7 +208,7 @@ func freeze(previous *View, records Records, members []knownRecord, now time.Tim
 	}
 }
 
-// replaced reports whether the records come from another store than before.
+// replaced reports whether the records come from another store than the previous view.
 func replaced(previous *View, records Records) bool {
 	return previous != nil && previous.Store != "" && records.Store != previous.Store
 }
@@ -227,8 +225,8 @@ func aliveIn(v *View) int {
 	return n
 }
 
-// status turns a record into a member's status in the view. In a freeze each member is seen as of the freeze, unless
-// it has sent a heartbeat since.
+// status turns a record into a member's status in the view. In a freeze each member has its state at the freeze,
+// unless it has sent a heartbeat since.
 func status(previous *View, f *Freeze, k *knownRecord, asOf, now time.Time) Status {
 	s := Status{
 		Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat)), Forgotten: k.forgotten,
@@ -253,8 +251,8 @@ func status(previous *View, f *Freeze, k *knownRecord, asOf, now time.Time) Stat
 	return s
 }
 
-// readLoad takes the load from the record, or from the view before where that is
-// the same or better.
+// readLoad takes the load from the record, or from the previous view if that one is equal or the record's is
+// unreadable.
 func (s *Status) readLoad(k *knownRecord, before *Status, ok bool) {
 	s.loadText = k.Load
 	if s.loadText == "" {
@@ -279,9 +277,9 @@ func (s *Status) readLoad(k *knownRecord, before *Status, ok bool) {
 	s.Load = l
 }
 
-// Unseen returns a view after a gap, by the store's clock, in which the store was not read: it or the reader was
-// paused. In the Build that follows, members that were alive then retain their state, until one lease after the first
-// is back.
+// Unseen returns a view for the time after a gap, by the store's clock, in which the store was not read: it or the
+// reader was paused. In the next Build, members that were alive keep their state until one lease after the first is
+// back.
 func Unseen(previous *View, gap time.Duration) *View {
 	v := *previous
 	v.Freeze = &Freeze{
@@ -292,7 +290,7 @@ func Unseen(previous *View, gap time.Duration) *View {
 }
 
 // Unreachable returns the view after a failed read of the store: the previous one, frozen, with the reason. Ages and
-// states are as of the last good read.
+// states are those of the last successful read.
 func Unreachable(previous *View, why string) *View {
 	v := *previous
 	v.Serial++
@@ -303,6 +301,6 @@ func Unreachable(previous *View, why string) *View {
 	}
 	f.Reason = "the state store does not answer: " + why
 	v.Freeze, v.Plan = &f, nil
-	v.derived = &derivedData{view: &v, of: map[QueueOn]any{}} // decisions go by the plan, too
+	v.derived = &derivedData{view: &v, of: map[QueueOn]any{}} // decisions depend on the plan too
 	return &v
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A load can be read in part. Its member cuts it for that (Cut) and the store keeps the parts beside the whole: the
-// head, which has the member's own data for a split, and for each leaf name of its queues the rows of these. A
-// partial read returns the head and the rows of the named queues (JoinParts), and ParseLoad reads that like a whole
-// one. Queues go by their leaf name since an application may name them so.
+// A load can be read in parts. For that its member cuts it (Cut), and the store has the parts beside the whole. The
+// head has the member's own data for a split; each other part has the rows of queues with one leaf name. A partial
+// read returns the head and the rows of the named queues (JoinParts); ParseLoad parses it like a whole load. Queues
+// are identified by leaf name because an application may name them so.
 
 // Part is a part of a load, or of a plan: JSON.
 type Part struct {
@@ -30,14 +30,13 @@ var headMetrics = []string{
 	"allocatedMB", "allocatedVirtualCores", "pendingMB", "pendingVirtualCores",
 }
 
-// partSeparator is before each part of a load that was read in part, as RFC 7464 has it
-// before each JSON text of a sequence. No JSON text has it in it.
+// partSeparator precedes each part of a load that was read in parts, as RFC 7464 separates the JSON texts of a
+// sequence. No JSON text contains it.
 const partSeparator = "\x1e"
 
-// Cut returns the parts of a load, the head first, then rows by leaf name. In the place
-// of queues the head has one row for each node label, of the root queue, with the most of
-// each resource type that any queue has and may get there: which labels and types a
-// member has, and how much at most, is asked of the queues.
+// Cut returns the parts of a load, the head first, then rows by leaf name. Instead of queues, the head has one row
+// for each node label, under the root queue. It has the largest amount of each resource type that any queue has or
+// may get there, because decisions read a member's labels, types and maxima from its queues.
 func Cut(load []byte) ([]Part, error) {
 	top, err := objectOf(load)
 	if err != nil {
@@ -79,7 +78,7 @@ func Cut(load []byte) ([]Part, error) {
 	}
 	head := map[string]any{"clusterMetrics": few}
 	if len(own) > 0 {
-		delete(own, "waits") // no split asks how long others waited
+		delete(own, "waits") // no split reads others' waiting times
 		if delete(own, "queues"); len(most) > 0 {
 			if own["queues"], err = json.Marshal(labelRows(most)); err != nil {
 				return nil, err
@@ -102,11 +101,11 @@ func Cut(load []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// WithoutQueues returns a load without the rows of queues, for registration.
+// WithoutQueues returns a load without the rows of queues, for the registration.
 func WithoutQueues(load []byte) []byte {
 	top, err := objectOf(load)
 	if err != nil {
-		return load // its readers report why
+		return load // its readers report the error
 	}
 	own, err := objectOf(top["creel"])
 	if err != nil || own["queues"] == nil {
@@ -123,12 +122,12 @@ func WithoutQueues(load []byte) []byte {
 	return short
 }
 
-// cutNames are the names that are looked for in the objects of a load.
+// cutNames are the names that Cut reads in the objects of a load.
 var cutNames = append([]string{"clusterMetrics", "creel", "queues", "waits"}, headMetrics...)
 
-// objectOf reads the fields of a JSON object; empty data has none. A name of cutNames that occurs twice or in other
-// case is an error, since its value would be in no part, or in another. (ParseLoad, like encoding/json, accepts
-// both.)
+// objectOf reads the fields of a JSON object; empty data has none. A name of cutNames that occurs twice, or in
+// another case, is an error, because its value would be lost or in a wrong part. (ParseLoad, like encoding/json,
+// accepts both.)
 func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -162,7 +161,7 @@ func objectOf(data []byte) (fields map[string]json.RawMessage, err error) {
 	return fields, nil
 }
 
-// rowsJSON is the shape of a part that is no head.
+// rowsJSON is the JSON form of a part other than the head.
 type rowsJSON struct {
 	Leaf  string `json:"leaf"`
 	Creel rowsOf `json:"creel"`
@@ -172,7 +171,7 @@ type rowsOf struct {
 	Queues []json.RawMessage `json:"queues"`
 }
 
-// labelRows are the rows that a head has.
+// labelRows returns the rows of a head.
 func labelRows(most map[string]creel.Resource) (rows []map[string]any) {
 	for _, label := range slices.Sorted(maps.Keys(most)) {
 		row := map[string]any{"queue": string(creel.RootQueue), "capacity": toJSON(most[label])}
@@ -184,7 +183,7 @@ func labelRows(most map[string]creel.Resource) (rows []map[string]any) {
 	return rows
 }
 
-// JoinParts makes a load, or a plan (Plan.Cut), of a head and rows.
+// JoinParts makes a load, or a plan (Plan.Cut), from a head and rows.
 func JoinParts(parts []string) string { return partSeparator + strings.Join(parts, partSeparator) }
 
 // inParts reports whether JoinParts made the text.
@@ -193,7 +192,7 @@ func inParts(text string) bool { return strings.HasPrefix(text, partSeparator) }
 // partsOf returns the arguments of JoinParts.
 func partsOf(text string) []string { return strings.Split(text[len(partSeparator):], partSeparator) }
 
-// parseParts reads a load that was read in part.
+// parseParts reads a load in parts.
 func parseParts(load string) (Load, error) {
 	parts := partsOf(load)
 	l, err := ParseLoad([]byte(parts[0]))

@@ -2,36 +2,36 @@
 
 package subcluster
 
-// Enrollment makes one process a member of the federation under a name, and keeps it one: it takes an epoch from the
-// store, makes it durable, registers, and reports. It is pure. Its caller carries out the Step that Next returns and
-// passes the result to Done, until a heartbeat was sent or a step failed; then again when the next heartbeat is due.
-// The agent and the simulator run it.
+// Enrollment makes a process a member of the federation under a name, and maintains the membership: it takes an epoch
+// from the store, makes it durable, registers, and reports. It is pure. Its caller carries out the Step that Next
+// returns and passes the result to Done, until a heartbeat was sent or a step failed. It starts again when the next
+// heartbeat is due. The agent and the simulator use it.
 type Enrollment struct {
-	Member Member // its Epoch is given by the store
-	// Previous is the epoch of the process whose successor this one is, 0 if there is none. TakeOver takes the name
-	// of a member that is alive. Keeps: epochs are made durable.
+	Member Member // its Epoch comes from the store
+	// Previous is the epoch of this process's predecessor, 0 if there is none. TakeOver takes over the name of a live
+	// member. Keeps means that epochs are made durable.
 	Previous        int64
 	TakeOver, Keeps bool
 	Signer          *Signer // of the record and the heartbeats; nil: they are not signed
 
-	taken      int64 // the epoch that the store gave last and that is not durable yet
-	epoch      int64 // 0 until there is one to use
+	taken      int64 // the newest epoch from the store that is not durable yet
+	epoch      int64 // 0 until one can be used
 	registered bool
 	reports    *Reporter
 }
 
-// Step is one thing to do: of its fields one is set.
+// Step is one action: exactly one field is set.
 type Step struct {
-	Take      bool       // have the store give the next epoch
+	Take      bool       // take the next epoch from the store
 	Keep      int64      // make this epoch durable
 	Register  *Member    // at the store
 	Heartbeat *Heartbeat // to the store
 }
 
-// Epoch returns the epoch that this process speaks with, 0 if it has none yet.
+// Epoch returns the epoch that this process uses, 0 before it has one.
 func (j *Enrollment) Epoch() int64 { return j.epoch }
 
-// Registered reports whether the process is a member as far as it knows.
+// Registered reports whether the process is a member, as of its last step.
 func (j *Enrollment) Registered() bool { return j.registered }
 
 // Next returns the next step; load is the current report.
@@ -53,7 +53,7 @@ func (j *Enrollment) Next(load []byte) Step {
 	return Step{Heartbeat: &b}
 }
 
-// Done takes the result of a step: epoch is the store's, for one that takes it.
+// Done takes the result of a step. If the step took an epoch, epoch is the store's.
 func (j *Enrollment) Done(s Step, epoch int64, err error) {
 	switch {
 	case s.Take && err == nil && j.Keeps:
@@ -61,7 +61,7 @@ func (j *Enrollment) Done(s Step, epoch int64, err error) {
 	case s.Take && err == nil:
 		j.epoch = epoch
 	case s.Keep != 0:
-		// An epoch that is not durable is not used: a successor could not prove its origin.
+		// Never use an epoch that is not durable: a successor could not prove its origin.
 		if j.taken = 0; err == nil {
 			j.epoch = s.Keep
 		}
@@ -83,5 +83,5 @@ func (j *Enrollment) Runs(version string) {
 	}
 }
 
-// Forgotten records that the store does not know the member: it must register again.
+// Forgotten records that the store has lost the member: it must register again.
 func (j *Enrollment) Forgotten() { j.registered = false }

@@ -12,10 +12,10 @@ import (
 // release.
 const HadoopVersion = "hadoop"
 
-// release matches a release, also a vendor's ("3.3.6-amzn-3").
+// release matches a release, including vendors' ("3.3.6-amzn-3").
 var release = regexp.MustCompile(`^[0-9][0-9A-Za-z.+_-]{0,63}$`)
 
-// VersionOfHadoop returns the Version of a member whose ResourceManager is of a release of Hadoop. An invalid release
+// VersionOfHadoop returns the Version of a member whose ResourceManager has this Hadoop release. An invalid release
 // is left out.
 func VersionOfHadoop(of string) string {
 	if !release.MatchString(of) {
@@ -24,11 +24,11 @@ func VersionOfHadoop(of string) string {
 	return HadoopVersion + "-" + of
 }
 
-// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's.
+// ByAgent reports whether an agent acts for the member: its ResourceManager is Hadoop's.
 func (m *Member) ByAgent() bool { return strings.HasPrefix(m.Version, HadoopVersion) }
 
-// HadoopRelease is the release of the member's Hadoop ResourceManager, "" where it is not known
-// or the ResourceManager is creel's.
+// HadoopRelease is the release of the member's Hadoop ResourceManager, "" if it is unknown or the ResourceManager is
+// creel's.
 func (m *Member) HadoopRelease() string {
 	of, ok := strings.CutPrefix(m.Version, HadoopVersion+"-")
 	if !ok {

@@ -10,23 +10,23 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Labels is a member's published data about node labels: the resources of each of its partitions, and which of them
-// the asks of a queue may name.
+// Labels is a member's published data about node labels: the resources of each partition, and the labels that a
+// queue's asks may name.
 type Labels struct {
-	// Known is false for a member that publishes no labels: its labels are unknown.
+	// Known is false if the member publishes no labels: they are unknown.
 	Known      bool
-	Partitions []Partition // sorted by label; without the default one, of nodes without a label
-	// Queues that may use other labels than the queue above them, or have another
-	// default; sorted. Above the root every label may be used, and none is the default.
+	Partitions []Partition // sorted by label; without the default partition, of nodes without a label
+	// Queues lists queues whose accessible labels or default label differ from their parent's; sorted. At the root
+	// every label is accessible, and there is no default.
 	Queues []QueueLabels
-	// AMs is the label of AMs whose submission names none, "" for that of their queue.
+	// AMs is the label of AMs whose submission names none, "" for their queue's default.
 	AMs string
 }
 
 // Partition is the nodes of a member that have a label.
 type Partition struct {
 	Label string
-	// Shared: idle resources here are lent to asks without a label.
+	// Shared: asks without a label may use idle resources here.
 	Shared               bool
 	Total, Used, Pending creel.Resource // of its active nodes
 }
@@ -37,8 +37,8 @@ func (p *Partition) Free() creel.Resource { return p.Total.Sub(p.Used).Max(creel
 // QueueLabels are the labels of a queue.
 type QueueLabels struct {
 	Queue      creel.QueuePath
-	Accessible []string // that asks may name; "*" stands for all
-	Default    string   // of asks that name none, "" for the default partition
+	Accessible []string // labels that asks may name; "*" stands for all
+	Default    string   // label of asks that name none, "" for the default partition
 }
 
 // Find finds a partition by its label; nil if there is none.
@@ -52,7 +52,7 @@ func (l *Labels) Find(label string) *Partition {
 	return &l.Partitions[i]
 }
 
-// Put adds a partition, or replaces the one of its label.
+// Put adds a partition, or replaces the one with the same label.
 func (l *Labels) Put(p Partition) {
 	i, there := slices.BinarySearchFunc(l.Partitions, p.Label, func(p Partition, label string) int {
 		return strings.Compare(p.Label, label)
@@ -64,7 +64,7 @@ func (l *Labels) Put(p Partition) {
 	l.Partitions = slices.Insert(l.Partitions, i, p)
 }
 
-// queue finds the rule of a queue: its own, or that of the nearest above it.
+// queue finds the rule of a queue: its own, or its nearest ancestor's.
 func (l *Labels) queue(q creel.QueuePath) *QueueLabels {
 	for ; q != ""; q = q.Parent() {
 		i, ok := slices.BinarySearchFunc(l.Queues, q, func(x QueueLabels, q creel.QueuePath) int {
@@ -77,7 +77,7 @@ func (l *Labels) queue(q creel.QueuePath) *QueueLabels {
 	return nil
 }
 
-// Default is the label of asks in a queue, by its full path, that name none.
+// Default is the default label of asks in a queue, by its full path.
 func (l *Labels) Default(q creel.QueuePath) string {
 	if rule := l.queue(q); rule != nil {
 		return rule.Default
@@ -92,7 +92,7 @@ func (l *Labels) May(q creel.QueuePath, label string) bool {
 		slices.Contains(rule.Accessible, "*") || slices.Contains(rule.Accessible, label)
 }
 
-// Add adds the rule of a queue, unless it is that of the queue above it; parents come before their children.
+// Add adds the rule of a queue, unless it equals its parent's; parents must be added first.
 func (l *Labels) Add(q creel.QueuePath, accessible []string, byDefault string) {
 	above := QueueLabels{Accessible: []string{"*"}}
 	if rule := l.queue(q.Parent()); rule != nil {
@@ -108,9 +108,8 @@ func (l *Labels) Add(q creel.QueuePath, accessible []string, byDefault string) {
 	l.Queues = slices.Insert(l.Queues, i, rule)
 }
 
-// In is the federation as its nodes with a label are alone: members have the size of that
-// partition and the rows that they report of it, of the default one ("") v itself. A member
-// that has no such nodes, or reports nothing of them, has nothing.
+// In is the federation reduced to the nodes with a label: members have the size of that partition and its queue rows.
+// For the default partition ("") it is v itself. A member without such nodes, or without a report of them, is empty.
 func (v *View) In(label string) *View {
 	if label == "" || v == nil {
 		return v
@@ -135,7 +134,7 @@ func (m *Status) In(label string) *Status {
 	return &out
 }
 
-// Labels are those of nodes that members in the view have, sorted.
+// Labels returns the node labels of all members in the view, sorted.
 func (v *View) Labels() (labels []string) {
 	if v == nil {
 		return nil
@@ -155,7 +154,7 @@ func (v *View) Labels() (labels []string) {
 	return slices.Compact(labels)
 }
 
-// in is the load of the nodes with a label.
+// in returns the load of the nodes with a label.
 func (l *Load) in(label string) Load {
 	p := l.Labels.Find(label)
 	if p == nil {
@@ -189,7 +188,7 @@ const (
 	maxLabelBytes = 255 // of a name, as in YARN
 )
 
-// Check rejects labels that must not be published.
+// Check rejects labels that are too many or too long to publish.
 func (l *Labels) Check() error {
 	if len(l.Partitions) > maxLabels {
 		return fmt.Errorf("it has more than %d node labels", maxLabels)
@@ -223,7 +222,7 @@ type queueLabelsJSON struct {
 	Default    string   `json:"default,omitempty"`
 }
 
-// form is the published form, nil if nothing is published.
+// form returns the published form, nil if there are no labels to publish.
 func (l *Labels) form() *labelsJSON {
 	if !l.Known {
 		return nil
@@ -239,7 +238,7 @@ func (l *Labels) form() *labelsJSON {
 	return j
 }
 
-// labels reads the published form; nil is that of a member that publishes none.
+// labels parses the published form; nil is that of a member without labels.
 func (j *labelsJSON) labels() (Labels, error) {
 	if j == nil {
 		return Labels{}, nil

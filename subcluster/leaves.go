@@ -9,17 +9,17 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// leaves finds a member's queues by the leaf of their path: clients may name a queue so, and
-// decisions ask for it at each split. It is made once for a report.
+// leaves finds a member's queues by the leaf of their path: clients may name queues so, and each split looks them up.
+// It is built once per report.
 type leaves struct {
-	queues []QueueLoad // of the load that it was made for
+	queues []QueueLoad // of the load that it was built for
 	order  []int32     // of queues, by leaf, label and place
 }
 
-// fewQueues are looked through without an index.
+// fewQueues is the number of queues up to which a linear search replaces the index.
 const fewQueues = 8
 
-// leavesOf makes the index of a load's queues, nil for few.
+// leavesOf builds the index of a load's queues, nil for few.
 func leavesOf(queues []QueueLoad) *leaves {
 	if len(queues) <= fewQueues {
 		return nil
@@ -35,7 +35,7 @@ func leavesOf(queues []QueueLoad) *leaves {
 	return x
 }
 
-// isOf reports whether the index was made for these queues.
+// isOf reports whether the index was built for these queues.
 func (x *leaves) isOf(queues []QueueLoad) bool {
 	return x != nil && len(queues) > 0 && len(x.queues) == len(queues) && &x.queues[0] == &queues[0]
 }
@@ -52,8 +52,8 @@ func (x *leaves) find(leaf, label string) *QueueLoad {
 	return &x.queues[x.order[i]]
 }
 
-// QueueOn finds a queue's figures on the nodes of a label, by its full path or, as clients may
-// send it, by its leaf alone; nil when there are none. They are only to be read.
+// QueueOn finds a queue's figures on the nodes of a label, by its full path or by its leaf alone, which clients may
+// send; nil if there are none. They must not be changed.
 func (m *Status) QueueOn(q creel.QueuePath, label string) *QueueLoad {
 	if l := m.Load.FindOn(q, label); l != nil || q.IsFull() {
 		return l
@@ -69,12 +69,12 @@ func (m *Status) QueueOn(q creel.QueuePath, label string) *QueueLoad {
 	return nil
 }
 
-// HasQueue reports whether a submission may name a queue at the member: it reports it, or makes it.
+// HasQueue reports whether a submission may name a queue at the member: the member reports it, or creates it.
 func (m *Status) HasQueue(q creel.QueuePath) bool {
 	return m.QueueOn(q, "") != nil || m.Load.MakesQueue(q)
 }
 
-// MakesQueue reports whether the member makes a queue where a submission names it. For a leaf alone the parent queue
+// MakesQueue reports whether the member creates a queue that a submission names. For a leaf alone the parent queue
 // would be unknown.
 func (l *Load) MakesQueue(q creel.QueuePath) bool {
 	if !q.IsFull() {

@@ -19,18 +19,18 @@ import (
 type Heartbeat struct {
 	ID    creel.SubclusterID
 	Epoch int64
-	// Load is the JSON a Hadoop ResourceManager writes as its capability and
-	// serves at /ws/v1/cluster/metrics, {"clusterMetrics":{...}}, with creel's
-	// queue figures as an optional sibling (see Load). Empty keeps the last.
+	// Load is the JSON that Hadoop's ResourceManager writes as its capability and serves at /ws/v1/cluster/metrics,
+	// {"clusterMetrics":{...}}, with creel's queue figures as an optional sibling (see Load). If it is empty, the
+	// last load stays.
 	Load []byte
-	// Parts of the Load, the head first, for partial reads; none: it is read as a whole only. Rows equal to those of
-	// the heartbeat before may be left out.
+	// Parts are the parts of Load, the head first, for partial reads; none: it is always read whole. Rows equal to
+	// the previous heartbeat's may be left out.
 	Parts []Part
-	// AllParts: nothing of Parts was left out.
+	// AllParts: Parts is complete.
 	AllParts bool
 }
 
-// Load is a member's last report, parsed. Its JSON is
+// Load is a member's last report, parsed. Its JSON form is
 //
 //	{"clusterMetrics":{"appsPending":3,...},"creel":{"queues":[...]}}
 //
@@ -38,27 +38,26 @@ type Heartbeat struct {
 type Load struct {
 	Metrics ClusterMetrics
 	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
-	// UAMs are the unmanaged AMs of proxies among the applications of Metrics: parts of applications that are at home
+	// UAMs counts proxies' unmanaged AMs among the applications of Metrics: parts of applications with a home
 	// elsewhere. Members running Hadoop's ResourceManager do not report them.
 	UAMs UAMLoad
-	// Refusing is the reason why the member accepts no new applications, empty when it does.
+	// Refusing is the reason why the member accepts no new applications, empty if it accepts them.
 	Refusing string
-	// Nodes is the digest of the list of nodes that the member has published, empty
-	// when it has not; see subcluster/resolver.
+	// Nodes is the digest of the member's published list of nodes, empty without a list; see subcluster/resolver.
 	Nodes string
-	// BeginsAgain: the member begins an ended UAM again, if a submission names its last attempt (yarnpb.BeginAfter).
-	// Without it a member accepts an application id once, as Hadoop's ResourceManagers and older creel ones do.
+	// BeginsAgain: the member restarts an ended UAM if a submission names its last attempt (yarnpb.BeginAfter).
+	// Otherwise it accepts an application id only once, like Hadoop's ResourceManager and older creel releases.
 	BeginsAgain bool
 	// Labels are its node labels.
 	Labels Labels
-	// MemoryOnly: the member reports that its scheduler compares memory alone; see ComparesCores.
+	// MemoryOnly: the member reports that its scheduler compares only memory; see ComparesCores.
 	MemoryOnly bool
-	// Makes are queues below which the member makes others as they are named.
+	// Makes are the queues below which the member creates queues that submissions name.
 	Makes []creel.QueuePath
-	// Waits counts containers by how long they were asked for before they were granted, since
-	// the member's start, in the buckets of internal/waitstats; nil where it does not count them.
+	// Waits counts granted containers by the time between ask and grant, since the member's start, in the buckets of
+	// internal/waitstats; nil if the member does not count them.
 	Waits []uint64
-	// Preempted is the amount taken back in intervals of preemption budgets, from members that count it so.
+	// Preempted is the amount preempted in intervals of preemption budgets, for members that count it.
 	Preempted []PreemptionSpent
 }
 
@@ -99,12 +98,12 @@ type ClusterMetrics struct {
 	ContainersPerSecond         int64 `json:"containerAssignedPerSecond"`
 }
 
-// Available returns the cluster's free resources.
+// Available returns the cluster's unused resources.
 func (m ClusterMetrics) Available() creel.Resource {
 	return creel.Resource{MemoryMB: m.AvailableMB, VCores: m.AvailableVirtualCores}
 }
 
-// Pending returns the resources that its applications ask for and do not have.
+// Pending returns the resources that its applications ask for and lack.
 func (m ClusterMetrics) Pending() creel.Resource {
 	return creel.Resource{MemoryMB: m.PendingMB, VCores: m.PendingVirtualCores}
 }
@@ -119,9 +118,9 @@ func (m ClusterMetrics) Allocated() creel.Resource {
 	return creel.Resource{MemoryMB: m.AllocatedMB, VCores: m.AllocatedVirtualCores}
 }
 
-// ComparesCores reports whether cores limit the member's grants. They do not if it says so, if it reports no cores,
-// or if more are in use than there are. A CapacityScheduler with the DefaultResourceCalculator, Hadoop's default,
-// grants while there is memory, and its free cores reach zero or less long before that.
+// ComparesCores reports whether cores limit the member's grants. They do not if the member reports so, if it reports
+// no cores, or if more are in use than exist. A CapacityScheduler with the DefaultResourceCalculator, Hadoop's
+// default, grants while memory is left; its free cores reach zero, or less, long before.
 func (l *Load) ComparesCores() bool {
 	m := &l.Metrics
 	return !l.MemoryOnly && m.TotalVirtualCores > 0 && m.AllocatedVirtualCores <= m.TotalVirtualCores
@@ -133,8 +132,8 @@ type UAMLoad struct {
 	Running int64 `json:"running"`
 }
 
-// TakenFrom returns the numbers of applications without these UAMs: those that are at home here. A member that
-// reports more UAMs than applications has none at home.
+// TakenFrom subtracts these UAMs from numbers of applications: the rest have their home here. A member that reports
+// more UAMs than applications is home to none.
 func (u UAMLoad) TakenFrom(pending, running int64) (int64, int64) {
 	less := func(n, by int64) int64 {
 		if n <= 0 || by <= 0 {
@@ -152,41 +151,40 @@ type QueueLoad struct {
 	Capacity    creel.Resource
 	Used        creel.Resource
 	Pending     creel.Resource
-	Free        creel.Resource // available to a new ask here now, other queues' unused share included
+	Free        creel.Resource // available to a new ask here now, including other queues' unused shares
 	AppsPending int64
 	AppsRunning int64
-	UAMs        UAMLoad // among them
-	// Planned is the amount that applies there by the federation's plan instead of Capacity, the configured one; nil:
+	UAMs        UAMLoad // included in the above
+	// Planned is the amount by the federation's plan that applies there instead of Capacity, the configured one; nil:
 	// no plan applies.
 	Planned *creel.Resource
-	// Most is the maximum that it may use there, by its own limit and those of the queues above it; nil: all there
-	// is, or unknown.
+	// Most is the maximum that it may use there, by its own limit and its ancestors'; nil: everything, or unknown.
 	Most *creel.Resource
-	// EachUser is the maximum that one user of a leaf may use there; nil: as much as the queue, or unknown. Users are
-	// those with pending asks that a limit holds back, and may include others.
+	// EachUser is the maximum that one user of a leaf may use there; nil: as much as the queue, or unknown. Users
+	// lists users with pending asks that a limit delays; it may list others too.
 	EachUser *creel.Resource
 	Users    []UserLoad
 }
 
-// UserLoad is a user's usage and pending asks in a queue of one member, as part of its Used and Pending. It also has
-// the user's maximum there, by the member's limits and the member's part of a limit of the federation.
+// UserLoad is a user's usage and pending asks in a queue of one member, as part of its Used and Pending. Most is the
+// user's maximum there, by the member's limits and the member's part of a federation-wide limit.
 type UserLoad struct {
 	User                string
 	Used, Pending, Most creel.Resource
 }
 
-// Granted returns the part of Pending that the limit allows there.
+// Granted returns the part of Pending that the limit permits there.
 func (u *UserLoad) Granted() creel.Resource {
 	return u.Pending.Min(u.Most.Sub(u.Used)).Max(creel.Resource{})
 }
 
-// QueueOn is a queue on the nodes of a label, "" for those without one.
+// QueueOn is a queue on the nodes of a label, "" for nodes without a label.
 type QueueOn struct {
 	Queue creel.QueuePath
 	Label string
 }
 
-// Name returns its name in the store and for people. No path of a queue has two dots in a row.
+// Name returns its name in the store and in messages. No queue path has two dots in a row, so names are unique.
 func (q QueueOn) Name() string {
 	if q.Label == "" {
 		return string(q.Queue)
@@ -194,7 +192,7 @@ func (q QueueOn) Name() string {
 	return string(q.Queue) + ".." + q.Label
 }
 
-// CompareQueueOn orders by queue, then by label.
+// CompareQueueOn compares by queue, then by label.
 func CompareQueueOn(a, b QueueOn) int {
 	return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Label, b.Label))
 }
@@ -207,7 +205,7 @@ func (l *Load) Queue(q creel.QueuePath) (QueueLoad, bool) {
 	return QueueLoad{}, false
 }
 
-// Find is Queue without a copy: nil when there is none, else only to be read.
+// Find is Queue without a copy: nil if there is none. The result must not be changed.
 func (l *Load) Find(q creel.QueuePath) *QueueLoad { return l.FindOn(q, "") }
 
 // FindOn is Find of a queue's figures on the nodes of a label.
@@ -243,18 +241,18 @@ func compareQueue(e QueueLoad, q creel.QueuePath, label string) int {
 	return 0
 }
 
-// maxLoad bounds a report: 10,000 queues fit.
+// maxLoad limits a report, in bytes: 10,000 queues fit.
 const maxLoad = 4 << 20
 
-// maxWaitBuckets bounds the buckets of a report's Waits.
+// maxWaitBuckets limits the buckets of a report's Waits.
 const maxWaitBuckets = 64
 
-// loadJSON and the types below are the wire shape; numbers may be quoted or
-// fractional, as Hadoop 3.4 and 3.5 differ in that.
+// loadJSON and the types below are the JSON form. Numbers may be quoted or fractional, because Hadoop 3.4 and 3.5
+// differ in that.
 type loadJSON struct {
 	ClusterMetrics map[string]json.RawMessage `json:"clusterMetrics"`
 	Creel          *creelJSON                 `json:"creel,omitempty"`
-	Leaf           string                     `json:"leaf,omitempty"` // of a part that is no head
+	Leaf           string                     `json:"leaf,omitempty"` // of a part other than the head
 }
 
 type creelJSON struct {
@@ -302,7 +300,7 @@ type userJSON struct {
 	Most    resourceJSON `json:"most"`
 }
 
-// form is how a queue is written.
+// form returns the JSON form of a queue.
 func (q *QueueLoad) form() queueJSON {
 	optional := func(r *creel.Resource) *resourceJSON {
 		if r == nil {
@@ -322,7 +320,7 @@ func (q *QueueLoad) form() queueJSON {
 	return j
 }
 
-// queue converts the JSON form.
+// queue parses the JSON form.
 func (j *queueJSON) queue() (QueueLoad, error) {
 	path, err := creel.ParseQueuePath(j.Queue)
 	if err != nil {
@@ -365,13 +363,13 @@ func toJSON(r creel.Resource) resourceJSON {
 
 func (j resourceJSON) resource() creel.Resource {
 	r := creel.Resource{MemoryMB: j.Memory, VCores: j.VCores}
-	for name, v := range j.Others { // With keeps them sorted, so the order of the map decides nothing
+	for name, v := range j.Others { // With sorts them, so the map's order has no effect
 		r = r.With(name, v)
 	}
 	return r
 }
 
-// JSON writes the load in the shape ParseLoad and Hadoop read.
+// JSON writes the load in the form that ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
@@ -396,8 +394,9 @@ func (l *Load) JSON() ([]byte, error) {
 	}{l.Metrics, c})
 }
 
-// ParseLoad reads a report, or the output of JoinParts. Unknown fields are ignored, a missing clusterMetrics root is
-// taken as the bare object, null and missing are zero. The error is an *creel.Error of kind creel.ErrInvalidRequest.
+// ParseLoad reads a report, or the output of JoinParts. Unknown fields are ignored. Data without a clusterMetrics
+// root is parsed as the bare object; null and missing fields are zero. The error is an *creel.Error of kind
+// creel.ErrInvalidRequest.
 func ParseLoad(data []byte) (Load, error) {
 	bad := func(why string) (Load, error) {
 		return Load{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "load report cannot be read", Why: why,
@@ -468,7 +467,7 @@ func ParseLoad(data []byte) (Load, error) {
 	return l, nil
 }
 
-// number reads 3, 3.7, "3" and -1 as Hadoop's REST API may write them.
+// number parses 3, 3.7, "3" and -1, all of which Hadoop's REST API may write.
 func number(raw json.RawMessage) (int64, error) {
 	s := string(bytes.Trim(raw, `"`))
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Addresses are where a member's ResourceManager listens, each host:port, by
-// name and not by resolved IP, so that a move in DNS is followed. An address that
-// the member does not have is empty. Several hosts of one protocol (an HA pair)
-// are separated by commas, in the order of yarn.resourcemanager.ha.rm-ids.
+// Addresses are the host:port of a member's ResourceManager for each protocol, by name and not by resolved IP, so
+// that changes in DNS take effect. An address that the member lacks is empty. Several hosts of one protocol (an HA
+// pair) are separated by commas, in the order of yarn.resourcemanager.ha.rm-ids.
 type Addresses struct {
 	Client    string `json:"client,omitempty"`    // ApplicationClientProtocol, 8032
 	Scheduler string `json:"scheduler,omitempty"` // ApplicationMasterProtocol, 8030
@@ -28,29 +27,27 @@ type Member struct {
 	ID        creel.SubclusterID `json:"id"`
 	Addresses Addresses          `json:"addresses"`
 
-	// Epoch numbers the starts of the member's ResourceManager and only rises
-	// (creel's own: its container epoch; an agent for Hadoop's: startedOn, ms).
-	// A registration or heartbeat with a lower one than the store knows is refused.
+	// Epoch numbers the starts of the member's ResourceManager and only rises. For creel's ResourceManager it is the
+	// container epoch; an agent for Hadoop's uses startedOn, in ms. A registration or heartbeat with an epoch below
+	// the newest is rejected.
 	Epoch int64 `json:"epoch"`
 
-	// Capability is the cluster-metrics JSON at registration, as in Hadoop's
-	// SubClusterInfo, without creel's rows of queues. It serves as the load until the
-	// first heartbeat, so that the member can be used at once. May be empty.
+	// Capability is the cluster-metrics JSON at registration, as in Hadoop's SubClusterInfo, without creel's rows of
+	// queues. It is the load until the first heartbeat, so that the member can be used at once. It may be empty.
 	Capability string `json:"capability,omitempty"`
 
-	// Lease is how long after a heartbeat the member counts as alive.
-	// Zero means DefaultLease.
+	// Lease is the time after a heartbeat during which the member is alive. Zero means DefaultLease.
 	Lease time.Duration `json:"lease,omitempty"`
 
 	// Version is the software behind the addresses ("creel 1.0", "hadoop-3.4.2"). For Hadoop it determines the
 	// member's features; see ByAgent and HadoopRelease.
 	Version string `json:"version,omitempty"`
 
-	// Signature is that of the fields above under the cluster's secret, see Signer; "" without a secret in a file.
+	// Signature signs the fields above with the cluster's secret, see Signer; "" without a secret.
 	Signature string `json:"signature,omitempty"`
 }
 
-// DefaultLease of a member that names none. It sends heartbeats three times as often.
+// DefaultLease applies to a member that sets no lease. Members send heartbeats three times as often.
 const DefaultLease = 10 * time.Second
 
 const (
@@ -67,7 +64,7 @@ func (m Member) LeaseOrDefault() time.Duration {
 	return m.Lease
 }
 
-// Validate rejects values that a store must not keep: *creel.Error of kind creel.ErrInvalidRequest.
+// Validate rejects values that a store must not accept: *creel.Error of kind creel.ErrInvalidRequest.
 func (m Member) Validate() error {
 	if err := ValidID(m.ID); err != nil {
 		return err
@@ -129,14 +126,14 @@ func ValidID(id creel.SubclusterID) error {
 // State is a member's state at a moment of the store's clock.
 type State int32
 
-// The states, from well to gone.
+// The states, in order of decline.
 const (
 	StateUnknown      State = iota
 	StateActive             // alive: may become a home, may be asked
-	StateDraining           // alive, gets no new homes and no new unmanaged AMs: drained, or refusing them
-	StateSuspect            // its lease ran out: no new work
+	StateDraining           // alive, gets no new homes and no new unmanaged AMs: drained, or it rejects them
+	StateSuspect            // its lease expired: no new work
 	StateLost               // silent for three leases
-	StateDeregistered       // it left by itself
+	StateDeregistered       // it deregistered itself
 )
 
 func (s State) String() string {
@@ -155,7 +152,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Hadoop is the state as Hadoop's SubClusterState prints it.
+// Hadoop returns the state's name in Hadoop's SubClusterState.
 func (s State) Hadoop() string {
 	switch s {
 	case StateActive:
@@ -172,5 +169,5 @@ func (s State) Hadoop() string {
 	return "SC_NEW"
 }
 
-// Alive reports whether the member's lease holds.
+// Alive reports whether the member's lease has not expired.
 func (s State) Alive() bool { return s == StateActive || s == StateDraining }

@@ -10,19 +10,19 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Observer derives a view from each read of the store. It is a value: the only state from one read to the next is the
-// view.
+// Observer derives a view from each read of the store. It is a value: only the view carries state from one read to
+// the next.
 type Observer struct {
-	// Longest is the most that lies between two good reads in a row while both this
-	// process and the store run; 0 for no bound.
+	// Longest is the longest time between two successful reads while both this process and the store run; 0 for no
+	// limit.
 	Longest time.Duration
-	// Validate, if given, is asked of each policy that is new to the view: a
-	// document that it refuses does not replace the one we have.
+	// Validate, if set, checks each policy that is new to the view: a rejected document does not replace the known
+	// one.
 	Validate func(queue creel.QueuePath, document []byte) error
 }
 
-// Observe returns the view that follows from one read, which returned records or an error. If the store cannot be
-// read the members stay as they were, and the view says so; it is nil when there was none before.
+// Observe returns the view that follows from one read, whose result is records or an error. After an error the
+// members stay unchanged, and the view has the reason; it is nil without a previous view.
 func (o Observer) Observe(before *View, records Records, err error) *View {
 	switch {
 	case err != nil && before == nil:
@@ -35,8 +35,8 @@ func (o Observer) Observe(before *View, records Records, err error) *View {
 	}
 	previous := before
 	if before != nil && before.Freeze == nil && o.Longest > 0 {
-		// There was no read for that long: the store was paused and accepted no heartbeats, or this process was.
-		// Members that were well then have a lease to show that they are.
+		// After such a gap either the store was paused and accepted no heartbeats, or this process was paused.
+		// Members that were well get one lease to send a heartbeat.
 		if gap := records.Now.Sub(before.At); gap > o.Longest {
 			previous = Unseen(before, gap)
 		}
@@ -44,7 +44,7 @@ func (o Observer) Observe(before *View, records Records, err error) *View {
 	return Build(previous, records, records.Now)
 }
 
-// vet puts the policy we have in the place of one that does not validate.
+// vet replaces a policy that does not validate by the known one.
 func vet(before *View, records *Records, validate func(creel.QueuePath, []byte) error) {
 	copied := false
 	for i := 0; i < len(records.Policies); i++ {

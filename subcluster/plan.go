@@ -11,44 +11,45 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Where the store keeps the plan (statestore.Documents).
+// Class and name of the plan in the store (statestore.Documents).
 const (
 	PlanClass = "plan"
 	PlanName  = "current"
 )
 
-// Plan is the rebalancer's published plan: each leaf queue's entitlement in the whole federation, and the part of
-// that in each member. Shares are parts of the federation's dominant resource type. It is immutable once it is read.
+// Plan is the rebalancer's published plan: each leaf queue's entitlement in the whole federation, and its division
+// over the members. Shares are fractions of the federation's dominant resource type. It is immutable after it is
+// read.
 type Plan struct {
 	Version int64     `json:"-"` // of its document in the store
-	At      time.Time `json:"-"` // store's clock when it was written
+	At      time.Time `json:"-"` // store's clock at its write
 
 	Term int64 `json:"term"` // token of the leader's lease
 	Tree int64 `json:"tree"` // version of the queue tree it follows
-	// LeaseMS is how long it is followed after At, in milliseconds of the store's clock; 0: it is for people, no
-	// process follows it.
+	// LeaseMS is the time for which processes follow it after At, in milliseconds of the store's clock; 0: it is only
+	// displayed.
 	LeaseMS int64          `json:"lease_ms"`
-	Total   creel.Resource `json:"total"`   // the whole of which the shares are parts
+	Total   creel.Resource `json:"total"`   // the amount that shares are fractions of
 	Members []MemberSize   `json:"members"` // by id
 	Queues  []QueuePlan    `json:"queues"`  // by path
 	Error   PlanError      `json:"error"`
-	// Starts are the sizes that members count with, of those that are away too, by id.
+	// Starts are the sizes that decisions use for members, including absent ones, by id.
 	Starts      []MemberStart `json:"starts,omitempty"`
-	SlowStartMS int64         `json:"slow_start_ms,omitempty"` // time from nothing to all of a member's size
-	Began       time.Time     `json:"began,omitzero"`          // store's clock at the first plan of all
-	// Preemption is the amount that may be taken back for queues that have a budget, by path.
+	SlowStartMS int64         `json:"slow_start_ms,omitempty"` // time for a counted size to grow from 0 to all
+	Began       time.Time     `json:"began,omitzero"`          // store's clock at the very first plan
+	// Preemption is the amount that may be preempted for queues with a budget, by path.
 	Preemption []PreemptionBudget `json:"preemption,omitempty"`
-	// Capacities means that members give queues their amount by the plan (MemberPlan.Capacity) before others there
-	// get more than theirs, in place of the configured one.
+	// Capacities means that members use the plan's amounts (MemberPlan.Capacity) instead of the configured
+	// capacities: a queue gets its amount before others there get more than theirs.
 	Capacities bool `json:"capacities,omitempty"`
-	// Labels are the plans of nodes with a label, each a pool of its own, by label. Their
-	// shares are parts of those nodes. They have no Labels of their own.
+	// Labels are the plans of nodes with a label, by label; each label is a separate pool. Their shares are fractions
+	// of those nodes. They have no Labels.
 	Labels []LabelPlan `json:"labels,omitempty"`
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
 }
 
-// GivesCapacities reports whether queues are to have capacities by the plan on any nodes.
+// GivesCapacities reports whether the plan sets queues' capacities on any nodes.
 func (p *Plan) GivesCapacities() bool {
 	return p.Capacities || slices.ContainsFunc(p.Labels, func(l LabelPlan) bool { return l.Capacities })
 }
@@ -59,8 +60,7 @@ type LabelPlan struct {
 	Plan
 }
 
-// EachQueue calls yield for each queue, of nodes without a label first, with the label of its nodes, until it returns
-// false.
+// EachQueue calls yield for each queue with its nodes' label, nodes without a label first, until it returns false.
 func (p *Plan) EachQueue(yield func(q *QueuePlan, label string) bool) {
 	for i := range p.Queues {
 		if !yield(&p.Queues[i], "") {
@@ -92,7 +92,7 @@ func (p *Plan) EachBudget(yield func(b *PreemptionBudget, label string) bool) {
 	}
 }
 
-// EachSlow is EachQueue for members that count with a part of their size only.
+// EachSlow is EachQueue for members whose size counts only in part.
 func (p *Plan) EachSlow(yield func(s *MemberStart, label string) bool) {
 	for i := range p.Starts {
 		if s := &p.Starts[i]; s.Slow() && !yield(s, "") {
@@ -108,23 +108,23 @@ func (p *Plan) EachSlow(yield func(s *MemberStart, label string) bool) {
 	}
 }
 
-// MemberSize is a member that a plan counts with.
+// MemberSize is a member that a plan includes.
 type MemberSize struct {
 	Member creel.SubclusterID `json:"member"`
 	Share  float64            `json:"share"`
 }
 
-// MemberStart is how much of a member homes and splits count with.
+// MemberStart is the part of a member's size that homes and splits use.
 type MemberStart struct {
 	Member creel.SubclusterID `json:"member"`
-	Size   creel.Resource     `json:"size"`              // its size when it was last seen
+	Size   creel.Resource     `json:"size"`              // its last seen size
 	Counts float64            `json:"counts"`            // the part of Size that counts; 1: all
-	Why    StartsWhy          `json:"why,omitempty"`     // why not all
+	Why    StartsWhy          `json:"why,omitempty"`     // why less than all
 	LeftMS int64              `json:"left_ms,omitempty"` // until all of it counts
 	Away   bool               `json:"away,omitempty"`    // it takes no applications now
 }
 
-// StartsWhy is the reason why a member does not count with all of its size.
+// StartsWhy is the reason why not all of a member's size counts.
 type StartsWhy string
 
 // Why members start slowly.
@@ -134,10 +134,10 @@ const (
 	StartsGrown StartsWhy = "it has got many nodes"
 )
 
-// Slow reports whether the member counts with a part of its size only.
+// Slow reports whether only a part of the member's size counts.
 func (s *MemberStart) Slow() bool { return !s.Away && s.Counts < 1 }
 
-// Text describes a member's start for people, on nodes of a label, "" for those without one.
+// Text describes a member's start in a sentence, on nodes of a label, "" for nodes without one.
 func (s *MemberStart) Text(label string) string {
 	size := "size"
 	if label != "" {
@@ -154,9 +154,9 @@ type QueuePlan struct {
 	Uses     float64         `json:"uses"`
 	Entitled float64         `json:"entitled"`
 	Reason   string          `json:"reason"`
-	// Optout: by the queue tree, routers, proxies and escrow do not follow the plan for this queue.
+	// Optout: the queue tree excludes this queue from the plan for routers, proxies and escrow.
 	Optout bool `json:"optout,omitempty"`
-	// Members are those in which it has a part, by id; none for a queue that wants nothing.
+	// Members are the members in which it has a part, by id; none for a queue that wants nothing.
 	Members []MemberPlan `json:"members,omitempty"`
 }
 
@@ -165,19 +165,19 @@ type MemberPlan struct {
 	Member creel.SubclusterID `json:"member"`
 	Given  float64            `json:"given"`
 	Weight float64            `json:"weight"`
-	// Capacity is the queue's amount there before others get more than theirs: its usage, and its asks waiting there
-	// within its remaining entitlement, as far as others have to give way or resources are idle. The same unit as
-	// Given, and only in plans with Capacities.
+	// Capacity is the queue's amount there before others get more than theirs. It covers the queue's usage and,
+	// within its remaining entitlement, its waiting asks there, as far as others must give way or resources are idle.
+	// It has the unit of Given, and is set only in plans with Capacities.
 	Capacity float64 `json:"capacity,omitempty"`
 }
 
-// PlanError is the distance of use from entitlement when the plan was made.
+// PlanError is the distance between use and entitlement at the time of the plan.
 type PlanError struct {
 	Mean  float64 `json:"mean"`
 	Worst float64 `json:"worst"`
 }
 
-// ParsePlan reads a plan as the store has it, whole or in part (Plan.Cut).
+// ParsePlan parses a stored plan, whole or in parts (Plan.Cut).
 func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 	p := &Plan{}
 	if err := p.decode(data); err != nil {
@@ -196,7 +196,7 @@ func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
 	return p, nil
 }
 
-// Stamp sets the version of the plan's document in the store, and when it was written.
+// Stamp sets the version of the plan's document in the store, and the time of its write.
 func (p *Plan) Stamp(version int64, at time.Time) {
 	p.Version, p.At = version, at
 	for i := range p.Labels {
@@ -204,7 +204,7 @@ func (p *Plan) Stamp(version int64, at time.Time) {
 	}
 }
 
-// Under sets the term of the leader's lease under which the plan is made, and how long it holds.
+// Under sets the term and duration of the leader's lease.
 func (p *Plan) Under(term int64, lease time.Duration) {
 	p.Term, p.LeaseMS = term, lease.Milliseconds()
 	for i := range p.Labels {
@@ -224,8 +224,8 @@ func (p *Plan) index() {
 	}
 }
 
-// In is the plan of the nodes with a label, of those without one ("") p itself; nil if there
-// is none, or on a nil plan.
+// In is the plan of the nodes with a label, for nodes without one ("") p itself; nil if there is none, or on a nil
+// plan.
 func (p *Plan) In(label string) *Plan {
 	if p == nil || label == "" {
 		return p
@@ -239,10 +239,10 @@ func (p *Plan) In(label string) *Plan {
 	return &p.Labels[i].Plan
 }
 
-// Ends is when the plan's lease is over, by the store's clock.
+// Ends is the end of the plan's lease, by the store's clock.
 func (p *Plan) Ends() time.Time { return p.At.Add(time.Duration(p.LeaseMS) * time.Millisecond) }
 
-// inForce is the plan if its lease is not over at a moment of the store's clock.
+// inForce returns the plan if its lease has not expired at now, by the store's clock.
 func (p *Plan) inForce(now time.Time) *Plan {
 	if p == nil || !now.Before(p.Ends()) {
 		return nil
@@ -250,8 +250,8 @@ func (p *Plan) inForce(now time.Time) *Plan {
 	return p
 }
 
-// Queue returns the plan of a queue, by its full path or, as clients may send it, by its leaf alone; nil for nothing,
-// or on a nil plan.
+// Queue returns the plan of a queue, by its full path or by its leaf alone, which clients may send; nil if there is
+// none, or on a nil plan.
 func (p *Plan) Queue(q creel.QueuePath) *QueuePlan {
 	if p == nil {
 		return nil
@@ -271,7 +271,7 @@ func (p *Plan) Queue(q creel.QueuePath) *QueuePlan {
 	return &p.Queues[i]
 }
 
-// Knows reports whether the plan counts with a member.
+// Knows reports whether the plan includes a member.
 func (p *Plan) Knows(id creel.SubclusterID) bool {
 	_, ok := slices.BinarySearchFunc(p.Members, id, func(e MemberSize, id creel.SubclusterID) int {
 		return strings.Compare(string(e.Member), string(id))
@@ -279,11 +279,11 @@ func (p *Plan) Knows(id creel.SubclusterID) bool {
 	return ok
 }
 
-// LeastCounts is the least part of its size that a member counts with.
+// LeastCounts is the smallest part of its size that counts for a member.
 const LeastCounts = 0.1
 
-// Counts is the part of a member's size that homes and splits count with: 1, also on a
-// nil plan, unless it starts slowly. One that the plan does not know is new.
+// Counts is the part of a member's size that homes and splits use: 1, unless it starts slowly; 1 on a nil plan. A
+// member that the plan does not include is new.
 func (p *Plan) Counts(id creel.SubclusterID) float64 {
 	slowStart := time.Duration(p.slowStartMS()) * time.Millisecond
 	if slowStart == 0 {
@@ -296,7 +296,7 @@ func (p *Plan) Counts(id creel.SubclusterID) float64 {
 	case ok:
 		return max(LeastCounts, p.Starts[i].Counts)
 	case p.At.Sub(p.Began) < slowStart:
-		return 1 // the federation starts
+		return 1 // the federation is starting
 	}
 	return LeastCounts
 }
@@ -330,7 +330,7 @@ func (q *QueuePlan) Capacity(id creel.SubclusterID) float64 {
 	return q.Members[i].Capacity
 }
 
-// SetCapacity sets it.
+// SetCapacity sets that amount.
 func (q *QueuePlan) SetCapacity(id creel.SubclusterID, capacity float64) {
 	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
 		return strings.Compare(string(e.Member), string(id))

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// A plan can be read in part, as a load can: the rebalancer cuts it (Plan.Cut), and the store keeps the parts beside
-// the whole, of the same version. A partial read returns the head and the rows of the named queues (JoinParts), and
-// ParsePlan reads that like a whole one.
+// A plan can be read in parts, like a load: the rebalancer cuts it (Plan.Cut), and the store has the parts beside the
+// whole, of the same version. A partial read returns the head and the rows of the named queues (JoinParts); ParsePlan
+// parses it like a whole plan.
 
-// planRows are the rows of queues with one leaf name, on nodes without a label and with each.
+// planRows are the rows of queues with one leaf name, on nodes without a label and on nodes with each label.
 type planRows struct {
 	Queues []QueuePlan     `json:"queues,omitempty"`
 	Labels []labelPlanRows `json:"labels,omitempty"`
@@ -26,8 +26,8 @@ type labelPlanRows struct {
 }
 
 // Cut returns the parts of a plan, the head first, then rows by leaf name. The head has the data that homes and
-// splits need besides the rows of their queues. It has no sizes of members and no budgets: members follow these, and
-// read the whole.
+// splits need beside their queues' rows. It lacks members' sizes and budgets: members follow these, and read the
+// whole plan.
 func (p *Plan) Cut() ([]Part, error) {
 	head, rows := p.head(), map[string]*planRows{}
 	of := func(q *QueuePlan) *planRows {
@@ -74,7 +74,7 @@ func (p *Plan) head() Plan {
 	return head
 }
 
-// decode reads a plan as the store has it, whole or in part.
+// decode parses a stored plan, whole or in parts.
 func (p *Plan) decode(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(partSeparator)) {
 		return json.Unmarshal(data, p)

@@ -12,15 +12,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// PreemptionBudget is the amount that may be taken back from others for one queue, and those below it, in one
-// interval of the store's clock. Members may do it up to their shares, which sum to no more than Most; a member
-// without one takes nothing. Amounts that members took outside the budget count first, and may be more.
+// PreemptionBudget is the amount that may be preempted for one queue, and the queues below it, in one interval of the
+// store's clock. Members may preempt up to their shares, which sum to at most Most; a member without a share preempts
+// nothing. Amounts that members preempted outside the budget count first, and may exceed it.
 type PreemptionBudget struct {
 	Queue creel.QueuePath `json:"queue"`
-	// Most is the queue's in the document; types that it does not name have no bound.
+	// Most is the budget in the document; types that it does not name are unlimited.
 	Most creel.Resource `json:"most"`
-	// Lacks is the difference between the queue's entitlement in the whole federation and its use when the plan was
-	// made.
+	// Lacks is the difference between the queue's entitlement and its use in the whole federation at the time of the
+	// plan.
 	Lacks   creel.Resource     `json:"lacks"`
 	Begins  time.Time          `json:"begins"`
 	Ends    time.Time          `json:"ends"`
@@ -31,22 +31,22 @@ type PreemptionBudget struct {
 type PreemptionMember struct {
 	Member creel.SubclusterID `json:"member"`
 	Share  creel.Resource     `json:"share"`
-	// Unbound: the member takes back by its own settings, and Share is the amount it took.
+	// Unbound: the member preempts by its own settings, and Share is the amount it preempted.
 	Unbound bool `json:"unbound,omitempty"`
 }
 
-// PreemptionSpent is the amount that a member took back in the interval of a budget, as an agent counts it for
-// Hadoop's ResourceManager. That does not report for which queue: it is all that was taken while the queue was short
-// there.
+// PreemptionSpent is the amount that a member preempted in the interval of a budget. An agent counts it for Hadoop's
+// ResourceManager. Hadoop does not report the queue that benefits: so this is everything preempted while the queue
+// was short there.
 type PreemptionSpent struct {
 	Queue   creel.QueuePath
-	Label   string    // of the nodes that the budget is of
+	Label   string    // of the budget's nodes
 	Begins  time.Time // of the interval
 	Taken   creel.Resource
 	Unbound bool // the budget does not bind the member
 }
 
-// Share returns a member's limit for taking back; zero without a share.
+// Share returns a member's limit for preemption; zero without a share.
 func (b *PreemptionBudget) Share(id creel.SubclusterID) creel.Resource {
 	for i := range b.Members {
 		if b.Members[i].Member == id {
@@ -56,7 +56,7 @@ func (b *PreemptionBudget) Share(id creel.SubclusterID) creel.Resource {
 	return creel.Resource{}
 }
 
-// PreemptionOf is the budget of a queue; nil for none, or on a nil plan.
+// PreemptionOf returns the budget of a queue; nil if there is none, or on a nil plan.
 func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
 	if p == nil {
 		return nil
@@ -70,7 +70,7 @@ func (p *Plan) PreemptionOf(q creel.QueuePath) *PreemptionBudget {
 	return &p.Preemption[i]
 }
 
-// Text describes a budget for people, on nodes of a label, "" for those without one.
+// Text describes a budget in a sentence, on nodes of a label, "" for nodes without one.
 func (b *PreemptionBudget) Text(label string) string {
 	var parts []string
 	for _, m := range b.Members {

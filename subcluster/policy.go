@@ -10,29 +10,27 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Policy is one version of the policy document of one queue. The document is
-// opaque here; package policies reads it.
+// Policy is one version of the policy document of one queue. The document is opaque here; package policies parses it.
 type Policy struct {
 	Queue creel.QueuePath `json:"queue"`
-	// Version rises with each write of any queue and never falls, not even
-	// when a store lost its last writes: it is the larger of the last version
-	// plus one and the store's clock in ms.
+	// Version rises with each write of any queue and never falls, even if a store lost its last writes: it is the
+	// larger of the last version plus one and the store's clock in ms.
 	Version  int64     `json:"version"`
-	Document []byte    `json:"document,omitempty"` // empty: removed, the parent's holds
+	Document []byte    `json:"document,omitempty"` // empty: removed, the parent's policy applies
 	Author   string    `json:"author,omitempty"`
 	Comment  string    `json:"comment,omitempty"`
 	Time     time.Time `json:"time"` // store's clock
 }
 
-// Policies is an immutable set of the documents that hold, at most one a queue.
+// Policies is an immutable set of the policies in force, at most one per queue.
 type Policies struct {
 	Version int64 // of the newest write, 0 for none
 	list    []Policy
 	index   map[creel.QueuePath]int
 }
 
-// NewPolicies makes a set of the latest versions. Those with an empty document
-// count for the version but hold nowhere.
+// NewPolicies makes a set of the latest versions. A policy with an empty document counts for the version, but is not
+// in force.
 func NewPolicies(latest []Policy) Policies {
 	p := Policies{index: make(map[creel.QueuePath]int, len(latest))}
 	for _, l := range latest {
@@ -48,10 +46,10 @@ func NewPolicies(latest []Policy) Policies {
 	return p
 }
 
-// All are the policies that hold, sorted by queue. Read only.
+// All returns the policies in force, sorted by queue. It must not be changed.
 func (p *Policies) All() []Policy { return p.list }
 
-// At is the policy written at exactly this queue.
+// At returns the policy set at exactly this queue.
 func (p *Policies) At(q creel.QueuePath) (Policy, bool) {
 	i, ok := p.index[q]
 	if !ok {
@@ -60,8 +58,8 @@ func (p *Policies) At(q creel.QueuePath) (Policy, bool) {
 	return p.list[i], true
 }
 
-// For is the policy that holds for a queue: its own, else the nearest
-// ancestor's, else the one of "root", else the one of "*".
+// For returns the policy that applies to a queue: its own, else the nearest ancestor's, else that of "root", else
+// that of "*".
 func (p *Policies) For(q creel.QueuePath) (Policy, bool) {
 	for at := q; at != ""; at = at.Parent() {
 		if i, ok := p.index[at]; ok {

@@ -8,15 +8,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Preemption is a ResourceManager's forecast of the containers that its next round takes back for a queue: creel's
-// own document.
+// Preemption is a ResourceManager's forecast of the containers that its next round preempts for a queue: creel's own
+// document.
 type Preemption struct {
 	Queue   creel.QueuePath `json:"queue"`
-	On      bool            `json:"on"` // false: a forecast for preemption switched on
+	On      bool            `json:"on"` // false: a forecast as if preemption were on
 	Victims []Victim        `json:"victims"`
 }
 
-// Victim is a container that would be taken back, or will be.
+// Victim is a container that would be preempted, or will be.
 type Victim struct {
 	Container   creel.ContainerID   `json:"container"`
 	User        string              `json:"user"`
@@ -27,11 +27,11 @@ type Victim struct {
 	For         creel.ApplicationID `json:"for"`
 	ForQueue    creel.QueuePath     `json:"forQueue"`
 	Rule        string              `json:"rule"`
-	Why         string              `json:"why"`         // it and no other
-	UnderNotice bool                `json:"underNotice"` // its AM has been notified already
-	Kill        time.Time           `json:"kill"`        // when, unless it is needed no more by then
+	Why         string              `json:"why"`         // why this container
+	UnderNotice bool                `json:"underNotice"` // its AM has been notified
+	Kill        time.Time           `json:"kill"`        // when, unless it is not needed by then
 	Ran         float64             `json:"ranSeconds"`
-	// MemorySeconds and VCoreSeconds are the work that is lost, as of now.
+	// MemorySeconds and VCoreSeconds are the work that would be lost now.
 	MemorySeconds int64 `json:"memorySeconds"`
 	VCoreSeconds  int64 `json:"vcoreSeconds"`
 }

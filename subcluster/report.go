@@ -8,32 +8,32 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// LooksBetween is how often a member checks between two heartbeats whether its load has changed so much that the next
-// must not wait for its time. It sends at most ReportsBetween in that time, so that a change after a quiet period is
-// sent at the next check.
+// LooksBetween is the number of checks between two heartbeats. A check decides whether the load has changed so much
+// that the next heartbeat must be sent early. A member sends at most ReportsBetween early ones in that time, so that
+// a change after a quiet period is sent at the next check.
 const (
 	LooksBetween   = 20
 	ReportsBetween = 4
 )
 
-// Reporter makes the heartbeats of one epoch of a member: data that the store already has is not sent again. It has
-// one owner at a time.
+// Reporter makes the heartbeats of one epoch of a member; it leaves out data that the store already has. It has one
+// owner at a time.
 type Reporter struct {
 	ID     creel.SubclusterID
 	Epoch  int64
 	Signer *Signer // of loads and their parts; nil: they are not signed
 
 	sequence int64             // of loads sent
-	load     []byte            // last sent to the store, nil when unknown
+	load     []byte            // last load sent to the store, nil if unknown
 	rows     map[string]string // its parts
-	unsent   int               // heartbeats since
+	unsent   int               // heartbeats without the load since
 }
 
-// repeatLoad: each so many heartbeats the load is sent though unchanged, since a store that failed over may have lost
-// it.
+// repeatLoad is the number of heartbeats after which an unchanged load is sent again, because a store that failed
+// over may have lost it.
 const repeatLoad = 10
 
-// Next returns the heartbeat that reports a load. Lost takes back that it was.
+// Next returns the heartbeat that reports a load. After a failure, call Lost.
 func (r *Reporter) Next(load []byte) Heartbeat {
 	b := Heartbeat{ID: r.ID, Epoch: r.Epoch}
 	if r.unsent++; r.load != nil && r.unsent < repeatLoad && bytes.Equal(load, r.load) {
@@ -41,7 +41,7 @@ func (r *Reporter) Next(load []byte) Heartbeat {
 	}
 	cut, err := Cut(load)
 	if err != nil {
-		cut = nil // it is read as a whole, by readers that can report the error
+		cut = nil // it is read whole, by readers that can report the error
 	}
 	rows := make(map[string]string, len(cut))
 	for _, p := range cut {
@@ -65,7 +65,7 @@ func (r *Reporter) Next(load []byte) Heartbeat {
 	return b
 }
 
-// Lost records that the store may or may not have the last heartbeat, and the state before.
+// Lost records that the store may lack the last heartbeat, so that the next one repeats the whole load.
 func (r *Reporter) Lost() { r.load = nil }
 
 func sameKeys(a, b map[string]string) bool {

@@ -2,8 +2,8 @@
 
 package subcluster
 
-// RouterHeader is in each request of a router to a ResourceManager's web address. Creel's ResourceManager then lists
-// the unmanaged AMs of proxies that run, or whose logs are not gathered, whatever the filter, without counting them
-// in its limit; the router joins them with their applications. It also leaves them out of its statistics. By RPC a
-// router asks for that with yarnrpc.WithParts.
+// RouterHeader is set in each request of a router to a ResourceManager's web address. Creel's ResourceManager then
+// also lists proxies' unmanaged AMs that run, or whose logs are not aggregated yet, whatever the filter. It does not
+// count them in its limit; the router joins them with their applications. It also leaves them out of its statistics.
+// By RPC a router requests the same with yarnrpc.WithParts.
 const RouterHeader = "X-Creel-Router"

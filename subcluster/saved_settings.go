@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// SavedSettingsName is the property of a ResourceManager's scheduler configuration in which the agent stores, in the
-// same change, the values of queues' settings before it had them follow a plan.
+// SavedSettingsName is a property of a ResourceManager's scheduler configuration. When the agent makes queues'
+// settings follow a plan, it stores their earlier values there in the same change.
 const SavedSettingsName = "creel.plan.before"
 
-// SavedSetting is a setting that follows a plan: its earlier value, "" for not set, and its current one.
+// SavedSetting is a setting that follows a plan: its earlier value, "" if it was not set, and its current one.
 type SavedSetting struct{ Was, Is string }
 
-// Held reads which settings of a scheduler configuration follow a plan, by their names.
-// A record that cannot be read counts as none.
+// Held returns the settings of a scheduler configuration that follow a plan, by name. An unreadable record counts as
+// none.
 func Held(conf map[string]string) map[string]SavedSetting {
 	out := map[string]SavedSetting{}
 	if json.Unmarshal([]byte(conf[SavedSettingsName]), &out) != nil {
@@ -25,9 +25,9 @@ func Held(conf map[string]string) map[string]SavedSetting {
 	return out
 }
 
-// ConfiguredQueues returns a scheduler configuration as administrators have written it, without the values from a
-// plan. If one of the settings of queues below the same one was changed since, its author saw the others' current
-// values: all of them count as configured.
+// ConfiguredQueues returns a scheduler configuration as administrators wrote it, without values from a plan. If an
+// administrator has since changed the setting of one child of a parent queue, he saw the current values of the
+// others: all of them count as configured.
 func ConfiguredQueues(conf map[string]string) map[string]string {
 	held, changed := Held(conf), map[string]bool{}
 	for name, h := range held {

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Signer signs and checks the data that members write into the store, under the cluster's secret: HMAC-SHA256 with a
-// key derived for this purpose alone (HKDF-SHA256, RFC 5869). It is safe for concurrent use.
+// Signer signs and checks the data that members write into the store, with the cluster's secret: HMAC-SHA256 with a
+// key derived only for this purpose (HKDF-SHA256, RFC 5869). It is safe for concurrent use.
 type Signer struct{ key []byte }
 
 // NewSigner makes the Signer of a cluster's secret.
@@ -26,7 +26,7 @@ func NewSigner(secret []byte) (*Signer, error) {
 	return &Signer{key}, err
 }
 
-// mac is over a purpose and parts, each with its length before it.
+// mac covers a purpose and parts, each preceded by its length.
 func (s *Signer) mac(purpose string, parts ...string) string {
 	h := hmac.New(sha256.New, s.key)
 	var length [8]byte
@@ -50,7 +50,7 @@ func (s *Signer) Member(m Member) Member {
 	return m
 }
 
-// GoodMember reports whether a record was signed under this secret.
+// GoodMember reports whether a record was signed with this secret.
 func (s *Signer) GoodMember(m *Member) bool {
 	return hmac.Equal([]byte(m.Signature), []byte(s.memberMAC(m)))
 }
@@ -69,13 +69,13 @@ func (s *Signer) loadMAC(what string, id creel.SubclusterID, epoch int64, sequen
 	return s.mac(what, string(id), strconv.FormatInt(epoch, 10), sequence, load)
 }
 
-// Load returns the load of a heartbeat, a JSON object, with its signature in it.
-// sequence rises with each heartbeat of an epoch.
+// Load returns a heartbeat's load, a JSON object, with its signature inside. sequence rises with each heartbeat of an
+// epoch.
 func (s *Signer) Load(id creel.SubclusterID, epoch, sequence int64, load []byte) []byte {
 	return s.signed(wholeLoad, id, epoch, sequence, load)
 }
 
-// Part returns the text of a part of the load of a heartbeat, as Load does.
+// Part returns the text of a part of a heartbeat's load, signed like Load.
 func (s *Signer) Part(id creel.SubclusterID, epoch, sequence int64, text []byte) []byte {
 	return s.signed(partOfLoad, id, epoch, sequence, text)
 }
@@ -94,14 +94,14 @@ func (s *Signer) signed(what string, id creel.SubclusterID, epoch, sequence int6
 	return append(out, rest...)
 }
 
-// GoodLoad reports whether a load was signed under this secret for a member and
-// its epoch, and returns its number in the sequence.
+// GoodLoad reports whether a load was signed with this secret for a member and its epoch, and returns its sequence
+// number.
 func (s *Signer) GoodLoad(id creel.SubclusterID, epoch int64, load string) (sequence int64, ok bool) {
 	return s.good(wholeLoad, id, epoch, load)
 }
 
-// GoodParts is GoodLoad of a load that was read in part. Each part has a number: the rows
-// of a leaf name, and under "" the head.
+// GoodParts is GoodLoad for a load in parts. Each part has a number: that of the head under "", of rows under their
+// leaf name.
 func (s *Signer) GoodParts(id creel.SubclusterID, epoch int64, load string) (sequences map[string]int64, ok bool) {
 	sequences = map[string]int64{}
 	for i, part := range partsOf(load) {

@@ -11,17 +11,17 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// View is the known state of the federation at a moment. It is built from the store's records by Build, shared by an
-// atomic pointer and never changed.
+// View is the known state of the federation at a moment. Build makes it from the store's records; it is shared by an
+// atomic pointer and immutable.
 type View struct {
 	Serial   int64     // rises by one with each Build
 	At       time.Time // store's clock when the records were read
 	Store    string    // identity of the store; it changes if the store came back empty
 	Members  []Status  // sorted by ID
 	Policies Policies
-	Plan     *Plan    // the rebalancer's while its lease lasts, else nil: decide without one
+	Plan     *Plan    // the rebalancer's plan while its lease lasts, else nil: decide without one
 	Freeze   *Freeze  // nil unless all members fell silent together
-	Problems []string // records that the store could not read, for people
+	Problems []string // records that the store could not read, as messages
 
 	KeyChanges int64 // see Records
 
@@ -29,20 +29,20 @@ type View struct {
 	derived *derivedData
 }
 
-// derivedData is the data that decisions have derived from a view for queues. A copy of the view, which may be changed,
-// has none.
+// derivedData is the data that decisions have derived from a view, by queue. A copy of the view has none, because it
+// may be changed.
 type derivedData struct {
 	view *View
 	mu   sync.RWMutex
 	of   map[QueueOn]any
 }
 
-// mostDerived bounds the data derived from a view, in members: a queue takes some 400 bytes of each.
+// mostDerived limits the data derived from a view, counted in members: a queue takes some 400 bytes of each.
 const mostDerived = 50_000
 
-// Derived returns the data derived from the view for a queue, made when it is first asked for. It follows from the
-// view and the key alone, so it is stored as long as the view is the one in force, if there are not too many.
-// Goroutines may share it; it is never modified.
+// Derived returns the data derived from the view for a queue; the first call makes it. It depends only on the view
+// and the key. So it is stored until the next view, unless there is too much of it. Goroutines may share it; it is
+// never modified.
 func (v *View) Derived(key QueueOn, made func() any) any {
 	if v.derived == nil || v.derived.view != v {
 		return made()
@@ -62,34 +62,33 @@ func (v *View) Derived(key QueueOn, made func() any) any {
 	return x
 }
 
-// Status is a member as the view sees it.
+// Status is a member's state in the view.
 type Status struct {
 	Member
 	State    State
-	Reason   string        // why it has that state, for people: "heartbeat 0.4s ago"
+	Reason   string        // reason of the state, as a message: "heartbeat 0.4s ago"
 	Age      time.Duration // since its last heartbeat (or registration), store's clock
 	Draining string        // requester and reason of a drain, "" if not draining
 	Since    time.Time     // store's clock when the view first saw this state
-	// Forgotten: the store had a record of it and has none any more.
+	// Forgotten: the store had a record of it and lost it.
 	Forgotten bool
 	Load      Load
-	// LoadError is why the last report could not be read; Load is then the last readable one.
+	// LoadError is why the last report could not be parsed; Load is then the last valid one.
 	LoadError string
 
-	loadText string  // the source text of Load, so that equal reports are parsed once
-	leaves   *leaves // of Load's queues; one of others is not used
+	loadText string  // the text of Load, so that equal reports are parsed once
+	leaves   *leaves // of Load's queues; ignored if built for other queues
 }
 
-// Freeze is the reason why the view distrusts the store.
+// Freeze is the reason why the view does not trust the store's records.
 type Freeze struct {
 	Reason string
-	At     time.Time // store's clock of the last moment the members were well; states are as of then
-	// ThawBy is when the freeze ends though some members are still missing;
-	// zero while none has come back.
+	At     time.Time // store's clock when the members were last well; states are as of then
+	// ThawBy is the end of the freeze even if some members are still missing; zero while none has returned.
 	ThawBy time.Time
 }
 
-// Index is where a member stands in Members.
+// Index is a member's position in Members.
 func (v *View) Index(id creel.SubclusterID) (int, bool) {
 	if v == nil {
 		return 0, false
@@ -107,7 +106,7 @@ func (v *View) Member(id creel.SubclusterID) (*Status, bool) {
 	return &v.Members[i], true
 }
 
-// Active are the members that may become homes, sorted by ID.
+// Active returns the members that may become homes, sorted by ID.
 func (v *View) Active() []creel.SubclusterID {
 	if v == nil {
 		return nil
@@ -121,7 +120,7 @@ func (v *View) Active() []creel.SubclusterID {
 	return ids
 }
 
-// Policy is the policy that holds for a queue, inherited down the tree.
+// Policy is the policy that applies to a queue, inherited down the tree.
 func (v *View) Policy(q creel.QueuePath) (Policy, bool) {
 	if v == nil {
 		return Policy{}, false
@@ -129,8 +128,8 @@ func (v *View) Policy(q creel.QueuePath) (Policy, bool) {
 	return v.Policies.For(q)
 }
 
-// NewView makes a view of given members and policies, for tests and
-// simulations that have no records. Members are copied and sorted.
+// NewView makes a view of members and policies, for tests and simulations without records. Members are copied and
+// sorted.
 func NewView(at time.Time, members []Status, policies []Policy) *View {
 	v := &View{Serial: 1, At: at, Members: slices.Clone(members), Policies: NewPolicies(policies)}
 	v.seal()

@@ -6,33 +6,33 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Wait is the reason why an application waits in one member, as the ResourceManager there knows it at this moment.
-// Numbers are fields; Text and UnlocksWhen express the same for people.
+// Wait is the reason why an application waits in one member at this moment, reported by the ResourceManager there.
+// Numbers are fields; Text and UnlocksWhen are the same as sentences.
 type Wait struct {
 	Code  string          `json:"code"`            // queue_limit, user_limit, am_limit, no_node_has_room, ...
 	Queue creel.QueuePath `json:"queue,omitempty"` // the queue with the limit
 	User  string          `json:"user,omitempty"`  // the user with the limit, within the queue
 
-	Limit Amounts `json:"limit,omitempty"` // the limit, in each unit it is in
-	Used  Amounts `json:"used,omitempty"`  // of it
-	Needs Amounts `json:"needs,omitempty"` // the need of one more
+	Limit Amounts `json:"limit,omitempty"` // the limit, in each unit it has
+	Used  Amounts `json:"used,omitempty"`  // usage under the limit
+	Needs Amounts `json:"needs,omitempty"` // amount that one more needs
 
-	Nodes  *NodeCounts         `json:"nodes,omitempty"` // where no node fits
+	Nodes  *NodeCounts         `json:"nodes,omitempty"` // set if no node fits
 	Before creel.ApplicationID `json:"before,omitzero"` // the application before it in the order
-	Asked  int32               `json:"asked,omitempty"` // containers asked for and not given
+	Asked  int32               `json:"asked,omitempty"` // containers asked for and not granted
 	Text   string              `json:"text"`            // one sentence
 	Unlock string              `json:"unlocks_when"`    // the required change
 }
 
-// NodeCounts are the nodes of a member by the first reason that keeps an ask off them.
+// NodeCounts counts a member's nodes by the first reason that excludes an ask.
 type NodeCounts struct {
-	Open        int `json:"open"`        // that take containers at all
+	Open        int `json:"open"`        // that accept containers at all
 	TooSmall    int `json:"too_small"`   // even when empty
 	Blacklisted int `json:"blacklisted"` // by the application
 	Refused     int `json:"refused"`     // by its placement constraint
-	Full        int `json:"full"`        // not enough room now
-	Reserved    int `json:"reserved"`    // with room, kept for others
-	Elsewhere   int `json:"elsewhere"`   // with room, and not where the ask wants to be
+	Full        int `json:"full"`        // too little free now
+	Reserved    int `json:"reserved"`    // enough free, but reserved for others
+	Elsewhere   int `json:"elsewhere"`   // enough free, but not where the ask wants to be
 }
 
 // Amounts are amounts by their unit: "memory-mb", "vcores", another resource
@@ -54,7 +54,7 @@ func AmountsOf(r creel.Resource) Amounts {
 	return a
 }
 
-// Sentence is the wait in words: its cause, and the required change.
+// Sentence returns the wait as text: its cause, and the required change.
 func (w Wait) Sentence() string {
 	if w.Unlock == "" {
 		return w.Text
@@ -68,15 +68,15 @@ type AppWait struct {
 	State       string              `json:"state"` // by YARN's names
 	Queue       creel.QueuePath     `json:"queue"`
 	User        string              `json:"user"`
-	Unmanaged   bool                `json:"unmanaged,omitempty"` // held by a proxy for an application that lives elsewhere
-	Containers  int32               `json:"containers"`          // it has here
+	Unmanaged   bool                `json:"unmanaged,omitempty"` // a proxy's UAM for an application with another home
+	Containers  int32               `json:"containers"`          // running here
 	Diagnostics string              `json:"diagnostics,omitempty"`
-	Wait        *Wait               `json:"wait,omitempty"` // nil: nothing holds it
+	Wait        *Wait               `json:"wait,omitempty"` // nil: it does not wait
 }
 
 // AppLine is an application in a list of one member: an item of /api/v1/apps of creel's ResourceManager, and the
-// router's line for it. Times are ms of the member's clock. A user who may not view an application gets only the
-// fields that YARN shows.
+// router's line for it. Times are ms of the member's clock. A user without view access to an application gets only
+// the fields that YARN shows.
 type AppLine struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -93,24 +93,24 @@ type AppLine struct {
 	Priority   int64    `json:"priority"`
 	Tags       []string `json:"tags,omitempty"`
 	Unmanaged  bool     `json:"unmanaged,omitempty"`
-	// Waits is the code of its wait (Wait.Code), "" for none; WaitsIn is the queue with the limit. Ask for AppWait
-	// for the numbers.
+	// Waits is the code of its wait (Wait.Code), "" if it does not wait; WaitsIn is the queue with the limit. AppWait
+	// has the numbers.
 	Waits   string `json:"waits_for,omitempty"`
 	WaitsIn string `json:"waits_in,omitempty"`
-	// Viewers are the users that may view it besides its owner, as Hadoop writes access lists: users, a space,
-	// groups; "*" is everybody. It is sent to routers only.
+	// Viewers are the users with view access besides its owner, in Hadoop's form of access lists: users, a space,
+	// groups; "*" is everybody. It is only sent to routers.
 	Viewers string `json:"viewers,omitempty"`
-	// Hidden means that it is in no other user's list; sent to routers only, too.
+	// Hidden means that other users' lists omit it; also only sent to routers.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// AppChanges are the applications of creel's ResourceManager that changed since a router's last request:
+// AppChanges lists the applications of creel's ResourceManager that changed since a router's last request:
 // /api/v1/apps/changes.
 type AppChanges struct {
-	At    string     `json:"at"`             // to be given as ?since= the next time
-	Whole bool       `json:"whole"`          // these are all: the last answer is unknown
+	At    string     `json:"at"`             // value of ?since= in the next request
+	Whole bool       `json:"whole"`          // complete list: the last answer is unknown
 	Apps  []*AppLine `json:"apps"`           // in no order
-	Gone  []string   `json:"gone,omitempty"` // ids that are forgotten
+	Gone  []string   `json:"gone,omitempty"` // ids of removed applications
 }
 
 // NodeLine is a node in a list of one member.
@@ -128,5 +128,5 @@ type NodeLine struct {
 	FreeVCores int64  `json:"free_vcores"`
 }
 
-// CodeDiagnostics is the code of a wait that a member reports as a sentence only, as Hadoop's does.
+// CodeDiagnostics is the code of a wait that a member reports only as a sentence, like Hadoop's ResourceManager.
 const CodeDiagnostics = "diagnostics"
