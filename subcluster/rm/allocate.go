@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Allocate is one heartbeat of an AM: it changes its asks, releases containers, and fetches its grants. Grants that
-// its own asks cause now are in the same response.
+// Allocate is one heartbeat of an AM: it changes its asks, releases containers, and fetches its grants. The same
+// response has the grants that its own asks cause now.
 func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest) (*Answer, error) {
 	m.at(now)
 	t, err := m.conversing(id)
@@ -95,7 +95,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	for k, i := range order {
 		p := m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
 		if k < len(order)-1 && m.cfg.Constraints == ConstraintsTried {
-			m.sched.ServeWant(&a.App, p.request(), p.want) // each is placed before the next is looked at
+			m.sched.ServeWant(&a.App, p.request(), p.want) // each is placed before the next is considered
 		}
 	}
 	for i := range r.Updates {
@@ -115,7 +115,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	return out, nil
 }
 
-// serve grants an attempt the asks that it can have at once.
+// serve grants an attempt the containers that its asks can get at once.
 func (m *Machine) serve(t *attempt) {
 	m.sched.Enroll(&t.app.App)
 	m.settle()
@@ -123,8 +123,8 @@ func (m *Machine) serve(t *attempt) {
 	m.settle()
 }
 
-// checkAllocate rejects an invalid request as a whole before any of it is applied. It returns the normalized sizes of
-// its asks.
+// checkAllocate rejects an invalid request as a whole, before any of it is applied. It returns the normalized sizes
+// of the asks.
 func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
 	largest := t.app.Queue().Largest()
 	labels, err := m.askLabels(t, r.Asks)
@@ -182,14 +182,14 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 	return sizes, nil
 }
 
-// releaseAll releases those of the ids that belong to the attempt.
+// releaseAll releases the containers among these ids that belong to the attempt.
 func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	var list [sched.Prefetched]*container
 	n := 0
 	for i := range ids {
 		c := t.live.Get(ids[i].ID)
 		if ids[i].Attempt != t.id {
-			c = m.container(ids[i]) // kept from an earlier attempt
+			c = m.container(ids[i]) // retained from an earlier attempt
 		}
 		if c != nil {
 			list[n] = c
@@ -206,11 +206,11 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	}
 }
 
-// mostReleased bounds the releases that wait for a node of an earlier epoch's container.
+// mostReleased limits the stored releases of earlier epochs' containers whose nodes have not registered yet.
 const mostReleased = 10_000
 
 // releaseLater records the release of a container of an earlier epoch whose node has not registered yet. It is
-// released when the node reports it. Hadoop's scheduler keeps such releases too
+// released when the node reports it. Hadoop's scheduler stores such releases too
 // (SchedulerApplicationAttempt.getPendingRelease).
 func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
 	of := m.attempt(id.Attempt)

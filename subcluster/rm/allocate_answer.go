@@ -9,14 +9,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 )
 
-// An attempt's last answer is kept, because its AM may request it again, and its memory is reused for the next one.
-// The machine owns it, and code that passes it to another goroutine clones it. Answers owned by the caller would save
-// the server a copy of their content, 1 to 2 KB of the 70 KB that an allocate of ten containers costs
-// (BenchmarkContainers in rm/rpc). They would cost the machine 17 % of the grants a second with large answers
+// An attempt's last answer is retained, because its AM may request it again; the next answer reuses its memory. The
+// machine owns it; code that passes it to another goroutine clones it first. If callers owned answers, the server
+// would save a copy of their content: 1 to 2 KB of the 70 KB that an allocate of ten containers costs
+// (BenchmarkContainers in rm/rpc). But the machine would lose 17 % of its grants per second with large answers
 // (BenchmarkEqualAsks).
 
-// Clone returns a copy of the answer that the machine does not write to again. Its grants and nodes point to
-// immutable data, which is shared.
+// Clone returns a copy of the answer that the machine does not modify. Its grants and nodes point to shared,
+// immutable data.
 func (a *Answer) Clone() Answer {
 	out := *a
 	out.Granted, out.FromPrevious = slices.Clone(a.Granted), slices.Clone(a.FromPrevious)
@@ -28,8 +28,8 @@ func (a *Answer) Clone() Answer {
 	return out
 }
 
-// reuseAnswer makes room for the next answer in the place of the last, which the
-// call that begins has acknowledged. Completions of this call go straight there.
+// reuseAnswer prepares the memory of the last answer, which the new call has acknowledged, for the next one.
+// Completions of this call are written there directly.
 func (t *attempt) reuseAnswer() {
 	if t.answer == nil {
 		t.answer = &Answer{}
@@ -99,9 +99,10 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	return out
 }
 
-// takePrevious adds the kept containers that still live, and the nodes they need tokens for. A registered AM received
-// the containers of its own attempt when they were granted, as with Hadoop
-// (SchedulerApplicationAttempt.addRMContainer). A UAM's proxy may be another one, which did not.
+// takePrevious adds the retained containers that are still live, and the nodes they need tokens for. A registered AM
+// received its own attempt's containers when they were granted, as in Hadoop
+// (SchedulerApplicationAttempt.addRMContainer). A UAM's proxy may have been replaced by one that did not receive
+// them.
 func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
 	for _, id := range t.previous {
 		if t.registered && id.Attempt == t.id && !t.app.sub.Unmanaged {
@@ -129,8 +130,8 @@ func (m *Machine) token(t *attempt, n *node) bool {
 		return false
 	}
 	t.nodeSets.Add(nodeset.Token, n.Serial())
-	// Every node that ran a part of the application must learn of its end, or the node keeps it, and its logs, for
-	// ever.
+	// Every node that ran a part of the application must learn of its end. Otherwise the node never deletes the
+	// application and its logs.
 	t.nodeSets.Add(nodeset.Ran, n.Serial())
 	return true
 }
@@ -144,8 +145,8 @@ func (m *Machine) voidTokens(n *node) {
 	}
 }
 
-// acknowledged runs when the AM calls again, so it has received its last answer: nodes may forget the completions in
-// it.
+// acknowledged runs when the AM calls again, which proves that it received its last answer: nodes may delete the
+// completions in that answer.
 func (m *Machine) acknowledged(t *attempt) {
 	m.prefetchAcks(t.acks)
 	id := creel.ContainerID{Attempt: t.id}
@@ -156,8 +157,8 @@ func (m *Machine) acknowledged(t *attempt) {
 	t.unconfirmed, t.acks = false, t.acks[:0]
 }
 
-// ackAll lets nodes forget all completions of an attempt that will not be fetched. The next attempt, if it keeps the
-// containers, receives the completions of an unacknowledged answer again: this attempt may have died before the
+// ackAll lets nodes delete all completions of an attempt that no call will fetch. If the next attempt retains the
+// containers, it receives the completions of an unacknowledged answer again: this attempt may have died before the
 // answer arrived.
 func (m *Machine) ackAll(t *attempt) {
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
@@ -169,7 +170,7 @@ func (m *Machine) ackAll(t *attempt) {
 	m.forgetEnds(t)
 }
 
-// forgetEnds lets nodes forget the ends of containers that an attempt has not fetched.
+// forgetEnds lets nodes delete the completions that an attempt has not fetched.
 func (m *Machine) forgetEnds(t *attempt) {
 	for i := range t.done {
 		m.commands.Forget(t.done[i].node, t.done[i].ID)
@@ -177,7 +178,7 @@ func (m *Machine) forgetEnds(t *attempt) {
 	t.done = nil
 }
 
-// news notifies once that there is something to fetch.
+// news reports once that the attempt has something to fetch.
 func (m *Machine) news(t *attempt) {
 	if !t.newsSent && !t.inCall {
 		t.newsSent = true

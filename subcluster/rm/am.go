@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 )
 
-// RegisterAM is registerApplicationMaster: it opens the conversation of an
-// attempt. Response ids start at 0.
+// RegisterAM is registerApplicationMaster: it starts the conversation of an attempt. Response ids start at 0.
 func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, error) {
 	m.at(now)
 	t, err := m.conversing(r.Attempt)
@@ -37,7 +36,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	}
 	switch t.state {
 	case tLaunched, tRunning:
-	case tAllocated: // the AM was quicker than the answer of its node
+	case tAllocated: // the AM was faster than its node's answer
 		m.launched(t)
 	default:
 		return AMRegistration{}, &creel.Error{
@@ -51,10 +50,9 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	a.constrain(r.Constraints)
 	t.host, t.port, t.url, t.remote = r.Host, r.Port, r.TrackingURL, r.Remote
 	if t.responseID > 0 {
-		// An AM's first call has the number 0. Its answer goes on beyond the numbers that
-		// were used before this registration: a call from then that arrives late, as one does
-		// that a paused proxy made, would be taken for the one of its number, and that one
-		// for its repeat, of which nothing is read. It names none that is used from now on.
+		// An AM's first call has the number 0. The answers then continue above the numbers used before this
+		// registration. A late call from before it, such as a paused proxy's, thus has a number that is not used
+		// again. Otherwise it would be accepted as the current call, and the true one would be ignored as its repeat.
 		t.resumeAt = (t.responseID + 2) & 0x7fffffff
 	}
 	t.responseID = 0
@@ -76,16 +74,16 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 					t.previous = append(t.previous, c.id())
 				}
 			}
-			t.nodeSets.DropAll(nodeset.Token) // it asks for all of them again
-			// The AM never acknowledged its last answer: the completions in it are sent again.
+			t.nodeSets.DropAll(nodeset.Token) // the AM requests all of them again
+			// The AM never acknowledged its last answer, so its completions are sent again.
 			t.done = append(slices.Clone(t.unacknowledged()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
 		repeated := t.registered
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 		if repeated {
-			// This call may be an earlier one that came late, and its answer may get lost: its tokens are sent with
-			// the next grants, too.
+			// This call may be an earlier one that arrived late, whose answer may be lost. So its tokens are also
+			// sent with the next grants.
 			t.nodeSets.DropAll(nodeset.Token)
 		}
 	}
@@ -94,8 +92,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	return out, nil
 }
 
-// conversing finds the attempt an AM speaks for, if it is the current one
-// and not over.
+// conversing finds the attempt that an AM calls for, if it is the current one and has not ended.
 func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
 	a := m.apps[id.Application]
 	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
@@ -104,8 +101,7 @@ func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
 	return a.current, nil
 }
 
-// FinishAM is finishApplicationMaster. It answers false until the end is
-// durable; AMs ask again.
+// FinishAM is finishApplicationMaster. It returns false until the end is durable; AMs ask again.
 func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	m.at(now)
 	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
@@ -142,7 +138,7 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	return t.state != tFinalSaving && a.state != appFinalSaving, nil
 }
 
-// unregistered runs when the end is durable. An AM without a live container is over; another one has time to exit.
+// unregistered runs when the end is durable. An AM without a live container has ended; another one gets time to exit.
 func (m *Machine) unregistered(t *attempt) {
 	if t.app.sub.Unmanaged || m.container(t.am) == nil {
 		m.attemptOver(t, tFinished)

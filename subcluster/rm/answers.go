@@ -10,33 +10,32 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Answer is the answer to one AllocateRequest. It and its slices belong to the
-// machine and are overwritten by the attempt's next Allocate.
+// Answer is the answer to one AllocateRequest. The machine owns it and its slices, and the attempt's next Allocate
+// overwrites them.
 type Answer struct {
 	ResponseID   int32
-	Duplicate    bool // the request was a repetition: this is the last answer again
+	Duplicate    bool // the request was a repeat: this is the last answer again
 	Granted      []Grant
 	Completed    []Completion
 	Updated      []ContainerUpdate
 	UpdateErrors []UpdateError
-	FromPrevious []Grant // kept containers of earlier attempts that came back after registration
+	FromPrevious []Grant // retained containers of earlier attempts that were recovered after the registration
 	Rejected     []Rejection
 	UpdatedNodes []NodeUpdate
-	NMTokens     []*Place // nodes this attempt needs a token for
+	NMTokens     []*Place // nodes that this attempt needs a token for
 	Headroom     creel.Resource
 	Nodes        int32 // active nodes
-	Priority     int32 // the application's
+	Priority     int32 // the application's priority
 	// PendingContainers and ActiveCores fill EnhancedHeadroom.
 	PendingContainers int32
 	ActiveCores       int32
-	// Preempt are its containers that will be killed soon, for others, by id; all of
-	// them in each answer. With Negotiable it may release others in their place.
+	// Preempt lists, by id, its containers that will soon be preempted; each answer has all of them. With Negotiable,
+	// it may release others instead.
 	Preempt    []creel.ContainerID
 	Negotiable *NegotiableContract
 }
 
-// Grant is a container given to an attempt: all a server needs to write a
-// ContainerProto and mint its token.
+// Grant is a container granted to an attempt, with all data for a ContainerProto and its token.
 type Grant struct {
 	ID creel.ContainerID
 	*Place
@@ -51,8 +50,8 @@ type Grant struct {
 	Tags                []string
 }
 
-// Place is where containers of one node are, shared by all of them. It never
-// changes: a node that registers with another address gets another.
+// Place is the place of one node's containers, which share it. It is immutable: a node that registers with another
+// address gets a new Place.
 type Place struct {
 	Node        creel.NodeID
 	HTTPAddress string
@@ -66,7 +65,7 @@ type Completion struct {
 	Execution   creel.ExecutionType
 	node        int32 // its node's serial number
 	Diagnostics string
-	Message     any // the node's own message, nil if the machine ended it
+	Message     any // the node's message, nil if the machine ended the container
 }
 
 // ContainerUpdate is one applied container update; the server mints a new token.
@@ -75,9 +74,8 @@ type ContainerUpdate struct {
 	Grant Grant // with the new version
 }
 
-// UpdateError is one refused update: reason is one of YARN's words
-// (INCORRECT_CONTAINER_VERSION_ERROR, INVALID_CONTAINER_ID,
-// RESOURCE_OUTSIDE_ALLOWED_RANGE, UPDATE_OUTSTANDING_ERROR).
+// UpdateError is one rejected update. Its reason is one of YARN's: INCORRECT_CONTAINER_VERSION_ERROR,
+// INVALID_CONTAINER_ID, RESOURCE_OUTSIDE_ALLOWED_RANGE, UPDATE_OUTSTANDING_ERROR.
 type UpdateError struct {
 	Reason  string
 	Version int32
@@ -94,8 +92,8 @@ type NodeUpdate struct {
 type AMRegistration struct {
 	Queue         creel.QueuePath
 	MaxAllocation creel.Resource
-	Previous      []Grant  // running containers of earlier attempts, when they are kept
-	NMTokens      []*Place // nodes of those
+	Previous      []Grant  // running containers of earlier attempts, if they are retained
+	NMTokens      []*Place // the nodes of these containers
 	MemoryOnly    bool     // only memory is checked (scheduler_resource_types)
 }
 
@@ -109,12 +107,11 @@ const (
 	NodeStop // SHUTDOWN
 )
 
-// Rejection is a scheduling request that is given up, with the number of containers that
-// were not placed.
+// Rejection is a scheduling request that the machine gave up, with the number of containers that were not placed.
 type Rejection struct {
 	Ask     SchedulingAsk
 	Count   int32
-	NoPlace bool // its constraint refuses all nodes that are large enough; else they had no room
+	NoPlace bool // its constraint excludes all nodes that are large enough; else these nodes were full
 }
 
 // NodeRegistration is the answer to RegisterNode.
@@ -126,11 +123,10 @@ type NodeRegistration struct {
 	Taken       ReportAcceptance
 }
 
-// ReportAcceptance reports whether a node's reported labels and attributes are in force.
+// ReportAcceptance reports whether a node's reported labels and attributes are accepted.
 type ReportAcceptance struct{ Labels, Attributes bool }
 
-// NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
-// overwritten by the node's next report.
+// NodeAnswer is the answer to a NodeReport. The machine owns it, and the node's next report overwrites it.
 type NodeAnswer struct {
 	ResponseID  int32
 	Action      NodeAction
@@ -138,7 +134,7 @@ type NodeAnswer struct {
 	Duplicate   bool
 	Cleanup     []creel.ContainerID   // kill these
 	Apps        []creel.ApplicationID // ended: stop their containers, aggregate logs
-	Forget      []creel.ContainerID   // completions taken note of
+	Forget      []creel.ContainerID   // completions that the node may delete
 	Update      []Grant               // changed size or execution type, with a new version
 	Signals     []Signal
 	Resource    creel.Resource // set with Override: the node's new size
@@ -146,11 +142,11 @@ type NodeAnswer struct {
 	Taken       ReportAcceptance
 }
 
-// Action is something the caller has to do. Exactly the types below.
+// Action is one action for the caller. It has exactly the types below.
 type Action interface{ action() }
 
-// SaveApp makes a record durable, replacing the one of the same application;
-// then Saved(Seq) is due. Deleted: forget it, no Saved is due.
+// SaveApp makes a record durable, in place of the application's previous record; then Saved(Seq) is due. Deleted:
+// delete the record; no Saved is due.
 type SaveApp struct {
 	Seq     uint64
 	Record  AppRecord
@@ -163,31 +159,30 @@ type SaveAttempt struct {
 	Record AttemptRecord
 }
 
-// SaveDisowned makes a disowned application durable; then Saved(Seq) is due.
-// Deleted: forget it, no Saved is due.
+// SaveDisowned makes a disowned application durable; then Saved(Seq) is due. Deleted: delete the record; no Saved is
+// due.
 type SaveDisowned struct {
 	Seq      uint64
 	Disowned DisownedClaim
 	Deleted  bool
 }
 
-// SaveLabels makes the labels of the cluster and of nodes durable, replacing those
-// before; then Saved(Seq) is due.
+// SaveLabels makes the labels of the cluster and of nodes durable, in place of the previous ones; then Saved(Seq) is
+// due.
 type SaveLabels struct {
 	Seq    uint64
 	Labels Labels
 }
 
-// SaveAttributes makes the attributes that administrators gave to hosts durable,
-// replacing those before; then Saved(Seq) is due.
+// SaveAttributes makes the attributes that administrators set on hosts durable, in place of the previous ones; then
+// Saved(Seq) is due.
 type SaveAttributes struct {
 	Seq   uint64
 	Hosts []HostAttributes
 }
 
-// LaunchAM starts an AM in its container; AMLaunched or
-// AMLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
-// started: its token may now be given out.
+// LaunchAM starts an AM in its container; AMLaunched or AMLaunchFailed is due. For an unmanaged AM (Unmanaged) it
+// starts nothing: the AM's token may now be issued.
 type LaunchAM struct {
 	Attempt   creel.AttemptID
 	Container Grant
@@ -197,7 +192,7 @@ type LaunchAM struct {
 	Context   any // Submission.Context
 }
 
-// StopAM ends an AM's container, for an attempt that is over.
+// StopAM ends an AM's container after its attempt has ended.
 type StopAM struct {
 	Attempt   creel.AttemptID
 	Container creel.ContainerID
@@ -214,15 +209,15 @@ type AppEnded struct {
 // LogsChanged reports a new log aggregation status of an application.
 type LogsChanged struct{ App creel.ApplicationID }
 
-// AttemptEnded reports that an attempt's tokens are void.
+// AttemptEnded reports that an attempt's tokens are invalid.
 type AttemptEnded struct {
 	Attempt  creel.AttemptID
 	Finished bool // its AM unregistered
 }
 
-// News reports that an attempt has something to fetch that its own call did not cause: containers granted when
-// resources became free, or completions. Sent once until its next Allocate; a hint for simulators and waiting
-// servers.
+// News reports that an attempt has something to fetch that its own call did not cause: completions, or containers
+// granted when resources became free. It is sent once until the next Allocate; it is a hint for simulators and
+// waiting servers.
 type News struct{ Attempt creel.AttemptID }
 
 func (SaveApp) action()        {}

@@ -44,7 +44,7 @@ func (s appState) String() string { return appStateNames[s] }
 
 func (s appState) ended() bool { return s == appFinished || s == appFailed || s == appKilled }
 
-// ending reports whether a kill has nothing left to do.
+// ending reports whether a kill would change nothing.
 func (s appState) ending() bool {
 	return s.ended() || s == appKilling || s == appFinalSaving || s == appFinishing
 }
@@ -56,38 +56,38 @@ type app struct {
 	current  *attempt
 	attempts []*attempt
 	state    appState
-	before   appState // the state that KILLING and FINAL_SAVING hide
+	before   appState // the state hidden by KILLING and FINAL_SAVING
 	target   appState // the state after FINAL_SAVING
 	progress float32
-	refused  bool // by its queue: it counts nowhere
+	refused  bool // rejected by its queue: it counts nowhere
 
 	id    creel.ApplicationID
 	sub   *Submission
 	final creel.FinalStatus
 	diag  string
 	rule  string
-	path  creel.QueuePath // where it was sent, also when there is no such queue
+	path  creel.QueuePath // the queue it was submitted to, even if there is no such queue
 
 	hold     Hold
-	released int64 // holds up to this number of a claim are over
+	released int64 // holds up to this claim number have ended
 	moved    bool  // by a user, to another queue
 
 	submitted, launched, finished int64                        // ns
 	amLabel                       string                       // of the AM's ask
-	constraints                   map[string]*sched.Constraint // registered for a tag; nil before
+	constraints                   map[string]*sched.Constraint // registered for a tag; nil before the registration
 	deadline                      int64
 	lifetime                      *timer
 	failures                      []int64  // times of failures that count
 	lost                          losses   // to preemption
 	lastLoss                      string   // the reason of the preemption, in one sentence
-	logs                          *appLogs // of its nodes; nil before one is to gather them
+	logs                          *appLogs // of its nodes; nil before the first node has logs
 	last                          *AppView // of an ended application, after the first query
 }
 
 // ofSched returns the application of a scheduler's application.
 func ofSched(a *sched.App) *app { return a.Owner().(*app) }
 
-// public returns the state for users. An ending application has its previous state until its end is durable.
+// public returns the state for users. An ending application keeps its previous state until its end is durable.
 func (s appState) public(before appState) creel.ApplicationState {
 	if s == appKilling || s == appFinalSaving {
 		s = before
@@ -111,15 +111,15 @@ func (s appState) public(before appState) creel.ApplicationState {
 	return creel.AppKilled
 }
 
-// mayGet reports whether it may be given containers, as far as its life goes.
+// mayGet reports whether its state permits new containers.
 func (a *app) mayGet() bool {
 	return a.current != nil && a.current.schedulable() && a.hold.Claim == 0 &&
 		a.state != appKilling && a.state != appFinalSaving
 }
 
 // stateChanged sets in the scheduler whether an application may be granted containers. It must run after each change
-// of the application's state or its current attempt's. An ending application must get no more grants, also while its
-// end is not durable yet.
+// of the state of the application or its current attempt. An ending application must get no more grants, even before
+// its end is durable.
 func (m *Machine) stateChanged(a *app) { m.sched.SetOpen(&a.App, a.mayGet()) }
 
 func noApp(id creel.ApplicationID) error {
@@ -129,7 +129,7 @@ func noApp(id creel.ApplicationID) error {
 	}
 }
 
-// addDiag appends to an application's diagnostics, while these are below the limit of an attempt's diagnostics.
+// addDiag appends to an application's diagnostics while they are shorter than the limit of an attempt's diagnostics.
 func (a *app) addDiag(s string, limit int) {
 	switch {
 	case s == "":
@@ -140,7 +140,7 @@ func (a *app) addDiag(s string, limit int) {
 	}
 }
 
-// saveApp makes the application's record durable, then goes on.
+// saveApp makes the application's record durable, then calls then.
 func (m *Machine) saveApp(a *app, then func()) {
 	m.save(func(seq uint64) Action { return SaveApp{Seq: seq, Record: m.record(a)} }, then)
 }
@@ -167,7 +167,7 @@ func (m *Machine) record(a *app) AppRecord {
 		LostOverTime: m.sizes.Resource(&a.lost.overTime), Containers: a.lost.containers, AMs: a.lost.ams,
 	}
 	r.Submission.Priority, r.Submission.HasPriority = a.Priority(), true
-	if a.state == appFinalSaving || a.state == appFinishing { // of the latter the end is durable
+	if a.state == appFinalSaving || a.state == appFinishing { // of the latter, the end is durable
 		r.State = a.target.public(0)
 	} else if a.state.ended() {
 		r.State = a.state.public(0)

@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// MayHavePriority reports why a user may not give an application in a queue a priority,
-// which is lowered to the cluster's largest first; nil if nothing stands against it.
+// MayHavePriority returns the reason why a user may not give an application in a queue this priority, nil if he may.
+// It first lowers the priority to the cluster's maximum.
 func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
 	priority int32) error {
 	q := m.sched.Find(string(path))
@@ -26,7 +26,7 @@ func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, 
 	}
 }
 
-// SetPriority changes an application's priority in its leaf; it returns the priority in force.
+// SetPriority changes an application's priority in its leaf queue, and returns the priority in force.
 func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority int32) (int32, error) {
 	m.at(now)
 	a := m.apps[id]
@@ -45,8 +45,8 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 	return a.Priority(), nil
 }
 
-// SetLifetime changes when an application is killed; the zero time is never.
-// The queue's maximum still holds.
+// SetLifetime changes the time at which an application is killed; the zero time means never. The queue's maximum
+// still applies.
 func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline time.Time) error {
 	m.at(now)
 	a := m.apps[id]
@@ -76,7 +76,7 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 	return nil
 }
 
-// setLifetime arms the application's time limit: the requested one, at most the queue's maximum; without a request
+// setLifetime arms the application's time limit: the requested one, up to the queue's maximum, or without a request
 // the queue's default.
 func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 	d := a.sub.Lifetime
@@ -93,7 +93,7 @@ func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 	}
 	at := a.submitted + int64(d)
 	if left := a.sub.Left; left > 0 && a.sub.Claim > 0 {
-		at = m.now + int64(left) // as its home before had it: clocks differ
+		at = m.now + int64(left) // the rest that its previous home reported, because clocks differ
 		if q != nil && q.Spec().MaxLifetime > 0 {
 			at = min(at, m.now+int64(q.Spec().MaxLifetime))
 		}

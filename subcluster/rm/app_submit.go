@@ -13,18 +13,16 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Submit takes an application. One that is known already is left as it is, so
-// that a client may repeat itself, but for a UAM that is begun again (Begins). A
-// submission that placement, an ACL or its own contents forbid is an error and
-// leaves no trace; one that its queue cannot take becomes an application that
-// failed, as in YARN.
+// Submit accepts an application. A known application stays unchanged, so that a client may repeat its call; the
+// exception is a UAM that restarts (Begins). A submission that placement, an ACL or its own content forbids is an
+// error and leaves no trace. If only its queue cannot accept it, it becomes a failed application, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
 	refused := m.disownedError(s)
 	before, known := m.apps[s.ID]
 	if a := before; known && !a.beginsAgain(s) {
 		if refused != nil && a.uam() {
-			return refused // its router must not take this for the home
+			return refused // its router must not treat this ResourceManager as the home
 		}
 		if a.sub.User != s.User {
 			return &creel.Error{
@@ -142,27 +140,26 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	return nil
 }
 
-// maxBeginnings bounds the attempts of a UAM that is begun again and again: each stays
-// in its record.
+// maxBeginnings limits the attempts of a UAM that restarts again and again: each attempt stays in its record.
 const maxBeginnings = 1000
 
-// Begins reports whether a submission would begin something: its application is not
-// known, or is a UAM that has ended and that the submission begins again.
+// Begins reports whether a submission would start something: its application is unknown, or is an ended UAM that the
+// submission restarts.
 func (m *Machine) Begins(s *Submission) bool {
 	a, known := m.apps[s.ID]
 	return !known || a.beginsAgain(s)
 }
 
-// beginsAgain reports whether s begins the next attempt of a UAM that has ended. A proxy may give up an idle UAM, or
-// lose it, and need the member again. The submission names the ended attempt that the proxy knows, so that a late or
-// repeated submission begins nothing. Hadoop's ResourceManagers accept an id once.
+// beginsAgain reports whether s starts the next attempt of an ended UAM. A proxy may end an idle UAM, or lose it, and
+// later need the member again. The submission names the ended attempt that the proxy has seen, so that a late or
+// repeated submission starts nothing. Hadoop's ResourceManagers accept an id only once.
 func (a *app) beginsAgain(s *Submission) bool {
 	return s.After > 0 && int(s.After) == len(a.attempts) && len(a.attempts) < maxBeginnings &&
 		s.Unmanaged && s.Claim == 0 && a.uam() && a.state.ended() && !a.InQueue() && s.User == a.sub.User
 }
 
-// succeed puts a UAM in place of the ended one with its id. Attempt numbers continue, so that no container reuses an
-// earlier id. Containers do not pass over: those of the ended UAM have ended with it.
+// succeed replaces the ended UAM with the same id by a new one. Attempt numbers continue, so that no container reuses
+// an earlier id. No containers are passed on: those of the ended UAM have ended with it.
 func (m *Machine) succeed(before, a *app) {
 	a.attempts = before.attempts
 	for _, t := range a.attempts {

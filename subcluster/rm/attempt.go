@@ -70,9 +70,9 @@ type attempt struct {
 	newsSent      bool
 	inCall        bool
 	recovered     bool  // it ran in an earlier epoch of this ResourceManager
-	responseID    int32 // of the answer given last, and so of the next call
-	answeredID    int32 // of the call that answer was given to
-	resumeAt      int32 // the next answer gets this number, 0 for the one that follows
+	responseID    int32 // of the last answer, and so of the next call
+	answeredID    int32 // of the call that got that answer
+	resumeAt      int32 // number of the next answer, 0 for the next in sequence
 	id            creel.AttemptID
 	heartbeat     int64
 	heartbeatLink intrusive.Link[*attempt]
@@ -83,41 +83,40 @@ type attempt struct {
 	// Pending messages to the AM.
 	fresh       []*container
 	done        []Completion
-	answer      *Answer      // the last
-	unconfirmed bool         // it has not yet acknowledged the completions in answer by its next call
-	acks        []ack        // of them: completions that its next call lets nodes forget
-	nodeSets    nodeset.Sets // nodes that ran something of it, and that it has a token for
-	tokenEpoch  uint32       // of Machine.tokenEpoch, when tokens were given
+	answer      *Answer      // the last answer
+	unconfirmed bool         // no call has acknowledged the completions in answer yet
+	acks        []ack        // their acknowledgements: the next call lets nodes delete them
+	nodeSets    nodeset.Sets // nodes that ran its containers, and nodes that it has a token for
+	tokenEpoch  uint32       // Machine.tokenEpoch when the tokens were sent
 	updated     []ContainerUpdate
 	errors      []UpdateError
-	previous    []creel.ContainerID // kept containers to be sent; some may have ended since
+	previous    []creel.ContainerID // retained containers to send; some may have ended since
 	nodes       []NodeUpdate
 
-	placing           placings     // scheduling requests that are not done
-	growing           []*growth    // increases that wait for room
-	victims           []*container // under notice, in no order
-	avoided           []string     // nodes that it avoided at its end
+	placing           placings     // scheduling requests with an outstanding number
+	growing           []*growth    // increases that wait for free resources
+	victims           []*container // under notice, unordered
+	avoided           []string     // nodes blacklisted at its end
 	final             creel.FinalStatus
 	diag              diagnostics
 	exit              int32
 	host, url, remote string // remote: the address from which the AM registered
 	port              int32
 	endedBefore       map[int64]struct{} // containers of earlier epochs that were recovered or ended
-	released          map[int64]struct{} // others of earlier epochs, given back before their nodes reported them
+	released          map[int64]struct{} // others of earlier epochs, released before their nodes reported them
 	am                creel.ContainerID
 	amNode            creel.NodeID
 	amHTTP            string
 	started, finished int64
 }
 
-// ack is a completion that was sent to the AM, as far as the node must know it.
+// ack is a completion that was sent to the AM, with the data that its node needs.
 type ack struct {
 	seq           int64
 	attempt, node int32
 }
 
-// unacknowledged returns the completions that were sent to the AM but not acknowledged: the answer may have been lost
-// on the way.
+// unacknowledged returns the completions that were sent to the AM but not acknowledged: the answer may be lost.
 func (t *attempt) unacknowledged() []Completion {
 	if !t.unconfirmed || t.answer == nil {
 		return nil
@@ -131,12 +130,12 @@ func (t *attempt) over() bool {
 }
 
 // wantsCompletions reports whether completions of an attempt's containers are reported to it or to the next attempt.
-// While the end of an attempt that will be followed is being saved, the next attempt keeps its containers.
+// While the end of such an attempt is being saved, its containers already belong to the next attempt.
 func (t *attempt) wantsCompletions() bool {
 	return !t.over() || t.state == tFinalSaving && t.app.sub.KeepContainers
 }
 
-// containers returns an attempt's containers: of its own number, and kept ones of earlier attempts, the oldest first.
+// containers returns an attempt's containers, oldest first: of its own number, and retained ones of earlier attempts.
 // They may end during the iteration.
 func (t *attempt) containers() iter.Seq[*container] {
 	return func(yield func(*container) bool) {
@@ -150,7 +149,7 @@ func (t *attempt) containers() iter.Seq[*container] {
 	}
 }
 
-// schedulable: its asks count.
+// schedulable reports whether its asks count.
 func (t *attempt) schedulable() bool {
 	return t.state >= tScheduled && t.state <= tRunning
 }
@@ -170,7 +169,7 @@ func noAttempt(id creel.AttemptID) error {
 	}
 }
 
-// newAttempt begins the next attempt of an application.
+// newAttempt starts the next attempt of an application.
 func (m *Machine) newAttempt(a *app) {
 	t := &attempt{
 		id: creel.AttemptID{
@@ -216,7 +215,7 @@ func (m *Machine) newAttempt(a *app) {
 	m.sched.Enqueue(&a.App, m.amAsk(t))
 }
 
-// inherit hands the living containers of an ended attempt to the next one.
+// inherit passes the live containers of an ended attempt to the next one.
 func (m *Machine) inherit(t, prev *attempt) {
 	for c := range prev.containers() {
 		c.more().owner = t

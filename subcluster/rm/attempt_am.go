@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// amAsk returns the attempt's ask for its AM, nil if that needs no container.
+// amAsk returns the attempt's ask for its AM, nil if the AM needs no container.
 func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 	s := t.app.sub
 	if s.Unmanaged {
@@ -22,7 +22,7 @@ func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 		p := &s.AMPlaces[i]
 		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
 	}
-	ask.Label, _ = m.amLabel(s, t.app.Queue().Path()) // checked when it was submitted
+	ask.Label, _ = m.amLabel(s, t.app.Queue().Path()) // checked at the submission
 	t.app.amLabel = ask.Label
 	if name := s.AM.ResourceName; name != "" && name != sched.AnyPlace {
 		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
@@ -30,7 +30,7 @@ func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 	return ask
 }
 
-// amAllocated makes it durable that the AM has a container, then launches it.
+// amAllocated makes the AM's container durable, then launches the AM.
 func (m *Machine) amAllocated(t *attempt, c *container) {
 	t.state = tAllocatedSaving
 	t.am, t.amNode, t.amHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
@@ -40,7 +40,7 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 		}
 		c := m.container(t.am)
 		if c == nil {
-			return // its end has been dealt with
+			return // its end has been handled
 		}
 		t.state = tAllocated
 		if c.state == cAllocated {
@@ -91,7 +91,7 @@ func (m *Machine) launched(t *attempt) {
 	m.alive(t)
 }
 
-// alive restarts the wait for a silent AM.
+// alive restarts the timeout of a silent AM.
 func (m *Machine) alive(t *attempt) {
 	t.heartbeat = m.now
 	m.amHeartbeats.Append(t)
@@ -112,7 +112,7 @@ func (m *Machine) amSilent(t *attempt) {
 	)
 }
 
-// amEnded: the container of the AM is gone.
+// amEnded runs when the AM's container has ended.
 func (m *Machine) amEnded(t *attempt, exit int32, diag string) {
 	if t.state <= tFinishing {
 		t.exit = exit
@@ -121,7 +121,7 @@ func (m *Machine) amEnded(t *attempt, exit int32, diag string) {
 	case tFinishing:
 		m.attemptOver(t, tFinished)
 	case tFinalSaving:
-		// Its end is being recorded; if it had unregistered it needs not wait for this.
+		// Its end is being saved; an AM that has unregistered need not wait for that.
 	case tAllocatedSaving, tAllocated, tLaunched, tRunning:
 		m.endAttempt(
 			t,

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// FailAttempt fails the current attempt by a client's order.
+// FailAttempt fails the current attempt at a client's request.
 func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 	m.at(now)
 	a := m.apps[id.Application]
@@ -38,8 +38,8 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 // endAttempt takes an attempt to a final state: durable first.
 func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
 	if t.over() || t.state == tFinalSaving {
-		// It ends already. An unregistration that is not durable yet wins over a kill
-		// or a failure that comes after it, as in YARN.
+		// It is already ending. As in YARN, an unregistration that is not durable yet wins over a later kill or
+		// failure.
 		return
 	}
 	if t.state == tFinishing {
@@ -58,7 +58,8 @@ func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalS
 	m.saveAttempt(t, func() { m.attemptOver(t, target) })
 }
 
-// attemptOver sets an attempt's final state: it leaves the scheduler, and the application decides the next step.
+// attemptOver sets an attempt's final state: the attempt leaves the scheduler, and the application decides the next
+// step.
 func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if t.state == tFinished || t.state == tFailed || t.state == tKilled {
 		return
@@ -85,7 +86,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if !(again && a.sub.KeepContainers) {
 		m.killContainers(t)
 	} else {
-		for len(t.fresh) > 0 { // never reached an AM
+		for len(t.fresh) > 0 { // no AM received them
 			c := t.fresh[0]
 			id, n := c.id(), c.node
 			m.complete(c, cKilled, creel.ExitAborted, "", nil)
@@ -113,7 +114,7 @@ func (m *Machine) mayRetry(t *attempt) bool {
 	}
 	switch t.exit {
 	case creel.ExitPreempted, creel.ExitAborted, creel.ExitDisksFailed, creel.ExitKilledByRM:
-		// Not the AM's fault: it does not count.
+		// Not caused by the AM: it does not count.
 	default:
 		a.failures = append(a.failures, m.now)
 	}
@@ -140,7 +141,7 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 	case appKilling:
 		m.finishApp(a, appKilled, creel.FinalKilled, "")
 	case appFinalSaving:
-		// An application that is saving goes on when the save is durable.
+		// An application that is saving continues when the save is durable.
 	case appAccepted, appRunning:
 		switch {
 		case again:
@@ -162,7 +163,7 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 	}
 }
 
-// dropAsks forgets everything an attempt asked for.
+// dropAsks drops all asks of an attempt.
 func (m *Machine) dropAsks(t *attempt) {
 	m.sched.DropAsks(&t.app.App)
 	for len(t.growing) > 0 {
@@ -177,7 +178,7 @@ func join(a, b string) string {
 	return a + "\n" + b
 }
 
-// mostAttempts is how many attempts of an application may fail.
+// mostAttempts is the number of attempts of an application that may fail.
 func (m *Machine) mostAttempts(a *app) int {
 	if n := a.sub.MaxAttempts; n > 0 {
 		return min(n, cmp.Or(m.cfg.GlobalMaxAttempts, m.cfg.MaxAttempts))

@@ -15,20 +15,20 @@ import (
 
 // Prefixes of node attributes, by their source.
 const (
-	AttributesByCall = "rm.yarn.io" // administrators' calls
-	AttributesByNode = "nm.yarn.io" // the NodeManagers of the host
+	AttributesByCall = "rm.yarn.io" // set by administrators' calls
+	AttributesByNode = "nm.yarn.io" // reported by the host's NodeManagers
 )
 
 // AttributeKey names a node attribute.
 type AttributeKey struct{ Prefix, Name string }
 
-// Attribute is a node attribute with its value, which may be empty. All are strings.
+// Attribute is a node attribute with its value, which may be empty. All values are strings.
 type Attribute struct {
 	AttributeKey
 	Value string
 }
 
-// HostAttributes are attributes of all nodes of a host.
+// HostAttributes are the attributes of all nodes of a host.
 type HostAttributes struct {
 	Host       string
 	Attributes []Attribute // by prefix and name
@@ -37,15 +37,15 @@ type HostAttributes struct {
 // AttributeOp is an operation on a host's attributes.
 type AttributeOp uint8
 
-// Operations on attributes. Replacing leaves attributes of other prefixes alone.
+// Operations on attributes. A replacement does not change attributes of other prefixes.
 const (
 	ReplaceAttributes AttributeOp = iota + 1
 	AddAttributes
 	RemoveAttributes
 )
 
-// attributeStore has the attributes of hosts: lists that are replaced, never changed.
-// A host that once had some is in it until a restart, as in Hadoop.
+// attributeStore has the attributes of hosts, as immutable lists that are replaced. A host that had attributes stays
+// in it until a restart, as in Hadoop.
 type attributeStore struct{ hosts map[string][]Attribute }
 
 func (s *attributeStore) put(list []HostAttributes) {
@@ -55,7 +55,7 @@ func (s *attributeStore) put(list []HostAttributes) {
 	}
 }
 
-// change carries an operation out on a host.
+// change applies an operation to a host.
 func (s *attributeStore) change(op AttributeOp, prefix string, by *HostAttributes) {
 	next := map[AttributeKey]string{}
 	for _, a := range s.hosts[by.Host] {
@@ -82,7 +82,7 @@ func (k AttributeKey) compare(b AttributeKey) int {
 	return cmp.Or(strings.Compare(k.Prefix, b.Prefix), strings.Compare(k.Name, b.Name))
 }
 
-// list returns the hosts by name.
+// list returns the hosts in order of name.
 func (s *attributeStore) list() []HostAttributes {
 	var out []HostAttributes
 	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
@@ -91,7 +91,7 @@ func (s *attributeStore) list() []HostAttributes {
 	return out
 }
 
-// kept returns the attributes that calls have set on hosts, by name, for the journal.
+// kept returns the attributes that calls have set on hosts, by name of host, for the journal.
 func (s *attributeStore) kept() []HostAttributes {
 	var out []HostAttributes
 	for _, h := range s.list() {
@@ -113,7 +113,7 @@ var (
 
 const longestAttribute = 255
 
-// checkAttribute trims an attribute and refuses a wrong one, in Hadoop's words.
+// checkAttribute trims an attribute and rejects an invalid one, in Hadoop's words.
 func checkAttribute(a *Attribute) error {
 	a.Prefix, a.Name, a.Value = strings.TrimSpace(a.Prefix), strings.TrimSpace(a.Name), strings.TrimSpace(a.Value)
 	switch {
@@ -136,9 +136,8 @@ func checkAttribute(a *Attribute) error {
 	return nil
 }
 
-// MapAttributes changes the attributes that administrators give to hosts, on all of
-// them or on none; strict refuses hosts of which no node ever registered. Attributes of
-// a call that removes need no value.
+// MapAttributes changes the attributes that administrators set on hosts, on all of them or on none; strict rejects
+// hosts on which no node ever registered. A call that removes attributes need not name their values.
 func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttributes, strict bool) error {
 	m.at(now)
 	if op < ReplaceAttributes || op > RemoveAttributes {
@@ -160,7 +159,7 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 	if len(unknown) > 0 {
 		return badLabel(" Following nodes does not exist : [%s]", strings.Join(unknown, ", "))
 	}
-	// A host without any is left as it is, also by Hadoop's replace.
+	// A host without attributes in the call stays unchanged, even by Hadoop's replace.
 	list = slices.DeleteFunc(slices.Clone(list), func(h HostAttributes) bool { return len(h.Attributes) == 0 })
 	for i := range list {
 		for k := range list[i].Attributes {
@@ -182,7 +181,7 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 	return nil
 }
 
-// checkChange checks an attribute of a call; an attribute to remove must exist.
+// checkChange checks an attribute in a call; an attribute to remove must exist.
 func (m *Machine) checkChange(op AttributeOp, host string, a *Attribute) error {
 	if err := checkAttribute(a); err != nil {
 		return err
@@ -194,7 +193,7 @@ func (m *Machine) checkChange(op AttributeOp, host string, a *Attribute) error {
 	return nil
 }
 
-// attributesReported replaces the attributes that nodes reported for a host.
+// attributesReported replaces the attributes that nodes have reported for a host.
 func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
 	for i := range list {
 		if list[i].Prefix != AttributesByNode {
@@ -205,14 +204,14 @@ func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
 			return err
 		}
 	}
-	// Every node reports again after a restart of this ResourceManager: nothing to save.
+	// No save is needed: every node reports again after a restart of this ResourceManager.
 	h := HostAttributes{Host: id.Host, Attributes: list}
 	m.attributes.change(ReplaceAttributes, AttributesByNode, &h)
 	m.inForceOn(ReplaceAttributes, AttributesByNode, &h)
 	return nil
 }
 
-// inForceOn has a change of a host's attributes in force: the scheduler places by it.
+// inForceOn applies a change of a host's attributes to the scheduler.
 func (m *Machine) inForceOn(op AttributeOp, prefix string, h *HostAttributes) {
 	m.placedBy.change(op, prefix, h)
 	values := map[string]string{}
@@ -222,7 +221,7 @@ func (m *Machine) inForceOn(op AttributeOp, prefix string, h *HostAttributes) {
 	m.sched.SetAttributes(h.Host, values)
 }
 
-// Attributes returns all keys in use, in order, and the hosts that have or had attributes, by name.
+// Attributes returns all keys in use, sorted, and by name the hosts that have or had attributes.
 func (m *Machine) Attributes() (keys []AttributeKey, hosts []HostAttributes) {
 	hosts = m.attributes.list()
 	for _, h := range hosts {

@@ -12,9 +12,9 @@ import (
 )
 
 // Audit recomputes all sums and indexes of the machine and its scheduler from containers and asks, and checks the
-// invariants. No node is above its size by an allocation, and no queue above its maximum by an allocation. Children
-// sum to their parents, and every waiting application is in its place in the order. Audit returns all breaches
-// joined, nil for none. It reads everything and changes nothing.
+// invariants. No allocation exceeds its node's size or its queue's maximum. Children sum to their parents, and every
+// waiting application has its place in the order. It returns all violations joined, nil for none. It reads everything
+// and changes nothing.
 func (m *Machine) Audit() error {
 	c := auditor{m: m, sched: m.sched.Audit()}
 	live := int32(0)

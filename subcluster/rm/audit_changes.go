@@ -9,8 +9,8 @@ import (
 )
 
 // Auditor audits a machine event by event at the cost of the event's changes: it checks the touched nodes,
-// applications and queues like Audit. At regular intervals of events it checks everything. One auditor at a time
-// watches a machine.
+// applications and queues like Audit. At regular intervals of events it checks everything. A machine has at most one
+// auditor at a time.
 type Auditor struct {
 	m       *Machine
 	every   int
@@ -18,13 +18,12 @@ type Auditor struct {
 	changes *sched.Changes
 }
 
-// NewAuditor watches a machine from now on; every is the number of checks from
-// one full audit to the next, 0 for none.
+// NewAuditor starts to watch a machine; every is the number of checks between two full audits, 0 for no full audits.
 func NewAuditor(m *Machine, every int) *Auditor {
 	return &Auditor{m: m, every: every, changes: m.sched.Watch()}
 }
 
-// Checks is how many times Check was called.
+// Checks is the number of calls of Check.
 func (a *Auditor) Checks() int { return a.n }
 
 // Check audits the changes since its last call.

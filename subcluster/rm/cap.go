@@ -12,15 +12,14 @@ import (
 // QueueCap is this subcluster's part of a queue's federation-wide maximum.
 type QueueCap = sched.QueueCap
 
-// SetQueueCap puts a cap in force, also for a queue that does not exist yet. Containers above it keep running.
+// SetQueueCap sets a cap, even for a queue that does not exist yet. Containers above it keep running.
 func (m *Machine) SetQueueCap(now time.Time, c QueueCap) {
 	m.at(now)
 	m.sched.SetCap(c)
 	m.settle()
 }
 
-// ClearQueueCap lifts a queue's cap on nodes of a label: it has no federation-wide maximum
-// there any more.
+// ClearQueueCap removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
 func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
 	m.sched.ClearCap(q, label)
@@ -28,8 +27,8 @@ func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) 
 }
 
 // QueueUse returns the amounts that the escrow of a queue needs on nodes of a label: containers and reservations
-// (uses), and these plus the waiting demand of its applications (needs). It returns false if there is no such queue
-// or label.
+// (uses), and these plus the waiting demand of its applications (needs). ok is false if there is no such queue or
+// label.
 func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {
@@ -45,14 +44,14 @@ type (
 	UserCap  = sched.UserCap
 )
 
-// SetUserCaps puts caps of a queue's users in force, like SetQueueCap. They have no effect in a parent queue.
+// SetUserCaps sets caps of a queue's users, like SetQueueCap. They have no effect in a parent queue.
 func (m *Machine) SetUserCaps(now time.Time, c UserCaps) {
 	m.at(now)
 	m.sched.SetUserCaps(c)
 	m.settle()
 }
 
-// ClearUserCaps lifts them.
+// ClearUserCaps removes them.
 func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
 	m.sched.ClearUserCaps(q, label)
@@ -83,8 +82,8 @@ type UserWaits struct {
 	Used, Pending, Most creel.Resource
 }
 
-// UsersWait lists by name the users of a leaf whose waiting asks are partly held back by a limit, on nodes of a
-// label; each is the limit of every other user. See sched.UsersWait.
+// UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label; each
+// is the limit of every other user. See sched.UsersWait.
 func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {

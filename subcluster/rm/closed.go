@@ -8,17 +8,17 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Closed holds the reasons why a ResourceManager rejects new applications, or new ones from routers; a reason is ""
-// if it does not apply.
+// Closed has the reasons why a ResourceManager rejects new applications, or new ones from routers; a reason is "" if
+// it does not apply.
 type Closed struct {
 	Name    string // of the ResourceManager, for errors
-	Full    string // its journal has no room: nothing that makes it grow is taken
-	Drained string // it is drained as a member: routers' applications go elsewhere
+	Full    string // its journal's disk is full: it rejects everything that makes the journal grow
+	Drained string // it is drained as a member: it rejects applications from routers
 }
 
-// Refuses returns the error of a submission that would begin something (see Begins), or nil if it is accepted.
-// Routers do not choose a drained member, but a router that was paused after its choice could submit when the drain
-// is believed complete. Direct submissions of clients and unmanaged AMs of proxies have no claim and are accepted.
+// Refuses returns the error for a submission that would start something (see Begins), or nil if it is accepted.
+// Routers do not choose a drained member. But a router that was paused after its choice could submit when the drain
+// seems complete. Direct submissions of clients and unmanaged AMs of proxies have no claim and are accepted.
 func (c Closed) Refuses(s *Submission) error {
 	if err := c.ReadOnly(); err != nil || s.Claim == 0 || c.Drained == "" {
 		return err
@@ -31,7 +31,7 @@ func (c Closed) Refuses(s *Submission) error {
 	}
 }
 
-// ReadOnly returns the error of a call that makes the journal grow, or nil if such calls are accepted.
+// ReadOnly returns the error for a call that makes the journal grow, or nil if such calls are accepted.
 func (c Closed) ReadOnly() error {
 	if c.Full == "" {
 		return nil

@@ -47,38 +47,38 @@ func (s containerState) public() creel.ContainerState {
 	return creel.ContainerComplete
 }
 
-// container is one live container; ended ones are reused. It is one cache line. Its completion touches no other
-// container, because its positions in the lists of its node, its attempt and the containers not yet seen running are
-// array indexes.
+// container is one live container; the memory of ended ones is reused. It fits one cache line. Its completion touches
+// no other container, because it stores its positions in the lists of its node, of its attempt, and of containers not
+// seen running.
 type container struct {
 	seq       int64    // ContainerID.ID
-	origin    *attempt // attempt whose number is in its id
+	origin    *attempt // attempt whose number is part of its id
 	node      *node
-	wait      int64 // its number among those not seen running; 0 = it was seen
+	wait      int64 // its number among the containers not seen running; 0 = seen
 	created   int64 // ms
 	extra     *containerExtra
-	slot      int32 // its place in node.live
+	slot      int32 // its index in node.live
 	priority  int32
 	size      amounts.SizeNumber
 	execution uint8 // creel.ExecutionType
 	state     containerState
 	reason    sched.Reason
-	am        bool // it holds its attempt's AM
+	am        bool // it runs its attempt's AM
 }
 
 // containerExtra holds fields that few containers need.
 type containerExtra struct {
-	owner            *attempt // recipient of its completion, if not origin: a later attempt that kept it
+	owner            *attempt // recipient of its completion, if not origin: a later attempt that retained it
 	alloc            int64    // allocation request id
 	version          int32
 	tags             []string
-	sched.GrantExtra               // of its ask; after a restart the label alone
-	from             *amounts.Size // size before an increase that its node has not taken over
+	sched.GrantExtra               // of its ask; after a restart only the label
+	from             *amounts.Size // size before an increase that its node has not applied yet
 	timer            *timer
-	growing          *growth // an increase that waits for room
+	growing          *growth // an increase that waits for free resources
 
 	victim     *sched.Victim // it is under notice; see preempt.go
-	victimSlot int32         // its place in attempt.victims
+	victimSlot int32         // its index in attempt.victims
 }
 
 // more returns its extra for writing.
@@ -181,7 +181,7 @@ func (m *Machine) granted(g *sched.Grant) {
 	m.news(t)
 }
 
-// attach puts a container on a node and among its attempt's.
+// attach adds a container to a node and to its attempt.
 func (m *Machine) attach(c *container, n *node) {
 	n.put(c)
 	c.origin.live.Put(c.seq, c)
@@ -189,7 +189,7 @@ func (m *Machine) attach(c *container, n *node) {
 	m.count.granted++
 }
 
-// complete ends a container, once: its node and queue get its resources back, and its owner, if any is left, gets the
+// complete ends a container, once: its node and queue get its resources back, and its owner, if any, gets the
 // completion.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
@@ -235,7 +235,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	m.spare = append(m.spare, c)
 	switch {
 	case was == cAllocated && !am && !t.over():
-		// Its AM never received it: the ask is restored.
+		// Its AM never received it: ask again.
 		if t.schedulable() {
 			if x == nil {
 				x = &noExtra
@@ -253,7 +253,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	}
 }
 
-// dropUnlaunched takes a container from those not seen running.
+// dropUnlaunched removes a container from those not seen running.
 func (m *Machine) dropUnlaunched(c *container) {
 	if c.wait != 0 {
 		m.unlaunched.Drop(c.wait)

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// diagnostics are the diagnostics of an attempt. Of many characters only the last are retained, behind a line with
-// their total number, as in Hadoop's BoundedAppender.
+// diagnostics are the diagnostics of an attempt. Of long ones only the last characters are retained, after a line
+// with the total number, as in Hadoop's BoundedAppender.
 type diagnostics struct {
 	text  string
-	total int // number of all characters; more than in text once some are dropped
+	total int // number of all characters, including dropped ones
 }
 
-// add takes a further message, on a line of its own; at most limit characters are kept.
+// add appends a message on a new line; at most limit characters are retained.
 func (d *diagnostics) add(s string, limit int) {
 	if s == "" {
 		return
@@ -24,7 +24,7 @@ func (d *diagnostics) add(s string, limit int) {
 	}
 	d.total += utf8.RuneCountInString(s)
 	d.text += s
-	if len(d.text) <= limit { // as many bytes as characters at least
+	if len(d.text) <= limit { // bytes are at least as many as characters
 		return
 	}
 	over := utf8.RuneCountInString(d.text) - limit

@@ -22,23 +22,22 @@ type Submission struct {
 	AMPlaces []Ask  // further entries of am_container_resource_request (hosts, racks)
 
 	Priority    int32
-	HasPriority bool // false: the queue's default priority holds
+	HasPriority bool // false: the queue's default priority applies
 
-	Claim int64 // under which a router forwarded it, 0 if none did
-	// For an application that a router moves here: its submission time at its first home, by that home's clock, and
-	// the rest of its lifetime. Zero for all others.
+	Claim int64 // under which a router forwarded it, 0 without a router
+	// Since and Left are for an application that a router moves here: its submission time at its first home, by that
+	// home's clock, and the rest of its lifetime. They are zero for all others.
 	Since            time.Time
 	Left             time.Duration
 	Unmanaged        bool
-	After            int32           // the ended attempt of a UAM, after which this begins the next; 0: none
+	After            int32           // the ended attempt of a UAM that this submission follows; 0: none
 	KeepContainers   bool            // keep_containers_across_application_attempts
 	MaxAttempts      int             // 0 = Config.MaxAttempts; Config.GlobalMaxAttempts caps it
 	FailuresValidity time.Duration   // attempt_failures_validity_interval; <= 0 = every failure counts
 	Lifetime         time.Duration   // APP_TIMEOUT_LIFETIME; 0 = the queue's default
 	Label            LabelExpression // of asks without a label expression
 
-	// Context is the server's own: the submission message. The machine keeps it
-	// and hands it back in actions and views, untouched.
+	// Context is the server's submission message. The machine returns it unchanged in actions and views.
 	Context any
 }
 
@@ -54,7 +53,7 @@ type RegisterAM struct {
 	Host        string
 	Port        int32
 	TrackingURL string
-	Remote      string          // address of the caller, "" unknown; an AM does not choose it, as it does Host
+	Remote      string          // address of the caller, "" unknown; unlike Host, an AM cannot choose it
 	Constraints []TagConstraint // of all its scheduling requests with a tag
 }
 
@@ -85,7 +84,7 @@ type Ask struct {
 	Label               LabelExpression
 }
 
-// TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop keeps only constraints of a
+// TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop accepts only constraints of a
 // single tag.
 type TagConstraint struct {
 	Tags       []string
@@ -101,8 +100,8 @@ type SchedulingAsk struct {
 	Count               int32
 	Resource            creel.Resource
 	Constraint          *sched.Constraint // nil for none
-	Label               string            // that the constraint names
-	Message             any               // the server's message, handed back with a rejection
+	Label               string            // the label that the constraint names
+	Message             any               // the server's message, returned with a rejection
 }
 
 // UpdateKind is ContainerUpdateTypeProto.
@@ -123,7 +122,7 @@ type Update struct {
 	Kind      UpdateKind
 	Resource  creel.Resource // target of Increase and Decrease
 	Execution creel.ExecutionType
-	Message   any // the server's message, handed back with an error
+	Message   any // the server's message, returned with an error
 }
 
 // FinishAM is finishApplicationMaster.
@@ -144,13 +143,13 @@ type RegisterNode struct {
 	Version      string
 	Unhealthy    bool // from nodeStatus
 	HealthReport string
-	Containers   []NodeContainer       // live and lately finished ones
+	Containers   []NodeContainer       // live and recently ended ones
 	Applications []creel.ApplicationID // with state on the node
-	Logs         []LogReport           // of applications that ended lately, too
+	Logs         []LogReport           // including applications that ended recently
 	Reported     NodeProperties
 }
 
-// NodeProperties holds a node's report of its labels and its host's attributes, as far as present.
+// NodeProperties is a node's report of its labels and its host's attributes, if it has them.
 type NodeProperties struct {
 	Labels        []string
 	Attributes    []Attribute
@@ -184,27 +183,27 @@ type NodeReport struct {
 	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
 	KeepAlive    []creel.ApplicationID
 	Increased    []creel.ContainerID // acknowledged increases
-	Logs         []LogReport         // that the node has not sent before
+	Logs         []LogReport         // not sent before by the node
 	Reported     NodeProperties
-	// Utilization as the node measures it; nil = not reported this time.
+	// Utilization as measured by the node; nil = not in this report.
 	Utilization *NodeUse
 }
 
-// LogReport is how far a node is with the logs of an application.
+// LogReport is a node's progress with the logs of an application.
 type LogReport struct {
 	App     creel.ApplicationID
 	Status  creel.LogAggregationStatus
 	Message string
 }
 
-// ContainerStatus is one container in a node's heartbeat. The fields after the state are used for finished containers
-// only.
+// ContainerStatus is one container in a node's heartbeat. The fields after the state are only used for ended
+// containers.
 type ContainerStatus struct {
 	ID          creel.ContainerID
 	State       creel.ContainerState
 	ExitStatus  int32
 	Diagnostics string
-	Message     any // the server's message, handed on with the completion
+	Message     any // the server's message, passed on with the completion
 }
 
 // NodeUse is a node's measured use: ResourceUtilizationProto and the state of opportunistic containers.
@@ -218,20 +217,20 @@ type NodeUse struct {
 	OpportunisticVCores                       int32
 }
 
-// Decommission takes a node out: at once, or gracefully when its containers
-// have ended, at most after Timeout (0 = Config.DecommissionAfter, negative = no limit).
+// Decommission removes a node: at once, or gracefully when its containers have ended, after Timeout at the latest (0
+// = Config.DecommissionAfter, negative = no limit).
 type Decommission struct {
 	ID       creel.NodeID
 	Graceful bool
 	Timeout  time.Duration
 }
 
-// Recover is the content of a journal, to be restored before anything else happens.
+// Recover is the content of a journal, to restore before any other event.
 type Recover struct {
 	Apps     []AppRecord
 	Disowned []DisownedClaim // oldest first
 	Labels   Labels
-	// Attributes are those that administrators gave to hosts.
+	// Attributes are those that administrators set on hosts.
 	Attributes []HostAttributes
 }
 
@@ -239,27 +238,27 @@ type Recover struct {
 type AppRecord struct {
 	Submission        Submission
 	Submitted         time.Time
-	Queue             creel.QueuePath        // where placement put it
+	Queue             creel.QueuePath        // chosen by placement
 	State             creel.ApplicationState // AppNew, or a final state
 	Final             creel.FinalStatus
 	Diagnostics       string
 	Started, Finished time.Time
 	Lifetime          time.Time // deadline; zero = none
 	Hold              Hold
-	Released          int64 // holds up to this number of a claim are over
-	Moved             bool  // to another queue than it was sent to
+	Released          int64 // holds up to this claim number have ended
+	Moved             bool  // to another queue than the requested one
 	Usage             Usage
 	Attempts          []AttemptRecord
-	Signals           []Signal // that nodes do not have yet
+	Signals           []Signal // not yet received by nodes
 }
 
-// Usage is an application's use and its losses to preemption, until its record was written: for reports.
+// Usage is an application's use and its losses to preemption up to the write of its record, for reports.
 type Usage struct {
 	OverTime     creel.Resource // times milliseconds
 	Lost         creel.Resource
 	LostOverTime creel.Resource // times milliseconds
-	Containers   int32          // lost
-	AMs          int32          // lost
+	Containers   int32          // lost containers
+	AMs          int32          // lost AMs
 }
 
 // AttemptRecord is the durable state of an attempt.

@@ -10,25 +10,25 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Hold is why an application is not scheduled although it could be: a router moves it
-// to another subcluster (docs/adr/0021-moving-waiting-applications.md).
+// Hold is the reason why a schedulable application is not scheduled: a router moves it to another subcluster
+// (docs/adr/0021-moving-waiting-applications.md).
 type Hold struct {
-	Claim int64  // the number of the claim under which it is held; 0: it is not
+	Claim int64  // number of the claim under which it is held; 0: not held
 	Why   string // destination and reason: "sc-2, because sc-1 is drained"
 }
 
-// HeldApp is an application as its home holds it: the data that its next home needs besides the submission message.
+// HeldApp is an application held by its home: the data that its next home needs besides the submission message.
 type HeldApp struct {
 	App   AppView
-	Moved bool          // moved between queues after its submission: App.Queue is in force, not the requested one
-	Left  time.Duration // of its lifetime; 0: it has no limit
+	Moved bool          // between queues after its submission: App.Queue is the current queue, not the requested one
+	Left  time.Duration // of its lifetime; 0: no limit
 }
 
 // Hold makes an application wait, without grants, until ReleaseHold or DropHeld. It returns an error if a container
-// was ever granted to the application, or if it has an unmanaged AM: a running application is never moved. The number
-// of the claim orders this call among others: a number at or below that of a release, or of a disowning, comes too
-// late. A repeat, and a call with a later claim, succeed. The caller answers when everything the machine has asked to
-// save is durable.
+// was ever granted to the application, or if it has an unmanaged AM: a running application is never moved. The
+// claim's number orders this call among others: a number at or below that of a release, or of a disowning, is
+// rejected as too late. A repeat, and a call with a later claim, succeed. The caller answers once everything that the
+// machine has asked to save is durable.
 func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (HeldApp, error) {
 	m.at(now)
 	a := m.apps[id]
@@ -54,7 +54,7 @@ func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why s
 	return h, nil
 }
 
-// mayHold returns the reason why an application cannot be held under a claim; nil if it can.
+// mayHold returns the reason why an application cannot be held under a claim, nil if it can.
 func (m *Machine) mayHold(a *app, claim int64) error {
 	no := func(kind error, why, try string) error {
 		return &creel.Error{Kind: kind, What: fmt.Sprintf("%s cannot be held", a.id), Why: why, Try: try}
@@ -90,9 +90,9 @@ func (m *Machine) withhold(a *app) {
 	m.sched.Deactivate(&a.App)
 }
 
-// ReleaseHold lets an application that is held under a claim up to this number be
-// scheduled again, in its old place in line, and refuses holds up to that number from
-// then on. A lifetime that ended meanwhile ends it now. Repeats are success.
+// ReleaseHold ends the hold of an application under a claim up to this number. The application returns to its old
+// place in line, and later holds up to that number are rejected. If its lifetime expired meanwhile, the application
+// ends now. Repeats are success.
 func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
 	a := m.apps[id]
@@ -117,17 +117,16 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 	return nil
 }
 
-// DropHeld takes an application out that is held under a claim up to this number, as its
-// new home has it, and disowns it up to that number. One that is not here is disowned
-// all the same; one that is not held, or under a later claim, stays, which is an error.
-// The caller answers when everything the machine has asked to save is durable.
+// DropHeld removes an application held under a claim up to this number, because its new home has it, and disowns it
+// up to that number. An application that is not here is disowned too; one that is not held, or held under a later
+// claim, stays, which is an error. The caller answers once everything that the machine has asked to save is durable.
 func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
 	a := m.apps[id]
 	if a != nil {
 		if a.hold.Claim == 0 || a.hold.Claim > claim {
 			if claim <= m.disowned.claims[id] {
-				return nil // a repeat, and it came back since
+				return nil // a repeat, and it has returned since
 			}
 			return &creel.Error{
 				Kind: creel.ErrInvalidRequest,
@@ -142,7 +141,7 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 	return err
 }
 
-// drop forgets an application that is held: for this subcluster it was never here.
+// drop deletes a held application: this subcluster counts it as never submitted.
 func (m *Machine) drop(a *app) {
 	m.count.held--
 	m.counted(a, a.Queue(), func(c *sched.AppCounts) { c.Submitted-- })
@@ -152,8 +151,8 @@ func (m *Machine) drop(a *app) {
 	m.forgetApp(a)
 }
 
-// changing refuses to change an application that is held: its next home would not know
-// of it. Routers keep the order until the application has come there.
+// changing rejects a change of a held application, because its next home would not learn of it. Routers store the
+// change until the move is complete.
 func (a *app) changing(what string) error {
 	if a.hold.Claim == 0 {
 		return nil

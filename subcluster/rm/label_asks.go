@@ -11,15 +11,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// LabelExpression is the label of an ask or a submission. If it is not set, a default applies; set and empty, it is
-// for nodes without a label.
+// LabelExpression is the label of an ask or a submission. If it is not set, a default applies; if it is set and
+// empty, it means nodes without a label.
 type LabelExpression struct {
 	Text  string
 	Given bool
 }
 
-// labelChecker finds the labels of asks in one queue and refuses wrong ones, as
-// Hadoop's SchedulerUtils does.
+// labelChecker finds the labels of asks in one queue and rejects invalid ones, like Hadoop's SchedulerUtils.
 type labelChecker struct {
 	m          *Machine
 	queue      creel.QueuePath
@@ -35,8 +34,8 @@ func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
 	return c
 }
 
-// label returns the label of an ask at a place: its own, or the first default that is set, or the queue's. Only the
-// ask of "*" may name one. A label that has been removed is returned with the error: earlier asks wait for it.
+// label returns the label of an ask at a place: its own, else the first default that is set, else the queue's. Only
+// the ask of "*" may name one. A removed label is returned with the error, because earlier asks wait for it.
 func (c *labelChecker) label(place string, say LabelExpression, defaults ...LabelExpression) (string, error) {
 	anywhere := place == sched.AnyPlace || place == ""
 	if !say.Given && anywhere {
@@ -75,12 +74,12 @@ func invalidLabel(format string, args ...any) error {
 	return &creel.Error{Kind: creel.ErrInvalidLabel, What: fmt.Sprintf(format, args...)}
 }
 
-// errLabelsUnused is the answer where labels are off.
+// errLabelsUnused is the error of asks with a label while labels are off.
 func errLabelsUnused() error {
 	return invalidLabel("Invalid resource request, node label not enabled but request contains label expression")
 }
 
-// amLabel is the label of an application's AM, in the queue it is placed in.
+// amLabel is the label of an application's AM in its queue.
 func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) {
 	if m.cfg.Labels == LabelsOff {
 		if s.Label.Text != "" && s.Label.Text != "*" || s.AM.Label.Text != "" {

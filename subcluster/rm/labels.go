@@ -18,14 +18,14 @@ import (
 // LabelSource is the source of nodes' labels: yarn.node-labels.configuration-type.
 type LabelSource uint8
 
-// Sources of nodes' labels. Hadoop's third, delegated-centralized, is not there.
+// Sources of nodes' labels. Hadoop's third source, delegated-centralized, is not supported.
 const (
 	LabelsOff    LabelSource = iota // yarn.node-labels.enabled is false
 	LabelsByCall                    // centralized: administrators' calls
 	LabelsByNode                    // distributed: each node reports its own
 )
 
-// DefaultPartition is how documents name the nodes without a label.
+// DefaultPartition is the name of nodes without a label in documents.
 const DefaultPartition = "<DEFAULT_PARTITION>"
 
 // Label is a node label of the cluster. A label that is not exclusive lends its nodes' idle resources to asks without
@@ -35,7 +35,7 @@ type Label struct {
 	Exclusive bool
 }
 
-// NodeLabel is the label of a node; of all nodes of a host if its port is 0.
+// NodeLabel is the label of a node; with port 0, of all nodes of a host.
 type NodeLabel struct {
 	Node  creel.NodeID
 	Label string // "" for none
@@ -44,10 +44,10 @@ type NodeLabel struct {
 // Labels are the labels of the cluster and of nodes, as saved in the journal.
 type Labels struct {
 	Cluster []Label     // by name
-	Nodes   []NodeLabel // hosts, and nodes with a label of their own, also none
+	Nodes   []NodeLabel // hosts, and nodes with a separate label or none
 }
 
-// labelStore is the same to look things up in.
+// labelStore has the same data in maps.
 type labelStore struct {
 	cluster map[string]bool // exclusive
 	nodes   map[creel.NodeID]string
@@ -80,7 +80,7 @@ func compareNodes(a, b creel.NodeID) int {
 	return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
 }
 
-// of is the label of a node: its own if it was given one, or none, else its host's.
+// of returns the label of a node: the one set on it, which may be none, else its host's.
 func (s *labelStore) of(id creel.NodeID) string {
 	if len(s.nodes) == 0 {
 		return ""
@@ -91,7 +91,7 @@ func (s *labelStore) of(id creel.NodeID) string {
 	return s.nodes[creel.NodeID{Host: id.Host}]
 }
 
-// errLabelsOff and the errors below are in Hadoop's words.
+// errLabelsOff and the errors below use Hadoop's words.
 func (m *Machine) labelsOn() error {
 	if m.cfg.Labels == LabelsOff {
 		return &creel.Error{
@@ -110,8 +110,7 @@ const longestLabel = 255
 
 var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]*$`)
 
-// AddLabels makes labels known to the cluster. A label that is known stays as it is;
-// that it is to be exclusive, or not, cannot be changed.
+// AddLabels adds labels to the cluster. A known label stays unchanged; its exclusivity cannot be changed.
 func (m *Machine) AddLabels(now time.Time, list []Label) error {
 	m.at(now)
 	if err := m.labelsOn(); err != nil {
@@ -141,8 +140,7 @@ func (m *Machine) AddLabels(now time.Time, list []Label) error {
 	return nil
 }
 
-// RemoveLabels takes labels away, from the cluster and from nodes; none of them if
-// one is not known or a queue names it.
+// RemoveLabels removes labels from the cluster and from nodes; none of them if one is unknown or a queue names it.
 func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 	m.at(now)
 	if err := m.labelsOn(); err != nil {
@@ -176,14 +174,13 @@ func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 	return nil
 }
 
-// NodeLabels are the labels that a node shall have instead of those it has: one or
-// none. With port 0 they are for all nodes of the host.
+// NodeLabels are a node's new labels: one or none. With port 0 they apply to all nodes of the host.
 type NodeLabels struct {
 	Node   creel.NodeID
 	Labels []string
 }
 
-// ReplaceLabels replaces the labels of nodes, known or not, all or none of them; strict rejects nodes that never
+// ReplaceLabels replaces the labels of nodes, known or unknown, all or none of them; strict rejects nodes that never
 // registered.
 func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) error {
 	m.at(now)
@@ -216,7 +213,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 		if len(n.Labels) > 0 {
 			label = n.Labels[0]
 		}
-		if n.Node.Port == 0 { // its nodes have the host's label from now on
+		if n.Node.Port == 0 { // its nodes take the host's label
 			maps.DeleteFunc(m.labels.nodes, func(id creel.NodeID, _ string) bool { return id.Host == n.Node.Host })
 		}
 		if n.Node.Port != 0 || label != "" {
@@ -227,7 +224,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 	return nil
 }
 
-// HasNode reports whether a node has registered; one with port 0 is any of its host.
+// HasNode reports whether a node has registered; port 0 matches any node of the host.
 func (m *Machine) HasNode(id creel.NodeID) bool {
 	if id.Port != 0 {
 		return m.nodes[id] != nil
@@ -235,8 +232,7 @@ func (m *Machine) HasNode(id creel.NodeID) bool {
 	return slices.ContainsFunc(m.nodeList, func(n *node) bool { return !n.forgotten && n.ID().Host == id.Host })
 }
 
-// checkNodeLabels trims the labels of a node, leaves out empty ones, and refuses more
-// than one and unknown ones.
+// checkNodeLabels trims the labels of a node, removes empty ones, and rejects several and unknown ones.
 func (m *Machine) checkNodeLabels(n *NodeLabels) error {
 	labels := make([]string, 0, 1)
 	for _, l := range n.Labels {
@@ -258,7 +254,7 @@ func (m *Machine) checkNodeLabels(n *NodeLabels) error {
 	return nil
 }
 
-// nodeReported takes the label that a node reports of itself; not while others give it.
+// nodeReported applies the label that a node reports about itself, if nodes are the source of labels.
 func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
 	n := NodeLabels{Node: id, Labels: labels}
 	if err := m.checkNodeLabels(&n); err != nil {
@@ -268,7 +264,7 @@ func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
 	if len(n.Labels) > 0 {
 		label = n.Labels[0]
 	}
-	// Every node reports again after a restart of this ResourceManager: nothing to save.
+	// No save is needed: every node reports again after a restart of this ResourceManager.
 	m.labels.nodes[id], m.inForce.nodes[id] = label, label
 	if n := m.nodes[id]; n != nil {
 		m.labelNode(n)
@@ -276,7 +272,7 @@ func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
 	return nil
 }
 
-// labelsChanged has the labels kept, and then in force.
+// labelsChanged saves the labels, then puts them in force.
 func (m *Machine) labelsChanged() {
 	list := m.labels.list()
 	kept := list
@@ -305,7 +301,7 @@ func (m *Machine) putLabels(l *Labels) {
 	}
 }
 
-// labelNode brings a node into the partition of its label.
+// labelNode moves a node into the partition of its label.
 func (m *Machine) labelNode(n *node) {
 	label := m.inForce.of(n.ID())
 	if n.Label() == label {
@@ -321,7 +317,7 @@ func (m *Machine) labelNode(n *node) {
 	m.preempt()
 }
 
-// ClusterLabels returns the labels in force with partitions in the scheduler, by name.
+// ClusterLabels returns, by name, the labels in force, if the scheduler has partitions.
 func (m *Machine) ClusterLabels() []Label {
 	if !m.sched.KnowsLabels() || len(m.inForce.cluster) == 0 {
 		return nil
@@ -339,10 +335,10 @@ type LabelView struct {
 	Label
 	Total  creel.Resource // of nodes that run containers
 	Active int            // of those nodes
-	Nodes  []creel.NodeID // that have it: also those that never registered, and hosts with port 0
+	Nodes  []creel.NodeID // with the label: including nodes that never registered, and hosts with port 0
 }
 
-// Labels returns the labels of the cluster by name, that of the nodes without one first.
+// Labels returns the labels of the cluster by name, first the nodes without a label.
 func (m *Machine) Labels() []LabelView {
 	out := []LabelView{{Label: Label{Name: "", Exclusive: true}}}
 	for _, l := range m.labels.list().Cluster {
@@ -370,7 +366,7 @@ func (m *Machine) Labels() []LabelView {
 	return out
 }
 
-// NodeLabels returns the nodes that have a label, and the hosts that have one with port 0.
+// NodeLabels returns the nodes with a label, and the hosts labelled with port 0.
 func (m *Machine) NodeLabels() []NodeLabel {
 	labels := map[creel.NodeID]string{}
 	for id, label := range m.labels.nodes {

@@ -8,11 +8,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 )
 
-// appLogs is the log aggregation state of an application. Like Hadoop, a ResourceManager has it in memory alone:
-// nodes that register after its restart repeat their recent reports.
+// appLogs is the log aggregation state of an application. Like Hadoop, a ResourceManager has it only in memory: nodes
+// that register after its restart repeat their recent reports.
 type appLogs struct {
 	logaggregation.Logs
-	timeOut *timer // while the application has ended and a node is not done
+	timeOut *timer // set while the application has ended and a node is not done
 }
 
 // logStatus returns the status for reports.
@@ -26,7 +26,7 @@ func (m *Machine) logStatus(a *app) creel.LogAggregationStatus {
 	return a.logs.Status()
 }
 
-// logsOf returns an application's logs for a change.
+// logsOf returns an application's logs, for a change.
 func (a *app) logsOf() *appLogs {
 	if a.logs == nil {
 		a.logs = &appLogs{}
@@ -34,10 +34,10 @@ func (a *app) logsOf() *appLogs {
 	return a.logs
 }
 
-// ranOn records that an application was seen on a node, which therefore has logs of it.
+// ranOn records that an application ran on a node, which therefore has logs of it.
 func (m *Machine) ranOn(a *app, n *node) {
 	if m.cfg.LogAggregation && !a.state.ended() {
-		a.logsOf().Ran(n.Serial()) // a living one has the same status as before
+		a.logsOf().Ran(n.Serial()) // the status of a running application does not change
 	}
 }
 
@@ -54,8 +54,8 @@ func (m *Machine) logsReported(n *node, reports []LogReport) {
 	}
 }
 
-// hasLogs reports whether a node can have logs of an application; reports of other nodes are ignored. For an
-// application that had ended before a restart, the nodes are unknown.
+// hasLogs reports whether a node can have logs of an application; reports of other nodes are ignored. If the
+// application ended before a restart, its nodes are unknown.
 func (m *Machine) hasLogs(a *app, n *node) bool {
 	if a.logs != nil && a.logs.Has(n.Serial()) || m.endedBefore(a) {
 		return true
@@ -71,7 +71,7 @@ func (m *Machine) hasLogs(a *app, n *node) bool {
 // endedBefore reports whether an application had ended before the last restart.
 func (m *Machine) endedBefore(a *app) bool { return a.state.ended() && a.finished <= m.recovered }
 
-// logsEnd is the end of an application: from now on nodes have LogTimeOut.
+// logsEnd runs at the end of an application: nodes now have LogTimeOut.
 func (m *Machine) logsEnd(a *app) {
 	if a.logs != nil {
 		m.changeLogs(a, func(*appLogs) {})
@@ -100,8 +100,8 @@ func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
 	}
 }
 
-// awaitLogs starts the log timeout of an ended application's nodes. After a pause of this process, in which no
-// reports were received, it starts again.
+// awaitLogs starts the log timeout of an ended application's nodes. After a pause of this process, in which it
+// received no reports, the timeout starts again.
 func (m *Machine) awaitLogs(a *app, from int64) {
 	l := a.logs
 	l.timeOut = m.timer(from+int64(m.cfg.LogTimeOut), func() {
@@ -113,7 +113,7 @@ func (m *Machine) awaitLogs(a *app, from int64) {
 	})
 }
 
-// forgetLogs forgets an application's logs with it.
+// forgetLogs deletes an application's logs with it.
 func (m *Machine) forgetLogs(a *app) {
 	if l := a.logs; l != nil {
 		m.stop(&l.timeOut)
@@ -122,11 +122,11 @@ func (m *Machine) forgetLogs(a *app) {
 	}
 }
 
-// NodeLogs is how far a node is with the logs of an application.
+// NodeLogs is a node's progress with the logs of an application.
 type NodeLogs struct {
 	Node               creel.NodeID
 	Status             creel.LogAggregationStatus
-	Messages, Failures []string // the last ones, the oldest first
+	Messages, Failures []string // the last ones, oldest first
 }
 
 // NodeLogs returns the nodes of an application with unfinished or failed logs, in order of their first registration.

@@ -19,7 +19,7 @@ import (
 
 // Kinds of errors that YARN's protocols distinguish; each is also one of creel's kinds.
 var (
-	// ErrOutOfStep: a response id that is neither due nor a repetition
+	// ErrOutOfStep: a response id that is neither the next one nor a repeat
 	// (InvalidApplicationMasterRequestException).
 	ErrOutOfStep = fmt.Errorf("out of step: %w", creel.ErrInvalidRequest)
 	// ErrAlreadyRegistered: a second registerApplicationMaster (the same exception).
@@ -39,51 +39,51 @@ type Machine struct {
 	now   int64            // ns since epoch, of the latest event
 
 	// Nodes.
-	nodes       map[creel.NodeID]*node // without those forgotten
-	nodeList    []*node                // in order of first registration: by serial number; of formerNodes, too
-	formerNodes map[creel.NodeID]*node // those forgotten, until they register again; see SetTracked
+	nodes       map[creel.NodeID]*node // without forgotten ones
+	nodeList    []*node                // by serial number, in order of first registration; including formerNodes
+	formerNodes map[creel.NodeID]*node // forgotten ones, until they register again; see SetTracked
 	nodePool    slab.Pool[node]
 	commands    nodecommands.Store
-	awaited     map[creel.NodeID][]*attempt // recovered attempts, until the nodes of their AMs register
+	awaited     map[creel.NodeID][]*attempt // recovered attempts, until their AMs' nodes register
 	tokenEpoch  uint32                      // rises when every NM token must be sent again
 
 	// Applications.
 	apps      map[creel.ApplicationID]*app
-	appList   []*app            // in order of submission; forgotten ones leave now and then
-	forgotten int               // of them
+	appList   []*app            // in order of submission; forgotten ones are removed now and then
+	forgotten int               // number of forgotten applications in appList
 	ended     []*app            // oldest first
 	uams      map[*app]struct{} // unmanaged AMs of proxies that have not ended
 	disowned  disownedTable
 
-	labels      labelStore // as calls made them; they are in force when they are durable
+	labels      labelStore // as set by calls; in force once they are durable
 	inForce     labelStore
-	attributes  attributeStore // as calls made them
+	attributes  attributeStore // as set by calls
 	placedBy    attributeStore // in force
-	askedLabels []string       // of the asks of the call under way
+	askedLabels []string       // of the asks in the current call
 
 	// Containers.
 	containerPool slab.Pool[container]
 	spare         []*container
-	unlaunched    pagemap.Map[container] // not seen running, by number: the first given is the first to expire
+	unlaunched    pagemap.Map[container] // not seen running, by number: the first granted expires first
 	launchSerial  int64
 
-	signals   map[creel.ApplicationID][]Signal // that nodes do not have yet
+	signals   map[creel.ApplicationID][]Signal // not yet received by nodes
 	logRoom   logaggregation.Messages          // limits nodes' log messages
-	recovered int64                            // when, ns; 0 if it was not
+	recovered int64                            // time of the recovery, ns; 0 without one
 
 	// Deadlines.
 	nodeHeartbeats intrusive.List[*node]
 	amHeartbeats   intrusive.List[*attempt]
 	timers         intrusive.Heap[*timer]
 	timerSeq       int64
-	resumed        int64 // when the caller's last pause ended, ns; 0 if it had none
+	resumed        int64 // end of the caller's last pause, ns; 0 without one
 
-	// Out.
+	// Output.
 	actions []Action
 	saveSeq uint64
 	saves   []pendingSave
 
-	normalized []amounts.Vec // sizes of the asks of the call under way
+	normalized []amounts.Vec // sizes of the asks in the current call
 	prefetched int32         // sum of prefetched values, so that the compiler retains the reads
 	count      counts
 }
@@ -92,12 +92,12 @@ type Machine struct {
 type counts struct {
 	apps, uams        sched.AppCounts // applications, and UAMs among them
 	granted, released int64
-	waits             waitstats.Histogram // from ask to grant, AMs' own containers apart
+	waits             waitstats.Histogram // from ask to grant, without AMs' containers
 	containers        int32
-	held              int32 // applications
+	held              int32 // held applications
 }
 
-// New builds a machine from a configuration it checks.
+// New makes a machine from a configuration, after checking it.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:   cfg,
@@ -113,7 +113,7 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.MaxCompletedApps <= 0 {
 		m.cfg.MaxCompletedApps = 1000
 	}
-	if cfg.LogTimeOut <= 0 { // as Hadoop's
+	if cfg.LogTimeOut <= 0 { // Hadoop's default
 		m.cfg.LogTimeOut = Defaults().LogTimeOut
 	}
 	m.logRoom.PerNode = cfg.LogMessages
@@ -152,7 +152,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// at takes note of the time of an event; time does not run backwards.
+// at sets the time of an event; time does not run backwards.
 func (m *Machine) at(now time.Time) {
 	if t := now.UnixNano(); t > m.now {
 		m.now = t
@@ -160,7 +160,7 @@ func (m *Machine) at(now time.Time) {
 	}
 }
 
-// settle ends every call: it grants freed resources, and books the grants.
+// settle ends every call: it grants freed resources and books the grants.
 func (m *Machine) settle() {
 	if grants := m.sched.Schedule(); len(grants) > 0 {
 		m.book(grants)
@@ -169,7 +169,7 @@ func (m *Machine) settle() {
 
 func (m *Machine) ms() int64 { return m.now / int64(time.Millisecond) }
 
-// nanos and instant convert times; zero stands for none in both.
+// nanos and instant convert times; both map zero to zero.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -184,7 +184,7 @@ func instant(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// Actions appends the actions since the last call to out, in order.
+// Actions appends the actions since the last call to out, in their order.
 func (m *Machine) Actions(out []Action) []Action {
 	out = append(out, m.actions...)
 	clear(m.actions)
@@ -200,8 +200,7 @@ type pendingSave struct {
 	then func()
 }
 
-// save emits a Save action and goes on with then when it is durable; at once
-// when nothing is kept.
+// save emits a Save action and calls then once it is durable; at once if nothing is saved (Volatile).
 func (m *Machine) save(make func(seq uint64) Action, then func()) {
 	if m.cfg.Volatile {
 		then()
@@ -225,7 +224,7 @@ func (m *Machine) Saved(now time.Time, seq uint64) {
 	m.settle()
 }
 
-// ForgetNMTokens makes every AM get new NM tokens: a key was rolled.
+// ForgetNMTokens makes the machine send new NM tokens to every AM, after a key was rolled.
 func (m *Machine) ForgetNMTokens(now time.Time) {
 	m.at(now)
 	m.tokenEpoch++

@@ -11,13 +11,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// node is one NodeManager, in two cache lines of 64 bytes. Completions look at
-// and change the first; grants read where it is from the second. Nodes lie side
-// by side in slabs, so that tens of thousands of them stay near the processor.
-// The rest is in its nodeInfo. BenchmarkChurn pays for the layout.
+// node is one NodeManager, in two cache lines of 64 bytes. Completions read and change the first; grants read the
+// node's place from the second. Nodes lie side by side in slabs, so that tens of thousands of them stay in the
+// processor's caches. Other fields are in its nodeInfo. BenchmarkChurn justifies the layout.
 type node struct {
-	live       []*container // with holes: a container keeps its place
-	hole       int32        // place in live that was left last, plus 1; 0 = none known
+	live       []*container // with holes, because containers keep their index
+	hole       int32        // index in live that was freed last, plus 1; 0 = none known
 	count      int32        // containers
 	sched.Node              // the scheduler's part: first the free resources
 
@@ -33,8 +32,8 @@ type nodeInfo struct {
 	heartbeatLink intrusive.Link[*node]
 	responseID    int32
 	registrations uint32
-	override      bool // its size was set here, not by itself
-	recovered     bool // it came with containers of an earlier epoch, which must be accepted
+	override      bool // its size was set by an administrator
+	recovered     bool // it registered with containers of an earlier epoch, which must be accepted
 	tellSize      bool
 
 	ended   []creel.ApplicationID // for its next heartbeat, as are these:
@@ -50,13 +49,12 @@ type nodeInfo struct {
 	leaveBy      int64
 	leaveAfter   time.Duration
 
-	untracked bool   // on no list of hosts, since SetTracked
-	forget    *timer // while it is, and is gone
+	untracked bool   // its host is on neither list, see SetTracked
+	forget    *timer // armed while it is untracked and gone
 	forgotten bool   // it is one of Machine.formerNodes
 }
 
-// put assigns a container a place on the node: the one that was freed last, or any other hole when there are many, or
-// a new one.
+// put assigns a container an index on the node: the last freed one, any other hole if there are many, or a new one.
 func (n *node) put(c *container) {
 	at := int(n.hole) - 1
 	switch {
@@ -80,7 +78,7 @@ func (n *node) take(c *container) {
 }
 
 func (m *Machine) newNode(id creel.NodeID, rack string) *node {
-	if n := m.formerNodes[id]; n != nil { // it has its serial number for good
+	if n := m.formerNodes[id]; n != nil { // its serial number is permanent
 		delete(m.formerNodes, id)
 		n.forgotten = false
 		m.nodes[id] = n
@@ -97,7 +95,7 @@ func (m *Machine) newNode(id creel.NodeID, rack string) *node {
 	return n
 }
 
-// nodeState is creel.NodeState with the questions asked here.
+// nodeState is creel.NodeState with methods for its consequences.
 type nodeState uint8
 
 // use returns the scheduler's permitted use of a node in this state.
@@ -111,7 +109,7 @@ func (s nodeState) use() sched.Use {
 	return sched.Off
 }
 
-// runs reports whether its containers live.
+// runs reports whether its containers run.
 func (s nodeState) runs() bool { return creel.NodeState(s).Usable() }
 
 func (s nodeState) String() string { return creel.NodeState(s).String() }
@@ -121,7 +119,7 @@ const (
 	nodeDraining = nodeState(creel.NodeDecommissioning)
 )
 
-// gone reports whether the node serves no more, until it registers again.
+// gone reports whether the node is out of service until it registers again.
 func (s nodeState) gone() bool {
 	switch creel.NodeState(s) {
 	case creel.NodeDecommissioned, creel.NodeShutdown, creel.NodeLost, creel.NodeRebooted:
@@ -130,12 +128,12 @@ func (s nodeState) gone() bool {
 	return false
 }
 
-// listens reports whether the node may send another heartbeat and then receive pending commands.
+// listens reports whether the node may send another heartbeat, whose answer has the pending commands.
 func (n *node) listens() bool {
 	return n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0
 }
 
-// nodeAlive restarts the wait for a silent node.
+// nodeAlive restarts the timeout of a silent node.
 func (m *Machine) nodeAlive(n *node) {
 	n.heartbeat = m.now
 	m.nodeHeartbeats.Append(n)
@@ -170,7 +168,7 @@ func (m *Machine) setNodeState(n *node, s nodeState) {
 	}
 }
 
-// tellAMs lets AMs that have something on the node know.
+// tellAMs notifies the AMs that have containers on the node.
 func (m *Machine) tellAMs(u NodeUpdate, n *node) {
 	var last *attempt
 	for _, c := range n.live {
@@ -184,7 +182,7 @@ func (m *Machine) tellAMs(u NodeUpdate, n *node) {
 	}
 }
 
-// endAll ends everything on a node.
+// endAll ends all containers on a node.
 func (m *Machine) endAll(n *node, why string) {
 	for i := 0; i < len(n.live); i++ { // an end may cause others
 		c := n.live[i]
@@ -197,10 +195,10 @@ func (m *Machine) endAll(n *node, why string) {
 	}
 }
 
-// nodeLost: no heartbeat for too long.
+// nodeLost runs when a node's heartbeat has expired.
 func (m *Machine) nodeLost(n *node) { m.nodeGone(n, nodeState(creel.NodeLost)) }
 
-// nodeGone takes a node out with all its containers.
+// nodeGone removes a node and all its containers.
 func (m *Machine) nodeGone(n *node, s nodeState) {
 	m.nodeHeartbeats.Remove(n)
 	m.setNodeState(n, s)

@@ -13,8 +13,8 @@ func noNode(id creel.NodeID) error {
 	return &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"}
 }
 
-// SetNodeResource changes a node's size. If it shrinks below the used resources, no container ends; the node gets new
-// containers when enough have ended by themselves.
+// SetNodeResource changes a node's size. If it shrinks below the used resources, no container is ended: the node gets
+// new containers once enough have ended by themselves.
 func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resource) error {
 	m.at(now)
 	n := m.nodes[id]
@@ -40,7 +40,7 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 	return nil
 }
 
-// Decommission takes a node out, at once or when its containers have ended.
+// Decommission removes a node, at once or when its containers have ended.
 func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 	m.at(now)
 	n := m.nodes[r.ID]
@@ -62,7 +62,7 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 		d = m.cfg.DecommissionAfter
 	}
 	if n.state == nodeDraining && n.leaveAfter == d {
-		return nil // another refresh: its time goes on, as in Hadoop
+		return nil // another refresh: the timeout continues, as in Hadoop
 	}
 	m.stop(&n.decommission)
 	m.setNodeState(n, nodeDraining)
@@ -78,8 +78,7 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 	return nil
 }
 
-// Recommission takes back a decommission: a draining node goes on; one that is
-// out may register again.
+// Recommission undoes a decommission: a draining node serves again; a decommissioned one may register again.
 func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 	m.at(now)
 	n := m.nodes[id]
@@ -96,8 +95,8 @@ func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 	return nil
 }
 
-// SetTracked sets whether a node's host is on the include or exclude list. A lost node on neither list is forgotten
-// after Config.ForgetUntracked if that is above 0, as in Hadoop's NodesListManager.
+// SetTracked sets whether a node's host is on the include or exclude list. A lost node that is on neither list is
+// forgotten after Config.ForgetUntracked, if that is above 0, as in Hadoop's NodesListManager.
 func (m *Machine) SetTracked(now time.Time, id creel.NodeID, tracked bool) error {
 	m.at(now)
 	n := m.nodes[id]
@@ -109,7 +108,7 @@ func (m *Machine) SetTracked(now time.Time, id creel.NodeID, tracked bool) error
 	return nil
 }
 
-// forgetLater arms, lets run on, or stops the wait of an untracked node that is gone.
+// forgetLater starts, continues or stops the timeout of an untracked node that is gone.
 func (m *Machine) forgetLater(n *node) {
 	if !n.untracked || !n.state.gone() {
 		m.stop(&n.forget)
@@ -124,7 +123,7 @@ func (m *Machine) forgetLater(n *node) {
 	}
 }
 
-// remembered yields the nodes that are not forgotten, in order of first registration.
+// remembered yields all nodes except forgotten ones, in order of first registration.
 func (m *Machine) remembered(yield func(*node) bool) {
 	for _, n := range m.nodeList {
 		if !n.forgotten && !yield(n) {

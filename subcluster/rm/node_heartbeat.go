@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// NodeHeartbeat is one heartbeat of a node. An unknown or out-of-step node is ordered to resync, an excluded one to
+// NodeHeartbeat is one heartbeat of a node. It orders an unknown or out-of-step node to resync, an excluded one to
 // stop.
 func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.at(now)
@@ -115,7 +115,7 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 	return out
 }
 
-// health applies a node's health report; an unhealthy node's containers end.
+// health applies a node's health report; containers on an unhealthy node end.
 func (m *Machine) health(n *node, r *NodeReport) {
 	n.health, n.healthTime = r.HealthReport, r.HealthTime
 	switch {
@@ -127,7 +127,7 @@ func (m *Machine) health(n *node, r *NodeReport) {
 	}
 }
 
-// reported takes one container status of a heartbeat.
+// reported applies one container status of a heartbeat.
 func (m *Machine) reported(n *node, s *ContainerStatus) {
 	c := m.container(s.ID)
 	switch {
@@ -136,7 +136,7 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 		case s.State != creel.ContainerComplete:
 			m.commands.Kill(n.Serial(), s.ID)
 		case !m.owed(s.ID):
-			m.commands.Forget(n.Serial(), s.ID) // ended here already
+			m.commands.Forget(n.Serial(), s.ID) // already ended here
 		}
 	case s.State == creel.ContainerComplete:
 		m.ranOn(c.origin.app, n)
@@ -150,8 +150,8 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	}
 }
 
-// owed reports whether the container's completion may not have come to its AM. Its node must
-// not forget it: after a restart it is the only one that knows.
+// owed reports whether a container's completion may not have reached its AM. Then its node must not delete the
+// completion: after a restart, no other copy exists.
 func (m *Machine) owed(id creel.ContainerID) bool {
 	t := m.attempt(id.Attempt)
 	return t != nil && (t.owes(id) || t.app.current != t && t.app.current.owes(id))

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// RegisterNode is registerNodeManager: of a new node, one that comes back, or one that was ordered to resync.
+// RegisterNode is registerNodeManager: for a new node, a returning one, or one that was ordered to resync.
 func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration, error) {
 	m.at(now)
 	if r.ID.Host == "" || r.ID.Port < 0 {
@@ -45,7 +45,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	}
 	n.untracked = false
 	out := NodeRegistration{}
-	// Hadoop's NodeManagers log the diagnostics and go on.
+	// Hadoop's NodeManagers log the diagnostics and continue.
 	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
@@ -58,7 +58,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	m.commands.Drop(n.Serial())
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
-	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
+	m.setNodeState(n, nodeState(0)) // excluded from the sums while its containers are compared
 	if n.override {
 		total := n.Total()
 		out.Resource, out.Override = m.sizes.Resource(&total), true
@@ -113,19 +113,19 @@ func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 	return ""
 }
 
-// MostOfNode is how much memory, in MiB, and how many vcores a node may have. Sums over millions
-// of nodes of that size fit an int64; one node of nearly MaxInt64 would turn the cluster's
-// total negative, and with it every share that the scheduler takes of it.
+// MostOfNode limits a node's memory, in MiB, and its vcores. Sums over millions of nodes of that size fit an int64.
+// One node of nearly MaxInt64 would make the cluster's total negative, and with it every share that the scheduler
+// computes.
 const MostOfNode = 1 << 40
 
-// mostOfType is how much of a further type a node may have: with a unit, as 2 T of disk, it is
-// counted without one, in bytes. Sums over eight thousand nodes of that size fit an int64.
+// mostOfType limits a further type on a node. A size with a unit, such as 2 T of disk, counts in bytes. Sums over
+// eight thousand nodes of that size fit an int64.
 const mostOfType = 1 << 50
 
-// impossible returns the first type of which v exceeds the maximum of a node, "" for none, and that maximum.
+// impossible returns the first type in which v exceeds the maximum of a node, and that maximum; "" for none.
 func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	for i := 0; i < m.sizes.N; i++ {
-		if most = MostOfNode; i > 1 { // behind memory and vcores
+		if most = MostOfNode; i > 1 { // after memory and vcores
 			most = mostOfType
 		}
 		if v.At(i) > most {
@@ -135,17 +135,17 @@ func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	return "", 0
 }
 
-// sortContainers compares a registering node's containers with the known ones: missing ones end, reported completions
-// are applied, unknown ones of live applications are recovered and all others killed. A container whose start may
-// still be under way also counts as missing: if the node started it before its restart and the response was lost,
-// another try would run the container twice. If the restarted node receives the start after all, it reports an
+// sortContainers compares a registering node's containers with the known ones. Missing ones end, reported completions
+// are applied, unknown containers of live applications are recovered, and all others are killed. A container whose
+// start may still be in progress also counts as missing: if the node started it before its restart and the response
+// was lost, a retry would run the container twice. If the restarted node receives the start later, it reports an
 // unknown container, which is killed at the next heartbeat.
 func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	reported := make(map[creel.ContainerID]bool, len(r.Containers))
 	for i := range r.Containers {
 		reported[r.Containers[i].ID] = true
 	}
-	for _, c := range n.live { // an end may cause others, of an attempt's: they leave holes
+	for _, c := range n.live { // one end may cause others of the same attempt, which leave holes
 		if c != nil && c.node == n && !reported[c.id()] && c.state >= cAcquired {
 			m.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
 		}
@@ -168,7 +168,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	}
 }
 
-// UnregisterNode is a node's clean stop.
+// UnregisterNode is a node's orderly stop.
 func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
 	m.at(now)
 	if n := m.nodes[id]; n != nil && (n.state.runs() || n.state == nodeState(creel.NodeUnhealthy)) {
@@ -177,8 +177,8 @@ func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
 	m.settle()
 }
 
-// olderVersion compares versions such as 3.4.2 or 3.5.0-SNAPSHOT, which is older than
-// 3.5.0, number by number; a part that is no number is older than one that is.
+// olderVersion compares versions number by number, such as 3.4.2 or 3.5.0-SNAPSHOT, which is older than 3.5.0; a part
+// that is no number is older than a number.
 func olderVersion(a, b string) bool {
 	parse := func(text string) (out [4]int) {
 		numbers, suffix, _ := strings.Cut(text, "-")

@@ -11,21 +11,20 @@ import (
 
 // Config is a Machine's configuration. Defaults() returns YARN's values.
 type Config struct {
-	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first epoch; stamps application ids
-	Epoch            int64 // rises with each work-preserving restart; in container ids
-	FirstEpoch       int64 // of the first start; containers of earlier ones are another ResourceManager's
+	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first epoch; part of application ids
+	Epoch            int64 // rises with each work-preserving restart; part of container ids
+	FirstEpoch       int64 // of the first start; containers of earlier epochs are another ResourceManager's
 
-	// ResourceTypes beyond memory-mb and vcores, in the order of reports. At
-	// most MaxTypes in all.
+	// ResourceTypes beyond memory-mb and vcores, in the order of Hadoop's reports. At most MaxTypes in all.
 	ResourceTypes []creel.ResourceType
 	MinAllocation creel.Resource // yarn.scheduler.minimum-allocation-*; sizes are rounded up to multiples of Increment
 	MaxAllocation creel.Resource // yarn.scheduler.maximum-allocation-*
 	Increment     creel.Resource // zero = MinAllocation
 
 	Queues    queues.Spec
-	Placement queues.Placement // nil: the queue named in the submission
+	Placement queues.Placement // nil: submissions name their queue
 
-	// Volatile skips Save actions: nothing outlives the process (simulation).
+	// Volatile skips Save actions: no state survives the process (simulation).
 	Volatile bool
 
 	MaxAttempts       int               // yarn.resourcemanager.am.max-attempts [2]
@@ -41,20 +40,18 @@ type Config struct {
 	AutoUpdate        bool              // yarn.resourcemanager.auto-update.containers [false]
 	Constraints       ConstraintHandler // yarn.resourcemanager.placement-constraints.handler [off]
 	PopularTagsFirst  bool              // placement-constraints.algorithm.iterator, of ConstraintsTried
-	PlacementTries    int               // calls of an AM: placement-constraints.retry-attempts, of ConstraintsTried [3]
+	PlacementTries    int               // calls of an AM: placement-constraints.retry-attempts [3]
 	ReservedNodes     float64           // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
 	AdminACL          queues.ACL        // yarn.admin.acl
-	ACLs              bool              // yarn.acl.enable: limits of priorities hold
+	ACLs              bool              // yarn.acl.enable: limits of priorities apply
 
-	// RecoveredCompleted is how many applications that had ended a restart brings back, those
-	// that ended last: yarn.resourcemanager.state-store.max-completed-applications
-	// [MaxCompletedApps]; negative = none.
+	// RecoveredCompleted is the number of ended applications that a restart recovers, the last ended ones:
+	// yarn.resourcemanager.state-store.max-completed-applications [MaxCompletedApps]; negative = none.
 	RecoveredCompleted int
 
 	// LogAggregation enables the log aggregation status of applications (yarn.log-aggregation-enable). LogTimeOut is
-	// the nodes' time for it after the end of an application [600 s] (yarn.log-aggregation-status.time-out.ms).
-	// LogMessages is the number of messages stored per node
-	// (yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory).
+	// the time for it after the end of an application [600 s] (yarn.log-aggregation-status.time-out.ms). LogMessages
+	// is the number of messages stored per node (yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory).
 	LogAggregation bool
 	LogTimeOut     time.Duration
 	LogMessages    int
@@ -62,10 +59,10 @@ type Config struct {
 	PortInNames bool // yarn.scheduler.include-port-in-node-name: asks name a node by host:port
 
 	Labels  LabelSource // yarn.node-labels.enabled and .configuration-type [off]
-	AMLabel string      // yarn.node-labels.am.default-node-label-expression: of AMs whose submission names none
+	AMLabel string      // yarn.node-labels.am.default-node-label-expression: for AMs whose submission names none
 }
 
-// MaxTypes bounds the resource types of one machine, memory and vcores included.
+// MaxTypes limits the resource types of one machine, including memory and vcores.
 const MaxTypes = 8
 
 // Defaults returns YARN's default values and one leaf queue, root.default.
@@ -90,13 +87,13 @@ func Defaults() Config {
 	}
 }
 
-// StartOf returns the official start time of a ResourceManager, whose milliseconds stamp its application ids. In YARN
-// this stamp alone distinguishes ids, so two members of a federation that start in the same millisecond, as after a
-// power outage, would issue equal ids. StartOf therefore picks, of the second before now, the one millisecond that
-// belongs to the epoch: epochs below a thousand have different ones, and so have multiples of a thousand (up to a
-// million). Epoch 0 is the default of all ResourceManagers and has no millisecond of its own: those use the clock's,
-// and two of them issue equal ids if they start in the same one, as in Hadoop. The start is later than last, the
-// previous start in the journal, also if the clock was set back.
+// StartOf returns the official start time of a ResourceManager; its milliseconds are part of application ids. In YARN
+// only this time distinguishes ids. Two members of a federation that start in the same millisecond, e.g. after a
+// power outage, would issue equal ids. So StartOf chooses, within the second before now, the millisecond that belongs
+// to the epoch. Epochs below a thousand have different ones, and so have multiples of a thousand up to a million.
+// Epoch 0, the default of all ResourceManagers, has no such millisecond: it uses the clock's. Two of them issue equal
+// ids if they start in the same millisecond, as in Hadoop. The start is later than last, the previous start in the
+// journal, even if the clock was set back.
 func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
 	at := now.UnixMilli()
 	if epoch != 0 {

@@ -4,8 +4,8 @@ package rm
 
 import "github.com/creelrm/creel"
 
-// Racks calls yield with the host and rack of each node that runs, or may come back by itself, until yield returns
-// false. It costs some ns a node, unlike Nodes.
+// Racks calls yield with the host and rack of each node that runs or may return by itself, until yield returns false.
+// Unlike Nodes it takes only some ns per node.
 func (m *Machine) Racks(yield func(host, rack string) bool) {
 	for _, n := range m.nodeList {
 		switch creel.NodeState(n.state) {

@@ -17,19 +17,18 @@ type ConstraintHandler uint8
 // Handlers, by Hadoop's names.
 const (
 	ConstraintsOff   ConstraintHandler = iota // disabled: such requests are rejected
-	ConstraintsKept                           // scheduler: a request waits until it can be placed, if ever
-	ConstraintsTried                          // placement-processor: it is rejected after some calls
+	ConstraintsKept                           // scheduler: a request waits until it can be placed
+	ConstraintsTried                          // placement-processor: a request is rejected after some calls
 )
 
-// mostScheduling bounds the scheduling requests of an attempt: each that waits is tried again
-// whenever tags come or go.
+// mostScheduling limits the scheduling requests of an attempt: each waiting one is tried again whenever tags change.
 const mostScheduling = 10_000
 
-// placing is a scheduling request of which something is outstanding.
+// placing is a scheduling request with an outstanding number.
 type placing struct {
 	ask   SchedulingAsk
 	want  *sched.Want
-	calls int // of its AM since it came
+	calls int // calls of its AM since the request
 }
 
 func (p *placing) request() *sched.Request {
@@ -46,14 +45,13 @@ type placingKey struct {
 	tags     string
 }
 
-// placings are the scheduling requests of an attempt that are not done, in the order in which
-// they came. An AM may have thousands.
+// placings are an attempt's outstanding scheduling requests, in order of arrival. An AM may have thousands.
 type placings struct {
-	list []placing // one without a want was replaced
+	list []placing // a replaced entry has no want
 	at   map[placingKey]int
 }
 
-// put takes a request for the one of its key, or takes that out.
+// put replaces the request with the same key, or removes it if nothing is outstanding.
 func (l *placings) put(p placing, outstanding bool) {
 	key := p.key()
 	if i, has := l.at[key]; has {
@@ -70,7 +68,7 @@ func (l *placings) put(p placing, outstanding bool) {
 	l.list = append(l.list, p)
 }
 
-// keep leaves those for which it is true.
+// keep removes the requests for which is returns false.
 func (l *placings) keep(is func(*placing) bool) {
 	n := 0
 	for i := range l.list {
@@ -92,8 +90,8 @@ func (l *placings) keep(is func(*placing) bool) {
 	l.list = l.list[:n]
 }
 
-// constrain stores the constraints of an AM's registration. As in Hadoop the first registration of an application
-// counts, and constraints with more or less than one tag are ignored.
+// constrain stores the constraints of an AM's registration. As in Hadoop, only an application's first registration
+// counts, and constraints with no tag or several tags are ignored.
 func (a *app) constrain(list []TagConstraint) {
 	if a.constraints != nil || len(list) == 0 {
 		return
@@ -106,8 +104,8 @@ func (a *app) constrain(list []TagConstraint) {
 	}
 }
 
-// constraintOf returns the constraint of a request: its own, and the one its application registered for its tag, if
-// it has one tag.
+// constraintOf returns the constraint of a request: its own and, if it has one tag, the one that its application
+// registered for the tag.
 func (a *app) constraintOf(k *SchedulingAsk) *sched.Constraint {
 	if len(k.Tags) != 1 {
 		return k.Constraint
@@ -115,8 +113,7 @@ func (a *app) constraintOf(k *SchedulingAsk) *sched.Constraint {
 	return sched.Both(a.constraints[k.Tags[0]], k.Constraint)
 }
 
-// checkScheduling refuses a call with wrong scheduling requests, and appends their
-// normalized sizes.
+// checkScheduling rejects a call with invalid scheduling requests, and appends the requests' normalized sizes.
 func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amounts.Vec) ([]amounts.Vec, error) {
 	if m.cfg.Constraints == ConstraintsOff {
 		return nil, &creel.Error{
@@ -172,8 +169,8 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	return sizes, nil
 }
 
-// placingOrder returns the order in which the processor takes the requests of one call: as listed, or those first
-// whose most frequent tag is shared by more of them.
+// placingOrder returns the order in which the processor handles the requests of one call: as listed, or first those
+// whose most frequent tag is in more requests.
 func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	if len(list) == 0 {
 		return nil // as in most calls
@@ -185,8 +182,8 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	if !m.cfg.PopularTagsFirst {
 		return order
 	}
-	// An AM may send many requests with many tags: each is looked at twice, not once for each other.
-	type use struct{ requests, last int } // last: the request that was counted last, from 1
+	// An AM may send many requests with many tags: the loops read each twice, not once per other request.
+	type use struct{ requests, last int } // last: the last counted request, from 1
 	uses := map[string]use{}
 	for i := range list {
 		for _, tag := range list[i].Tags {
@@ -230,8 +227,8 @@ func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 	t.placing.put(placing{ask: *want.Owner.(*SchedulingAsk), want: want}, true)
 }
 
-// giveUp rejects the requests that were tried in as many calls as they may be. Where
-// requests wait until they can be placed, those that never can are rejected at once.
+// giveUp rejects the requests whose number of calls has reached its limit. With the scheduler's handler, it rejects
+// at once the requests that can never be placed.
 func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
 	a := &t.app.App
 	t.placing.keep(func(p *placing) bool {
@@ -243,7 +240,7 @@ func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
 			return true
 		}
 		if count > 0 {
-			// Hadoop's scheduler has one reason for all.
+			// Hadoop's scheduler has only one reason.
 			noPlace := m.cfg.Constraints == ConstraintsTried && m.sched.Refused(a, p.request(), p.want)
 			none := p.request()
 			none.Count = 0

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Capacities of queues by the federation's plan.
+// These are capacities of queues by the federation's plan.
 type (
 	Capacities      = sched.Capacities
 	Capacity        = sched.Capacity
@@ -18,8 +18,8 @@ type (
 	ConfiguredQueue = sched.ConfiguredQueue
 )
 
-// SetCapacities gives queues their capacities of the federation's plan, ahead of others' excess, until the plan's
-// lease is over. Containers above a capacity keep running and are taken back only by preemption. An empty plan
+// SetCapacities sets queues' capacities by the federation's plan, until the plan's lease ends. They take precedence
+// over other queues' excess. Containers above a capacity keep running; only preemption ends them. An empty plan
 // restores the configured capacities.
 func (m *Machine) SetCapacities(now time.Time, c Capacities) error {
 	m.at(now)
@@ -34,8 +34,8 @@ func (m *Machine) ConfiguredQueues(label string) []ConfiguredQueue {
 	return m.sched.Configured(label)
 }
 
-// whyPlanned returns the text for a waiting application about its queue's planned capacity here; "" if that is the
-// configured one, else it begins with a space.
+// whyPlanned returns, for a waiting application, a text about its queue's planned capacity here, which begins with a
+// space; "" if the configured capacity applies.
 func (m *Machine) whyPlanned(a *app) string {
 	if _, waiting := a.Pending(); waiting == 0 || !a.InQueue() {
 		return ""

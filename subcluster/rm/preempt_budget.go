@@ -12,15 +12,15 @@ import (
 // PreemptionBudget is this subcluster's share of the preemption for a queue.
 type PreemptionBudget = sched.PreemptionBudget
 
-// SetPreemptionBudgets puts budgets in force, in place of all before. They bind from
-// the next round of preemption on; containers under notice stay so.
+// SetPreemptionBudgets replaces all budgets. They apply from the next round of preemption on; containers under notice
+// stay under notice.
 func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 	m.at(now)
 	m.sched.SetPreemptionBudgets(list)
 }
 
-// whyBudget returns the text for a waiting application about the federation's preemption budget for its queue here;
-// "" without a budget, else it begins with a space.
+// whyBudget returns, for a waiting application, a text about the federation's preemption budget for its queue here,
+// which begins with a space; "" without a budget.
 func (m *Machine) whyBudget(a *app) string {
 	if _, on := m.sched.Preempting(); !on || !a.wants() {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// This file prefetches the machine's own memory; sched/prefetch.go explains prefetching and does it for the
-// scheduler's. BenchmarkChurn needs it.
+// This file prefetches the machine's own memory; sched/prefetch.go explains prefetching and covers the scheduler's
+// memory. BenchmarkChurn justifies it.
 
 // prefetchCompletions reads the memory that the completions of containers will change.
 func (m *Machine) prefetchCompletions(list []*container) {

@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ReloadQueues replaces the queue specification while everything runs. A tree
-// that is wrong, changes the scheduler or the calculator, or takes away a queue
-// that is in use, is refused as a whole and the old one stays.
+// ReloadQueues replaces the queue specification at run time. It rejects, as a whole, a tree that is invalid, changes
+// the scheduler or the calculator, or lacks a queue in use; then the old one stays.
 func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	m.at(now)
 	if err := m.sched.Reload(spec); err != nil {
@@ -26,8 +25,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 // CheckQueues returns the error that ReloadQueues would return, and changes nothing.
 func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.CheckReload(&spec) }
 
-// PlaceBy has other rules choose the queues of submissions from now on; nil is the
-// queue that they name.
+// PlaceBy replaces the rules that choose the queues of submissions; nil means the queue that a submission names.
 func (m *Machine) PlaceBy(rules queues.Placement) { m.cfg.Placement = rules }
 
 // SetQueueState starts, stops or drains a queue. A stopped queue with
@@ -47,7 +45,7 @@ func noQueue(path string) error {
 	return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + path}
 }
 
-// Move takes an application, with all it has and asks for, to another leaf.
+// Move moves an application, with its containers and asks, to another leaf.
 func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	m.at(now)
 	a, q := m.apps[id], m.sched.Find(to)
@@ -73,8 +71,8 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	return nil
 }
 
-// MaySubmit reports whether the ACLs let a user submit to a queue: a right at
-// an ancestor holds below, and administrators may.
+// MaySubmit reports whether the ACLs let a user submit to a queue: a right at an ancestor applies below it, and
+// administrators may submit.
 func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
 	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
 		if spec := q.Spec(); spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups) {
@@ -92,7 +90,7 @@ func (m *Machine) Administrators(queue string) (acl queues.ACL) {
 	return acl
 }
 
-// MayAdminister reports the same for administering a queue.
+// MayAdminister is MaySubmit for administering a queue.
 func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
 	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
 		if q.Spec().Admin.Allows(user, groups) {

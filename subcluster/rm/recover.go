@@ -15,10 +15,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Recover brings applications back after a restart, before anything else
-// happens: ended ones into history, the others to where they wait for their
-// AMs to register again and for nodes to report their containers. All of them have
-// their whole time for that from now on, whenever they were submitted.
+// Recover restores applications after a restart, before any other event. Ended ones become history; for the others
+// the machine waits until their AMs register again and nodes report their containers. The full timeouts for that
+// start now, whenever an application was submitted.
 func (m *Machine) Recover(now time.Time, r *Recover) error {
 	m.at(now)
 	m.recovered = m.now
@@ -89,7 +88,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
 		if !s.Unmanaged && !k.State.Ended() && k.AM.ID == 0 {
-			break // it waited for a container, and the attempt was never reported: it is made again
+			break // it waited for a container, and the attempt was never reported: start it again
 		}
 		t := &attempt{
 			id:         k.ID,
@@ -104,7 +103,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			responseID: -1,
 			recovered:  true,
 		}
-		t.diag.add(k.Diagnostics, math.MaxInt) // bounded when it was kept
+		t.diag.add(k.Diagnostics, math.MaxInt) // limited when it was saved
 		switch k.State {
 		case creel.AttemptFinished:
 			t.state = tFinished
@@ -130,7 +129,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		}[r.State]
 		// Only an application that its queue rejected failed without an attempt.
 		if a.refused = a.state == appFailed && len(r.Attempts) == 0; !a.refused {
-			m.counted(a, nil, submitted) // queues count applications that came or ended since the start
+			m.counted(a, nil, submitted) // queues count applications that arrived or ended since the start
 			m.counted(a, nil, endedAs(a.state))
 		}
 		m.ended = append(m.ended, a)
@@ -170,7 +169,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		}
 		m.stateChanged(a)
 		if !s.Unmanaged {
-			label, _ := m.amLabel(&s, a.Queue().Path()) // one that is wrong now: it runs on
+			label, _ := m.amLabel(&s, a.Queue().Path()) // if the label is invalid now, the AM keeps running
 			a.amLabel = label
 			m.sched.SetAMLabel(&a.App, label)
 		}
@@ -191,9 +190,9 @@ func (m *Machine) retryAfterRestart(a *app) bool {
 	return !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a)
 }
 
-// amsMissing ends the attempts of an earlier epoch whose AMs should run on a node that has registered without them:
-// they were never started there, or their completions are forgotten. Otherwise their silence would be detected only
-// ten minutes later.
+// amsMissing ends attempts of an earlier epoch whose AMs should run on a node that has registered without them.
+// Either the AMs were never started there, or their completions are lost. Otherwise their silence would be noticed
+// only ten minutes later.
 func (m *Machine) amsMissing(n *node) {
 	waiting := m.awaited[n.ID()]
 	delete(m.awaited, n.ID())
@@ -210,8 +209,8 @@ func (m *Machine) amsMissing(n *node) {
 	}
 }
 
-// recover takes over a running container that a node reports and this epoch does not know. Its application must be
-// alive and its id from an earlier epoch, so that a container with a reported completion cannot come back.
+// recover adopts a running container that a node reports and this epoch does not know. Its application must be alive
+// and its id from an earlier epoch, so that a container with a reported completion cannot come back.
 func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	owner := m.mayRun(k.ID)
 	if owner == nil {
@@ -267,7 +266,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 }
 
 // createdAt returns the creation time of a recovered container, in ms since the epoch: now, if the node's report has
-// no past time. Ages and use over time are counted from it.
+// no past time. Ages and use over time are computed from it.
 func (m *Machine) createdAt(k *NodeContainer) int64 {
 	if ms := k.Created.UnixMilli(); ms > 0 && ms <= m.ms() {
 		return ms
@@ -275,8 +274,8 @@ func (m *Machine) createdAt(k *NodeContainer) int64 {
 	return m.ms()
 }
 
-// refuseRecovered ends a container that its node reports with more of a type than a node can have: charged, it would
-// turn the sums of its queue and node negative. Its AM receives the reason, since it cannot know it.
+// refuseRecovered ends a container that its node reports with more of a type than a node can have: it would make the
+// sums of its queue and node negative. Its AM receives the reason, because it cannot find it by itself.
 func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	k.ExitStatus = creel.ExitAborted
 	k.Diagnostics = fmt.Sprintf(
@@ -287,7 +286,7 @@ func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	m.recoverEnd(n, &k)
 }
 
-// mayRun returns the attempt of this container of an earlier epoch, if a node may still run it, else nil.
+// mayRun returns the attempt of a container of an earlier epoch, if a node may still run the container, else nil.
 func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 	t := m.attempt(id.Attempt)
 	if t == nil || !t.app.InQueue() || id.Epoch() >= m.cfg.Epoch || id.Sequence() <= 0 {
@@ -299,8 +298,9 @@ func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
 	return m.ownerOf(t)
 }
 
-// ownerOf returns the attempt that has an attempt's containers and receives their completions: the current one, which
-// keeps those of earlier ones if the application wants that. It returns nil if they have no owner any more.
+// ownerOf returns the attempt that owns an attempt's containers and receives their completions: the current one. It
+// retains earlier attempts' containers only if the application requests that. It returns nil if the containers have
+// no owner any more.
 func (m *Machine) ownerOf(t *attempt) *attempt {
 	if t == nil {
 		return nil
@@ -312,7 +312,7 @@ func (m *Machine) ownerOf(t *attempt) *attempt {
 	return owner
 }
 
-// recoverEnd takes the end of a container that this epoch does not know.
+// recoverEnd applies the end of a container that this epoch does not know.
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	m.containerOver(k.ID)
 	t := m.attempt(k.ID.Attempt)
@@ -322,8 +322,8 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known || k.ID.Epoch() >= m.cfg.Epoch {
-		// It has completed here already. Until its AM has received that, the node must remember it: after the next
-		// restart only the node knows it.
+		// It has already completed here. Its node must store the completion until its AM has received it: after the
+		// next restart, no other copy exists.
 		if !m.owed(k.ID) {
 			m.commands.Forget(n.Serial(), k.ID)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// App returns an application; false if there is none.
+// App returns an application; ok is false if there is none.
 func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 	a := m.apps[id]
 	if a == nil {
@@ -35,8 +35,8 @@ func (m *Machine) Apps(yield func(*AppView) bool) {
 	}
 }
 
-// appView returns the same view of an ended application each time: a ResourceManager remembers thousands of those,
-// and lists iterate over all.
+// appView returns the same view of an ended application each time, because a ResourceManager remembers thousands of
+// those, and lists iterate over all.
 func (m *Machine) appView(a *app) *AppView {
 	if a.last != nil {
 		return a.last
@@ -327,7 +327,7 @@ func (m *Machine) queueView(q *sched.Queue) QueueView {
 	}
 }
 
-// Spec is the specification of the queues. It is not to be changed.
+// Spec is the specification of the queues. It must not be changed.
 func (m *Machine) Spec() *queues.Spec { return m.sched.Spec() }
 
 // Config returns the machine's configuration with the current queues, read-only.

@@ -9,13 +9,13 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// mostSignals bounds the signals of one application that wait for their nodes.
+// mostSignals limits the signals of one application that wait for their nodes.
 const mostSignals = 100
 
 // Signal makes a container's node send it a signal, after its next heartbeat. The signal is saved with the
 // application until the node has received it, so that it survives restarts of the ResourceManager and of the node. A
-// container that a restarted ResourceManager does not know yet may still run, until its unregistered node expires:
-// its signal waits for it.
+// container that a restarted ResourceManager does not know yet may still run until its unregistered node expires: its
+// signal waits until then.
 func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	id := s.Container.Attempt.Application
@@ -27,7 +27,7 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	}
 	switch waiting := m.signals[id]; {
 	case slices.Contains(waiting, s):
-		return nil // it is on its way
+		return nil // it is already stored
 	case len(waiting) >= mostSignals:
 		return &creel.Error{
 			Kind: creel.ErrBusy, What: "too many signals wait for nodes of application " + id.String(),
@@ -44,15 +44,14 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	return nil
 }
 
-// mayComeBack reports whether a node that has not registered since a restart, and is not given up
-// yet, may still run a container of this ResourceManager's. An application may have containers
-// of other members, too.
+// mayComeBack reports whether a node that has not registered since a restart, and has not expired, may still run a
+// container of this ResourceManager. Applications may also have containers of other members.
 func (m *Machine) mayComeBack(id creel.ContainerID) bool {
 	givenUp := m.cfg.NodeExpiry > 0 && m.now >= m.recovered+int64(m.cfg.NodeExpiry)
 	return !givenUp && id.Epoch() >= m.cfg.FirstEpoch && m.mayRun(id) != nil
 }
 
-// signalsTaken: the node has had the answer before this heartbeat.
+// signalsTaken runs when a node's heartbeat proves that it received the previous answer.
 func (m *Machine) signalsTaken(n *node) {
 	if n.answer == nil {
 		return
@@ -80,7 +79,7 @@ func (m *Machine) signalsAgain(n *node) {
 	}
 }
 
-// containerOver: there is nothing any more that could be signalled.
+// containerOver drops an ended container's signals.
 func (m *Machine) containerOver(id creel.ContainerID) {
 	if len(m.signals) > 0 {
 		m.dropSignals(id.Attempt.Application, func(s Signal) bool { return s.Container == id })

@@ -4,8 +4,8 @@ package rm
 
 import "fmt"
 
-// AppendState appends all state that decides the machine's future, as text, in one order. Two machines with the same
-// calls at the same times write the same bytes.
+// AppendState appends, as text and in a fixed order, all state that determines the machine's future. Two machines
+// with the same calls at the same times write the same bytes.
 func (m *Machine) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "count=%+v\n", m.count)
 	for _, id := range m.disowned.order {

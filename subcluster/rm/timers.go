@@ -4,7 +4,7 @@ package rm
 
 import "time"
 
-// timer is a deadline of its own length.
+// timer is a deadline with an individual length.
 type timer struct {
 	at   int64
 	seq  int64
@@ -12,7 +12,7 @@ type timer struct {
 	fire func()
 }
 
-// timer arms a timer; stop takes it back.
+// timer arms a timer; stop disarms it.
 func (m *Machine) timer(at int64, fire func()) *timer {
 	m.timerSeq++
 	t := &timer{at: at, seq: m.timerSeq, fire: fire}
@@ -27,7 +27,7 @@ func (m *Machine) stop(t **timer) {
 	}
 }
 
-// NextDeadline is when Tick is due next; the zero time when nothing waits.
+// NextDeadline is the time when Tick is due next; zero if nothing waits.
 func (m *Machine) NextDeadline() time.Time {
 	at := int64(0)
 	earlier := func(t int64) {
@@ -53,14 +53,14 @@ func (m *Machine) NextDeadline() time.Time {
 	return instant(at)
 }
 
-// containerDeadline is when a container that its node has not reported is given
-// up. After a pause of this process all of them have their whole time again.
+// containerDeadline is the time at which a container that its node has not reported expires. After a pause of this
+// process, the full time starts again.
 func (m *Machine) containerDeadline(c *container) int64 {
 	return max(c.created*int64(time.Millisecond), m.resumed) + int64(m.cfg.ContainerExpiry)
 }
 
-// Paused reports that the caller did not run for the last d and so received nothing (package internal/pauseclock). That
-// time does not count against nodes, AMs and containers: their last signs of life move forward by d.
+// Paused reports that the caller did not run for the last d and so received nothing (package internal/pauseclock).
+// That time does not count as silence of nodes, AMs and containers: their last heartbeats move forward by d.
 func (m *Machine) Paused(now time.Time, d time.Duration) {
 	m.at(now)
 	if d <= 0 {
@@ -75,8 +75,7 @@ func (m *Machine) Paused(now time.Time, d time.Duration) {
 	m.resumed = m.now
 }
 
-// Tick lets time pass: deadlines reached by now take effect, in order of kind
-// and then of time.
+// Tick processes the deadlines reached by now, in order of kind and then of time.
 func (m *Machine) Tick(now time.Time) {
 	m.at(now)
 	m.sched.Tick()

@@ -7,12 +7,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// isUAM reports whether the application is the unmanaged AM of a proxy, and so a part of an application of another
+// isUAM reports whether the application is a proxy's unmanaged AM, and so a part of an application of another
 // subcluster.
 func (a *app) isUAM() bool { return creel.IsUAM(a.sub.Unmanaged, a.sub.Name, a.sub.Tags) }
 
-// counted changes the metrics of the subcluster by an application, and those of its queue and its ancestors if it
-// counts there; q is nil if it does not.
+// counted changes the subcluster's metrics by an application. If the application counts in queue q, it also changes
+// those of q and its ancestors; q may be nil.
 func (m *Machine) counted(a *app, q *sched.Queue, change func(*sched.AppCounts)) {
 	uam := a.isUAM()
 	change(&m.count.apps)
@@ -27,7 +27,7 @@ func (m *Machine) counted(a *app, q *sched.Queue, change func(*sched.AppCounts))
 	}
 }
 
-// endedAs counts an application that has ended so.
+// endedAs counts an application that ended in state s.
 func endedAs(s appState) func(*sched.AppCounts) {
 	switch s {
 	case appFinished:
@@ -47,8 +47,8 @@ type UAMs struct {
 	queues map[creel.QueuePath]*queueUAMs
 }
 
-// liveUAMs counts live UAMs. A UAM whose attempt is over but whose end is not durable yet may be in its queue and
-// neither run nor wait.
+// liveUAMs counts live UAMs. If a UAM's attempt has ended and the end is not durable yet, it may be in its queue
+// without running or waiting.
 type liveUAMs struct{ apps, running, pending int32 }
 
 type queueUAMs struct {
@@ -56,13 +56,13 @@ type queueUAMs struct {
 	users map[string]*liveUAMs // of a leaf
 }
 
-// UAMs counts the current UAMs. It iterates over each live one.
+// UAMs counts the current UAMs. It iterates over all live ones.
 func (m *Machine) UAMs() *UAMs {
 	u := &UAMs{all: m.count.uams, queues: map[creel.QueuePath]*queueUAMs{}}
 	leaves := map[*sched.Queue]*queueUAMs{}
 	for a := range m.uams {
 		if !a.InQueue() {
-			continue // it is not durable yet
+			continue // not durable yet
 		}
 		q := a.Queue()
 		k := leaves[q]
@@ -113,7 +113,7 @@ func (l *liveUAMs) sum(of *liveUAMs) {
 	l.pending += of.pending
 }
 
-// Live is how many wait to run, and run.
+// Live returns the numbers of waiting and running UAMs.
 func (u *UAMs) Live() (pending, running int64) { return int64(u.live.pending), int64(u.live.running) }
 
 // LiveIn returns the counts of a queue.

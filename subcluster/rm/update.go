@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// update takes one UpdateContainerRequest. A decrease takes effect here and is
-// pushed to the node; an increase is charged here and takes effect when the
-// AM brings the new token to the node, or is rolled back; promotions and
+// update applies one UpdateContainerRequest. A decrease takes effect here and is pushed to the node. An increase is
+// charged here; it takes effect when the AM passes the new token to the node, else it is rolled back. Promotions and
 // demotions change the execution type.
 func (m *Machine) update(t *attempt, u *Update) {
 	fail := func(reason string, version int32) {
@@ -90,7 +89,7 @@ func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *amount
 	m.grown(x)
 }
 
-// growth is an increase of a container; it may wait for room.
+// growth is an increase of a container; it may wait for free resources.
 type growth struct {
 	sched.Increase
 	attempt *attempt
@@ -120,7 +119,7 @@ func (m *Machine) grown(x *growth) {
 	})
 }
 
-// withdraw takes back an increase that waits for room.
+// withdraw cancels an increase that waits for free resources.
 func (m *Machine) withdraw(x *growth) {
 	m.sched.Withdraw(&x.Increase)
 	m.forget(x)
@@ -135,7 +134,7 @@ func (m *Machine) forget(x *growth) {
 	}
 }
 
-// updated gives a container a new version and notifies its AM. A waiting increase is for the former version, and is
+// updated raises a container's version and notifies its AM. A waiting increase is for the old version, and is
 // rejected.
 func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	more := c.more()
@@ -151,7 +150,7 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	m.news(t)
 }
 
-// increased: the node has taken over a new size.
+// increased runs when the node has applied a new size.
 func (m *Machine) increased(c *container) {
 	if c.rare().from != nil {
 		c.extra.from = nil

@@ -17,16 +17,16 @@ type AppView struct {
 	Name        string
 	Type        string
 	AMLabel     string               // of the AM's ask
-	Partitions  []sched.PartitionUse // use and pending asks by label, without one first; while it is in its queue
+	Partitions  []sched.PartitionUse // use and pending asks by label, none first; while in its queue
 	Tags        []string
 	Queue       creel.QueuePath
 	Priority    int32
 	State       creel.ApplicationState
-	Internal    string // RMAppState: finer, KILLING and FINAL_SAVING besides
+	Internal    string // RMAppState, which has more states: KILLING, FINAL_SAVING
 	Final       creel.FinalStatus
 	Diagnostics string
-	// Waits is the reason why its AM has not started: in lists only while it waits for activation, since checking all
-	// nodes for each application would take too long.
+	// Waits is the reason why its AM has not started. In lists it is set only while the application waits for
+	// activation, because checking all nodes for each application would take too long.
 	Waits     string
 	Held      Hold
 	Progress  float32
@@ -42,10 +42,10 @@ type AppView struct {
 	Host        string          // the AM's, "" unknown
 	Port        int32
 	TrackingURL string
-	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be shown
+	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be returned
 	KillDone    bool // a kill has reached the final state
-	Over        bool // nothing of it will change any more, but Logs
-	Ending      bool // it is on its way to its end, or there: a kill changes nothing
+	Over        bool // nothing but Logs will change any more
+	Ending      bool // ending or ended: a kill changes nothing
 
 	InScheduler      bool // the current attempt holds or may get resources
 	Partitioned      bool // its use is reported by partition (CapacityScheduler)
@@ -61,25 +61,25 @@ type AppView struct {
 	ClusterShare     float64      // percent of the cluster
 	ResourceSeconds  []TypeAmount // per type in MiB*s, vcore*s, ...
 	PreemptedSeconds []TypeAmount
-	Preempted        creel.Resource // of containers taken back from it
-	// Containers taken back from it, without and with an AM.
+	Preempted        creel.Resource // of containers preempted from it
+	// PreemptedContainers and PreemptedAMs count preempted containers without and with an AM.
 	PreemptedContainers, PreemptedAMs int32
 	Context                           any
 
 	Logs     creel.LogAggregationStatus
-	LogsLeft bool // a node has not gathered them yet, or could not
+	LogsLeft bool // a node has not aggregated them yet, or failed to
 }
 
 // UAM reports whether it is the unmanaged AM of a proxy: a part of an application with another ResourceManager as
 // home.
 func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
 
-// Joins reports whether it is a UAM that lists show whatever their filter: it runs, or its log aggregation is
-// unfinished at a node.
+// Joins reports whether it is a UAM that lists include whatever their filter: it runs, or a node has not finished its
+// log aggregation.
 func (a *AppView) Joins() bool { return a.UAM() && (!a.State.Ended() || a.LogsLeft) }
 
-// EachListed calls take with the candidates of a list, until take has returned true for most of them. With parts, it
-// also passes UAMs that join, with part set, and no UAM counts: a router joins them with their applications.
+// EachListed calls take with the candidates of a list, until take has returned true most times. With parts, it also
+// passes UAMs that join, with part set; they do not count, because a router joins them with their applications.
 func (m *Machine) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
 	listed := 0
 	for a := range m.Apps {
@@ -102,8 +102,8 @@ type TypeAmount struct {
 	Value int64
 }
 
-// AttemptInternal is the ResourceManager's own state of an attempt, finer than creel.AttemptState; String returns
-// YARN's RMAppAttemptState name.
+// AttemptInternal is the ResourceManager's internal state of an attempt, with more values than creel.AttemptState;
+// String returns YARN's RMAppAttemptState name.
 type AttemptInternal uint8
 
 // AttemptView is an attempt as reports show it.
@@ -161,7 +161,7 @@ type NodeView struct {
 	Utilization    NodeUse
 	DecommissionBy time.Time
 	Label          string           // "" for none
-	Attributes     []Attribute      // of its host; not to be changed
+	Attributes     []Attribute      // of its host; must not be changed
 	Tags           []sched.TagCount // allocation tags of its containers
 }
 
@@ -172,10 +172,10 @@ type QueueView struct {
 	UAMs                                                 sched.AppCounts // among them
 }
 
-// ClusterView is the whole subcluster in numbers.
+// ClusterView has the numbers of the whole subcluster.
 type ClusterView struct {
 	AppsSubmitted, AppsCompleted, AppsPending, AppsRunning, AppsFailed, AppsKilled int64
-	// Of nodes without a label, and of all.
+	// Of nodes without a label, and of all nodes.
 	Total, Used, Reserved, Available, Pending creel.Resource
 	InLine                                    creel.Resource // AM resources of applications in line
 	InLineContainers                          int32
@@ -185,14 +185,14 @@ type ClusterView struct {
 	Nodes                                             map[creel.NodeState]int // by state
 	// containers, since the start
 	Granted, Released int64
-	Preempted         int64               // of them, taken back for others
-	Waits             waitstats.Histogram // of containers granted since the start, from ask to grant; AMs' own apart
+	Preempted         int64               // of them, preempted
+	Waits             waitstats.Histogram // from ask to grant, without AMs' containers
 }
 
-// Why is the reason why one application waits now, with the numbers.
+// Why is the present reason why one application waits, with the numbers.
 type Why struct {
 	App     creel.ApplicationID
 	State   creel.ApplicationState
-	Waiting int32 // containers asked for and not given
+	Waiting int32 // containers asked for and not granted
 	sched.Why
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Sketch is the scheduler's what-if, by ids: containers are removed or added, nodes and queues resized, and questions
-// asked; Undo restores everything. Between the first change and Undo the machine must not receive events.
+// Sketch is the scheduler's what-if, by ids: remove or add containers, resize nodes and queues, then ask questions;
+// Undo restores everything. Between the first change and Undo the machine must not receive events.
 type Sketch struct {
 	m *Machine
 	k *sched.Sketch
 }
 
-// Sketch begins a what-if.
+// Sketch starts a what-if.
 func (m *Machine) Sketch() *Sketch { return &Sketch{m, m.sched.Sketch()} }
 
-// Undo takes back every change, and leaves the sketch empty.
+// Undo undoes every change and empties the sketch.
 func (s *Sketch) Undo() { s.k.Undo() }
 
 // Remove removes a container: the effect of preempting it.
@@ -35,7 +35,7 @@ func (s *Sketch) Remove(id creel.ContainerID) error {
 	return nil
 }
 
-// Place thinks a container of an application onto a node, limits or not.
+// Place adds a container of an application to a node, regardless of limits.
 func (s *Sketch) Place(id creel.ApplicationID, on creel.NodeID, r creel.Resource) error {
 	a, n := s.m.apps[id], s.m.nodes[on]
 	switch {
@@ -48,7 +48,7 @@ func (s *Sketch) Place(id creel.ApplicationID, on creel.NodeID, r creel.Resource
 	return nil
 }
 
-// Resize thinks a node larger or smaller.
+// Resize changes a node's size.
 func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
 	n := s.m.nodes[on]
 	if n == nil {
@@ -58,7 +58,7 @@ func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
 	return nil
 }
 
-// SetMaximum thinks a queue's hard bound to be another.
+// SetMaximum changes a queue's maximum.
 func (s *Sketch) SetMaximum(queue string, r creel.Resource) error {
 	q := s.m.sched.Find(queue)
 	if q == nil {
@@ -67,8 +67,8 @@ func (s *Sketch) SetMaximum(queue string, r creel.Resource) error {
 	return s.k.SetMaximum(q, s.m.sizes.Vec(r))
 }
 
-// Fits asks whether the application could get one container of a size now, and
-// where; if not, which limit is in the way.
+// Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
+// it.
 func (s *Sketch) Fits(id creel.ApplicationID, r creel.Resource) (creel.NodeID, sched.Limit, error) {
 	a := s.m.apps[id]
 	if a == nil || !a.InQueue() || a.current == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Why returns the reason why an application waits now, with the numbers of the limit. It checks the limits in the
-// machine's order, and changes nothing. So the result is current, not from the last log line. It returns false if
-// there is no such application.
+// Why returns the present reason why an application waits, with the numbers of the limit. It checks the limits in the
+// machine's order and changes nothing. So the result is current, unlike a log line. ok is false if there is no such
+// application.
 func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	a := m.apps[id]
 	if a == nil {
@@ -49,7 +49,8 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	return w, true
 }
 
-// Waits returns the result of Why without words and numbers: the limit and its queue. A list of many shares one Look.
+// Waits returns the result of Why without text and numbers: the limit and its queue. A list of many applications
+// shares one WaitScan.
 func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit, creel.QueuePath) {
 	a := m.apps[id]
 	if a == nil || a.state.ended() {
@@ -68,8 +69,8 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit,
 	return sched.LimitNone, a.path
 }
 
-// whyPreempted returns the text about pending preemption for an application, its containers under notice, and its
-// last loss; each sentence begins with a space.
+// whyPreempted returns the text about an application's pending preemption, its containers under notice, and its last
+// loss; each sentence begins with a space.
 func (m *Machine) whyPreempted(a *app) string {
 	text := ""
 	if of := m.sched.TakenFor(&a.App); len(of) > 0 {
