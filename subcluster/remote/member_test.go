@@ -61,16 +61,8 @@ func rpcServer(t *testing.T, address, protocol, method string, serve hrpc.RawHan
 	return l.Addr().String(), stop
 }
 
-// closedAddress is a port without a listener.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// closedAddress has no listener. A port that a test has just released would not do: other programs take it.
+const closedAddress = "127.0.0.1:1"
 
 func pool(t *testing.T, c Config) *Pool {
 	t.Helper()
@@ -167,7 +159,13 @@ func TestOwnPauseIsNotMemberFailure(t *testing.T) {
 }
 
 func TestBreakerOpensAndCloses(t *testing.T) {
-	at := closedAddress(t)
+	// A host of its own: no other program takes the port between here and the server below.
+	l, err := net.Listen("tcp", "127.0.0.77:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
 	var noted changes
 	p := pool(t, Config{Trips: 3, OpenFor: 50 * time.Millisecond, Changed: noted.record})
 	m := member(p, subcluster.Addresses{Client: at})
@@ -379,7 +377,7 @@ func TestPairOfHosts(t *testing.T) {
 	)
 	m := member(
 		pool(t, Config{Trips: 1000}),
-		subcluster.Addresses{Client: closedAddress(t) + "," + first + "," + second},
+		subcluster.Addresses{Client: closedAddress + "," + first + "," + second},
 	)
 	for range 5 {
 		if b, err := m.Client(context.Background(), Read, "ann", "getClusterMetrics", nil); err != nil || len(b) != 2 {
@@ -438,7 +436,7 @@ func TestCallersAreIdentified(t *testing.T) {
 // A member is kept as long as its addresses stay, and is made again with others.
 func TestMemberOfThePool(t *testing.T) {
 	p := pool(t, Config{Trips: 1, OpenFor: time.Hour})
-	a := subcluster.Addresses{Client: closedAddress(t)}
+	a := subcluster.Addresses{Client: closedAddress}
 	m := member(p, a)
 	if _, err := m.Client(context.Background(), Read, "", "x", nil); err == nil {
 		t.Fatal("an answer from nobody")
@@ -491,7 +489,7 @@ func TestWebAddress(t *testing.T) {
 	defer server.Close()
 	m := member(
 		pool(t, Config{Trips: 1000}),
-		subcluster.Addresses{Web: server.Listener.Addr().String() + "," + closedAddress(t)},
+		subcluster.Addresses{Web: server.Listener.Addr().String() + "," + closedAddress},
 	)
 	get := func(m *Member, method, path string, body string) (string, http.Header, error) {
 		b, head, err := m.Web(
@@ -537,7 +535,7 @@ func TestWebAddress(t *testing.T) {
 	if _, _, err := get(m, http.MethodGet, "/cut", ""); !errors.As(err, &u) || !u.Sent {
 		t.Errorf("an answer cut short: %v", err)
 	}
-	dead := member(pool(t, Config{}), subcluster.Addresses{Web: closedAddress(t)})
+	dead := member(pool(t, Config{}), subcluster.Addresses{Web: closedAddress})
 	if _, _, err := get(dead, http.MethodGet, "/echo", ""); !errors.As(err, &u) || u.Sent {
 		t.Errorf("nobody listens: %v", err)
 	}

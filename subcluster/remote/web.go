@@ -38,6 +38,14 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.Words())
 }
 
+// Unwrap returns creel.ErrEnded for the status that only an ended application's repeat gets; nil for others.
+func (e *StatusError) Unwrap() error {
+	if e.Code == http.StatusConflict {
+		return creel.ErrEnded
+	}
+	return nil
+}
+
 // Words are the message of a RemoteException, or the beginning of the member's answer otherwise.
 func (e *StatusError) Words() string {
 	var doc struct {

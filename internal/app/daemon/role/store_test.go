@@ -5,7 +5,6 @@ package role
 import (
 	"context"
 	"errors"
-	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -19,12 +18,7 @@ import (
 // A store that cannot be used at the start is named without its password, with
 // the setting that names it and the store's own reason.
 func TestUnusableStoreErrorHasItsReason(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := l.Addr().String()
-	l.Close()
+	const nobody = "127.0.0.1:1"
 	for store, reason := range map[string]string{
 		"redis://bob:hunter2@" + nobody + "?timeout=100ms":                   "connection refused: no server listens there; start it",
 		"redis://bob:hunter2@" + redistest.Start(t).Addr + "/0":              "WRONGPASS invalid username-password pair or user is disabled.; check user, password",
