@@ -111,7 +111,7 @@ const (
 type Rejection struct {
 	Ask     SchedulingAsk
 	Count   int32
-	NoPlace bool // its constraint excludes all nodes that are large enough; else these nodes were full
+	NoPlace bool // no node with enough free resources satisfied its constraint
 }
 
 // NodeRegistration is the answer to RegisterNode.

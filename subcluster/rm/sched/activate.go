@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Activation: an application in a queue waits until its AM may run, which the
-// queue's share for AMs, the user's part of it, and the numbers of applications
-// at once decide. Only then does it ask for containers.
+// Activation: an application in a queue waits until its AM may run. The queue's share for AMs, the user's part of it,
+// and the limits on concurrent applications decide that. Only then does it ask for containers.
 
-// Enqueue puts an application in line for activation. am is its ask at activation; nil if its AM needs no container.
+// Enqueue adds an application to the line for activation. am is its ask at activation, nil if its AM needs no
+// container.
 func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
 	a.am = am
 	if am != nil {
@@ -20,7 +20,7 @@ func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
 	s.enqueue(a)
 }
 
-// SetAMLabel sets the partition in which the AM of an application that is not activated counts against the AM limits.
+// SetAMLabel sets the partition whose AM limits count the AM of an application that is not activated yet.
 func (s *Scheduler) SetAMLabel(a *App, label string) {
 	a.amPart = nil
 	if p := s.partitionOr(label); p != s {
@@ -46,7 +46,7 @@ func (s *Scheduler) enqueue(a *App) {
 	s.activateLater(a.queue)
 }
 
-// countInLine adds its AM's resources to those in line (sign 1), or subtracts them (-1).
+// countInLine adds its AM's resources to the sum of AMs in line (sign 1), or subtracts them (-1).
 func (a *App) countInLine(sign int64) {
 	if a.amSize == nil {
 		return
@@ -61,7 +61,7 @@ func (a *App) countInLine(sign int64) {
 	}
 }
 
-// setInLine counts the user among those with all applications in line; it follows every change of that.
+// setInLine counts a user whose applications are all in line; it must run after every change of that.
 func (u *user) setInLine() {
 	switch in := u.running == 0 && u.pending.Len() > 0; {
 	case in && !u.inLine:
@@ -73,8 +73,7 @@ func (u *user) setInLine() {
 	}
 }
 
-// wanting is how many users of a leaf want something: containers, or that the first of
-// their applications starts.
+// wanting is the number of users of a leaf that want containers, or the start of their first application.
 func (q *Queue) wanting() int {
 	n := q.leaf.active
 	if main := q.s.main; main != nil {
@@ -105,7 +104,8 @@ func (s *Scheduler) dequeue(a *App) {
 	}
 }
 
-// activateApps starts as many as possible, in order. It skips users at a limit; a queue at a limit ends the round.
+// activateApps starts as many applications as possible, in order. It skips users at a limit; a queue at a limit ends
+// the round.
 func (s *Scheduler) activateApps(q *Queue) {
 	l := q.leaf
 	var aside []*user
@@ -120,7 +120,7 @@ func (s *Scheduler) activateApps(q *Queue) {
 			continue
 		}
 		if len(s.parts) > 0 && (limit == LimitAM || limit == LimitUserAM) {
-			// The limit is of one partition: AMs of others may start.
+			// The limit applies to one partition: AMs of other partitions may start.
 			if u.pending.Remove(a); u.pending.Len() == 0 {
 				l.pending.Remove(u)
 			} else {
@@ -151,30 +151,30 @@ func (s *Scheduler) activateApps(q *Queue) {
 	}
 	s.activateUnmanaged(q)
 	if l.pending.Len() > 0 {
-		s.watch(q) // loosen, which may have brought us here, has forgotten it
+		s.watch(q) // loosen, a possible caller, has removed it
 		s.holdAMs(q)
 	}
 }
 
-// activateUnmanaged starts applications whose AM runs elsewhere, even if the AM share holds others back. An
-// application that runs in one subcluster waits for its containers of another; if both waited behind AMs in line,
-// neither would ever end.
+// activateUnmanaged starts applications whose AM runs elsewhere, even if the AM share stops others. An application
+// that runs in one subcluster waits for its containers of another; if both waited behind AMs in line, neither would
+// ever end.
 func (s *Scheduler) activateUnmanaged(q *Queue) {
 	for i := 0; i < len(q.leaf.unmanaged); {
 		a := q.leaf.unmanaged[i]
 		limit, where := s.mayActivate(a, inDecisions)
 		switch {
 		case limit == LimitNone:
-			s.Activate(a) // and it is out of the line
+			s.Activate(a) // and leaves the line
 		case where != nil:
-			return // the queue runs as many as it may
+			return // the queue runs its maximum number
 		default:
 			i++
 		}
 	}
 }
 
-// holdAMs remembers a leaf in which applications stay in line.
+// holdAMs records a leaf in which applications stay in line.
 func (s *Scheduler) holdAMs(q *Queue) {
 	if !q.leaf.heldAMs {
 		q.leaf.heldAMs, q.leaf.heldAt = true, s.now
@@ -183,7 +183,7 @@ func (s *Scheduler) holdAMs(q *Queue) {
 }
 
 // amsMayStart schedules a try for leaves with applications in line. The AM share is a share of the queue's current
-// limit, which rises as other queues release resources; a user's part of it rises as other users of the queue become
+// limit, which rises when other queues release resources. A user's part of it rises when other users of the queue are
 // satisfied.
 func (s *Scheduler) amsMayStart() {
 	if s.main != nil {
@@ -192,19 +192,19 @@ func (s *Scheduler) amsMayStart() {
 	s.tree.amsDue = len(s.tree.heldAMs)
 }
 
-// amTries is how many leaves with applications in line one Schedule tries because
-// something was given back elsewhere; the next one goes on with the others.
+// amTries is the number of leaves with applications in line that one Schedule tries after a release elsewhere; the
+// next Schedule tries further ones.
 const amTries = 8
 
-// amEvery is how long a leaf in which applications stay in line is left alone before it is tried
-// for that again: a try walks over all users in line, and containers end thousands of times a second.
+// amEvery is the minimum pause between two tries of a leaf in which applications stay in line: a try iterates over
+// all users in line, and containers end thousands of times a second.
 const amEvery = int64(100 * time.Millisecond)
 
-// tryHeldAMs has the leaf tried that was not for the longest, and reports whether one was due.
+// tryHeldAMs tries the leaf whose last try is the oldest, and reports whether one was due.
 func (s *Scheduler) tryHeldAMs() bool {
 	t := &s.tree
 	if t.amsDue == 0 && len(t.heldAMs) > 0 && t.sharesAt != 0 && s.now-t.sharesAt >= shareRefresh {
-		s.refreshShares(inDecisions) // for FairScheduler, whose limit follows the shares
+		s.refreshShares(inDecisions) // for FairScheduler, whose limit depends on the shares
 		s.amsMayStart()
 	}
 	if t.amsDue == 0 {
@@ -212,19 +212,19 @@ func (s *Scheduler) tryHeldAMs() bool {
 	}
 	q := t.heldAMs[0]
 	if q.leaf != nil && s.now-q.leaf.heldAt < amEvery {
-		return false // nor are those after it
+		return false // nor are the leaves after it
 	}
 	t.amsDue--
 	t.heldAMs = t.heldAMs[1:]
 	if q.leaf == nil || q.removed {
-		return true // the queues are others since
+		return true // the tree has changed since
 	}
 	q.leaf.heldAMs = false
 	s.activateLater(q)
 	return true
 }
 
-// atOnce returns the limit on concurrent applications that holds a back, and its queue.
+// atOnce returns the limit on concurrent applications that stops a, and its queue.
 func (s *Scheduler) atOnce(a *App) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
 		if q.maxRunning > 0 && q.running >= q.maxRunning {
@@ -257,7 +257,7 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	all, one := s.amLimit(q, a.user, set)
 	with := q.leaf.amUsed
 	with.Add(&size.V)
-	// One AM may always start: one of the queue, not of each user.
+	// One AM may always start per queue, not per user.
 	if first = first || q.leaf.amUsed.IsZero(); first && s.policy.oneAMAlways() {
 		return LimitNone, nil
 	}
@@ -281,7 +281,7 @@ func (s *Scheduler) userMaxApps(user string) int {
 	return s.tree.spec.UserMaxAppsDefault
 }
 
-// Activate lets an application's AM run, regardless of limits, and serves its asks.
+// Activate lets an application's AM run, regardless of limits, and tries its asks.
 func (s *Scheduler) Activate(a *App) {
 	s.dequeue(a)
 	s.setRunning(a)
@@ -325,11 +325,11 @@ func (s *Scheduler) chargeAM(a *App, sign int64) {
 	a.amUsed.AddTimes(v, sign)
 }
 
-// Deactivate takes an application out of those that run, or of the line.
+// Deactivate removes an application from the running ones, or from the line.
 func (s *Scheduler) Deactivate(a *App) {
 	s.dequeue(a)
 	if !a.activated {
-		s.activateLater(a.queue) // it may have been the one that those behind it waited for
+		s.activateLater(a.queue) // those behind it may have waited for it
 		return
 	}
 	s.appChanged(a)
@@ -361,7 +361,7 @@ func (s *Scheduler) Deactivate(a *App) {
 	s.enroll(a)
 	s.activateLater(a.queue)
 	if blocked {
-		// Others under the same bound may be in other leaves.
+		// Other leaves may have applications under the same limit.
 		for _, q := range s.tree.all {
 			if q.leaf != nil && !q.removed {
 				s.activateLater(q)

@@ -10,21 +10,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// App is the scheduler's part of an application: its asks, its use, its queue and user. It is to be embedded in its
-// owner's type. The fields that every decision touches come first.
+// App is the scheduler's part of an application: its asks, its use, its queue and user. Its owner's type embeds it.
+// The fields that every decision uses come first.
 type App struct {
 	queue        *Queue
 	user         *user
 	asks         []*Ask // by priority, allocation request id, execution type
 	ratio        float64
 	accrued      int64 // ms
-	pendingCount int64 // each ask may be for MaxInt32
+	pendingCount int64 // int64, because each ask may be for MaxInt32
 	containers   int32
 	slot         int32 // in user.apps
 	priority     int32
-	waits        bool // it is in the order of service, or set aside for the moment
+	waits        bool // it is in the order of service, or temporarily set aside
 	activated    bool // its AM may run
-	open         bool // it may be given containers, as far as its owner is concerned
+	open         bool // its owner permits new containers
 	changed      bool // in Changes.Apps
 
 	used, pending, seconds amounts.Vec
@@ -35,43 +35,42 @@ type App struct {
 	pendSlot               int32
 	inQueue                bool
 	begun                  bool          // it has had a container
-	amSize                 *amounts.Size // of its AM; nil when that has no container
+	amSize                 *amounts.Size // of its AM; nil if the AM has no container
 	am                     *AMAsk        // its AM's ask, made at activation
 	held, amUsed           amounts.Vec
 
 	id     creel.ApplicationID
 	owner  any
 	tags   []string         // of the application; nil in parts
-	wants  map[wantKey]*Ask // scheduling requests among asks; nil of most applications
-	parts  []*App           // of it in other partitions, where it asks or has had something
-	main   *App             // the App of which this is a partition's part; nil in the default partition
-	amPart *App             // where its AM is asked for, nil for the default partition
+	wants  map[wantKey]*Ask // scheduling requests among asks; nil for most applications
+	parts  []*App           // in other partitions, where it asks or has had containers
+	main   *App             // the default partition's App, for a part; nil in the default partition
+	amPart *App             // part whose partition its AM is asked for in, nil for the default partition
 }
 
 // AMAsk is an application's ask for its AM: one container of the size passed to AddApp.
 type AMAsk struct {
 	Priority int32
-	Strict   bool // only at the places listed
+	Strict   bool // only at the listed places
 	Places   []AMPlace
-	Label    string // of the partition that it is to run in
+	Label    string // of the partition that the AM must run in
 }
 
-// AMPlace is a host or rack where an AM would like to run.
+// AMPlace is a preferred host or rack for an AM.
 type AMPlace struct {
 	Name   string
-	Strict bool // of a rack: not on other hosts of it
+	Strict bool // of a rack: only on its named hosts
 }
 
-// AddApp makes an application known, in no queue yet. am is the size of its AM,
-// nil when that runs without a container. owner is handed back by Owner; the
-// scheduler does not look at it.
+// AddApp registers an application, in no queue yet. am is the size of its AM, nil if the AM runs without a container.
+// Owner returns owner; the scheduler does not use it.
 func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amounts.Size, priority int32) {
 	s.seq++
 	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.ms()}
 }
 
-// Refuses returns the reason why an application of a user cannot enter q, "" if it can. The wording is
-// FairScheduler's and CapacityScheduler's.
+// Refuses returns the reason why an application of a user cannot enter q, "" if it can. The texts are FairScheduler's
+// and CapacityScheduler's.
 func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) string {
 	if q.leaf == nil {
 		return fmt.Sprintf("Application %s submitted by user %s to non-leaf queue: %s", id, user, q.path)
@@ -100,10 +99,10 @@ func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) strin
 	return ""
 }
 
-// full reports whether a leaf has all the applications it may have.
+// full reports whether a leaf has its maximum number of applications.
 func (l *leafState) full() bool { return l.maxApps >= 0 && l.apps >= l.maxApps }
 
-// Enter puts an application of a user into a leaf.
+// Enter adds an application of a user to a leaf.
 func (s *Scheduler) Enter(a *App, q *Queue, user string) {
 	a.queue, a.user, a.inQueue, a.accrued = q, q.user(user), true, s.ms()
 	a.user.total++
@@ -116,8 +115,8 @@ func (s *Scheduler) Enter(a *App, q *Queue, user string) {
 	s.stop(&q.idleTimer)
 }
 
-// Leave takes an application out of its queue: one that asks for nothing, has
-// nothing and is not activated, or moves.
+// Leave removes an application from its queue. The application has no asks and no containers and is not activated, or
+// it moves.
 func (s *Scheduler) Leave(a *App) {
 	for _, x := range a.parts {
 		x.queue.s.leave(x)
@@ -143,8 +142,8 @@ func (s *Scheduler) leave(a *App) {
 	s.idle(q)
 }
 
-// SetOpen sets whether the owner permits containers for an application. A closed one keeps its asks and use, but
-// leaves the order of service at once and loses its reserved nodes.
+// SetOpen sets whether the owner permits containers for an application. A closed application keeps its asks and use,
+// but leaves the order of service at once and loses its reserved nodes.
 func (s *Scheduler) SetOpen(a *App, open bool) {
 	if a.open == open {
 		return
@@ -165,10 +164,10 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 	s.enroll(a)
 }
 
-// runnable reports whether it may be given containers.
+// runnable reports whether it may be granted containers.
 func (a *App) runnable() bool { return a.activated && a.open }
 
-// SetPriority changes an application's place in its leaf.
+// SetPriority changes an application's priority in its leaf.
 func (s *Scheduler) SetPriority(a *App, priority int32) {
 	for _, x := range a.parts {
 		x.queue.s.SetPriority(x, priority)
@@ -185,11 +184,11 @@ func (s *Scheduler) SetPriority(a *App, priority int32) {
 	}
 }
 
-// CapPriority returns the priority in force for a requested one.
+// CapPriority returns the priority in force for a requested priority.
 func (s *Scheduler) CapPriority(p int32) int32 { return s.policy.priority(p) }
 
-// enroll adds an application to the waiting ones, or removes it, depending on its asks. It must run after every
-// change of its asks or of the result of runnable.
+// enroll adds an application to the waiting ones or removes it, depending on its asks. It must run after every change
+// of its asks or of the result of runnable.
 func (s *Scheduler) enroll(a *App) {
 	if a.queue == nil {
 		return
@@ -221,7 +220,7 @@ func (s *Scheduler) enroll(a *App) {
 	for ; q.parent != nil; q = q.parent {
 		q.least.Min(&least)
 		if q.parked {
-			q.limited = true // nothing was tried: a later release must retry
+			q.limited = true // no ask was tried: a later release must retry
 			s.unpark(q)
 		} else if q.slot == 0 {
 			q.enter()
@@ -230,8 +229,8 @@ func (s *Scheduler) enroll(a *App) {
 	q.least.Min(&least)
 }
 
-// setWaits keeps the active users of a leaf, which user limits divide by, and
-// takes an application that no longer waits out of the order.
+// setWaits maintains the active users of a leaf, by whom user limits divide. It removes an application that no longer
+// waits from the order.
 func (s *Scheduler) setWaits(a *App, waits bool) {
 	s.appChanged(a)
 	a.waits = waits
@@ -257,7 +256,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 		if l.active == 0 {
 			l.weights = 0
 		}
-		s.touch(q) // fewer share: the others' limits rise
+		s.touch(q) // fewer users share: the others' limits rise
 		s.amsMayStart()
 	}
 	if a.slot == 0 {
@@ -290,16 +289,16 @@ func (a *App) ID() creel.ApplicationID { return a.id }
 // Owner returns the owner passed to AddApp.
 func (a *App) Owner() any { return a.owner }
 
-// Queue is the leaf that the application is or was in, nil before it entered one.
+// Queue is the leaf of the application, or its last one; nil before it entered one.
 func (a *App) Queue() *Queue { return a.queue }
 
-// InQueue reports whether it is there still.
+// InQueue reports whether it is still in that leaf.
 func (a *App) InQueue() bool { return a.inQueue }
 
-// CountedAs reports whether its leaf's view counts the application as running, or as pending.
+// CountedAs reports whether its leaf's view counts the application as running or as pending.
 func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.policy.countedAs(a) }
 
-// InLine reports whether it waits for its AM to be let run.
+// InLine reports whether it waits for the activation of its AM.
 func (a *App) InLine() bool { return a.pendSlot != 0 }
 
 // Activated reports whether its AM may run.
@@ -308,10 +307,10 @@ func (a *App) Activated() bool { return a.activated }
 // Open reports the last value of SetOpen.
 func (a *App) Open() bool { return a.open }
 
-// Priority is the application's own, larger first.
+// Priority is the application's priority; larger comes first.
 func (a *App) Priority() int32 { return a.priority }
 
-// AMSize is the size of its AM, nil when that has no container.
+// AMSize is the size of its AM, nil if the AM has no container.
 func (a *App) AMSize() *amounts.Size { return a.amSize }
 
 // Used returns the sum and number of its containers.
@@ -347,7 +346,7 @@ func (a *App) Reserved() (amounts.Vec, int32) {
 	return held, count
 }
 
-// AMUsed returns its AM's size, also before the AM is allocated.
+// AMUsed returns its AM's size, even before the AM is allocated.
 func (a *App) AMUsed() amounts.Vec {
 	used := a.amUsed
 	for _, x := range a.parts {

@@ -11,8 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// AnyPlace is the resource name of the entry that counts containers wherever
-// they are.
+// AnyPlace is the resource name of the entry for containers at any place.
 const AnyPlace = "*"
 
 // Request is one entry of an application's asks, as in YARN's ResourceRequest: the absolute number of containers
@@ -24,16 +23,16 @@ type Request struct {
 	ResourceName        string // host, rack or "*"; "" is "*"
 	ExecutionType       creel.ExecutionType
 	StrictLocality      bool   // relax_locality = false
-	Label               string // an existing partition; all entries of a key have that of "*"
+	Label               string // an existing partition; all entries of a key have the label of the "*" entry
 }
 
 // Ask is one scheduler key of an application: its outstanding asks at one priority, allocation request id and
-// execution type. The "*" entry rules count and size; places name hosts and racks.
+// execution type. The "*" entry determines count and size; places name hosts and racks.
 type Ask struct {
 	app       *App
-	want      *Want         // of a scheduling request: its tags and constraint; nil for any other ask
-	size      *amounts.Size // of "*"; nil until it came
-	stops     *Queue        // queue with the maximum it waits for, so that no later ask passes it
+	want      *Want         // of a scheduling request: its tags and constraint; nil for other asks
+	size      *amounts.Size // of "*"; nil before that entry
+	stops     *Queue        // queue with the maximum it waits for; no later ask may pass it
 	hold      *reservation
 	priority  int32
 	count     int32 // of "*": containers still wanted
@@ -41,26 +40,26 @@ type Ask struct {
 	execution creel.ExecutionType
 	strict    bool                 // of "*": only listed places
 	am        bool                 // the AM's own container
-	level     distance             // how far from the listed places it may go now
-	byName    map[string]*askPlace // of hosts and racks, when there are many
+	level     distance             // largest distance from the listed places that it may use now
+	byName    map[string]*askPlace // of hosts and racks, if there are many
 
-	hosts []*askPlace // with count > 0, in the order they came
+	hosts []*askPlace // with count > 0, in order of arrival
 	racks []*askPlace
 
-	// Delay scheduling, beside level.
-	since   int64 // opportunities when the wait began; -1 = not waiting
+	// Delay scheduling, besides level.
+	since   int64 // opportunities at the start of the wait; -1 = not waiting
 	relaxAt int64 // opportunities at which the level rises
 	serial  int64
 	slot    int32
 	wake    *timer
 
-	asked int64 // when its containers were asked for, in the mean (waitstats.Since); ns
+	asked int64 // mean time at which its containers were asked for (waitstats.Since); ns
 }
 
 func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
 	c := w.compareKey(priority, alloc, ex)
 	if c == 0 && w.want != nil {
-		return 1 // scheduling requests come after the ask of their key
+		return 1 // scheduling requests follow the ask of their key
 	}
 	return c
 }
@@ -69,7 +68,7 @@ func (w *Ask) compareKey(priority int32, alloc int64, ex creel.ExecutionType) in
 	return cmp.Or(cmp.Compare(w.priority, priority), cmp.Compare(w.alloc, alloc), cmp.Compare(w.execution, ex))
 }
 
-// ask finds or makes the key.
+// ask finds or makes the ask of a key.
 func (a *App) ask(priority int32, alloc int64, ex creel.ExecutionType, make bool) *Ask {
 	i, found := slices.BinarySearchFunc(a.asks, 0, func(w *Ask, _ int) int { return w.compare(priority, alloc, ex) })
 	if found {
@@ -83,9 +82,9 @@ func (a *App) ask(priority int32, alloc int64, ex creel.ExecutionType, make bool
 	return w
 }
 
-// Request applies one entry: it replaces the former one of its key and place. v is the normalized size; only that of
-// "*" counts. last is the result of Request for the entry before, nil for the first: entries of one key come
-// together. After the last entry of a call, Serve or Enroll is due.
+// Request applies one entry, in place of the previous one with its key and place. v is the normalized size; only that
+// of "*" counts. last is the result of Request for the previous entry, nil for the first: entries of one key are
+// consecutive. After the last entry of a call, Serve or Enroll is due.
 func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask {
 	ex := r.ExecutionType
 	if ex == 0 {
@@ -124,8 +123,8 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	return w
 }
 
-// partitionFor returns the partition of an entry. An entry of "*" removes its key from all others, as a key has one
-// label.
+// partitionFor returns the partition of an entry. An entry of "*" removes its key from all other partitions, because
+// a key has one label.
 func (s *Scheduler) partitionFor(a *App, r *Request) *Scheduler {
 	to := s.partitionOr(r.Label)
 	if r.ResourceName != AnyPlace && r.ResourceName != "" || len(a.parts) == 0 && to == s {
@@ -162,7 +161,7 @@ func (a *App) AskLabel(priority int32, alloc int64, ex creel.ExecutionType) stri
 	return ""
 }
 
-// sizeOf returns the unique Size of an amount.
+// sizeOf returns the unique Size for an amount.
 func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
 	if s.main != nil {
 		return s.main.sizes.Of(v)
@@ -170,8 +169,7 @@ func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
 	return s.sizes.Of(v)
 }
 
-// Enroll brings an application to where it belongs in the order of service after
-// its requests changed.
+// Enroll updates an application's place in the order of service after its requests changed.
 func (s *Scheduler) Enroll(a *App) {
 	s.enroll(a)
 	if len(s.parts) > 0 {
@@ -198,7 +196,7 @@ func (s *Scheduler) askForAM(a *App) {
 	s.setCount(w, 1, size)
 }
 
-// setCount sets the outstanding number, here and up the tree.
+// setCount sets the outstanding number of an ask, and updates the sums up the tree.
 func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	if w.size == size && w.count == count {
 		return
@@ -242,8 +240,8 @@ func (s *Scheduler) countDown(w *Ask) {
 	a.demandChanged()
 }
 
-// served lowers the counts of the entries that a container on n satisfied: the host's and its rack's for a local one,
-// the rack's for a rack-local one, and always that of "*".
+// served lowers the counts of the entries that a container on n satisfied: of the host and its rack for a local one,
+// of the rack for a rack-local one, and always of "*".
 func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	if !w.placed() {
 		s.countDown(w)
@@ -263,8 +261,9 @@ func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	if at != atAny {
 		s.endDelay(w)
 	}
-	// Without the last of its hosts an ask may go to its racks at once, without the last of both anywhere, and
-	// without the last rack to hosts whose racks were not named (see rackAsked): nodes that it skipped are tried.
+	// Some asks may now go further, so the nodes that they skipped are tried. Without named hosts, an ask may use its
+	// racks at once; without hosts and racks, any node; and without racks, hosts whose racks were not named (see
+	// rackAsked).
 	if w.count > 0 && (hosts > 0 && len(w.hosts) == 0 || racks > 0 && len(w.racks) == 0) {
 		s.retry(w.app.queue)
 		s.mayBorrow(w.app)
@@ -281,7 +280,7 @@ func (s *Scheduler) lower(w *Ask, p *askPlace) {
 }
 
 // Restore makes an application ask again for a container that was granted on a node and ended before the AM received
-// it. of is that of its Grant.
+// it. of is the Rare field of its Grant.
 func (s *Scheduler) Restore(
 	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
 	of *GrantExtra,
@@ -310,7 +309,7 @@ func (s *Scheduler) Restore(
 	s.mayBorrow(a)
 }
 
-// insist has w name the places of a node again that a container of it had there.
+// insist adds to w the places of a node that the ask of a container had named.
 func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 	again := func(name string, strict bool) {
 		count := int32(1)
@@ -346,8 +345,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 	return true
 }
 
-// DropAsks forgets everything an application asked for, also for an AM that has
-// not been asked for yet.
+// DropAsks drops all asks of an application, including an AM's that is not made yet.
 func (s *Scheduler) DropAsks(a *App) {
 	a.am = nil
 	for _, x := range a.parts {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// distance is how far from its places an ask may go.
+// distance is the permitted distance of an ask from its places.
 type distance uint8
 
 const (
@@ -16,8 +16,7 @@ const (
 	atAny
 )
 
-// askPlace is a host or rack entry of an ask. host or onRack is its target, nil as long as no node has registered
-// there.
+// askPlace is a host or rack entry of an ask. host or onRack is its target, nil until a node registers there.
 type askPlace struct {
 	name   string
 	host   *host
@@ -27,10 +26,10 @@ type askPlace struct {
 	count  int32
 }
 
-// fewPlaces is up to how many places a list is quicker than a map.
+// fewPlaces is the number of places up to which a list is faster than a map.
 const fewPlaces = 12
 
-// morePlaces bounds how many places are kept for reuse.
+// morePlaces limits the number of places retained for reuse.
 const morePlaces = 1 << 16
 
 // resolve looks up a place's host or rack.
@@ -61,7 +60,7 @@ func (w *Ask) place(name string) *askPlace {
 	return nil
 }
 
-// atHost and atRack give the entry that names the host or the rack of a node.
+// atHost and atRack return the entry that names the host or the rack of a node.
 func (w *Ask) atHost(n *Node) *askPlace {
 	if w.byName != nil {
 		return w.byName[n.host.name]

@@ -13,8 +13,8 @@ import (
 )
 
 // Audit recomputes all sums and indexes of the scheduler from its asks and from the owner's containers, and checks
-// the invariants. No node is above its size by an allocation, and no queue above its maximum by an allocation.
-// Children sum to their parents, and every waiting application is in its place in the order. It changes nothing.
+// the invariants. No allocation exceeds its node's size or its queue's maximum. Children sum to their parents, and
+// every waiting application has its place in the order. It changes nothing.
 //
 // A full audit is Node for each node, App for each application, then Everything. An audit of changes is Node, App and
 // Around for the content of Changes.
@@ -30,7 +30,7 @@ type Audit struct {
 	active, reserved, waiting int
 }
 
-// Audit begins an audit.
+// Audit starts an audit.
 func (s *Scheduler) Audit() *Audit {
 	c := &Audit{s: s, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
 	for _, p := range s.parts {
@@ -42,7 +42,7 @@ func (s *Scheduler) Audit() *Audit {
 	return c
 }
 
-// Err returns all breaches found, joined; nil for none.
+// Err returns all violations found, joined; nil for none.
 func (c *Audit) Err() error {
 	errs := slices.Clone(c.errs)
 	for _, p := range c.s.parts {
@@ -59,7 +59,8 @@ func (c *Audit) fail(format string, args ...any) {
 	}
 }
 
-// Node checks one node, whose containers sum to used. above permits more than its size: it shrank, or came with them.
+// Node checks one node, whose containers sum to used. above permits a use beyond its size: the node shrank, or
+// registered with these containers.
 func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	if n.of != c.s {
 		c.parts[n.of].Node(n, used, above)
@@ -126,13 +127,13 @@ func add[K comparable](to map[K]*sums, k K, s *sums) {
 	t.begun += s.begun
 }
 
-// Holding is the sum of an application's containers.
+// Holding is the sum of an application's containers on nodes of one label.
 type Holding struct {
 	Used       amounts.Vec
 	Containers int32
 }
 
-// App checks one application; holds are the sums of its containers by the label of their nodes, "" for none.
+// App checks one application; holds has the sums of its containers by the label of their nodes, "" for none.
 func (c *Audit) App(a *App, holds map[string]Holding) {
 	known := 0
 	for _, x := range a.parts {
@@ -153,7 +154,7 @@ func (c *Audit) App(a *App, holds map[string]Holding) {
 	c.app(a, h.Used, h.Containers)
 }
 
-// before reports whether w may stand before x: an ask before scheduling requests of its key.
+// before reports whether w may precede x: an ask precedes scheduling requests of its key.
 func (w *Ask) before(x *Ask) bool {
 	c := w.compareKey(x.priority, x.alloc, x.execution)
 	return c < 0 || c == 0 && x.want != nil
@@ -358,7 +359,7 @@ func (c *Audit) leaf(q *Queue) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
 	}
-	// FairScheduler's limit depends on shares that a query would recompute.
+	// FairScheduler's limit depends on shares, which a query would recompute.
 	_, capacity := c.s.policy.(*capacityPolicy)
 	if capacity && l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
@@ -382,7 +383,7 @@ func (c *Audit) leaf(q *Queue) {
 	}
 }
 
-// order checks the heaps: waiting ones are in, others are out, and each is at its rank.
+// order checks the heaps: waiting entries are in, others are out, and each has its rank.
 func (c *Audit) order() {
 	blockers := 0
 	for _, q := range c.s.tree.all {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// blacklist holds the hosts and racks an application avoids.
+// blacklist has the hosts and racks that an application avoids.
 type blacklist struct{ names map[string]struct{} }
 
 func (b *blacklist) bars(n *Node) bool {
@@ -33,8 +33,8 @@ func (b *blacklist) change(add, remove []string) {
 	}
 }
 
-// Avoid adds hosts and racks to an application's blacklist, and removes others. Its asks may fit where they did not
-// before: Serve is due.
+// Avoid adds hosts and racks to an application's blacklist, and removes others. Its asks may fit on nodes where they
+// did not fit before: Serve is due.
 func (a *App) Avoid(add, remove []string) {
 	if len(add)+len(remove) == 0 {
 		return

@@ -2,15 +2,15 @@
 
 package sched
 
-// Under CapacityScheduler later asks do not pass an ask that its queue's maximum stops: small asks that still fit
-// would take all resources released below that maximum, and a big one would never fit. So such an ask blocks the
-// queue whose maximum it waits for. Nothing later in the order gets a container below that queue until the ask has
-// got its container, is withdrawn, or is stopped by something else. That is Hadoop's behaviour since blocked headroom
-// (an assignment skipped for a queue's limit ends the round of the leaf, and its siblings must leave the resources to
-// it). An ask larger than the whole maximum blocks nothing. FairScheduler has no such rule: it tries the next in
-// order.
+// Under CapacityScheduler, later asks may not pass an ask that its queue's maximum stops: otherwise small asks that
+// still fit would take all resources released below that maximum, and a big one would never fit. So such an ask
+// blocks the queue whose maximum it waits for. Nothing later in the order gets a container below that queue until the
+// ask has got its container, is withdrawn, or is stopped for another reason. Hadoop has done so since blocked
+// headroom: an assignment skipped for a queue's limit ends the round of the leaf, and its siblings must leave the
+// resources to it. An ask larger than the whole maximum blocks nothing. FairScheduler has no such rule: it tries the
+// next ask in order.
 
-// block notes that w waits for q's maximum, first in order below it.
+// block records that w, first in order below q, waits for q's maximum.
 func (s *Scheduler) block(q *Queue, w *Ask) {
 	if !s.policy.holdsTheLine() || !s.sizes.Fits(&w.size.V, &q.sized().max) {
 		return
@@ -27,7 +27,7 @@ func (s *Scheduler) block(q *Queue, w *Ask) {
 	q.blocker, w.stops = w, q
 }
 
-// unblock has those tried that w held back.
+// unblock retries the asks that w stopped.
 func (s *Scheduler) unblock(w *Ask) {
 	q := w.stops
 	if q == nil {
@@ -40,9 +40,8 @@ func (s *Scheduler) unblock(w *Ask) {
 	}
 }
 
-// recheck tries again the ask that waits for q's maximum, and reports whether one still does. If so, q is tried again
-// when that rises. If the ask has got its container or is stopped by something else, the asks behind it are tried.
-// (waitsFor only queries.)
+// recheck checks the ask that waits for q's maximum, and reports whether it still waits. If so, q is retried when its
+// limit rises. If not, the asks behind it are retried. (waitsFor changes nothing.)
 func (s *Scheduler) recheck(q *Queue) bool {
 	w := q.blocker
 	if w == nil {
@@ -57,7 +56,7 @@ func (s *Scheduler) recheck(q *Queue) bool {
 	return true
 }
 
-// waitsFor reports whether q's maximum, and not something else, stops w.
+// waitsFor reports whether q's maximum, and no other reason, stops w.
 func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 	a := w.app
 	if w.count <= 0 || w.size == nil || !a.waits || !q.isAbove(a.queue) ||
@@ -83,7 +82,7 @@ func (s *Scheduler) blockedAbove(a *App) *Queue {
 }
 
 // endsAt reports whether the walk in order ends at c, a child of q: an ask below c blocks q or a queue above it, so
-// that later ones may not pass.
+// that later asks may not pass.
 func (s *Scheduler) endsAt(q, c *Queue) bool {
 	for ; q != nil && s.blockers > 0; q = q.parent {
 		if w := q.blocker; w != nil && c.isAbove(w.app.queue) && s.recheck(q) {

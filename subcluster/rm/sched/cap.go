@@ -12,20 +12,20 @@ import (
 )
 
 // QueueCap is this subcluster's part of a queue's federation-wide maximum. It applies beside the queue's own maximum.
-// When its lease is over, nothing more is allocated in the queue. With a label it limits the queue's use of nodes
-// with that label, borrowed or its own.
+// When its lease expires, no more is allocated in the queue. With a label it limits the queue's whole use of nodes
+// with that label, including borrowed resources.
 type QueueCap struct {
 	Queue   creel.QueuePath
 	Label   string         // "" for nodes without one
-	Cap     creel.Resource // memory and vcores bind; of other types those that Maximum names
+	Cap     creel.Resource // applies to memory and vcores, and to other types that Maximum names
 	Until   time.Time      // by the scheduler's time
-	Version int64          // an older one than is in force is ignored
+	Version int64          // a version older than the current one is ignored
 	Maximum creel.Resource // of the federation, for Why
-	Short   creel.Resource // asked for and not given yet, for Why
-	Reason  string         // why it is not, for Why
+	Short   creel.Resource // requested and not granted yet, for Why
+	Reason  string         // why it is not granted, for Why
 }
 
-// queueCap is one in force.
+// queueCap is a cap in force.
 type queueCap struct {
 	QueueCap
 	amount amounts.Vec
@@ -38,8 +38,8 @@ type capKey struct {
 	label string
 }
 
-// SetCap puts a cap in force, also for a queue or label that does not exist yet. Containers above it keep running.
-// Schedule is due.
+// SetCap sets a cap, even for a queue or label that does not exist yet. Containers above it keep running. Schedule is
+// due.
 func (s *Scheduler) SetCap(c QueueCap) {
 	of := capKey{c.Queue, c.Label}
 	old := s.caps[of]
@@ -61,8 +61,7 @@ func (s *Scheduler) SetCap(c QueueCap) {
 	}
 }
 
-// ClearCap lifts a queue's cap on nodes of a label: it has no federation-wide maximum there
-// any more.
+// ClearCap removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
 func (s *Scheduler) ClearCap(q creel.QueuePath, label string) {
 	of := capKey{q, label}
 	if old := s.caps[of]; old != nil {
@@ -73,8 +72,8 @@ func (s *Scheduler) ClearCap(q creel.QueuePath, label string) {
 	}
 }
 
-// capChanged has those tried again that the old cap stopped. A longer lease of
-// the same amount changes nothing for anybody, unless the old one was over.
+// capChanged retries the asks that the old cap stopped. A longer lease of the same amount has no effect, unless the
+// old lease had expired.
 func (s *Scheduler) capChanged(old, to *queueCap) {
 	if old != nil && to != nil {
 		if q := s.tree.byPath[to.Queue]; q != nil {
@@ -90,13 +89,13 @@ func (s *Scheduler) capChanged(old, to *queueCap) {
 	}
 }
 
-// underCap asks a queue's cap whether it may use have and need together.
+// underCap reports whether a queue's cap permits have and need together.
 func (s *Scheduler) underCap(q *Queue, have, need *amounts.Vec) bool {
 	return s.now < q.cap.until && s.sizes.FitsPlus(have, need, &q.cap.amount)
 }
 
-// underCaps reports whether the caps of a queue and its ancestors allow it need more. Borrowing asks (lend.go) check
-// only these.
+// underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are
+// subject only to these.
 func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
 	for ; q != nil; q = q.parent {
 		if q.sized().cap == nil {
@@ -111,7 +110,7 @@ func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
 	return true
 }
 
-// limit computes a queue's limit from its maximum and its cap together, so that a cap costs an allocation no further
+// limit computes a queue's limit from its maximum and its cap, so that a cap costs an allocation no further
 // comparison.
 func (q *Queue) limit() {
 	q.most, q.until = q.max, math.MaxInt64
@@ -132,8 +131,8 @@ func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 
 // Needs returns a queue's use and reservations (uses), and these plus the waiting asks of its applications (needs):
 // the amounts for the escrow of its maximum. Applications in line count with their AMs. The AM share is a share of
-// the cap, so with a cap that did not count them they would never begin. An amount that the queue could not get here
-// with all nodes to itself is not needed: the escrow would hold it here, and another member could not use it.
+// the cap, so with a cap that excluded them they would never start. An amount that the queue could not get here even
+// with all nodes is not needed: the escrow would reserve it here, and another member could not use it.
 func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	uses = q.used
 	uses.Add(&q.held)
@@ -144,7 +143,7 @@ func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	return uses, needs
 }
 
-// boundNeeds reduces needs to the queue's maximum in its nodes, but never below uses.
+// boundNeeds reduces needs to the maxima of the queue and its ancestors, but never below uses.
 func (s *Scheduler) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
 	for ; q != nil; q = q.parent {
 		needs.Min(&q.sized().max)

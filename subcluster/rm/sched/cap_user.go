@@ -11,24 +11,24 @@ import (
 )
 
 // UserCaps is this subcluster's part of the limits of each user of a leaf in the whole federation. It applies beside
-// the leaf's own user limits; with a label as in QueueCap.
+// the leaf's own user limits; for a label see QueueCap.
 type UserCaps struct {
 	Queue creel.QueuePath
 	Label string
-	Limit creel.Resource // of the federation; of types beyond memory and vcores those that it names bind
-	Each  UserCap        // of users that are not in Users
+	Limit creel.Resource // of the federation; applies to memory, vcores and the other types that it names
+	Each  UserCap        // for users that are not in Users
 	Users map[string]UserCap
 }
 
 // UserCap is the cap of one user.
 type UserCap struct {
 	Cap    creel.Resource
-	Until  time.Time      // by the scheduler's time: then nothing more is allocated
-	Short  creel.Resource // asked for and not given yet, for Why
-	Reason string         // why it is not, for Why
+	Until  time.Time      // by the scheduler's time: after it no more is allocated
+	Short  creel.Resource // requested and not granted yet, for Why
+	Reason string         // why it is not granted, for Why
 }
 
-// userCaps are those in force in a leaf.
+// userCaps are the caps in force in a leaf.
 type userCaps struct {
 	UserCaps
 	each  userCap
@@ -40,8 +40,8 @@ type userCap struct {
 	until  int64
 }
 
-// SetUserCaps puts caps of a queue's users in force, also for a queue that does not exist yet. Containers above them
-// keep running. Schedule is due.
+// SetUserCaps sets caps of a queue's users, even for a queue that does not exist yet. Containers above them keep
+// running. Schedule is due.
 func (s *Scheduler) SetUserCaps(c UserCaps) {
 	k := &userCaps{UserCaps: c, each: s.userCapOf(&c.Limit, c.Each), users: make(map[string]userCap, len(c.Users))}
 	for name, u := range c.Users {
@@ -55,8 +55,7 @@ func (s *Scheduler) SetUserCaps(c UserCaps) {
 	}
 }
 
-// ClearUserCaps lifts them: the queue's users have no federation-wide limit on nodes of the
-// label any more.
+// ClearUserCaps removes them: the queue's users have no federation-wide limit on nodes of the label any more.
 func (s *Scheduler) ClearUserCaps(q creel.QueuePath, label string) {
 	of := capKey{q, label}
 	if old := s.userCaps[of]; old != nil {
@@ -112,8 +111,8 @@ func (c *userCaps) of(name string) (userCap, bool) {
 	return c.each, true
 }
 
-// underUserCap asks a user's cap whether the user may have need more. It is inlined: where
-// there is none, a grant pays for a comparison.
+// underUserCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one
+// comparison.
 func (s *Scheduler) underUserCap(u *user, need *amounts.Vec) bool {
 	return u.q.leaf.caps == nil || s.capAdmits(u, need)
 }
@@ -123,7 +122,7 @@ func (s *Scheduler) capAdmits(u *user, need *amounts.Vec) bool {
 	return !has || s.now < k.until && s.sizes.FitsPlus(&u.used, need, &k.amount)
 }
 
-// userCap returns a user's limit by the cap; false: there is none.
+// userCap returns a user's limit by the cap; ok is false if there is none.
 func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
 	k, has := u.q.leaf.caps.of(u.name)
 	if has && s.now >= k.until {
@@ -135,7 +134,7 @@ func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
 // UserNeed is a leaf user's use and demand.
 type UserNeed struct {
 	Name        string
-	Uses, Needs amounts.Vec // Needs: with the waiting asks of the user's applications, and their AMs in line
+	Uses, Needs amounts.Vec // Needs includes the waiting asks of the user's applications, and their AMs in line
 }
 
 // UserNeeds lists the users of a leaf with use or demand.
@@ -176,7 +175,7 @@ func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
 		"in the federation's queue tree"
 }
 
-// asked formats the additional amount that is requested for a cap.
+// asked formats the further amount that is requested for a cap.
 func asked(short creel.Resource, reason string) string {
 	if short.IsZero() {
 		return ""

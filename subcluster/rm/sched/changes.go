@@ -12,10 +12,10 @@ import (
 type Changes struct {
 	Nodes []*Node
 	Apps  []*App
-	used  map[*Queue]amounts.Vec // as of the last audit, for queues with a maximum
+	used  map[*Queue]amounts.Vec // at the last audit, for queues with a maximum
 }
 
-// Watch has changes noted from now on. There is one watcher at a time.
+// Watch starts to record changes. There is at most one watcher.
 func (s *Scheduler) Watch() *Changes {
 	s.changes = &Changes{used: map[*Queue]amounts.Vec{}}
 	for _, p := range s.parts {
@@ -24,7 +24,7 @@ func (s *Scheduler) Watch() *Changes {
 	return s.changes
 }
 
-// Done forgets the changes seen so far.
+// Done clears the changes read so far.
 func (k *Changes) Done() {
 	for _, n := range k.Nodes {
 		n.changed = false
@@ -54,8 +54,8 @@ func (s *Scheduler) appChanged(a *App) {
 	}
 }
 
-// Around checks the effects of a changed application: its user, and its queues up to the root. App has checked the
-// application itself.
+// Around checks what a changed application affects: its user, and its queues up to the root. App has already checked
+// the application itself.
 func (c *Audit) Around(a *App, k *Changes) {
 	for _, x := range a.parts {
 		c.parts[x.queue.s].Around(x, k)
@@ -70,11 +70,11 @@ func (c *Audit) Around(a *App, k *Changes) {
 	}
 }
 
-// bound checks that a queue did not grow beyond its maximum. It may stand above
-// when the cluster or the maximum shrank.
+// bound checks that a queue did not grow beyond its maximum. Its use may exceed the maximum after the cluster or the
+// maximum shrank.
 func (c *Audit) bound(q *Queue, k *Changes) {
 	was := k.used[q]
-	lends := c.s.main != nil && !c.s.exclusive // without asking for maxima
+	lends := c.s.main != nil && !c.s.exclusive // without regard to maxima
 	for i := 0; q.sized().bounded && !lends && i < c.s.sizes.Check; i++ {
 		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
@@ -103,7 +103,7 @@ func (c *Audit) below(q *Queue) {
 			used.Add(&u.used)
 			running += u.running
 		}
-		// These are known of applications, not of users.
+		// Only applications, not users, have these.
 		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount
 	}
 	if !used.Is(&q.used) || !held.Is(&q.held) || !pending.Is(&q.pending) || containers != q.containers ||
@@ -154,8 +154,8 @@ func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
 	}
 }
 
-// Unserved checks the promise of Schedule: no ask is outstanding that its limits and some node would admit, and that
-// no earlier ask holds back. It checks all nodes for each ask, the slow and obvious way.
+// Unserved checks the promise of Schedule: if an ask is outstanding, its limits or all nodes exclude it, or an
+// earlier ask stops it. It checks all nodes for each ask, which is slow and obvious.
 func (c *Audit) Unserved(a *App) {
 	for _, x := range a.parts {
 		c.parts[x.queue.s].Unserved(x)
@@ -203,8 +203,8 @@ func (c *Audit) Unserved(a *App) {
 	}
 }
 
-// unlent checks that nothing lies idle in shared partitions that an ask without a
-// label and without places could have.
+// unlent checks that shared partitions have no idle resources that an ask without a label and without places could
+// use.
 func (c *Audit) unlent(a *App) {
 	for _, w := range a.asks {
 		if !w.borrows() || w.strict || w.placed() {

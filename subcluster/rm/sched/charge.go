@@ -4,8 +4,8 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// Charge books a container that is on a node already, limits or not: one that
-// ran before this ResourceManager started.
+// Charge books a container that already runs on a node, regardless of limits: one from before this ResourceManager
+// started.
 func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 	if len(s.parts) > 0 {
 		s, a = s.on(a, n)
@@ -15,7 +15,7 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 	s.charge(a, size, 1)
 	a.queue.granted++
 	for q := a.queue; q != nil && s.changes != nil; q = q.parent {
-		s.changes.used[q] = q.used // no grant took it above a limit
+		s.changes.used[q] = q.used // no grant exceeded a limit
 	}
 }
 
@@ -45,7 +45,7 @@ func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
 }
 
 // charge adds (sign 1) or subtracts (-1) a container's size, from the application up to the root, and updates the
-// order of waiting ones.
+// order of waiting applications.
 func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 	s.appChanged(a)
 	s.accrue(a)
@@ -57,7 +57,7 @@ func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 		a.begun = true
 		l.begun++
 	}
-	// This is uses, written out: it is done for each grant and each release.
+	// This is user.uses inlined: it runs for each grant and each release.
 	u.used.AddTimes(v, sign)
 	if u.waitingApps > 0 {
 		l.usedByActive.AddTimes(v, sign)
@@ -84,7 +84,7 @@ func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 	}
 }
 
-// accrue adds the application's use, times milliseconds, until now.
+// accrue adds the application's use up to now, times milliseconds.
 func (s *Scheduler) accrue(a *App) {
 	now := s.ms()
 	if dt := now - a.accrued; dt > 0 {
@@ -98,7 +98,7 @@ func (s *Scheduler) accrue(a *App) {
 // SetUsedOverTime sets the earlier use of a recovered application.
 func (s *Scheduler) SetUsedOverTime(a *App, v amounts.Vec) { a.seconds = v }
 
-// UsedOverTime returns the application's use until now, times milliseconds.
+// UsedOverTime returns the application's use up to now, times milliseconds.
 func (s *Scheduler) UsedOverTime(a *App) amounts.Vec {
 	v := a.seconds
 	if dt := s.ms() - a.accrued; dt > 0 && a.containers > 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Constraint restricts the nodes for the containers of an ask, as a tree. It is checked at each grant against the
-// containers on a node at that moment; a running container is never moved. The rules are those of Hadoop 3.4's
-// PlacementConstraintsUtil, including surprising ones.
+// Constraint restricts the nodes for the containers of an ask, as a tree. Each grant checks it against the containers
+// on a node at that moment; a running container is never moved. The rules are those of Hadoop 3.4's
+// PlacementConstraintsUtil, including its surprises.
 type Constraint struct {
 	Op    ConstraintOp
 	Parts []*Constraint // of AllOf and AnyOf
 
-	// Of a clause. Each target is looked at by itself, and all must hold.
-	Rack     bool // it counts containers of the node's rack, not of the node
+	// Fields of a clause. Each target is checked separately, and all must hold.
+	Rack     bool // counts containers of the node's rack instead of the node
 	Targets  []Target
-	Min, Max int32  // containers with the tags, both included; math.MaxInt32 for no bound
+	Min, Max int32  // number of containers with the tags, inclusive; math.MaxInt32 for no limit
 	NotEqual bool   // attributes must not have the value
-	Wrong    string // why no node satisfies it: Hadoop's scheduler does not know it either
+	Wrong    string // why no node satisfies it: Hadoop's scheduler does not support it either
 }
 
 // ConstraintOp is the operator of a constraint.
@@ -44,7 +44,7 @@ const (
 	ByTag       TargetKind = iota // containers with allocation tags
 	ByAttribute                   // an attribute of the node's host
 	ByPartition                   // the node's label
-	ByNothing                     // SELF: Hadoop's scheduler does not look at it
+	ByNothing                     // SELF: Hadoop's scheduler ignores it
 )
 
 // Target is the target of a clause.
@@ -54,7 +54,7 @@ type Target struct {
 	App       creel.ApplicationID // for OfApp
 	AppTag    string              // for OfTagged
 	Key       string              // attribute as PREFIX/NAME
-	Values    []string            // tags; values of attributes and labels, of which the first counts
+	Values    []string            // tags; or values of attributes and labels, of which only the first counts
 }
 
 // Namespace selects the applications whose containers a tag refers to.
@@ -62,17 +62,17 @@ type Namespace uint8
 
 // Namespaces of allocation tags.
 const (
-	OfSelf    Namespace = iota // of the application that asks
-	OfOthers                   // of all others
-	OfAll                      // of all
-	OfApp                      // of one by its id
-	OfTagged                   // of those that have an application tag
+	OfSelf    Namespace = iota // the asking application
+	OfOthers                   // all other applications
+	OfAll                      // all applications
+	OfApp                      // one application by its id
+	OfTagged                   // applications with an application tag
 	numSpaces = iota
 )
 
 var spaces = [numSpaces]string{"self", "not-self", "all", "app-id", "app-tag"}
 
-// ParseNamespace reads a namespace as requests name it, "" for self, into a target.
+// ParseNamespace parses a namespace in a request, "" for self, into a target.
 func ParseNamespace(text string, t *Target) error {
 	name, of, _ := strings.Cut(strings.TrimSpace(text), "/")
 	if name == "" {
@@ -99,7 +99,7 @@ func ParseNamespace(text string, t *Target) error {
 	return nil
 }
 
-// Both is a constraint that asks for all of those given, nil for none.
+// Both returns a constraint that requires all of the given ones, nil for none.
 func Both(list ...*Constraint) *Constraint {
 	list = slices.DeleteFunc(slices.Clone(list), func(c *Constraint) bool { return c == nil })
 	switch len(list) {
@@ -163,7 +163,7 @@ func (c *Constraint) String() string {
 	return strings.Join(parts, ":")
 }
 
-// Senseless reports whether c can never hold, because it uses a feature that no scheduler supports.
+// Senseless reports whether c can never hold, because no scheduler supports a feature that it uses.
 func (c *Constraint) Senseless() bool {
 	senseless := (*Constraint).Senseless
 	switch {
@@ -177,8 +177,8 @@ func (c *Constraint) Senseless() bool {
 	return c.Wrong != ""
 }
 
-// refused returns the clause of c that keeps an application off a node, nil if c admits it. For alternatives it
-// returns all of them, as none holds.
+// refused returns the clause of c that excludes a node for an application, nil if c admits it. For alternatives it
+// returns all of them, because none holds.
 func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
 	switch {
 	case c == nil:
@@ -212,8 +212,8 @@ func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
 func (s *Scheduler) meets(c *Constraint, t *Target, a *App, n *Node) bool {
 	switch t.Kind {
 	case ByTag:
-		// Of several tags the rarest must reach the least number, and the most frequent
-		// must not be above the largest: all must be there, none may be.
+		// Of several tags, the rarest must reach the minimum, and the most frequent must not exceed the maximum: "in"
+		// requires all of them, "not in" excludes any.
 		if c.Min <= 0 && c.Max == math.MaxInt32 {
 			return true
 		}
@@ -238,7 +238,7 @@ func first(list []string) string {
 	return list[0]
 }
 
-// whole returns the default partition's scheduler, which knows all nodes.
+// whole returns the default partition's scheduler, which has all nodes.
 func (s *Scheduler) whole() *Scheduler {
 	if s.main != nil {
 		return s.main

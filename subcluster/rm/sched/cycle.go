@@ -2,20 +2,20 @@
 
 package sched
 
-// Schedule makes all due decisions and returns the grants, in order. The slice is overwritten by the next Schedule.
+// Schedule makes all due decisions and returns the grants, in order. The next Schedule overwrites the slice.
 //
-// Each step may cause work for the steps above it, so it repeats until nothing is left. It ends, because each round
-// grants or activates something, or removes work.
+// Each step may cause work for the steps above it, so the cycle repeats until no work is left. It terminates, because
+// each round grants or activates something, or removes work.
 func (s *Scheduler) Schedule() []Grant {
 	for tries := amTries; ; {
-		// 1. The cluster or the queues changed: guarantees are recomputed, and asks that limits
-		//    stopped are tried again.
+		// 1. The cluster or the queues changed: recompute guarantees, and retry asks
+		//    that limits stopped.
 		if s.tree.stale {
 			s.tree.stale = false
 			s.resize()
 			continue
 		}
-		// 2. Applications whose AM may run now are activated, and ask for it.
+		// 2. Activate applications whose AM may run now; they ask for its container.
 		if q, due := take(&s.activate); due {
 			q.leaf.queuedActivate = false
 			s.activateApps(q)
@@ -25,21 +25,21 @@ func (s *Scheduler) Schedule() []Grant {
 			tries--
 			continue
 		}
-		// 3. Room that appeared on a node is offered.
+		// 3. Offer resources that became free on a node.
 		if n, due := take(&s.dirtyNodes); due {
 			n.dirty = false
 			s.offer(n)
 			continue
 		}
-		// 4. Where a limit loosened, those it had stopped are tried on any node.
+		// 4. Where a limit loosened, retry the asks that it stopped, on any node.
 		if q, due := take(&s.retries); due {
 			q.queuedRetry = false
 			for s.waiting > 0 && s.next(q, nil) {
 			}
 			continue
 		}
-		// 5. Containers with tags started or ended: constraints are checked again.
-		// 6. The nodes of labels: each partition decides for itself.
+		// 5. Containers with tags started or ended: check constraints again.
+		// 6. The nodes of labels: each partition decides separately.
 		if s.further && s.furtherDue() {
 			continue
 		}
@@ -49,7 +49,7 @@ func (s *Scheduler) Schedule() []Grant {
 	}
 }
 
-// furtherDue handles features that few clusters use, and reports whether there is more to decide.
+// furtherDue handles features that few clusters use, and reports whether more decisions are due.
 func (s *Scheduler) furtherDue() bool {
 	if s.tagsChanged {
 		s.tagsChanged = false
@@ -68,37 +68,37 @@ func (s *Scheduler) offer(n *Node) {
 	if s.main != nil && !s.exclusive {
 		s.main.lendable = append(s.main.lendable, n)
 	}
-	// 1. Containers here that are to become larger come before new ones.
+	// 1. Increases of containers here come before new containers.
 	if s.growing > 0 {
 		s.growOn(n)
 	}
-	// 2. A reserved node fills up for its reservation alone.
+	// 2. A reserved node collects free resources only for its reservation.
 	if n.held && !s.fulfil(n) {
 		return
 	}
-	// 3. Asks that wait for a node of theirs have passed up one more.
+	// 3. Asks that wait for a preferred node have skipped one more.
 	if s.waiting == 0 {
 		return
 	}
 	s.opportunity()
-	// 4. The first in order gets it reserved if it needs more than there is.
+	// 4. If the first ask in order needs more than is free, reserve the node for it.
 	if s.reserveHead(n) {
 		return
 	}
-	// 5. Everybody else, in the order of the tree, as long as it lasts.
+	// 5. Then all others, in the order of the tree, while resources last.
 	for !n.held && s.waiting > 0 && s.sizes.Fits(&s.tree.root.least, &n.free) && s.next(s.tree.root, n) {
 	}
 }
 
-// next grants one container to the first in order below q that can have one: on n, or anywhere when n is nil.
+// next grants one container to the first ask in order below q that can have one: on n, or anywhere if n is nil.
 func (s *Scheduler) next(q *Queue, n *Node) bool {
 	s.order()
-	return s.pick(q, n) // which calls give
+	return s.pick(q, n) // which calls give for each candidate
 }
 
-// Serve tries all asks of an application, on any node, until limits or free resources stop it; outstanding asks then
-// wait in the tree. Schedule is due before, so that asks that this call helps are not passed, and after it, to get
-// the grants.
+// Serve tries all asks of an application, on any node, until limits or free resources stop it; its outstanding asks
+// then wait in the tree. Schedule is due before, so that this call does not pass earlier asks that can be served now,
+// and after it, to get the grants.
 func (s *Scheduler) Serve(a *App) {
 	if len(s.parts) > 0 {
 		for _, x := range a.parts {
@@ -108,7 +108,7 @@ func (s *Scheduler) Serve(a *App) {
 	}
 	s.enroll(a) // its user counts as active while limits are checked
 	if q := s.blockedAbove(a); q != nil {
-		s.retry(q) // in order, as some may not pass others
+		s.retry(q) // in order, because some asks may not pass others
 		return
 	}
 	if a.runnable() {
@@ -120,15 +120,15 @@ func (s *Scheduler) Serve(a *App) {
 				break
 			}
 			if i < len(a.asks) && a.asks[i] != w {
-				i-- // w is satisfied and gone
+				i-- // w is satisfied and removed
 			}
 		}
 	}
 	s.enroll(a)
 }
 
-// serve grants w containers, on any node, until limits or free resources stop it. Queues that have free capacity for
-// all of it are not checked again for each container.
+// serve grants w containers, on any node, until limits or free resources stop it. If the queues have free capacity
+// for all of it, they are not checked again for each container.
 func (s *Scheduler) serve(w *Ask) {
 	sure := w.size != nil && w.count > 1 && s.admitQueues(w.app, w.size, int64(w.count), w.own()).limit == LimitNone
 	for w.count > 0 {
@@ -142,14 +142,14 @@ func (s *Scheduler) serve(w *Ask) {
 	}
 }
 
-// try grants one container for w: on n, or anywhere when n is nil. If it fails, the obstacle records w for a retry
-// when it loosens.
+// try grants one container for w: on n, or anywhere if n is nil. If it fails, the limit that stopped w records it for
+// a retry.
 func (s *Scheduler) try(w *Ask, n *Node) bool {
 	if w.size == nil || w.count <= 0 {
 		return false
 	}
 	if user := s.userRefusal(w.app); user.limit != LimitNone {
-		// The maximum of a queue is named before the limit of a user.
+		// The maximum of a queue is reported before the limit of a user.
 		if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
 			user = v
 		}
@@ -159,7 +159,7 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 	return s.give(w, n)
 }
 
-// give is try for an ask whose user is within their limit.
+// give is try for an ask within its user's limit.
 func (s *Scheduler) give(w *Ask, n *Node) bool {
 	if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
 		s.stopped(w, v)
@@ -168,25 +168,25 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 	return s.put(w, n)
 }
 
-// put is give for an ask that the maxima of its queues admit.
+// put is give for an ask that its queues' maxima admit.
 func (s *Scheduler) put(w *Ask, n *Node) bool {
-	// 1. Does the user's part in the federation?
+	// 1. Does the user's cap in the federation admit it?
 	if !s.underUserCap(w.app.user, &w.size.V) {
 		s.stopped(w, s.capRefusal(w.app, w.size))
 		return false
 	}
 	s.unlimit(w.app.user)
-	// 2. Which node, and how near to the places it names?
+	// 2. Which node, and how near to its places?
 	n, at, reason := s.nodeFor(w, n)
 	if n == nil {
 		return false
 	}
-	// 3. Book it.
+	// 3. Book the container.
 	s.grant(w, n, at, reason)
 	return true
 }
 
-// take takes the last of a list.
+// take removes and returns the last entry of a list.
 func take[T any](list *[]T) (last T, any bool) {
 	k := len(*list) - 1
 	if k < 0 {

@@ -2,16 +2,13 @@
 
 package sched
 
-// Delay scheduling: an ask that names places passes up rooms elsewhere for a
-// while, because a local one soon frees itself. The wait is counted in
-// opportunities, as in Hadoop: rooms on other nodes that the ask could have
-// had. Room is offered the moment it appears, so an opportunity is either such
-// an offer or, for rooms that lie free, a heartbeat of a node that has one.
-// One counter serves all waiting asks; each keeps the value at which it may go
-// one level further.
+// Delay scheduling: an ask that names places skips free resources elsewhere for a while, because local ones soon
+// become free. The wait is counted in opportunities, as in Hadoop: free resources on other nodes that the ask could
+// have used. Resources are offered when they become free. So an opportunity is either such an offer, or a heartbeat
+// of a node that still has free resources. One counter serves all waiting asks; each stores the value at which it may
+// go one level further.
 
-// delay starts the wait of an ask that found no local room, or lets it go
-// further at once if none is configured.
+// delay starts the wait of an ask that found no local node, or raises its level at once if no wait is configured.
 func (s *Scheduler) delay(w *Ask) {
 	if w.since >= 0 || !w.placed() {
 		return
@@ -20,7 +17,7 @@ func (s *Scheduler) delay(w *Ask) {
 	s.wait(w)
 }
 
-// wait arms the next level of the wait; levels without a wait are passed.
+// wait arms the next level of the wait; levels without a wait are skipped.
 func (s *Scheduler) wait(w *Ask) {
 	for w.level < atAny {
 		if at := s.policy.patience(s, w); at > s.opps-w.since {
@@ -43,8 +40,7 @@ func (s *Scheduler) wait(w *Ask) {
 	}
 }
 
-// opportunity counts one room passed up and lets those go further that have
-// waited long enough.
+// opportunity counts one skipped opportunity and raises the level of asks that have waited long enough.
 func (s *Scheduler) opportunity() {
 	if s.delayed.Len() == 0 {
 		return
@@ -67,7 +63,7 @@ func (s *Scheduler) relax(w *Ask) {
 	s.mayBorrow(w.app)
 }
 
-// endDelay forgets the wait: a local container was given, or the ask is gone.
+// endDelay ends the wait: a local container was granted, or the ask is gone.
 func (s *Scheduler) endDelay(w *Ask) {
 	w.level, w.since = atNode, -1
 	s.delayed.Remove(w)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sched allocates containers. It knows queues, users, asks, nodes and their free resources, and containers as
-// amounts in places. It does not know attempts' life cycles, tokens, journals or protocols: package rm drives it.
+// Package sched allocates containers. It works with queues, users, asks, nodes and their free resources; a container
+// is an amount at a place. It has no life cycles of attempts, tokens, journals or protocols: package rm has these and
+// calls it.
 //
 // # Guarantees
 //
 //   - No grant takes a node above its size, a queue on the path above its maximum,
-//     or a user of a leaf further above the limit than one container.
+//     or a user of a leaf more than one container above the limit.
 //   - After Schedule no ask is outstanding that both its limits and some node
-//     would admit, except for one that delay scheduling, a reservation, or an
-//     earlier ask that waits for a queue's maximum holds back (Audit.Unserved).
-//   - Placement is driven by events, not by heartbeats: an ask is tried when it
-//     comes, and free resources are offered when they appear.
+//     would admit, unless delay scheduling, a reservation, or an earlier ask
+//     that waits for a queue's maximum stops it (Audit.Unserved).
+//   - Events drive placement, not heartbeats: an ask is tried when it arrives,
+//     and resources are offered when they become free.
 //   - An event costs nothing for applications that it cannot help.
 //   - Equal calls at equal times lead to equal states, byte for byte (AppendState).
 //
@@ -20,14 +21,14 @@
 //  1. One goroutine owns the Scheduler. It calls At before anything else, when
 //     time has passed.
 //  2. Node and App are embedded in the caller's types of a node and an
-//     application, registered once (AddNode, AddApp), and changed by methods of
-//     the Scheduler alone.
+//     application, registered once (AddNode, AddApp), and changed only by methods
+//     of the Scheduler.
 //  3. It reports at once which applications may be granted containers (SetOpen).
 //  4. After any change, and before any other change that depends on it, it calls
-//     Schedule and books the grants: the amounts are charged already, and each
-//     is to be released once (Release).
-//  5. It calls Tick at NextDeadline, and performs the Orders about containers
-//     that are taken back.
+//     Schedule and books the grants: the amounts are already charged, and each
+//     must be released once (Release).
+//  5. It calls Tick at NextDeadline, and carries out the Orders about preempted
+//     containers.
 //
 // # How it decides
 //
@@ -37,19 +38,19 @@
 //	                            tree order
 //	                            over the waiting
 //
-// Nodes' labels divide the cluster: each partition is a Scheduler of its own over its nodes, with the label's
-// capacities; the owner calls the default partition's, which leads to the others (partition.go). A shared partition
+// Nodes' labels divide the cluster. Each partition is a separate Scheduler over its nodes, with the label's
+// capacities; the owner calls the default partition's, which calls the others (partition.go). A shared partition
 // lends its idle resources to asks without a label (lend.go). No ask with a label gets a container outside its
 // partition, and no ask without one gets one in an exclusive partition.
 //
 // The files, in reading order: cycle.go (the main cycle, on a page), pick.go (the order of service), give's parts
 // limits.go and place.go, grant.go; ask*.go, app.go, node.go, queue.go (the data); policy.go with policy_capacity.go
 // and policy_fair.go (the differences between Hadoop's schedulers), order.go with order_*.go (ordering policies, a
-// file each); activate.go, delay.go, reserve.go, blocker.go, waiting.go, increase.go, cap.go (reasons to hold asks
-// back, and their release); constraint.go, tags.go (scheduling requests); preempt.go, then preempt_*.go (preemption);
-// charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go (the tree changes); partition.go,
-// lend.go (labels of nodes); why.go, whatif.go, report.go, audit.go (queries). prefetch.go reads memory ahead;
-// amounts and nodeindex are packages of their own.
+// file each); activate.go, delay.go, reserve.go, blocker.go, waiting.go, increase.go, cap.go (reasons to delay asks,
+// and their end); constraint.go, tags.go (scheduling requests); preempt.go, then preempt_*.go (preemption);
+// charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go (changes of the tree); partition.go,
+// lend.go (node labels); why.go, whatif.go, report.go, audit.go (queries). prefetch.go reads memory ahead; amounts
+// and nodeindex are separate packages.
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,

@@ -9,11 +9,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Queues made on demand: below a queue with AutoCreate in CapacityScheduler,
-// anywhere below a parent in FairScheduler.
+// Queues are created on demand below a queue with AutoCreate in CapacityScheduler, and below any parent in
+// FairScheduler.
 
-// CreateQueue makes the leaf of a path, with the parents on the way; nil if it
-// may not be made.
+// CreateQueue creates the leaf of a path and its missing parents; it returns nil if that is not permitted.
 func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	if !path.IsFull() {
 		path = creel.RootQueue.Child(string(path))
@@ -21,7 +20,7 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	if p, err := creel.ParseQueuePath(string(path)); err != nil || p.IsRoot() {
 		return nil
 	}
-	// The nearest queue that exists.
+	// Find the nearest existing queue.
 	var above *Queue
 	missing := []string{}
 	for p := path; ; p = p.Parent() {
@@ -60,7 +59,7 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	}
 	s.resize()
 	for _, p := range s.parts {
-		p.counterpart(q) // its part of the label counts from now on
+		p.counterpart(q) // its part of the label counts now
 	}
 	return q
 }
@@ -82,7 +81,7 @@ func specOf(auto *queues.AutoCreate, name string, leaf bool) *queues.Queue {
 	return &spec
 }
 
-// made counts the queues made on demand below q.
+// made counts the queues created on demand below q.
 func (q *Queue) made() int {
 	n := 0
 	for _, c := range q.children {
@@ -94,7 +93,7 @@ func (q *Queue) made() int {
 	return n
 }
 
-// idle lets an empty queue that was made on demand go after a while.
+// idle starts the timeout after which an empty queue that was created on demand is removed.
 func (s *Scheduler) idle(q *Queue) {
 	if !q.dynamic || q.leaf == nil || q.leaf.apps > 0 {
 		return
@@ -116,7 +115,7 @@ func (s *Scheduler) idle(q *Queue) {
 	})
 }
 
-// removeQueue takes an empty queue out of the tree, and its made parents with it.
+// removeQueue removes an empty queue from the tree, and its empty parents that were created on demand.
 func (s *Scheduler) removeQueue(q *Queue) {
 	q.removed = true
 	s.stop(&q.idleTimer)

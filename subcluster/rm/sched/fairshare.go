@@ -9,23 +9,23 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Fair shares as in FairScheduler: the share of each queue if the cluster were divided among queues by weight, none
-// below its minimum or above its maximum. The instantaneous share counts queues with use or demand; the steady share
-// counts all. They are reports and limits for AMs, not the order of service.
+// These are fair shares as in FairScheduler: the share of each queue if the cluster were divided among queues by
+// weight, within their minimum and maximum. The instantaneous share counts queues with use or demand; the steady
+// share counts all. They serve reports and limits for AMs, not the order of service.
 
 // shareSet is one computation of the shares of all queues.
 type shareSet uint8
 
 const (
-	// inDecisions bounds the AMs of a queue. It may be half a second old, since
-	// applications come and go faster than a large tree can be shared out.
+	// inDecisions limits the AMs of a queue. It may be half a second old, because applications come and go faster
+	// than a large tree can be divided.
 	inDecisions shareSet = iota
 	// inViews is the set for views: current, and separate, so that a view changes no decision.
 	inViews
 	shareSets
 )
 
-// fairShares are a queue's, of one computation.
+// fairShares are a queue's shares in one computation.
 type fairShares struct{ share, steady amounts.Vec }
 
 // shareRefresh is the maximum age of the shares used in decisions: the default of
@@ -75,8 +75,8 @@ func (s *Scheduler) divide(q *Queue, set shareSet) {
 	}
 }
 
-// active reports whether the queue has something, or an application that no number of
-// applications at once holds back.
+// active reports whether the queue has containers or asks, or an application that no limit on concurrent applications
+// stops.
 func (q *Queue) active() bool {
 	if q.pendingCount > 0 || q.containers > 0 || q.running > 0 {
 		return true
@@ -101,9 +101,8 @@ func (q *Queue) appsBelow() int {
 	return n
 }
 
-// fill finds the least level R at which weight*R, cut to minimum and maximum and
-// to whole units, adds up to total, by as many halvings as Hadoop's
-// ComputeFairShares makes: the same shares come out, to the last unit.
+// fill finds the smallest level R at which weight*R, limited to minimum and maximum and rounded to whole units, adds
+// up to total. It halves as often as Hadoop's ComputeFairShares, so that the shares are equal to the last unit.
 func (s *Scheduler) fill(q *Queue, i int, counts func(*Queue) bool, total int64, set func(*Queue, int64)) {
 	at := func(c *Queue, r float64) int64 {
 		return int64(min(max(c.weight*r, float64(c.minimum.At(i))), float64(c.max.At(i))))

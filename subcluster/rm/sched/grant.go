@@ -9,18 +9,18 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Grant is a container that an application gets on a node, or one that becomes
-// larger there. The amounts are booked; the rest is the owner's to do.
+// Grant is a container that an application gets on a node, or an increase of one there. The amounts are booked; the
+// owner does the rest.
 type Grant struct {
 	App                 *App
 	Node                *Node
 	Size                *amounts.Size
-	Increase            *Increase // the container becomes larger: nothing below is set
+	Increase            *Increase // an increase of a container: the fields below are not set
 	AllocationRequestID int64
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Reason              Reason
-	Waited              time.Duration // since it was asked for
+	Waited              time.Duration // since the ask
 	AM                  bool          // it is for the application's AM
 	Rare                *GrantExtra   // nil for most
 }
@@ -28,11 +28,11 @@ type Grant struct {
 // GrantExtra holds fields that few grants need.
 type GrantExtra struct {
 	Want    *Want  // of a scheduling request; nil for other asks
-	Label   string // of the ask: "" also for containers lent by a shared partition
+	Label   string // of the ask; "" also for containers on resources lent by a shared partition
 	Insists NamedPlaces
 }
 
-// rare returns the GrantExtra of w's container on n, nil for none.
+// rare returns the GrantExtra of w's container on n, nil if it needs none.
 func (w *Ask) rare(n *Node, at distance) *GrantExtra {
 	if w.want == nil && !w.strict {
 		return nil
@@ -40,15 +40,15 @@ func (w *Ask) rare(n *Node, at distance) *GrantExtra {
 	return &GrantExtra{Want: w.want, Insists: w.insists(n, at)}
 }
 
-// NamedPlaces lists the places of a container's node that its ask had named, if the ask accepts no other places; 0
-// for an ask that runs anywhere. Restore asks for them again.
+// NamedPlaces lists the places of a container's node that its ask named, if the ask accepts no other places; 0 for an
+// ask that runs anywhere. Restore asks for them again.
 type NamedPlaces uint8
 
 const (
 	insisted   NamedPlaces = 1 << iota // "*" is not relaxed
 	onHost                             // the host was named,
 	onRack                             // and the rack,
-	rackStrict                         // of which only named hosts will do
+	rackStrict                         // only its named hosts
 )
 
 // insists returns the NamedPlaces of w's container on n.
@@ -78,12 +78,12 @@ type Reason uint8
 const (
 	ReasonNone      Reason = iota
 	NodeLocal              // on a host the ask named
-	RackLocal              // on a rack it named
+	RackLocal              // on a rack that the ask named
 	OffSwitch              // anywhere, because the ask named no place
 	Relaxed                // anywhere, after the wait for a local node
 	RackRelaxed            // on the rack, after the wait for a local node
 	FromReservation        // on the node reserved for it
-	Recovered              // it was there already: see Charge
+	Recovered              // it ran before: see Charge
 )
 
 var reasons = [...]string{

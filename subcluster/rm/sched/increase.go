@@ -8,18 +8,18 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Increase is a container that is to become larger on its node. Fields are the
-// owner's to set and not to change while it waits.
+// Increase is a requested increase of a container on its node. The owner sets the fields, and must not change them
+// while it waits.
 type Increase struct {
 	App      *App
 	Node     *Node
 	From, To *amounts.Size
-	Owner    any // the owner's own
+	Owner    any // for the owner
 }
 
-// Increase tries to make a container larger and reports whether it is. If there
-// is no room, or a limit is in the way, it waits: it is tried again, before all
-// other asks, when room appears on its node, and then comes as a Grant.
+// Increase tries to increase a container and reports whether it succeeded. Without free resources, or above a limit,
+// it waits. It is tried again, before all other asks, when resources on its node become free; then it is returned as
+// a Grant.
 func (s *Scheduler) Increase(x *Increase) bool {
 	p := x.Node.of
 	if p.grow(x) {
@@ -30,7 +30,7 @@ func (s *Scheduler) Increase(x *Increase) bool {
 	return false
 }
 
-// grow books an increase if there is room and limits admit it.
+// grow books an increase if its node has enough free resources and limits admit it.
 func (s *Scheduler) grow(x *Increase) bool {
 	more := amounts.Size{V: x.To.V}
 	more.V.Sub(&x.From.V)
@@ -45,7 +45,7 @@ func (s *Scheduler) grow(x *Increase) bool {
 	return true
 }
 
-// Withdraw takes back an increase that waits; nothing if it does not.
+// Withdraw cancels a waiting increase, if it waits.
 func (s *Scheduler) Withdraw(x *Increase) {
 	if i := slices.Index(x.Node.increases, x); i >= 0 {
 		x.Node.increases = slices.Delete(x.Node.increases, i, i+1)
@@ -53,7 +53,7 @@ func (s *Scheduler) Withdraw(x *Increase) {
 	}
 }
 
-// growOn tries the increases that wait for room on n, the longest first.
+// growOn tries the increases that wait for free resources on n, oldest first.
 func (s *Scheduler) growOn(n *Node) {
 	kept := n.increases[:0]
 	for _, x := range n.increases {

@@ -8,25 +8,24 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// A shared partition lends resources that asks of its label leave idle to asks without a label. As in Hadoop, the
-// default partition comes first, asks of the label come before those without one, and AMs are not placed on lent
-// resources. The only limit on borrowers is the free resources, and a maximum of the federation (QueueCap), which
-// covers all of a queue's use there. Lent containers are charged to the queue and the user in the partition of the
-// node. In Hadoop an ask must skip as many heartbeats as there are nodes before it may borrow. Here it may borrow as
-// soon as no node of the default partition has free resources for it or its limits there are reached.
+// A shared partition lends idle resources to asks without a label. As in Hadoop, the default partition is tried
+// first, asks with the label come before those without, and AMs are not placed on lent resources. Borrowers are
+// limited only by the free resources, and by a federation-wide maximum (QueueCap), which covers all of a queue's use
+// there. Lent containers are charged to the queue and the user in the node's partition. In Hadoop an ask must skip as
+// many heartbeats as there are nodes before it may borrow. Here it may borrow once no node of the default partition
+// has enough free resources for it, or its limits there are reached.
 //
-// Among queues the one that uses least of the partition borrows first, and within it the first in its order that can.
-// When asks of the label wait for their queue's guarantee, borrowers lose their containers before others do
-// (preempt_choose.go).
+// The queue that uses least of the partition borrows first; within it, the first application in its order that can.
+// If asks with the label wait for their queue's guarantee, borrowers are preempted first (preempt_choose.go).
 
-// mayBorrow notes an application of the default partition that waits.
+// mayBorrow records a waiting application of the default partition.
 func (s *Scheduler) mayBorrow(a *App) {
 	if s.shared > 0 && a.waits {
 		s.borrowers = append(s.borrowers, a)
 	}
 }
 
-// lend offers idle resources of shared partitions to waiting asks without a label: newly freed ones to all of them,
+// lend offers idle resources of shared partitions to waiting asks without a label: newly freed ones to all asks,
 // older ones to new asks.
 func (s *Scheduler) lend() {
 	for _, n := range s.lendable {
@@ -87,7 +86,7 @@ func (s *Scheduler) lendTo(a *App) {
 	for i := 0; i < len(a.asks) && a.waits; i++ {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
-			// A new ask may not have been tried yet: its own partition comes first.
+			// A new ask may not have been tried yet: try its own partition first.
 			if s.blockedAbove(a) == nil && s.try(w, nil) {
 				s.enroll(a)
 				continue
@@ -99,13 +98,13 @@ func (s *Scheduler) lendTo(a *App) {
 			s.grantLent(w, n, at, reason)
 		}
 		if i < len(a.asks) && a.asks[i] != w {
-			i-- // w is satisfied and gone
+			i-- // w is satisfied and removed
 		}
 	}
 }
 
-// mayLend asks the federation's limits on the nodes of partition s, of which borrowers are not
-// free, whether w may have a container there.
+// mayLend reports whether the federation's limits on the nodes of partition s permit w a container there; borrowers
+// are subject to them.
 func (s *Scheduler) mayLend(w *Ask) bool {
 	if len(s.caps)+len(s.userCaps) == 0 {
 		return true
@@ -124,7 +123,7 @@ func (s *Scheduler) mayLend(w *Ask) bool {
 	return may
 }
 
-// lendAgain retries the asks that a cap kept from borrowing.
+// lendAgain retries the asks that a cap prevented from borrowing.
 func (s *Scheduler) lendAgain() {
 	if s.lendLater {
 		s.lendLater = false
@@ -165,7 +164,7 @@ func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
 	return atAny, Relaxed
 }
 
-// seekLent looks through the shared partitions, by label, for a node for w.
+// seekLent searches the shared partitions, by label, for a node for w.
 func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 	if !w.borrows() {
 		return nil, 0, ReasonNone
@@ -203,7 +202,7 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 	return nil, 0, ReasonNone
 }
 
-// grantLent books the container that w gets on n, of a shared partition.
+// grantLent books the container that w gets on n, in a shared partition.
 func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	a, size, p := w.app, w.size, n.of
 	if h := w.hold; h != nil && w.count == 1 {

@@ -8,16 +8,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// verdict is the obstacle to an ask, if any. It is cheap to make, so it is always made.
+// verdict is the obstacle to an ask, if any. It is cheap, so every check makes one.
 type verdict struct {
 	limit Limit
 	where *Queue
 }
 
-// admit asks whether the limits let a have one container of s more: the
-// maximum of each queue on the path, then the user limit of the leaf, then the user's cap. Reserved
-// amounts count as used, except the one given in own, which is about to become
-// the container.
+// admit reports whether the limits permit a one container of this size: the maximum of each queue on the path, then
+// the user limit of the leaf, then the user's cap. Reserved amounts count as used, except own, which is about to
+// become the container.
 func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
 	if v := s.admitQueues(a, size, 1, own); v.limit != LimitNone {
 		return v
@@ -36,7 +35,7 @@ func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
 	return verdict{LimitUser, a.queue}
 }
 
-// admitQueues asks the queues alone, whether they let it have count more.
+// admitQueues checks only the queues' limits, for count containers.
 func (s *Scheduler) admitQueues(a *App, size *amounts.Size, count int64, own *amounts.Size) verdict {
 	need := &size.V
 	for q := a.queue; q.parent != nil; q = q.parent {
@@ -50,7 +49,7 @@ func (s *Scheduler) admitQueues(a *App, size *amounts.Size, count int64, own *am
 	return verdict{}
 }
 
-// within asks a queue's maximum and its cap whether they let it have count times need more.
+// within reports whether a queue's maximum and cap permit count times need more.
 func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amounts.Size) bool {
 	if s.now >= q.sized().until {
 		return false
@@ -66,7 +65,7 @@ func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amount
 	return s.sizes.FitsPlusTimes(&have, need, count, &q.most)
 }
 
-// queueLimit returns a leaf's current limit: its maximum, reduced to the rest under each ancestor's.
+// queueLimit returns a leaf's current limit: its maximum, reduced to the rest under each ancestor's maximum.
 func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 	if q.parent == nil {
 		return s.total
@@ -115,8 +114,8 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 	return v
 }
 
-// leftIn returns the rest under the limits of a queue and its ancestors. Reservations count as used: an ask is
-// admitted with them counted (see within), and Hadoop's queues count them as used.
+// leftIn returns the rest under the limits of a queue and its ancestors. Reservations count as used: admission counts
+// them (see within), and so do Hadoop's queues.
 func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 	left := s.total
 	for ; q != nil; q = q.parent {
@@ -131,8 +130,8 @@ func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 	return left
 }
 
-// headroomByPartition is the sum over the partitions that the application asks in
-// now; of the default one if it asks for nothing.
+// headroomByPartition returns the sum over the partitions in which the application now asks; of the default partition
+// if it asks for nothing.
 func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
 	var sum amounts.Vec
 	asks := len(a.asks) > 0
@@ -150,7 +149,7 @@ func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
 	return sum
 }
 
-// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; with u nil: of a user with weight 1.
+// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
 func (s *Scheduler) amLimit(q *Queue, u *user, set shareSet) (all, one amounts.Vec) {
 	if q.maxAM < 0 {
 		return amounts.Unlimited, amounts.Unlimited

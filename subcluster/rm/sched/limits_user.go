@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// userAdmits: a user may get one more container as long as their use is not above their limit, by the dominant share,
-// as Hadoop compares whole amounts.
+// userAdmits: a user may get one more container as long as the use is not above the user's limit, compared by
+// dominant share, as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || s.wellWithin(u, l)) {
 		return true
@@ -19,9 +19,9 @@ func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
 }
 
-// wellWithin reports whether a user of weight 1 is certainly below their limit: below an equal part of the active
-// users' use, and below the bound, by dominant shares alone. It saves computing the whole limit in a queue beyond its
-// guarantee.
+// wellWithin reports whether a user of weight 1 is certainly below the limit, by dominant shares alone: below an
+// equal part of the active users' use, and below the leaf's bound. It avoids the computation of the whole limit in a
+// queue above its guarantee.
 func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
 	if u.waitingApps == 0 {
 		return false
@@ -36,18 +36,17 @@ func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
 	return s.limitOfUser(u), true
 }
 
-// limitOfUser divides the use of the active users plus one smallest container among them, so that they grow in step
-// until the queue's maximum stops them. The limit is at least the minimum percent of the queue's guarantee, or of the
-// use of all its users plus one container once they are above it. It is at most the guarantee times the user limit
-// factor. For a user without demand, all users count as active. Of two amounts the larger is the one with the larger
-// dominant share, taken with all its types. The users' total use counts in every type as the sum of their dominant
-// shares. Hadoop computes it so too; a user may thus have more of a type than an equal part. Amounts are rounded up
-// to steps.
+// limitOfUser divides the active users' use plus one smallest container among them, so that they grow in step until
+// the queue's maximum stops them. The limit is at least the minimum percent of the queue's guarantee; above the
+// guarantee, of the use of all users plus one container. It is at most the guarantee times the user limit factor. For
+// a user without demand, all users count as active. Of two amounts, the larger is the one with the larger dominant
+// share, with all its types. In every type, the users' total use is the sum of their dominant shares. Hadoop computes
+// it the same way, so a user may have more of a type than an equal part. Amounts are rounded up to steps.
 func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
 	q := u.q.sized()
 	l, least, n := q.leaf, &s.sizes.Least, s.sizes.N
 	of := q.base()
-	base := *s.larger(of, least) // at least one container, so that tiny queues get on
+	base := *s.larger(of, least) // at least one container, so that tiny queues can run something
 	current := base
 	if used := s.usedByUsers(l); s.sizes.Compare(&used, &base, &s.total) >= 0 {
 		current = used
@@ -92,7 +91,7 @@ func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
 	return b
 }
 
-// uses adds v to a user's use, so many times.
+// uses adds v, multiplied by times, to a user's use.
 func (u *user) uses(v *amounts.Vec, times int64) {
 	u.used.AddTimes(v, times)
 	l := u.q.leaf
@@ -109,14 +108,14 @@ func (l *leafState) measureLater(u *user) {
 	l.unmeasured = append(l.unmeasured, u)
 }
 
-// shareSum is a sum of dominant shares, in units that add up without rounding, so that the order of addition does not
+// shareSum is a sum of dominant shares, in units that add without rounding, so that the order of addition does not
 // matter.
 type shareSum int64
 
 const wholeShare = 1 << 40
 
-// usedByUsers is the part of the cluster that the dominant shares of a leaf's users come
-// to together, which may be more than all.
+// usedByUsers is the part of the cluster equal to the sum of the dominant shares of a leaf's users, which may exceed
+// the cluster.
 func (s *Scheduler) usedByUsers(l *leafState) (v amounts.Vec) {
 	for _, u := range l.unmeasured {
 		l.shares -= u.share
@@ -142,7 +141,7 @@ func (l *leafState) measureUsers() {
 	}
 }
 
-// unmeasure forgets the share of a user that goes and uses nothing.
+// unmeasure removes the share of a user that leaves and uses nothing.
 func (l *leafState) unmeasure(u *user) {
 	l.shares -= u.share
 	if i := slices.Index(l.unmeasured, u); i >= 0 {

@@ -44,7 +44,7 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 	for _, x := range a.parts {
 		p := x.queue.s
 		if !p.exclusive {
-			continue // lent containers count against no maximum
+			continue // lent containers count towards no maximum
 		}
 		if err := p.movable(x, p.counterpart(to)); err != nil {
 			return err
@@ -54,11 +54,11 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 	return nil
 }
 
-// movable refuses a move that would take a queue above its maximum.
+// movable rejects a move that would take a queue above its maximum.
 func (s *Scheduler) movable(a *App, to *Queue) error {
 	for p := to; p.parent != nil; p = p.parent {
 		if p.isAbove(a.queue) {
-			break // its use is counted there already
+			break // its use already counts there
 		}
 		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, 1, nil) {
 			return invalid(
@@ -97,14 +97,14 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	s.touch(to)
 	switch {
 	case activated:
-		s.setRunning(a) // it runs already: limits of the new queue on AMs hold for the next
+		s.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
 		s.Serve(a)
 	case inLine:
 		s.enqueue(a)
 	}
 }
 
-// transfer adds or takes away all an application uses and asks for.
+// transfer adds or subtracts all use and asks of an application.
 func (s *Scheduler) transfer(a *App, sign int64) {
 	s.appChanged(a)
 	a.user.uses(&a.used, sign)

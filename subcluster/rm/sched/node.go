@@ -9,15 +9,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes, to be
-// embedded in its owner's type. Releases read and change its first half; grants read its location from the second.
+// Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes; its
+// owner's type embeds it. Releases read and change its first half; grants read its location from the second.
 // BenchmarkChurn of subcluster/rm needs this layout.
 type Node struct {
 	free    amounts.Vec // its size minus its containers
-	serial  int32       // its place in Scheduler.nodes
+	serial  int32       // its index in Scheduler.nodes
 	use     Use
 	dirty   bool // in Scheduler.dirtyNodes
-	held    bool // it is reserved: hold or kept is set
+	held    bool // reserved: hold or kept is set
 	changed bool // in Changes.Nodes
 
 	rack *rack
@@ -31,8 +31,8 @@ type nodeRest struct {
 	id        creel.NodeID
 	total     amounts.Vec
 	rackSlot  int
-	increases []*Increase // of containers here, that wait for room
-	kept      []*claim    // claims of preemption on free resources: the node is held
+	increases []*Increase // of containers here, waiting for free resources
+	kept      []*claim    // preemption's claims on free resources: the node is held
 	of        *Scheduler  // its partition
 }
 
@@ -41,32 +41,31 @@ type Use uint8
 
 // Uses of a node.
 const (
-	Off      Use = iota // nothing: it is not part of the cluster
-	Draining            // its containers run on, new ones are not placed
+	Off      Use = iota // none: not part of the cluster
+	Draining            // its containers keep running, new ones are not placed
 	Open                // everything
 )
 
-// host is the nodes of one host: one, but where several are run for a test.
+// host is the nodes of one host: usually one; tests run several.
 type host struct {
 	name  string
 	nodes []*Node
-	one   [1]*Node // where nodes begins
+	one   [1]*Node // initial memory of nodes
 }
 
-// rack is the nodes of one rack. A large one has an index of its own; a small
-// one is looked through.
+// rack is the nodes of one rack. A large one has a separate index; a small one is searched linearly.
 type rack struct {
 	name  string
 	nodes []int32 // by serial number
 	index *nodeindex.Index
 }
 
-// bigRack is the number of nodes from which a rack has its own index.
+// bigRack is the number of nodes from which a rack has a separate index.
 const bigRack = 64
 
 const defaultRack = "/default-rack"
 
-// AddNode makes a node known, empty and Off; its serial numbers begin with 0.
+// AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
 	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes))}
 	s.noNode()
@@ -93,7 +92,7 @@ func (s *Scheduler) toHost(n *Node) {
 	n.host = h
 }
 
-// SetRack moves a node that is Off or on to another rack.
+// SetRack moves a node, Off or in use, to another rack.
 func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
 
 func (s *Scheduler) setRack(n *Node, name string) {
@@ -197,7 +196,7 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 // roomy reports whether the node may get new containers.
 func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
-// reindex moves a node to where its room belongs.
+// reindex moves a node to the index position of its free memory.
 func (s *Scheduler) reindex(n *Node) {
 	s.nodeChanged(n)
 	in := n.roomy()
@@ -210,7 +209,7 @@ func (s *Scheduler) reindex(n *Node) {
 	}
 }
 
-// roomOn notes that a node may have more room than before.
+// roomOn records that a node may have more free resources than before.
 func (s *Scheduler) roomOn(n *Node) {
 	if !n.dirty {
 		n.dirty = true
@@ -218,8 +217,8 @@ func (s *Scheduler) roomOn(n *Node) {
 	}
 }
 
-// Heartbeat counts a heartbeat of a node with room as an opportunity that asks
-// with a place in mind passed up; see delay.go.
+// Heartbeat counts a heartbeat of a node with free resources as an opportunity skipped by asks with preferred places;
+// see delay.go.
 func (s *Scheduler) Heartbeat(n *Node) {
 	if len(s.parts) > 0 {
 		s = n.of
@@ -229,7 +228,7 @@ func (s *Scheduler) Heartbeat(n *Node) {
 	}
 }
 
-// find returns a node anywhere that fits an ask, nil for none.
+// find returns any node that fits an ask, nil for none.
 func (s *Scheduler) find(w *Ask) *Node { return s.findIn(s.index, w) }
 
 func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {

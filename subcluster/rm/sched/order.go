@@ -8,32 +8,32 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ordering is an order of service: among the applications of a leaf, and among the children of a parent. Each
-// ordering policy is one value, in a file of its own (order_*.go); a queue has one from its creation. To add one,
-// name it in queues/policy.go and write its file.
+// ordering is an order of service, among the applications of a leaf and among the children of a parent. Each ordering
+// policy is one value in a separate file (order_*.go); a queue gets one at its creation. To add one, name it in
+// queues/policy.go and write its file.
 type ordering struct {
-	// apps orders the applications of a leaf. use is the compared value of their use, recomputed when that changes;
+	// apps orders the applications of a leaf. use is the compared value of their use, recomputed after each change;
 	// nil if use is not compared.
 	apps func(a, b *App) bool
 	use  func(a *App) float64
 
-	// children orders those of a parent. rank is the compared value, recomputed when the use of a waiting child
-	// changes (an idle queue costs nothing); nil if only configuration is compared.
+	// children orders the children of a parent. rank is the compared value, recomputed when the use of a waiting
+	// child changes (an idle queue costs nothing); nil if only configuration is compared.
 	children func(a, b *Queue) bool
 	rank     func(q *Queue) rank
 
-	// relative: the rank of a child changes with its siblings' and with the rest of the cluster, so all are ranked
+	// relative: a child's rank depends on its siblings and on the rest of the cluster, so all children are ranked
 	// again before each decision.
 	relative bool
 
-	// byType: FairScheduler divides each type among the children, not the memory alone.
+	// byType: FairScheduler divides each type among the children, not only the memory.
 	byType bool
 }
 
-// orderings are all there are, by name.
+// orderings has all of them by name.
 var orderings = map[queues.Policy]*ordering{}
 
-// rank is the value compared between queues.
+// rank is the compared value of queues.
 type rank struct {
 	ratio  float64 // used over guaranteed, or share over weight
 	needy  bool    // FairScheduler: below its minimum share
@@ -42,8 +42,8 @@ type rank struct {
 }
 
 // share returns the weight of an application's use in the order of its leaf. With size-based weight it is divided by
-// the binary logarithm of one plus the MiB of the application's use and demand, as in both of Hadoop's schedulers: an
-// application with large demand may have more before others are served.
+// the binary logarithm of one plus the MiB of the application's use and demand, as in both of Hadoop's schedulers. So
+// an application with large demand may have more before others are served.
 func (q *Queue) share(a *App) float64 {
 	if q.ordering.use == nil {
 		return 0
@@ -55,7 +55,7 @@ func (q *Queue) share(a *App) float64 {
 	return v
 }
 
-// demandChanged moves an application that size-based weight orders.
+// demandChanged reorders an application under size-based weight.
 func (a *App) demandChanged() {
 	if a.queue.sizeWeight {
 		a.rerank()
@@ -70,9 +70,8 @@ func (o *ordering) rankOf(c *Queue) rank {
 	return o.rank(c)
 }
 
-// rerank notes that the queue's use changed: its place among those that wait is
-// another. It moves when the order is asked for, so that ten containers that
-// complete together move it once; until then all keep the rank they had.
+// rerank records that the queue's use changed, so that its heap position is stale. The queue moves when the order is
+// next read, so that ten containers that complete together move it once; until then all keep their rank.
 func (q *Queue) rerank() {
 	if !q.outranked && q.slot != 0 {
 		q.outranked = true
@@ -80,7 +79,7 @@ func (q *Queue) rerank() {
 	}
 }
 
-// order moves entries with changed use to their places. It is called before the order of service is read.
+// order moves entries with changed use to their positions. It runs before the order of service is read.
 func (s *Scheduler) order() {
 	for _, q := range s.outranked {
 		q.outranked = false
@@ -90,7 +89,7 @@ func (s *Scheduler) order() {
 		if h := &q.parent.ready; h.Len() > 1 {
 			q.rank = q.parent.ordering.rankOf(q)
 			h.Fix(q)
-		} // else it waits alone, and is ranked when another comes (enter)
+		} // else it waits alone, and is ranked when another child waits (enter)
 	}
 	s.outranked = s.outranked[:0]
 }
@@ -113,7 +112,7 @@ func (q *Queue) rankChildren() {
 	q.ready.Rebuild()
 }
 
-// hasReady reports whether something waits below, parked or not.
+// hasReady reports whether something below waits, parked or not.
 func (q *Queue) hasReady() bool {
 	if q.leaf != nil {
 		return q.users.Len() > 0
@@ -133,7 +132,7 @@ func (a *App) rerank() {
 	u.q.users.Fix(u)
 }
 
-// useDominant is the largest share of any type that the application has.
+// useDominant is the largest share that the application has of any type.
 func useDominant(a *App) float64 {
 	s := a.queue.s
 	return s.sizes.Dominant(&a.used, &s.total)

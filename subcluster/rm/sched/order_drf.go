@@ -15,9 +15,8 @@ func init() {
 	}
 }
 
-// drfRank is Dominant Resource Fairness between queues: the largest share of
-// any resource over the weight, with FairScheduler's minimum shares taken into
-// account type by type.
+// drfRank is Dominant Resource Fairness between queues: the largest share of any resource over the weight, with
+// FairScheduler's minimum shares compared type by type.
 func drfRank(q *Queue) rank {
 	s := q.sized().s
 	r := rank{ratio: s.sizes.Dominant(&q.used, &s.total) / q.weightNow()}
@@ -29,7 +28,7 @@ func drfRank(q *Queue) rank {
 	demand.Add(&q.pending)
 	floor.Min(&demand)
 	r.needed = math.Inf(1)
-	// The dominant resource of the use decides whether the minimum is met.
+	// The dominant resource of the use determines whether the minimum is met.
 	top, best := 0, -1.0
 	for i := 0; i < s.sizes.Check; i++ {
 		if s.total.At(i) > 0 {

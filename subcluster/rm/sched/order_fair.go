@@ -4,7 +4,7 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/queues"
 
-// FairShare serves by memory used over weight, as FairScheduler's "fair" policy.
+// FairShare serves by memory used over weight, like FairScheduler's "fair" policy.
 func init() {
 	orderings[queues.FairShare] = &ordering{
 		apps:     fairApps,
@@ -14,7 +14,7 @@ func init() {
 	}
 }
 
-// fairApps orders applications by least share over weight, then by submission.
+// fairApps orders applications by smallest share over weight, then by submission.
 func fairApps(a, b *App) bool {
 	if a.ratio != b.ratio {
 		return a.ratio < b.ratio
@@ -22,8 +22,7 @@ func fairApps(a, b *App) bool {
 	return a.seq < b.seq
 }
 
-// fairRank is memory against minimum share and
-// weight.
+// fairRank compares memory with the minimum share and the weight.
 func fairRank(q *Queue) rank {
 	q.sized()
 	r := rank{ratio: float64(q.used.Memory) / q.weightNow()}
@@ -33,8 +32,7 @@ func fairRank(q *Queue) rank {
 	return r
 }
 
-// fairQueues serves queues below their minimum share first, by how far they
-// are below; then by use over weight.
+// fairQueues serves queues below their minimum share first, those furthest below it first; then by use over weight.
 func fairQueues(a, b *Queue) bool {
 	if a.rank.needy != b.rank.needy {
 		return a.rank.needy

@@ -4,7 +4,7 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/queues"
 
-// Fifo serves in order of priority and submission, queues in configured order.
+// Fifo serves applications in order of priority and submission, queues in configured order.
 func init() {
 	orderings[queues.Fifo] = &ordering{apps: fifoApps, children: fifoQueues}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It ranks all waiting children of a parent again at each
-// decision; no other order does. There are two reasons against a heap. First, a parent's share is that of its least
-// child, so one child's change rescales all its siblings. A running sum would handle that, but floating point sums
-// drift from recomputed ones, and equal shares, which decide by configured order, would no longer be equal. Second, a
-// child is blocked depending on the free resources of the whole cluster. At a full cluster the end of one container
-// unblocks every queue that wants one of that size, and the next grant blocks them all again. Any incremental
-// structure would change in as many places as are visited here.
+// HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It is the only order that ranks all waiting children of
+// a parent again at each decision. A heap is unsuitable for two reasons. First, a parent's share depends on its least
+// child, so one child's change rescales all its siblings. A running sum would handle that, but sums of floating-point
+// numbers drift from recomputed ones: equal shares, which are served in configured order, would no longer be equal.
+// Second, whether a child is blocked depends on the free resources of the whole cluster. In a full cluster, the end
+// of one container unblocks every queue that wants one of that size, and the next grant blocks them all again. Any
+// incremental structure would change as many entries as are visited here.
 func init() {
 	orderings[queues.HDRF] = &ordering{
 		apps:     fairApps,
@@ -27,10 +27,10 @@ func init() {
 	}
 }
 
-// hdrfRank is hierarchical DRF: the share of a parent is that of the sum of its children, each first rescaled to the
-// least dominant share among those that can still be served. A child without demand, at a limit, or whose need no
-// longer fits the cluster is left out, so that it does not hold its siblings back (Bhattacharya et al., SoCC 2013,
-// section 5).
+// hdrfRank is hierarchical DRF: a parent's share is that of the sum of its children, each first rescaled to the
+// smallest dominant share among the children that can still be served. A child is left out if it has no demand, is at
+// a limit, or needs more than the cluster has left. So it does not delay its siblings (Bhattacharya et al., SoCC
+// 2013, section 5).
 func hdrfRank(q *Queue) rank {
 	v := q.rescaled()
 	share := 0.0
@@ -79,8 +79,8 @@ func (q *Queue) rescaled() (out [amounts.MaxTypes]float64) {
 	return out
 }
 
-// blocked reports whether nothing below the queue can be served: of some type less is free in the cluster than its
-// least need.
+// blocked reports whether nothing below the queue can be served: the cluster has less of some type left than the
+// queue's smallest need.
 func (q *Queue) blocked() bool {
 	left := q.s.total
 	left.Sub(&q.s.tree.root.used)

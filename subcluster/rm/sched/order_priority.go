@@ -9,7 +9,7 @@ func init() {
 	orderings[queues.PriorityFirst] = &ordering{apps: priorityApps, use: useDominant, children: priorityQueues}
 }
 
-// priorityApps orders strictly by priority, then by least share.
+// priorityApps orders strictly by priority, then by smallest share.
 func priorityApps(a, b *App) bool {
 	if a.priority != b.priority {
 		return a.priority > b.priority

@@ -8,8 +8,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Utilization and PriorityUtilization serve queues by used over guaranteed, as
-// CapacityScheduler does; applications in order of submission.
+// Utilization and PriorityUtilization serve queues by used over guaranteed, like CapacityScheduler, and applications
+// in order of submission.
 func init() {
 	orderings[queues.Utilization] = &ordering{apps: fifoApps, children: useQueues, rank: useRank}
 	orderings[queues.PriorityUtilization] = &ordering{apps: fifoApps, children: priorityUseQueues, rank: useRank}
@@ -36,15 +36,15 @@ func useQueues(a, b *Queue) bool {
 	if a.rank.ratio != b.rank.ratio {
 		return a.rank.ratio < b.rank.ratio
 	}
-	// Equal use: the one with more guaranteed, as Hadoop does, then configured order.
+	// Equal use: the larger guarantee first, as in Hadoop, then configured order.
 	if a.absCap != b.absCap {
 		return a.absCap > b.absCap
 	}
 	return a.serial < b.serial
 }
 
-// priorityUseQueues is "priority-utilization": those within their guarantee
-// before those above it; on either side by priority, then by use.
+// priorityUseQueues is "priority-utilization": queues within their guarantee come before those above it; in both
+// groups by priority, then by use.
 func priorityUseQueues(a, b *Queue) bool {
 	if a.rank.under != b.rank.under {
 		return a.rank.under

@@ -12,26 +12,25 @@ import (
 )
 
 // A node label makes a partition of the cluster: a node has one label or none, and belongs to one partition. Each
-// partition is a Scheduler of its own over its nodes, with the same queues, whose capacities are those of the label
-// (queues.Partition). The one that the owner calls is the default partition's and leads to the others. So a queue's
-// guarantee, maximum, use, demand and AM limit, and a user's limit, are by partition without another line in the
-// decisions. Without labels the only cost is the check that there are none.
+// partition is a separate Scheduler over its nodes, with the same queues, which have the label's capacities
+// (queues.Partition). The owner calls the default partition's, which calls the others. So a queue's guarantee,
+// maximum, use, demand and AM limit, and a user's limit, are per partition without further code in the decisions.
+// Without labels the only cost is the check that there are none.
 //
-// An application that asks in a partition, or has a container there, has an App of its own in it (App.parts), with
-// its queue and user of that partition. Numbers of applications, their activation and their priority are the default
-// partition's.
+// An application that asks in a partition, or has a container there, has a separate App in it (App.parts), with the
+// partition's queue and user. Numbers of applications, their activation and their priority belong to the default
+// partition.
 //
-// A shared partition (one that is not exclusive) lends resources that its own asks leave idle to asks without a
-// label: see lend.go.
+// A shared partition (one that is not exclusive) lends idle resources to asks without a label: see lend.go.
 
 // Partition is the owner's description of a label.
 type Partition struct {
 	Label     string
-	Exclusive bool // asks without the label never get its nodes
+	Exclusive bool // its nodes never serve asks without the label
 }
 
 // SetPartitions sets the existing labels. The partition of a removed label stays, without nodes, for asks that still
-// name it. With FairScheduler, which has no labels, the list is empty.
+// name it. With FairScheduler, which does not support labels, the list is empty.
 func (s *Scheduler) SetPartitions(list []Partition) error {
 	for _, x := range list {
 		p := s.partition(x.Label)
@@ -61,7 +60,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		return nil, err
 	}
 	p := &Scheduler{
-		sizes:         s.sizes, // only the default partition's makes new ones
+		sizes:         s.sizes, // only the default partition makes new sizes
 		label:         label,
 		exclusive:     true,
 		main:          s,
@@ -101,7 +100,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 	return p, nil
 }
 
-// noNode makes place for a node that is in another partition.
+// noNode makes an empty entry for a node in another partition.
 func (s *Scheduler) noNode() {
 	s.nodes, s.room = append(s.nodes, nil), append(s.room, -1)
 	s.links.AddNode()
@@ -121,7 +120,7 @@ func (s *Scheduler) partition(label string) *Scheduler {
 	return nil
 }
 
-// partitionOr is partition for a label that there was, which may have no nodes now.
+// partitionOr is partition for a label that existed, and may have no nodes now.
 func (s *Scheduler) partitionOr(label string) *Scheduler {
 	if p := s.partition(label); p != nil {
 		return p
@@ -133,7 +132,7 @@ func (s *Scheduler) partitionOr(label string) *Scheduler {
 	return p
 }
 
-// Partitioned reports whether there are nodes' labels at all.
+// Partitioned reports whether any node labels exist.
 func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
 
 // roomEverywhere offers all free resources of a partition again.
@@ -180,7 +179,7 @@ func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
 	return x
 }
 
-// partIn returns the App of a in a partition, nil if it has nothing there.
+// partIn returns the App of a in a partition, nil if it has none there.
 func (a *App) partIn(p *Scheduler) *App {
 	for _, x := range a.parts {
 		if x.queue.s == p {
@@ -206,7 +205,7 @@ func (a *App) label() string {
 	return a.queue.s.label
 }
 
-// whole is the application itself, for one of its parts.
+// whole returns the application itself for one of its parts.
 func (a *App) whole() *App {
 	if a.main != nil {
 		return a.main
@@ -225,7 +224,7 @@ func (k partitionContainers) Apps(yield func(*App) bool) {
 	})
 }
 
-// Newest returns the containers in all partitions: rounds skip those in others.
+// Newest returns the containers in all partitions: a round skips those of others.
 func (k partitionContainers) Newest(x *App, out []Container) []Container {
 	return k.p.main.containers.Newest(x.main, out)
 }
@@ -239,10 +238,9 @@ type HeldContainer struct {
 	Size *amounts.Size
 }
 
-// SetLabel moves a node with its containers to the partition of a label, "" for the default one; to no other if the
-// label is not known. Containers keep running: they are charged to their queues and users there from now on,
-// regardless of limits. AMs count against the AM limit of the partition they were asked in. Orders and Schedule are
-// due.
+// SetLabel moves a node with its containers to the partition of a label, "" for the default one; an unknown label
+// changes nothing. Containers keep running: they are charged to their queues and users there, regardless of limits.
+// AMs count against the AM limit of the partition they were asked in. Orders and Schedule are due.
 func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 	from, to := n.of, s.partition(label)
 	if to == nil || to == from {
@@ -279,21 +277,21 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 		p.charge(x, h.Size, 1)
 		if s.changes != nil {
 			for q := x.queue; q != nil; q = q.parent {
-				s.changes.used[q] = q.used // no grant took it above its maximum
+				s.changes.used[q] = q.used // no grant exceeded its maximum
 			}
 		}
 	}
 	to.setUse(n, use)
 }
 
-// Label is the node's, "" for none.
+// Label is the node's label, "" for none.
 func (n *Node) Label() string { return n.of.label }
 
-// Lends reports whether containers may be on the node that did not ask for its label.
+// Lends reports whether the node may run containers that did not ask for its label.
 func (n *Node) Lends() bool { return n.of.main != nil && !n.of.exclusive }
 
 // partitionsDue lets the other partitions make due decisions, collects their grants, and lends their idle resources.
-// It reports whether the default partition has something to decide after it.
+// It reports whether the default partition has more decisions to make after it.
 func (s *Scheduler) partitionsDue() bool {
 	for {
 		for _, p := range s.parts {
@@ -313,7 +311,7 @@ func (s *Scheduler) partitionsDue() bool {
 	return s.due()
 }
 
-// due reports whether Schedule has something to decide.
+// due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
 	return s.tree.stale || s.tagsChanged || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
 }

@@ -4,9 +4,8 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// pick is next where all are in their places: a container on n, or anywhere when
-// n is nil. Those that cannot have one are set aside for the time of the walk
-// and put back; a child that only its own limit stops is parked until that
+// pick is next once all entries are in order: a container on n, or anywhere if n is nil. Entries that cannot have one
+// are set aside for the walk and put back after it. A child stopped only by its own limit is parked until the limit
 // loosens, so that it costs nothing meanwhile.
 func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	if q.leaf != nil {
@@ -16,13 +15,13 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	if q.ordering.relative {
 		q.rankChildren()
 	}
-	inOrder := n == nil || s.blockers > 0 && q.anyBlocked() // each child is asked, as it may end the walk
+	inOrder := n == nil || s.blockers > 0 && q.anyBlocked() // check each child, because it may end the walk
 	for q.ready.Len() > 0 {
-		// 1. Which child is next? Children whose least need does not fit are skipped.
+		// 1. Which child is next? Skip children whose smallest need does not fit.
 		c := q.ready.Top()
 		if !inOrder && !s.sizes.Fits(&c.least, &n.free) {
 			if c = s.firstFor(q, n); c == nil {
-				break // those left need more than n has
+				break // the others need more than n has
 			}
 		}
 		// 2. Does the child's maximum admit anything?
@@ -31,17 +30,17 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 			s.park(c)
 			continue
 		}
-		// 3. A descendant?
+		// 3. Can a descendant have a container?
 		if n == nil || s.sizes.Fits(&c.least, &n.free) {
 			if found = s.pick(c, n); found {
 				break
 			}
 		}
-		// 4. May those after it be asked?
+		// 4. May later children be tried?
 		if ended = s.endsAt(q, c); ended {
 			break
 		}
-		if c.slot != 0 { // else it left, or was parked from below
+		if c.slot != 0 { // else it left, or was parked by the recursion
 			q.ready.Remove(c)
 			s.scratchQ = append(s.scratchQ, c)
 		}
@@ -53,8 +52,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	return found
 }
 
-// putBack returns the children of q that a walk set aside to where they wait, and
-// brings q.least up to date.
+// putBack returns the children of q that a walk set aside, and updates q.least.
 func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
 	least := amounts.Unlimited
 	if !found {
@@ -75,12 +73,12 @@ func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
 		q.least.Min(&least)
 		q.back()
 	case q.parkedBelow == 0:
-		q.least = least // seen them all: the bound is exact again
+		q.least = least // all were visited: the bound is exact again
 	}
 }
 
-// firstFor returns the first waiting child in order whose least need fits on n, nil for none. Children before it stay
-// at their places.
+// firstFor returns the first waiting child in order whose smallest need fits on n, nil for none. Children before it
+// stay in place.
 func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
 	h := &q.ready
 	var best *Queue
@@ -89,7 +87,7 @@ func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
 		for ; i < len(h.Items); i = 2*i + 2 {
 			c := h.Items[i]
 			if best != nil && !h.Less(c, best) {
-				return // nor is anything under it
+				return // neither does any entry below it
 			}
 			if s.sizes.Fits(&c.least, &n.free) {
 				best = c
@@ -112,8 +110,7 @@ func (q *Queue) anyBlocked() bool {
 	return false
 }
 
-// back returns a queue, and its ancestors, to their places among the waiting, if they left while entries below were
-// set aside.
+// back returns a queue, and its ancestors, to the waiting ones if they left while entries below were set aside.
 func (q *Queue) back() {
 	for ; q.parent != nil && q.hasReady(); q = q.parent {
 		if q.slot == 0 && !q.parked {
@@ -127,9 +124,9 @@ func (q *Queue) back() {
 func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 	asideU, asideA, found, ended := len(s.scratchU), len(s.scratchA), false, false
 	least := amounts.Unlimited
-	byLimit := true // nothing but limits of users was in the way
+	byLimit := true // only limits of users stopped applications
 	for !found && !ended && q.users.Len() > 0 {
-		// 1. Which user is next? An application over the user limit stops all of its user.
+		// 1. Which user is next? An application above the user limit stops all applications of its user.
 		u := q.users.Top()
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
@@ -138,7 +135,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 				break
 			}
 			byLimit = false
-			// 2. One of its asks, by priority?
+			// 2. Can one of its asks have a container, by priority?
 			if found, ended = s.pickAsk(a, n); !found && !ended {
 				least.Min(&a.least)
 				u.apps.Remove(a)
@@ -171,8 +168,8 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 	return false
 }
 
-// pickAsk grants one container for the first ask of an application that can have one. ended reports that one of them
-// waits for the maximum of a queue, so that no later ask may be tried.
+// pickAsk grants one container for the first ask of an application that can have one. ended reports that an ask waits
+// for the maximum of a queue, so that no later ask may be tried.
 func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 	for _, w := range a.asks {
 		if w.stops != nil && s.recheck(w.stops) {
@@ -194,8 +191,7 @@ func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 	return false, false
 }
 
-// putBackLeaf returns the applications and users of a leaf that a walk set aside
-// to where they wait.
+// putBackLeaf returns the applications and users of a leaf that a walk set aside.
 func (s *Scheduler) putBackLeaf(q *Queue, asideU, asideA int) {
 	for _, a := range s.scratchA[asideA:] {
 		if a.waits && a.slot == 0 {

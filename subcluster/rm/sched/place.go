@@ -12,8 +12,8 @@ func (w *Ask) own() *amounts.Size {
 	return w.hold.size
 }
 
-// nodeFor returns the node for one container of w, its distance from the named places, and the reason for it: n if w
-// may go there now, any when n is nil. nil for none.
+// nodeFor returns the node for one container of w, its distance from the named places, and the reason: n if w may use
+// it now, any node if n is nil. It returns nil if there is none.
 func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 	if n != nil {
 		if !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
@@ -31,8 +31,8 @@ func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 	return s.seek(w)
 }
 
-// seek looks for a node over the whole cluster: listed hosts, then listed
-// racks, then anywhere, as far as delay scheduling and relaxed locality let it.
+// seek searches the whole cluster for a node: listed hosts, then listed racks, then anywhere, as far as delay
+// scheduling and relaxed locality permit.
 func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 	if !w.placed() {
 		if w.strict {
@@ -78,7 +78,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 	return s.find(w), atAny, Relaxed
 }
 
-// reach returns the distance of n from w's places, ReasonNone if w may not go there now.
+// reach returns the distance of n from w's places, or ReasonNone if w may not use it now.
 func (s *Scheduler) reach(w *Ask, n *Node) (distance, Reason) {
 	if !s.allows(w, n) {
 		return 0, ReasonNone
@@ -118,8 +118,8 @@ func (w *Ask) rackReason() Reason {
 	return RackLocal
 }
 
-// rackAsked: a host's entry counts only together with that of its rack. For an AM that names no racks at all a host's
-// entry is enough.
+// rackAsked: a host's entry counts only together with its rack's entry. For an AM that names no racks, a host's entry
+// is enough.
 func (w *Ask) rackAsked(n *Node) bool {
 	return len(w.racks) == 0 || w.atRack(n) != nil
 }

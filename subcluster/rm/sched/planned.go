@@ -11,23 +11,23 @@ import (
 )
 
 // Capacities are the queues' capacities here by the federation's plan. They replace the configured guarantees until
-// the plan's lease is over. The order between queues and preemption use them. Limits of users and AMs use the larger
-// of the two. A queue's maximum, its number of applications and Hadoop's documents use the configuration alone. So a
-// plan reduces no limit.
+// the plan's lease ends. The order between queues and preemption use them. Limits of users and AMs use the larger of
+// the two. A queue's maximum, its number of applications and Hadoop's documents depend only on the configuration. So
+// a plan reduces no limit.
 type Capacities struct {
-	Label   string // of the nodes that they are of, "" for those without one
+	Label   string // of their nodes, "" for nodes without a label
 	Queues  []Capacity
 	Until   time.Time // by the scheduler's time
-	Version int64     // of the plan, for people
+	Version int64     // of the plan, for messages
 }
 
 // Capacity is the capacity of one queue.
 type Capacity struct {
 	Queue creel.QueuePath
-	Share float64 // of the cluster, of every resource type
+	Share float64 // fraction of the cluster, for every resource type
 }
 
-// capacities are those in force.
+// capacities are the capacities in force.
 type capacities struct {
 	Capacities
 	byPath map[creel.QueuePath]float64
@@ -64,7 +64,7 @@ func (s *Scheduler) SetCapacities(c Capacities) error {
 		})
 		s.planned = p
 	}
-	if !was.same(s.planned) { // a longer lease of the same amounts changes nothing for anybody
+	if !was.same(s.planned) { // a longer lease of the same amounts has no effect
 		s.resize()
 	}
 	return nil
@@ -138,7 +138,7 @@ func (s *Scheduler) byPlan(q *Queue) {
 	}
 }
 
-// base returns the amount of which limits of users and AMs are parts.
+// base returns the amount that limits of users and AMs are fractions of.
 func (q *Queue) base() *amounts.Vec {
 	if q.s.planned == nil {
 		return &q.guaranteed
@@ -148,8 +148,8 @@ func (q *Queue) base() *amounts.Vec {
 
 // PlannedView is the part of a plan in force for a queue.
 type PlannedView struct {
-	Label   string  // of the nodes that it is of
-	Share   float64 // of them
+	Label   string  // of its nodes
+	Share   float64 // fraction of these nodes
 	Amount  creel.Resource
 	Version int64 // of the plan
 	Until   time.Time
@@ -167,15 +167,15 @@ func (s *Scheduler) Planned(q *Queue) *PlannedView {
 	}
 }
 
-// PlannedFor returns the part of a plan in force for the queue of a waiting application, on the nodes where it waits,
-// and its configured part of them.
+// PlannedFor returns the part of a plan in force for a waiting application's queue, on the nodes where it waits, and
+// the queue's configured part of them.
 func (s *Scheduler) PlannedFor(a *App) (plan *PlannedView, configured float64) {
 	q := a.waitsIn()
 	return s.Planned(q), q.absCap
 }
 
-// waitsIn is the queue of an application that waits in the partition where it does: the
-// default one, if it waits there too.
+// waitsIn returns the queue of a waiting application in the partition where it waits; the default one, if it also
+// waits there.
 func (a *App) waitsIn() *Queue {
 	q := a.queue
 	for _, x := range a.parts {
@@ -186,15 +186,15 @@ func (a *App) waitsIn() *Queue {
 	return q
 }
 
-// ConfiguredQueue is the configured capacity of a queue, as parts of the cluster.
+// ConfiguredQueue is the configured capacity of a queue, as fractions of the cluster.
 type ConfiguredQueue struct {
 	Queue          creel.QueuePath
 	Leaf           bool
 	Share, Maximum float64
 }
 
-// Configured lists the queues below the root on the nodes of a label, parents before
-// children; none where there is no such label, or the scheduler guarantees no parts of a cluster.
+// Configured lists the queues below the root on the nodes of a label, parents before children. The list is empty for
+// an unknown label, or if the scheduler guarantees no parts of a cluster.
 func (s *Scheduler) Configured(label string) []ConfiguredQueue {
 	if s = s.partition(label); s == nil || !s.policy.guarantees() {
 		return nil

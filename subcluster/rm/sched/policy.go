@@ -7,17 +7,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// policy is the difference between Hadoop's schedulers: the queues' guarantees, the limits, how long an ask waits for
-// its place. It is one value for the whole tree, chosen when that is built; no other code distinguishes schedulers
-// (policy_test.go). policy_capacity.go and policy_fair.go are the two.
+// policy has the differences between Hadoop's schedulers: the queues' guarantees, the limits, an ask's wait for its
+// place. The whole tree has one policy, chosen when the tree is built; no other code distinguishes schedulers
+// (policy_test.go). policy_capacity.go and policy_fair.go implement it.
 type policy interface {
 	// Queues.
-	defaultOrder(q *Queue) queues.Policy // of a queue that names none
-	inheritsOrder() bool                 // such a queue has its parent's order
-	amShare() float64                    // share of a queue that AMs may use by default
-	// size sets guaranteed, max and their fractions: its parent is sized, and the root has all there is.
+	defaultOrder(q *Queue) queues.Policy // for a queue that names none
+	inheritsOrder() bool                 // such a queue takes its parent's order
+	amShare() float64                    // default share of a queue that AMs may use
+	// size sets guaranteed, max and their fractions. The parent is sized before; the root has everything.
 	size(s *Scheduler, q *Queue)
-	maxApps(q *Queue, all int) int // a leaf's part of the bound on all applications
+	maxApps(q *Queue, all int) int // a leaf's part of the limit on all applications
 	maxUserApps(q *Queue) int      // one user's part of leafState.maxApps
 
 	// Queues made on demand, and reloads.
@@ -25,40 +25,40 @@ type policy interface {
 	template(
 		above *queues.Queue,
 		levels int,
-	) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
-	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
-	removesOnlyStopped() bool       // a leaf must be stopped before it may go
+	) *queues.AutoCreate // the rule for creating so many levels; nil: not permitted
+	keepsMade(q *queues.Queue) bool // queues created on demand may stay below q
+	removesOnlyStopped() bool       // a leaf must be stopped before its removal
 	// guarantees reports whether queues have guaranteed parts of the cluster, which a plan's capacities can replace.
 	guarantees() bool
-	knowsLabels() bool      // nodes' labels make partitions
-	keepsConstraints() bool // scheduling requests may wait for ever: Hadoop's handler named scheduler
+	knowsLabels() bool      // node labels make partitions
+	keepsConstraints() bool // scheduling requests may wait without limit: Hadoop's handler named scheduler
 
 	// Limits.
-	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more
-	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // the user's current limit; false: there is no limit
-	// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; with u nil: of a user with weight 1.
+	userAdmits(s *Scheduler, u *user) bool               // the user may get one more container
+	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // the user's current limit; false: no limit
+	// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
 	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
-	oneAMAlways() bool  // a leaf may run one AM, whatever the limit of all AMs
-	holdsTheLine() bool // asks may not pass one that waits for a queue's maximum; see blocker.go
+	oneAMAlways() bool  // a leaf may run one AM, regardless of the limit of all AMs
+	holdsTheLine() bool // asks may not pass an ask that waits for a queue's maximum; see blocker.go
 
 	// Preemption.
 	shortfall(r *round) // computes needs and excess
-	within() bool       // it may also be between applications of one leaf
+	within() bool       // preemption may also be between applications of one leaf
 
 	// Asks.
-	priority(p int32) int32              // of applications, for the one asked for
-	patience(s *Scheduler, w *Ask) int64 // opportunities to pass up before the ask may go beyond its level
+	priority(p int32) int32              // of an application that requests this one
+	patience(s *Scheduler, w *Ask) int64 // opportunities to skip before the ask may use the next level
 
 	// Reports.
 	byPartition() bool                            // use is reported by partition
 	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
 	measure(s *Scheduler, v *amounts.Vec) float64 // an amount as a reported part of the cluster
 	report(s *Scheduler, q *Queue, v *QueueView)
-	// countedAs reports whether a leaf's view counts an application as running, or as pending.
+	// countedAs reports whether a leaf's view counts an application as running or as pending.
 	countedAs(a *App) (running, pending bool)
 }
 
-// policyOf chooses it.
+// policyOf chooses the policy.
 func policyOf(spec *queues.Spec) policy {
 	if spec.Scheduler == queues.FairScheduler {
 		return &fairPolicy{spec}
@@ -77,7 +77,7 @@ func (s *Scheduler) userRefusal(a *App) verdict {
 // MakesUndeclared reports whether a submission may create its queue without a placement rule.
 func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared() }
 
-// KnowsLabels reports whether nodes' labels make partitions: FairScheduler has none.
+// KnowsLabels reports whether node labels make partitions: under FairScheduler they do not.
 func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels() }
 
 // ByPartition reports whether applications' use is reported by partition.

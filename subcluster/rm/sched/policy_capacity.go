@@ -25,7 +25,7 @@ func (p *capacityPolicy) inheritsOrder() bool { return false }
 
 func (p *capacityPolicy) amShare() float64 { return 0.1 }
 
-// oneAMAlways: or a small queue would never run anything.
+// oneAMAlways: otherwise a small queue would never run anything.
 func (p *capacityPolicy) oneAMAlways() bool { return true }
 
 func (p *capacityPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
@@ -34,17 +34,17 @@ func (p *capacityPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
 
 func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 	if p.spec.Vectors && q.s.total.IsZero() {
-		return all // no share is known
+		return all // no share is known yet
 	}
-	part := q.absCap // the largest of all partitions
+	part := q.absCap // the largest over all partitions
 	for _, p := range q.s.parts {
 		if c := p.tree.byPath[q.path]; c != nil {
 			part = max(part, c.sized().absCap)
 		}
 	}
-	most := int(float32(all) * float32(part)) // as Hadoop multiplies: 16.65 % of 10000 are 1665
+	most := int(float32(all) * float32(part)) // Hadoop multiplies so: 16.65 % of 10000 are 1665
 	if q.dynamic || q.s.total.IsZero() && q.absCap == 0 && q.spec.Capacity.Unit == queues.Absolute {
-		// Without nodes an amount has no share: applications come in and wait for nodes.
+		// Without nodes an amount has no share: accept applications, which wait for nodes.
 		most = max(most, 1)
 	}
 	return most
@@ -61,7 +61,7 @@ func (p *capacityPolicy) maxUserApps(q *Queue) int {
 	return most
 }
 
-// makesUndeclared: below a queue whose template allows it.
+// makesUndeclared: yes, below a queue whose template permits it.
 func (p *capacityPolicy) makesUndeclared() bool { return true }
 
 func (p *capacityPolicy) template(above *queues.Queue, levels int) *queues.AutoCreate {
@@ -79,15 +79,14 @@ func (p *capacityPolicy) knowsLabels() bool      { return true }
 func (p *capacityPolicy) guarantees() bool       { return true }
 func (p *capacityPolicy) keepsConstraints() bool { return true }
 
-// holdsTheLine is so since Hadoop's blocked headroom.
+// holdsTheLine: yes, since Hadoop's blocked headroom.
 func (p *capacityPolicy) holdsTheLine() bool { return true }
 
 func (p *capacityPolicy) priority(want int32) int32 {
 	return max(0, min(want, p.spec.MaxClusterPriority))
 }
 
-// patience is counted in nodes' heartbeats: node-locality-delay for the rack,
-// and further for anywhere.
+// patience is counted in nodes' heartbeats: node-locality-delay for the rack, and more for anywhere.
 func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	nodes := float64(s.active)
 	toRack := min(float64(p.spec.NodeLocalityDelay), nodes)
@@ -105,7 +104,7 @@ func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	if w.level == atNode && len(w.hosts) > 0 {
 		beyond = toRack
 		if toAny <= toRack {
-			// The whole wait is shorter than that for the rack: one jump.
+			// The whole wait is shorter than the wait for the rack: one step.
 			beyond = toAny
 		}
 	}
@@ -130,7 +129,7 @@ func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.ac
 // size computes a queue's part of its parent.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	if c.parent == nil {
-		return // the root is promised everything
+		return // the root has everything
 	}
 	q := c.parent
 	if p.spec.Vectors {
@@ -148,8 +147,8 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
 		c.guaranteed = s.sizes.Vec(a.Resource)
-		// More promised than there is, by the calculator's measure: everybody gets of each
-		// type in proportion, less or more.
+		// If the guarantees exceed the total, by the calculator's measure, each queue gets its proportional part of
+		// each type.
 		if s.sizes.Dominant(&q.guaranteed, &s.total) < s.sizes.Dominant(&q.fixed, &s.total) {
 			for i := 0; i < s.sizes.N; i++ {
 				if sum := q.fixed.At(i); sum > 0 {
@@ -197,16 +196,16 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	}
 }
 
-// amLimit returns a share of the queue's current limit if that is no less than its guarantee in any type, else of the
-// guarantee, as always on the nodes of a label. One user's part is the same share of the user's part of the
-// guarantee: the minimum percent, or an equal part for each active user, times the user limit factor. So one user may
-// not take the queue's excess over its guarantee.
+// amLimit returns a share of the queue's current limit if that is at least its guarantee in every type, else of the
+// guarantee; on the nodes of a label always of the guarantee. One user's part is the same share of the user's part of
+// the guarantee: the minimum percent, or an equal part for each active user, times the user limit factor. So one user
+// cannot take the queue's excess over its guarantee.
 func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
 	promised := *q.sized().base()
 	base := promised
 	if s.main == nil {
 		limit := s.queueLimit(q)
-		for i := 0; i < s.sizes.N; i++ { // Hadoop's limit of the moment is in whole steps
+		for i := 0; i < s.sizes.N; i++ { // Hadoop rounds its current limit to whole steps
 			if st := s.sizes.Step.At(i); st > 1 {
 				limit.Set(i, limit.At(i)/st*st)
 			}

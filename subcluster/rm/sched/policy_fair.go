@@ -10,9 +10,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// fairPolicy follows Hadoop's FairScheduler: queues share by weight, none below
-// its minimum while it wants more, none above its maximum. There are no limits on
-// users and no priorities of applications.
+// fairPolicy follows Hadoop's FairScheduler: queues share by weight. None stays below its minimum while it wants
+// more, and none exceeds its maximum. There are no limits on users and no priorities of applications.
 type fairPolicy struct{ spec *queues.Spec }
 
 func (p *fairPolicy) defaultOrder(*Queue) queues.Policy { return queues.FairShare }
@@ -46,12 +45,12 @@ func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }
 
 func (p *fairPolicy) userLimit(*Scheduler, *user) (amounts.Vec, bool) { return amounts.Vec{}, false }
 
-// holdsTheLine: the next in order is tried, whatever waits before it.
+// holdsTheLine: no, the next ask in order is tried in any case.
 func (p *fairPolicy) holdsTheLine() bool { return false }
 
 func (p *fairPolicy) priority(int32) int32 { return 0 }
 
-// patience is a share of the cluster's nodes.
+// patience is a fraction of the number of nodes.
 func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 	t := p.spec.NodeLocalityThreshold
 	if w.level == atRack {
@@ -64,7 +63,7 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 }
 
 // amLimit returns a share of the queue's fair share, or, for a type with fair share 0, of the free resources within
-// the queue's maximum; in any units, not in steps.
+// the queue's maximum. It does not round to steps.
 func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
 	s.refreshShares(set)
 	base := q.sized().dividedAmong(q.shares[set].share)
@@ -77,10 +76,10 @@ func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all
 	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, s.sizes.N), amounts.Unlimited
 }
 
-// oneAMAlways: a queue whose AM limit is less than one AM runs none.
+// oneAMAlways: no, a queue whose AM limit is less than one AM runs none.
 func (p *fairPolicy) oneAMAlways() bool { return false }
 
-// dividedAmong returns the part of a share that the parent's policy divides: policy fair divides the memory alone.
+// dividedAmong returns the part of a share that the parent's policy divides: the fair policy divides only memory.
 func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
 	if p := q.parent; p != nil && !p.ordering.byType {
 		return amounts.Vec{Memory: share.Memory}
@@ -97,7 +96,7 @@ func (p *fairPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
 	return float64(v.Memory) / float64(max(s.total.Memory, 1))
 }
 
-// demand returns a queue's use and waiting asks, as far as its maximum and its descendants' allow.
+// demand returns a queue's use and waiting asks, within its maximum and its descendants'.
 func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 	var v amounts.Vec
 	if q.leaf != nil {
@@ -115,13 +114,13 @@ func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 	return v
 }
 
-// promise is the queue's fair share of the memory.
+// promise is the queue's fair share of memory.
 func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
 	s.refreshShares(inViews)
 	return float64(q.shares[inViews].share.Memory) / float64(max(s.total.Memory, 1))
 }
 
-// report reports fair shares as guarantees, and counts as active the applications that have had a container.
+// report sets fair shares as guarantees, and counts as active the applications that have had a container.
 func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 	v.Guaranteed, v.Minimum = v.FairShare, s.sizes.Resource(&q.minimum)
 	told := func(share amounts.Vec) creel.Resource {
@@ -138,8 +137,7 @@ func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 
 func (p *fairPolicy) countedAs(a *App) (running, pending bool) { return a.begun, !a.begun }
 
-// size sets the bounds of a queue. Shares of the moment are computed when asked
-// for (fairshare.go).
+// size sets the bounds of a queue. Current shares are computed on request (fairshare.go).
 func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 	amount := func(a *queues.Amount, none amounts.Vec) (amounts.Vec, bool) {
 		switch a.Unit {

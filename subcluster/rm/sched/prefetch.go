@@ -2,16 +2,17 @@
 
 package sched
 
-// Prefetching. The memory that a call touches is spread over gigabytes. Read one after the other, each cache line is
-// waited for alone. These functions only read, and depend on little, so that the processor fetches many lines at
-// once, and the decisions that follow find them in the cache. BenchmarkChurn of subcluster/rm needs them
-// (docs/bench/scheduler.md). The values go into a sum that is used, or the compiler would remove the reads.
+// About prefetching: The memory that a call touches is spread over gigabytes. If the lines were read one after the
+// other, each would be waited for separately. These functions only read, with few dependencies. So the processor
+// fetches many cache lines at once, and the decisions afterwards find them in the cache. BenchmarkChurn of
+// subcluster/rm justifies them (docs/bench/scheduler.md). The values are summed and the sum is stored, because the
+// compiler would remove unused reads.
 
-// Prefetched is how much is read ahead at once, and so of use to do at once.
+// Prefetched is the number of entries to read ahead in one batch.
 const Prefetched = 16
 
-// PrefetchApp reads the memory of its application that a call with requests of the given priority will change: no
-// more of each list than a common call has.
+// PrefetchApp reads the memory of its application that a call with requests of the given priority will change, up to
+// the length of each list in a common call.
 func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	q, u := a.queue, a.user
 	sum := a.used.Memory + a.pending.Memory + a.least.Memory + a.seconds.Memory + int64(a.priority)
@@ -24,7 +25,7 @@ func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	}
 	for _, w := range asks {
 		if w.count == 0 && w.priority != priority {
-			continue // it is not spoken of
+			continue // not in this call
 		}
 		for _, p := range w.hosts[:min(len(w.hosts), Prefetched)] {
 			sum += int64(p.count)
@@ -36,18 +37,17 @@ func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	s.prefetched += int32(sum)
 }
 
-// PrefetchNode reads a node's place in the index and its room, for a grant or a
-// release soon after.
+// PrefetchNode reads a node's index entry and free memory, before a grant or a release.
 func (s *Scheduler) PrefetchNode(n *Node) int32 {
 	return s.links.Prefetch(n.serial) + int32(s.room[n.serial])
 }
 
-// PrefetchNeighbours reads the nodes before and after it in the index, which
-// move when it does. PrefetchNode comes first.
+// PrefetchNeighbours reads the nodes before and after a node in the index, which change when it moves. Call
+// PrefetchNode before it.
 func (s *Scheduler) PrefetchNeighbours(n *Node) int32 { return s.links.PrefetchNeighbours(n.serial) }
 
-// prefetchNodes reads the memory that grants for w will change: of the nodes on the hosts it names, or of the first
-// nodes of a search through the cluster.
+// prefetchNodes reads the memory that grants for w will change: nodes of its named hosts, or the first nodes of a
+// search through the cluster.
 func (s *Scheduler) prefetchNodes(w *Ask) {
 	if w.count < 2 || w.size == nil {
 		return

@@ -15,19 +15,19 @@ type tree struct {
 	root   *Queue
 	byPath map[creel.QueuePath]*Queue
 	all    []*Queue          // parents before children, in configured order
-	names  map[string]*Queue // leaf name -> queue, nil when ambiguous
+	names  map[string]*Queue // leaf name -> queue, nil if ambiguous
 
 	stale    bool      // the cluster changed size: amounts must be recomputed
 	version  int64     // rises when amounts must be recomputed
-	watched  []*Queue  // those that limits stop or that have applications in line
-	heldAMs  []*Queue  // leaves where applications stay in line, the one not tried for the longest first
-	amsDue   int       // how many of them are to be tried again
-	sharesAt int64     // when FairScheduler's shares were computed for decisions; 0 = they are out of date
+	watched  []*Queue  // stopped by limits, or with applications in line
+	heldAMs  []*Queue  // leaves with applications in line; the oldest last try first
+	amsDue   int       // number of them to try again
+	sharesAt int64     // time of FairScheduler's shares for decisions; 0 = stale
 	actives  uint64    // rises when a leaf gets its first application or loses its last
-	toldAt   [2]uint64 // version and actives that the shares in views are of
+	toldAt   [2]uint64 // version and actives at the computation of the shares in views
 }
 
-// Queue is one live queue. Amounts are of the whole cluster. The fields that every decision below it touches come
+// Queue is one live queue. Amounts refer to the whole cluster. The fields that every decision below it uses come
 // first.
 type Queue struct {
 	s                          *Scheduler
@@ -38,43 +38,43 @@ type Queue struct {
 	pendingCount               int64
 	containers, heldContainers int32
 	slot                       int32
-	parkedBelow                int32 // children parked
-	// out of its parent's heap, although something waits: only a limit of its own can help
+	parkedBelow                int32 // parked children
+	// outside its parent's heap although something waits: only a change of its own limits can help
 	parked bool
-	// something below was stopped by this queue's limits since they last loosened
+	// this queue's limits have stopped something below since they last loosened
 	limited           bool
-	bounded           bool // most can bind before the parent's does
+	bounded           bool // most can apply before the parent's limit does
 	queuedRetry       bool // in Scheduler.retries
 	outranked         bool // in Scheduler.outranked
 	watched           bool // in tree.watched
 	granted, released int64
 
 	used, pending amounts.Vec
-	most          amounts.Vec // it may have until then: max, and its cap where that is less; see limit
+	most          amounts.Vec // limit before until: max, or its cap if that is smaller; see limit
 	until         int64       // ns since epoch
-	least         amounts.Vec // at most the smallest need waiting below; amounts.Unlimited when none
+	least         amounts.Vec // at most the smallest waiting need below; amounts.Unlimited if none
 
-	// The order between those that wait. A parent's heap has its children, a
-	// leaf's its users; only those with something waiting are in one.
+	// These fields order the waiting queues. A parent's heap has its children, a leaf's its users, in both cases only
+	// those with something waiting.
 	rank     rank
 	absCap   float64 // of the cluster, as absMax
-	serial   int     // place in configured order, over the whole tree
+	serial   int     // index in configured order, over the whole tree
 	weight   float64
 	ready    intrusive.Heap[*Queue]
 	users    intrusive.Heap[*user]
 	ordering *ordering     // order of service below it
 	orderBy  queues.Policy // as configured or inherited
 	nodes    queues.NodeOrder
-	// of applications that the order compares by use, a large one weighs more
+	// sizeWeight: in an order by use, large applications may use more
 	sizeWeight bool
 	spec       *queues.Queue
 
 	guaranteed, max  amounts.Vec
 	entitled         amounts.Vec // guarantee, or the capacity by the federation's plan; see planned.go
-	planShare        float64     // entitled as a part of the cluster
+	planShare        float64     // entitled as a fraction of the cluster
 	cap              *queueCap   // nil: no federation-wide maximum
 	held             amounts.Vec // reserved
-	blocker          *Ask        // that waits for max; see blocker.go
+	blocker          *Ask        // the ask that waits for max; see blocker.go
 	minimum          amounts.Vec
 	absMax           float64
 	capFrac, maxFrac float64 // of the parent
@@ -83,66 +83,65 @@ type Queue struct {
 	name       string
 	children   []*Queue
 	state      creel.QueueState
-	dynamic    bool        // made on demand
-	removed    bool        // it is in the tree no longer
+	dynamic    bool        // created on demand
+	removed    bool        // removed from the tree
 	weights    float64     // sum of the children's
 	fixed      amounts.Vec // sum of the children's absolute capacities
 	largest    amounts.Vec // container
 	maxAM      float64
-	shares     [shareSets]fairShares // FairScheduler's
-	running    int                   // applications activated, here and below
-	maxRunning int                   // 0 = no bound
-	// of AMs whose applications are in line, in this partition
+	shares     [shareSets]fairShares // for FairScheduler
+	running    int                   // activated applications, here and below
+	maxRunning int                   // 0 = no limit
+	// inLine is the sum of the AMs whose applications are in line, in this partition
 	inLine      amounts.Vec
 	inLineCount int32
 	idleTimer   *timer
 
-	vectorsOf int64 // version of the tree that the children were sized for; see sizeVectors
+	vectorsOf int64 // tree version at which the children were sized; see sizeVectors
 
-	// Ended counts the applications of the queue and those below it, UAMs the unmanaged AMs of proxies
-	// among them. They are the owner's: the scheduler does not look at them.
+	// Ended counts the applications of the queue and its descendants, UAMs the proxies' unmanaged AMs among them. The
+	// owner maintains them: the scheduler does not use them.
 	Ended, UAMs AppCounts
 
-	// Lost counts the containers that were taken back from the queue and those
-	// below it. It is the owner's, too.
+	// Lost counts the containers preempted from the queue and its descendants. The owner maintains it too.
 	Lost LossCounts
 }
 
-// LossCounts are containers taken back.
+// LossCounts counts preempted containers.
 type LossCounts struct {
 	Containers int64
 	Amount     amounts.Vec
-	OverTime   amounts.Vec // times the milliseconds that they ran
+	OverTime   amounts.Vec // times the milliseconds of their runs
 }
 
-// AppCounts are applications by how they ended.
+// AppCounts counts applications by outcome.
 type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
 
-// leafState holds the fields of leaves.
+// leafState has the fields of leaves.
 type leafState struct {
 	usedByActive         amounts.Vec
-	shares               shareSum    // of all users, but for those not measured; see usedByUsers
-	unmeasured           []*user     // with changed use since
-	bound                float64     // dominant share that limits do not cut, rounding apart; see wellWithin
+	shares               shareSum    // of all users except unmeasured ones; see usedByUsers
+	unmeasured           []*user     // use changed since the measurement
+	bound                float64     // dominant share below which limits do not apply, up to rounding; see wellWithin
 	assured              amounts.Vec // minimum limit of a user of weight 1; see userAdmits
-	active               int         // users with applications that wait for containers
+	active               int         // users with applications waiting for containers
 	weights              float64     // sum of their weights
 	allWeights           float64     // sum of all users'
 	inLine               int         // users with applications in line and none activated
-	percent, factor      float64     // minimum percent, of one, and factor of the limit of one user
+	percent, factor      float64     // minimum percent, as a fraction, and factor of one user's limit
 	limitedUsers         int
 	pendingApps          int
 	queuedActivate       bool
-	heldAMs              bool   // it is among the tree's
-	heldAt               int64  // since when, in nanoseconds of the scheduler's time
-	unmanaged            []*App // in line, and their AM needs no container
+	heldAMs              bool   // it is in the tree's heldAMs
+	heldAt               int64  // since when, ns of the scheduler's time
+	unmanaged            []*App // in line, with an AM that needs no container
 	byName               map[string]*user
 	caps                 *userCaps // users' caps in the federation; nil without any
 	userList             []*user
 	amUsed               amounts.Vec
 	apps                 int                   // pending and running
-	begun                int32                 // of those, the ones that have had a container
-	pending              intrusive.Heap[*user] // users with applications not activated yet
+	begun                int32                 // of those, applications that have had a container
+	pending              intrusive.Heap[*user] // users with applications that are not activated
 	maxApps, maxUserApps int                   // -1 = no bound
 	runtimes             *runtimes             // nil before the first end; see preempt_least.go
 }
@@ -152,7 +151,7 @@ type user struct {
 	used           amounts.Vec
 	q              *Queue
 	weight         float64
-	waitingApps    int // applications with asks outstanding: the user is active
+	waitingApps    int // applications with outstanding asks; above 0 the user is active
 	slot           int32
 	limited        bool
 	unmeasured     bool
@@ -160,10 +159,10 @@ type user struct {
 	apps           intrusive.Heap[*App] // waiting for containers
 	name           string
 	amUsed         amounts.Vec
-	pending        intrusive.Heap[*App] // not activated
+	pending        intrusive.Heap[*App] // not activated yet
 	total, running int
 	pendSlot       int32
-	inLine         bool // nothing is activated and something is in line
+	inLine         bool // no application is activated and one is in line
 }
 
 func (q *Queue) user(name string) *user {
@@ -191,7 +190,7 @@ func (q *Queue) weightOf(name string) float64 {
 	return weight
 }
 
-// forget drops a user that has no applications left.
+// forget removes a user without applications.
 func (q *Queue) forget(u *user) {
 	if u.total > 0 || !u.used.IsZero() {
 		return
@@ -213,7 +212,7 @@ func (q *Queue) forget(u *user) {
 	}
 }
 
-// addQueue makes a queue and those below it.
+// addQueue makes a queue and its descendants.
 func (s *Scheduler) addQueue(spec *queues.Queue, parent *Queue) *Queue {
 	q := &Queue{s: s, spec: spec, name: spec.Name, parent: parent, least: amounts.Unlimited}
 	q.path = creel.QueuePath(spec.Name)
@@ -249,7 +248,7 @@ func (q *Queue) becomeLeaf() {
 	q.label()
 }
 
-// label makes a leaf known by its last name, unless another has it too.
+// label makes a leaf addressable by its last name, unless another leaf has the same.
 func (q *Queue) label() {
 	if old, taken := q.s.tree.names[q.name]; taken && old != q {
 		q.s.tree.names[q.name] = nil
@@ -318,8 +317,7 @@ func (q *Queue) order() {
 	}
 }
 
-// StateNow is the queue's own state under its ancestors': a stopped parent
-// stops all below.
+// StateNow is the queue's state including its ancestors': a stopped parent stops all below.
 func (q *Queue) StateNow() creel.QueueState {
 	for p := q; p != nil; p = p.parent {
 		if p.state != creel.QueueRunning {
@@ -370,22 +368,22 @@ func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
 // Queues returns all queues, parents before children, in configured order. The list is read-only.
 func (s *Scheduler) Queues() []*Queue { return s.tree.all }
 
-// Root is the queue above all others.
+// Root is the root queue.
 func (s *Scheduler) Root() *Queue { return s.tree.root }
 
-// Spec is the specification of the tree. It is not to be changed.
+// Spec is the specification of the tree. It must not be changed.
 func (s *Scheduler) Spec() *queues.Spec { return s.tree.spec }
 
 // Path is the queue's full name.
 func (q *Queue) Path() creel.QueuePath { return q.path }
 
-// Parent is the queue above, nil above the root.
+// Parent is the parent queue, nil for the root.
 func (q *Queue) Parent() *Queue { return q.parent }
 
 // Spec returns the queue's configuration, read-only.
 func (q *Queue) Spec() *queues.Queue { return q.spec }
 
-// IsLeaf reports whether applications may enter it.
+// IsLeaf reports whether it is a leaf, which applications may enter.
 func (q *Queue) IsLeaf() bool { return q.leaf != nil }
 
 // Largest is the largest container that applications may ask for here.

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Labels returns the labels that asks in the queue may name: its own, or those of the nearest ancestor that lists
-// some; every label below a root that lists none.
+// Labels returns the labels that asks in the queue may name: its own, or its nearest ancestor's that lists some;
+// every label if not even the root lists any.
 func (q *Queue) Labels() []string {
 	for p := q; p != nil; p = p.parent {
 		if p.spec.Labels != nil {
@@ -36,7 +36,7 @@ func (q *Queue) DefaultLabel() string {
 	return q.parent.DefaultLabel()
 }
 
-// UserOf is the first queue whose own list names a label, "" if there is none.
+// UserOf returns the first queue whose own list names a label, "" if there is none.
 func (s *Scheduler) UserOf(label string) creel.QueuePath {
 	for _, q := range s.tree.all {
 		if slices.Contains(q.spec.Labels, label) {

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// resize is due when the cluster or the configuration changed. Guarantees and maximums are computed at the next use
+// resize runs after the cluster or the configuration changed. Guarantees and maximums are computed at the next use
 // (sized), so idle queues cost nothing. Waiting queues are ranked again, and queues that a limit had stopped are
 // tried again.
 func (s *Scheduler) resize() {
@@ -20,11 +20,11 @@ func (s *Scheduler) resize() {
 	}
 	s.loosen()
 	if s.main != nil {
-		s.main.tree.stale = true // AMs of the partition that wait are in line there
+		s.main.tree.stale = true // there, AMs of the partition wait in line
 	}
 }
 
-// reorder recomputes the ranks of everything that waits below q.
+// reorder recomputes the ranks of all waiting entries below q.
 func (q *Queue) reorder() {
 	for _, c := range q.ready.Items {
 		c.rank = q.ordering.rankOf(c)
@@ -40,7 +40,7 @@ func (q *Queue) reorder() {
 	q.users.Rebuild()
 }
 
-// sized brings a queue's amounts up to date, those above it first.
+// sized updates a queue's amounts, after its ancestors'.
 func (q *Queue) sized() *Queue {
 	if q.version != q.s.tree.version {
 		q.resize()
@@ -90,8 +90,8 @@ func finite(f float64) float64 {
 	return f
 }
 
-// portion returns a child's part f of a parent's amount, rounded down once: if the parent's amount is itself a
-// fraction (abs) of the cluster, the child's is the product's, as in Hadoop, so that depth adds no rounding.
+// portion returns a child's part f of a parent's amount, rounded down once. If the parent's amount is itself a
+// fraction (abs) of the cluster, the child's is the product of both, as in Hadoop, so that depth adds no rounding.
 func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amounts.Vec {
 	if f == 1 {
 		return *of
@@ -106,7 +106,7 @@ func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amou
 	return v
 }
 
-// part is a fraction of an amount, rounded down to whole steps as Hadoop does.
+// part returns a fraction of an amount, rounded down to whole steps as in Hadoop.
 func (s *Scheduler) part(of *amounts.Vec, f float64) amounts.Vec {
 	if f == 1 {
 		return *of
@@ -134,7 +134,7 @@ func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amou
 	return v
 }
 
-// sizeLeaf sets the limits on applications of a leaf.
+// sizeLeaf sets a leaf's limits on applications.
 func (s *Scheduler) sizeLeaf(q *Queue) {
 	l := q.leaf
 	l.measureUsers()

@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Reload replaces the specification of the queues while everything runs. A tree
-// that is wrong, changes the scheduler or the calculator, or takes away a queue
-// that is in use, is refused as a whole and the old one stays. Schedule is due.
+// Reload replaces the specification of the queues at run time. It rejects, as a whole, a tree that is invalid,
+// changes the scheduler or the calculator, or lacks a queue in use; then the old one stays. Schedule is due.
 func (s *Scheduler) Reload(spec queues.Spec) error {
 	if err := s.CheckReload(&spec); err != nil {
 		return err
@@ -19,7 +18,7 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 	policy := policyOf(&spec)
 	s.merge(&spec, policy)
 	for _, p := range s.parts {
-		part := spec.Partition(p.label) // checked with the whole
+		part := spec.Partition(p.label) // checked with the whole tree
 		p.merge(&part, policyOf(&part))
 		for _, q := range s.tree.all {
 			if q.dynamic {
@@ -54,7 +53,7 @@ func (s *Scheduler) CheckReload(spec *queues.Spec) error {
 	return nil
 }
 
-// merge takes a tree over that was checked.
+// merge applies a checked tree.
 func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
 	s.tree.spec, s.policy = spec, policy
 	s.tree.names = map[string]*Queue{}
@@ -84,7 +83,7 @@ func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
 	s.resize()
 }
 
-// staysInUse returns the reason why a new specification cannot change a queue so, "" if it can.
+// staysInUse returns the reason why a new specification cannot change a queue in use this way, "" if it can.
 func (q *Queue) staysInUse(listed map[creel.QueuePath]*queues.Queue, policy policy) string {
 	spec := listed[q.path]
 	switch {
@@ -163,7 +162,7 @@ func (s *Scheduler) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Que
 	return q
 }
 
-// readd puts a queue that stays into the new order.
+// readd adds a queue that stays to the new order.
 func (s *Scheduler) readd(q *Queue) {
 	q.serial = len(s.tree.all)
 	s.tree.all = append(s.tree.all, q)
@@ -188,7 +187,7 @@ func (s *Scheduler) keepDynamic(q *Queue, auto *queues.AutoCreate) {
 	}
 }
 
-// relabel takes over the new order of applications and weights of users.
+// relabel applies the new order of applications and weights of users.
 func (q *Queue) relabel() {
 	q.label()
 	less := q.ordering.apps

@@ -17,13 +17,13 @@ type QueueView struct {
 	Parent   creel.QueuePath // "" for the root
 	Leaf     bool
 	Children []creel.QueuePath // in configured order
-	Dynamic  bool              // made on demand
-	Makes    bool              // queues below it are made on demand
+	Dynamic  bool              // created on demand
+	Makes    bool              // creates queues below it on demand
 	State    creel.QueueState
 	Spec     queues.Queue // as configured, without Children
 
-	Guaranteed, Max               creel.Resource // of the cluster as it is now
-	Planned                       *PlannedView   // a plan's capacity in place of Guaranteed
+	Guaranteed, Max               creel.Resource // of the present cluster
+	Planned                       *PlannedView   // a plan's capacity that replaces Guaranteed
 	Minimum                       creel.Resource // FairScheduler: minResources
 	Used, Reserved                creel.Resource
 	Pending                       creel.Resource
@@ -48,26 +48,27 @@ type QueueView struct {
 	UserFactor                    float64
 	MaxAMPercent                  float64
 	Users                         []UserView // of a leaf, by name
-	// InLine is the sum of AMs whose applications wait to start. Pending, the outstanding asks, does not include it.
+	// InLine is the sum of the AMs of applications that wait to start. Pending, the sum of outstanding asks, does not
+	// include it.
 	InLine           creel.Resource
 	InLineContainers int32
-	// Vectors: capacities are given type by type (Spec.Vectors).
+	// Vectors: capacities are configured per type (Spec.Vectors).
 	Vectors bool
-	// MemoryOnly: the calculator compares memory alone.
+	// MemoryOnly: the calculator compares only memory.
 	MemoryOnly                              bool
 	ContainersAllocated, ContainersReleased int64
-	ContainersPreempted                     int64          // taken back for others
-	Preempted                               creel.Resource // of them
-	// Nothing is taken from it for others, or between its users and applications: also
-	// because nothing is taken from anybody.
+	ContainersPreempted                     int64          // preempted containers
+	Preempted                               creel.Resource // the resources of these
+	// No container is preempted from it for other queues, or between its users and applications; also true if
+	// preemption is off.
 	PreemptionDisabled, IntraPreemptionDisabled bool
-	PreemptedSeconds                            creel.Resource // times the seconds that they ran
+	PreemptedSeconds                            creel.Resource // times the seconds of their runs
 
-	Labels        []string // that asks in the queue may name
-	DefaultLabel  string   // of asks that name none
+	Labels        []string // labels that asks in the queue may name
+	DefaultLabel  string   // label of asks that name none
 	AllContainers int32    // of all partitions
 
-	Partitions []PartitionView // of the labels that there are, by label; without the default one
+	Partitions []PartitionView // of existing labels, by label; without the default one
 }
 
 // PartitionView is a queue's limits and use on the nodes of a label.
@@ -83,8 +84,8 @@ type PartitionUse struct {
 	Used, Reserved, Pending, AMUsed creel.Resource
 }
 
-// UseByPartition returns one entry for each label that the application ever asked for or used, the one without a
-// label first; nil if it never named one.
+// UseByPartition returns one entry for each label that the application has asked for or used, first the default
+// partition; nil if it never named one.
 func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
 	if len(a.parts) == 0 {
 		return nil
@@ -103,19 +104,18 @@ func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
 type UserView struct {
 	Name             string
 	Used             creel.Resource // of all partitions
-	Here             creel.Resource // of this one
+	Here             creel.Resource // of this partition
 	AMUsed           creel.Resource
 	Limit            creel.Resource
 	AMLimit          creel.Resource
-	Active           bool  // wants a container, or has one more application in line
+	Active           bool  // wants a container, or has another application in line
 	Pending, Running int32 // applications
 	Weight           float64
 
-	PendingUAMs, RunningUAMs int32 // among them, as set by the owner
+	PendingUAMs, RunningUAMs int32 // included, as set by the owner
 }
 
-// usedCapacity is use over guarantee, or over a smallest container if that is more: by
-// the calculator's measure.
+// usedCapacity is use over guarantee, or over a smallest container if that is larger, by the calculator's measure.
 func (s *Scheduler) usedCapacity(q *Queue) float64 {
 	have := max(s.sizes.Dominant(&q.guaranteed, &s.total), s.sizes.Dominant(&s.sizes.Least, &s.total))
 	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
@@ -249,7 +249,7 @@ func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
 	return ofQueue, finite(100 * used)
 }
 
-// Totals are the whole cluster in amounts and numbers.
+// Totals has the amounts and numbers of the whole cluster.
 type Totals struct {
 	Total, Used, Reserved, Available, Pending amounts.Vec
 	InLine                                    amounts.Vec // sum of the AMs in line
@@ -257,7 +257,7 @@ type Totals struct {
 	PendingContainers                         int32
 	ReservedNodes                             int // each for one container
 	Waiting                                   int // applications in line to be activated
-	Activated                                 int // applications
+	Activated                                 int // activated applications
 
 	AllTotal, AllUsed, AllReserved amounts.Vec // of all partitions
 }
@@ -306,15 +306,15 @@ type AskView struct {
 	Resource            creel.Resource
 	Count               int32
 	Relax               bool
-	Label               string   // of the partition asked in
+	Label               string   // of the partition of the ask
 	Tags                []string // of a scheduling request
-	Constraint          string   // of it, as text
+	Constraint          string   // as text
 }
 
 // Asks returns an application's outstanding asks, in order.
 func (a *App) Asks() []AskView {
 	var out []AskView
-	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line to be asked for
+	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line: not asked for yet
 		v := AskView{
 			Priority: am.Priority, AllocationRequestID: -1, ExecutionType: creel.Guaranteed, ResourceName: AnyPlace,
 			Resource: a.amSize.Resource, Count: 1, Relax: !am.Strict, Label: am.Label,

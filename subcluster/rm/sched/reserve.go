@@ -4,13 +4,12 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// A reservation keeps the room that appears on one node for a container too
-// big for it now. Without it a big ask starves among small ones; with too many
-// the cluster stands idle. So: only the first in order may reserve, when room
-// appears that is too small for it; one node for each scheduler key; at most a
-// share of the nodes; and it moves to a node that is nearer to having enough.
-// A reservation waits for the containers of one node only and holds nothing
-// that another reservation waits for, so reservations cannot deadlock.
+// A reservation collects the resources that become free on one node, for a container that is too big for the node
+// now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
+// ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, only
+// a share of the nodes may be reserved, and a reservation moves to a node that is nearer to having enough. A
+// reservation waits only for the containers of one node and holds nothing that another reservation waits for, so
+// reservations cannot deadlock.
 type reservation struct {
 	ask  *Ask
 	node *Node
@@ -77,7 +76,7 @@ func (s *Scheduler) maxReserved() int {
 	return max(1, int(s.reservedNodes*float64(s.active)))
 }
 
-// lacks is how far a node is from having room, as a share of the size.
+// lacks is the missing fraction of the size on a node.
 func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 	worst := 0.0
 	for i := 0; i < s.sizes.Check; i++ {
@@ -88,7 +87,7 @@ func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 	return worst
 }
 
-// fulfil grants a reserved node to its reservation if that fits now, and reports whether the node is free for others.
+// fulfil grants a reserved node to its reservation if it fits now, and reports whether the node is free for others.
 func (s *Scheduler) fulfil(n *Node) bool {
 	if len(n.kept) > 0 {
 		s.serveKept(n)

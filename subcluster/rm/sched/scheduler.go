@@ -35,55 +35,55 @@ type Scheduler struct {
 	main      *Scheduler   // the default partition's; nil in itself
 	label     string
 	exclusive bool
-	shared    int     // parts that are not exclusive
-	lendable  []*Node // of shared ones, with room that their own asks left
-	borrowers []*App  // that have new asks and wait
+	shared    int     // number of parts that are not exclusive
+	lendable  []*Node // of shared ones, with resources left by their own asks
+	borrowers []*App  // with new asks, waiting
 	lendLater bool    // a cap of this partition prevented borrowing
 
-	// Room.
+	// Free resources.
 	nodes     []*Node         // by serial number, as are the next three
-	links     nodeindex.Links // places in the cluster's index
-	rackLinks nodeindex.Links // and in that of the rack
-	room      []int64         // free memory, -1 for an unusable node: read by a search through a rack
+	links     nodeindex.Links // positions in the cluster's index
+	rackLinks nodeindex.Links // and in the rack's index
+	room      []int64         // free memory, -1 for an unusable node: read when a rack is searched
 	index     *nodeindex.Index
 	hosts     map[string]*host
 	racks     map[string]*rack
 	rackList  []*rack
-	bigRacks  int         // racks with an index of their own
+	bigRacks  int         // racks with a separate index
 	total     amounts.Vec // of nodes that run containers
 	active    int         // of those nodes
-	reserved  int         // nodes reserved
-	growing   int         // increases that wait for room
+	reserved  int         // reserved nodes
+	growing   int         // increases waiting for free resources
 
 	// Demand.
 	tree        tree
 	seq         int64                // applications so far
 	userRunning map[string]*int      // activated applications by user
 	blockers    int                  // blocked queues; see blocker.go
-	caps        map[capKey]*queueCap // of all partitions, which share it
+	caps        map[capKey]*queueCap // of all partitions, which share the map
 	userCaps    map[capKey]*userCaps // the same
 
-	planned *capacities // of the federation's plan; nil: the configured ones hold
+	planned *capacities // of the federation; nil: configured capacities apply
 
-	preemptBudgets map[capKey]*preemptionBudget // of all partitions, which share it
-	waiting        int                          // applications with asks outstanding that may get containers
+	preemptBudgets map[capKey]*preemptionBudget // of all partitions, which share the map
+	waiting        int                          // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
-	dirtyNodes []*Node  // with more room than when they were last offered
+	dirtyNodes []*Node  // with more free resources than when last offered
 	retries    []*Queue // where limits loosened
 	outranked  []*Queue // with changed use since the order of service was last read
 	activate   []*Queue // with applications that may be activated
 	delayed    intrusive.Heap[*Ask]
-	opps       int64 // opportunities passed up, by all
+	opps       int64 // skipped opportunities, over all asks
 	askSerial  int64
 	timers     timers
-	grants     []Grant // of the cycle under way
+	grants     []Grant // of the current cycle
 	further    bool    // there are partitions, or tagsChanged; see furtherDue
 
 	tagState // scheduling requests; see tags.go
 
-	// Memory that is used again.
-	places     []*askPlace // not in use
+	// Reused memory.
+	places     []*askPlace // unused
 	scratchQ   []*Queue
 	scratchU   []*user
 	scratchA   []*App
@@ -92,10 +92,10 @@ type Scheduler struct {
 
 	preempt    *preemption // nil: off
 	containers Containers  // its source
-	lastOrders []Order     // of preemption that was turned off
+	lastOrders []Order     // of preemption that was switched off
 }
 
-// New builds a scheduler from a configuration it checks.
+// New makes a scheduler from a configuration, after checking it.
 func New(cfg *Config) (*Scheduler, error) {
 	types, err := amounts.NewTypes(cfg.ResourceTypes, cfg.Queues.Calculator == queues.MemoryOnly)
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *Scheduler) Total() (amounts.Vec, int) {
 	return total, active
 }
 
-// Waiting is the number of applications that may get containers and ask for some,
-// one that does in two partitions counted twice.
+// Waiting is the number of applications that ask for containers and may get some; one that does in two partitions
+// counts twice.
 func (s *Scheduler) Waiting() int {
 	waiting := s.waiting
 	for _, p := range s.parts {

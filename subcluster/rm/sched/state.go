@@ -4,8 +4,8 @@ package sched
 
 import "fmt"
 
-// AppendState appends all state of nodes and queues that decides the scheduler's future, as text, in one order. Two
-// schedulers with the same calls at the same times write the same bytes.
+// AppendState appends, as text and in a fixed order, all state of nodes and queues that determines the scheduler's
+// future. Two schedulers with the same calls at the same times write the same bytes.
 func (s *Scheduler) AppendState(b []byte) []byte {
 	b = fmt.Appendf(
 		b,
@@ -95,7 +95,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 	return b
 }
 
-// AppendApp writes the same about one application.
+// AppendApp appends the same for one application.
 func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 	b = fmt.Appendf(
 		b,

@@ -13,29 +13,28 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Containers that were asked for with allocation tags are counted by node and by rack,
-// so that constraints are answered without looking at containers. Asks with a
-// constraint that wait are tried again when a count or an attribute changed.
+// Containers with allocation tags are counted per node and per rack, so that constraints are checked without
+// iterating over containers. Waiting asks with a constraint are tried again after a count or an attribute changed.
 
-// Want is the part of a scheduling request besides its amount. It is not changed after NewWant.
+// Want is the part of a scheduling request besides its amount. It is immutable after NewWant.
 type Want struct {
 	Tags       []string    // of its containers, in order
 	Constraint *Constraint // nil for none
-	Label      string      // of the partition asked in
-	Owner      any         // handed back in grants
+	Label      string      // of the partition of the ask
+	Owner      any         // returned in grants
 	key        string
 }
 
-// NewWant makes a Want. owner is the caller's.
+// NewWant makes a Want. owner is for the caller.
 func NewWant(tags []string, c *Constraint, label string, owner any) *Want {
 	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 	return &Want{Tags: tags, Constraint: c, Label: label, Owner: owner, key: strings.Join(tags, ",")}
 }
 
-// Key is the same for the same tags.
+// Key is equal for equal tags.
 func (w *Want) Key() string { return w.key }
 
-// tagCounts are numbers of containers by tag, for one node or rack.
+// tagCounts has the numbers of containers by tag, for one node or rack.
 type tagCounts struct {
 	all  map[string]int32
 	apps map[*App]map[string]int32
@@ -60,19 +59,19 @@ func (k *tagCounts) add(a *App, tag string, by int32) {
 	}
 }
 
-// tagState holds a scheduler's tags, attributes and constraints. Those of all nodes are in the default partition's.
+// tagState holds a scheduler's tags, attributes and constraints. The default partition has those of all nodes.
 type tagState struct {
 	nodeTags   map[int32]*tagCounts
 	rackTags   map[string]*tagCounts
 	attributes map[string]map[string]string // by host, of PREFIX/NAME
 
-	constrained []*Ask // of this partition, that wait for a node which satisfies them
-	tagsChanged bool   // since those that wait were tried last
+	constrained []*Ask // of this partition, waiting for a node that satisfies them
+	tagsChanged bool   // since the last try of waiting asks
 }
 
-// Tag counts (by 1) or forgets (by -1) a container with allocation tags on a node: one
-// that was there before this ResourceManager started, or that ends. Those that are
-// granted are counted at once. It is due before Release, and Schedule after it.
+// Tag counts (by 1) or removes (by -1) a container with allocation tags on a node. by 1 is for a container from
+// before this ResourceManager started, by -1 for one that ends. Granted ones are counted at once. It is due before
+// Release, and Schedule after it.
 func (s *Scheduler) Tag(a *App, n *Node, tags []string, by int32) {
 	if len(tags) == 0 {
 		return
@@ -107,7 +106,7 @@ func (s *Scheduler) Tag(a *App, n *Node, tags []string, by int32) {
 // moveTags moves the counts of a node's containers to its new rack. Schedule is due.
 func (s *Scheduler) moveTags(n *Node, to string) {
 	s = s.whole()
-	s.placesChanged() // also for a node without tags: it is among others now
+	s.placesChanged() // even for a node without tags, because its neighbours changed
 	on := s.nodeTags[n.serial]
 	if on == nil {
 		return
@@ -146,7 +145,7 @@ func (s *Scheduler) SetAttributes(host string, values map[string]string) {
 // SetAppTags sets the application tags of an application.
 func (s *Scheduler) SetAppTags(a *App, tags []string) { a.tags = tags }
 
-// placesChanged notes that constraints may be satisfied where they were not.
+// placesChanged records that constraints may be satisfied on further nodes.
 func (s *Scheduler) placesChanged() {
 	s = s.whole()
 	s.tagsChanged, s.further = len(s.constrained) > 0, true
@@ -155,8 +154,8 @@ func (s *Scheduler) placesChanged() {
 	}
 }
 
-// retryConstrained has those tried again that wait for a node which satisfies them. A
-// reservation on a node that does not any more is given up.
+// retryConstrained retries the asks that wait for a node which satisfies them. It cancels a reservation on a node
+// that no longer satisfies its constraint.
 func (s *Scheduler) retryConstrained() {
 	for _, w := range s.constrained {
 		if w.hold != nil && !s.allows(w, w.hold.node) {
@@ -169,8 +168,8 @@ func (s *Scheduler) retryConstrained() {
 	}
 }
 
-// allows reports whether the constraint of an ask, if it has one, admits a node.
-// It is inlined: asks without one pay for a comparison.
+// allows reports whether the constraint of an ask, if it has one, admits a node. It is inlined: an ask without a
+// constraint pays for one comparison.
 func (s *Scheduler) allows(w *Ask, n *Node) bool { return w.want == nil || s.satisfied(w, n) }
 
 //go:noinline
@@ -207,7 +206,7 @@ func (s *Scheduler) cardinality(t *Target, a *App, n *Node, rack bool) (least, m
 	return least, most
 }
 
-// count is the number of containers with a tag of the applications that a target means.
+// count is the number of containers with a tag, in the applications of the target's namespace.
 func (k *tagCounts) count(t *Target, a *App, tag string) int32 {
 	switch t.Namespace {
 	case OfAll:
@@ -226,7 +225,7 @@ func (k *tagCounts) count(t *Target, a *App, tag string) int32 {
 	return n
 }
 
-// TagCount is a number of containers with an allocation tag on a node.
+// TagCount is the number of containers with an allocation tag on a node.
 type TagCount struct {
 	Tag   string
 	Count int32
@@ -242,9 +241,9 @@ func (s *Scheduler) TagsOn(n *Node) (out []TagCount) {
 	return out
 }
 
-// Place sets the number of containers that an application wants at a priority, allocation request id and tags:
+// Place sets the number of containers that an application wants for a priority, allocation request id and tags:
 // absolute if more is false, else in addition. It returns the number outstanding afterwards. r's label is that of
-// want, and its place is anywhere. Serve is due after the last of a call.
+// want, and its place is anywhere. Serve is due after the last Place of a call.
 func (s *Scheduler) Place(a *App, r *Request, want *Want, v *amounts.Vec, more bool) int32 {
 	if want.Label != "" && s.main == nil {
 		p := s.partitionOr(want.Label)
@@ -300,7 +299,7 @@ func (a *App) wanting(r *Request, want *Want) *Ask {
 	return a.wants[wantKey{r.Priority, r.AllocationRequestID, want.key}]
 }
 
-// Wants is how many scheduling requests of an application are outstanding.
+// Wants is the number of an application's outstanding scheduling requests.
 func (a *App) Wants() int {
 	n := len(a.wants)
 	for _, x := range a.parts {
@@ -309,9 +308,8 @@ func (a *App) Wants() int {
 	return n
 }
 
-// ServeWant tries one scheduling request of an application, as Serve tries all it asks for, so
-// that each of many is placed before the next is looked at. Schedule is due before the first,
-// and Serve after the last.
+// ServeWant tries one scheduling request of an application, as Serve tries all asks, so that each of many is placed
+// before the next is considered. Schedule is due before the first, and Serve after the last.
 func (s *Scheduler) ServeWant(a *App, r *Request, want *Want) {
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {
@@ -350,8 +348,8 @@ func (s *Scheduler) wantingIn(a *App, r *Request, want *Want) (*Scheduler, *Ask)
 	return s, a.wanting(r, want)
 }
 
-// Refused reports whether there is no node for a container under a key and tags, with room
-// for it, that the constraint admits. It looks at all nodes.
+// Refused reports whether the constraint excludes every node with enough free resources for a container of this key
+// and tags. It checks all nodes.
 func (s *Scheduler) Refused(a *App, r *Request, want *Want) bool {
 	s, w := s.wantingIn(a, r, want)
 	if w == nil {
@@ -369,7 +367,7 @@ func (s *Scheduler) Refused(a *App, r *Request, want *Want) bool {
 	return true
 }
 
-// whyRefused names the clause that refuses most of the nodes which an ask could use.
+// whyRefused names the clause that excludes most of the nodes which an ask could use.
 func whyRefused(by map[*Constraint]int, of int, out *Why) {
 	var worst *Constraint
 	for c, n := range by {

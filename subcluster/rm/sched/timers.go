@@ -4,8 +4,7 @@ package sched
 
 import "github.com/creelrm/creel/internal/intrusive"
 
-// timer is a deadline: the wait of an ask for a local node, or of an empty queue
-// that was made on demand.
+// timer is a deadline: of an ask's wait for a local node, or of an empty queue created on demand.
 type timer struct {
 	at, seq int64
 	slot    int32
@@ -42,7 +41,7 @@ func (s *Scheduler) stop(t **timer) {
 	}
 }
 
-// NextDeadline is when Tick is due next, in ns since the epoch; 0 when nothing waits.
+// NextDeadline is the time at which Tick is due next, in ns since the epoch; 0 if nothing waits.
 func (s *Scheduler) NextDeadline() int64 {
 	if s.timers.Len() == 0 {
 		return 0
@@ -50,8 +49,7 @@ func (s *Scheduler) NextDeadline() int64 {
 	return s.timers.Top().at
 }
 
-// Tick has the deadlines reached by the time of At take effect. Schedule is due
-// after it.
+// Tick runs the deadlines reached by the time of At. Schedule is due after it.
 func (s *Scheduler) Tick() {
 	for s.timers.Len() > 0 && s.timers.Top().at <= s.now {
 		t := s.timers.Top()

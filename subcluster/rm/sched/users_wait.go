@@ -9,21 +9,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// UserWaits is a leaf user's use, waiting demand, and local limit: by the leaf's own limits, and by the user's cap in
-// the federation.
+// UserWaits is a leaf user's use, waiting demand and local limit: by the leaf's limits, and by the user's cap in the
+// federation.
 type UserWaits struct {
 	Name                string
 	Used, Pending, Most amounts.Vec
 }
 
-// mostWaiting is the maximum number of reported users of a leaf: the federation handles as many hot users. Further
-// users' demand is reported for the queue alone.
+// mostWaiting limits the reported users of a leaf: the federation handles as many hot users. Further users' demand is
+// reported only for the queue.
 const mostWaiting = 100
 
-// UsersWait lists by name the users of a leaf with waiting asks that a limit holds back: users whose demand exceeds
-// the most that the leaf's own limits will ever allow here, or their cap in the federation. A user with an own cap is
-// listed with their use, too. Each is the limit of every other user by the leaf's own limits. UsersWait iterates over
-// the users of the leaf and their waiting asks.
+// UsersWait lists by name the users of a leaf with waiting asks that a limit delays: their demand exceeds the most
+// that the leaf's limits will ever permit here, or their cap in the federation. A user with a separate cap is also
+// listed, with the use. each is the limit of every other user by the leaf's limits. UsersWait iterates over the users
+// of the leaf and their waiting asks.
 func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	if q.leaf == nil {
 		return each, nil
@@ -61,8 +61,8 @@ func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 }
 
 // mostOfUser returns the highest limit that a user of a weight may reach in a leaf: limits grow with the active
-// users' use, until the leaf's maximum or the factor of its guarantee stops them. While a plan is in force its amount
-// replaces the guarantee in them, and may rise to the maximum. One container is beyond the limit, as in userAdmits.
+// users' use, up to the leaf's maximum or the factor of its guarantee. While a plan is in force, its amount replaces
+// the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
 func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	most := q.sized().max
 	for p := q.parent; p != nil; p = p.parent {
@@ -89,7 +89,7 @@ func (s *Scheduler) pendingOf(q *Queue, u *user) (v amounts.Vec) {
 	for _, a := range u.apps.Items {
 		v.Add(&a.pending)
 	}
-	line := u // applications are in line in the default partition, their AMs may be to run here
+	line := u // applications are in line in the default partition, although their AMs may run here
 	if main := q.s.main; main != nil {
 		line = nil
 		if d := main.tree.byPath[q.path]; d != nil && d.leaf != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Queues with mixed units (queues.Spec.Vectors) divide their parent's amounts all at once, each resource type for
-// itself, as in Hadoop's CapacityScheduler without its legacy mode. Its rounding is followed to the unit, so the
+// Queues with mixed units (queues.Spec.Vectors) divide their parent's amounts all at once, each resource type
+// separately, as in Hadoop's CapacityScheduler without its legacy mode. The rounding is Hadoop's to the unit, so the
 // order of floating-point operations below matters.
 
 // portions is a child's configured part of one resource type.
@@ -19,16 +19,16 @@ type portions struct {
 	value       float64
 	maximumUnit queues.Unit // Unset, Absolute or Percent
 	maximum     float64
-	nothing     bool // a child without memory gets nothing of other types
+	nothing     bool // a child without memory gets no other types
 }
 
-// extent is a child's result: guarantee and maximum.
+// extent is a child's guarantee and maximum.
 type extent struct{ least, most int64 }
 
-// divide divides one resource type of a parent among children. The parent is guaranteed have of it and may use most,
-// in a cluster that has total. Amounts come first, scaled down if they exceed the total; percentages are of the
-// remainder, weights of the rest. Within a unit the children come in order, and no child gets more than its maximum
-// or the rest.
+// divide divides one resource type of a parent among children. The parent is guaranteed have of it and may use most;
+// the cluster has total. Absolute amounts come first, scaled down if they exceed the total; percentages are of the
+// remainder, weights of the rest. Within a unit the children are served in order, and no child gets more than its
+// maximum or the rest.
 func divide(total, have, most int64, children []portions, out []extent) {
 	var fixed, weights float64
 	for _, c := range children {
@@ -92,7 +92,7 @@ func divide(total, have, most int64, children []portions, out []extent) {
 	}
 }
 
-// asFloat rounds as Hadoop keeps percentages and weights: in 32 bits.
+// asFloat rounds percentages and weights to 32 bits, as Hadoop does.
 func asFloat(unit queues.Unit, value float64) float64 {
 	if unit == queues.Absolute {
 		return value
@@ -100,7 +100,7 @@ func asFloat(unit queues.Unit, value float64) float64 {
 	return float64(float32(value))
 }
 
-// sizeVectors computes the parts of q's children, once for each version of the tree.
+// sizeVectors computes the parts of q's children, once per version of the tree.
 func (s *Scheduler) sizeVectors(q *Queue) {
 	if q.vectorsOf == s.tree.version {
 		return
@@ -130,8 +130,8 @@ func (s *Scheduler) sizeVectors(q *Queue) {
 	}
 }
 
-// sizeShares computes a queue's amounts as shares of its parent's and of the cluster, in 32 bits as in Hadoop.
-// Without nodes there are none, but the maximum as a share of the cluster is the configured one.
+// sizeShares computes a queue's amounts as fractions of its parent's and of the cluster, in 32 bits as in Hadoop.
+// Without nodes they are zero, but the maximum as a fraction of the cluster is the configured one.
 func (q *Queue) sizeShares() {
 	s, p := q.s, q.parent
 	of := func(v, whole *amounts.Vec) float32 {

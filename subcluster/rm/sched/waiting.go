@@ -2,10 +2,10 @@
 
 package sched
 
-// An ask stopped by a limit costs nothing until that limit loosens: queues and users record that they stopped an ask,
-// and are tried again when something below them is released, a user stops waiting, or the cluster changes.
+// An ask stopped by a limit costs nothing until that limit loosens: queues and users record that they stopped an ask.
+// They are retried when something below them is released, a user stops waiting, or the cluster changes.
 
-// touch has a leaf tried again: limits of its users may have risen.
+// touch retries a leaf, because limits of its users may have risen.
 func (s *Scheduler) touch(q *Queue) {
 	if q.leaf.limitedUsers == 0 && !q.parked {
 		return
@@ -13,7 +13,7 @@ func (s *Scheduler) touch(q *Queue) {
 	s.retry(q)
 }
 
-// retry has everything waiting below q tried on any node when the call settles.
+// retry schedules a try of all waiting asks below q, on any node, when the call settles.
 func (s *Scheduler) retry(q *Queue) {
 	s.unpark(q)
 	if !q.queuedRetry {
@@ -22,8 +22,8 @@ func (s *Scheduler) retry(q *Queue) {
 	}
 }
 
-// freed: something below q was released. Queues on the path whose limits had stopped an ask are tried again, the
-// topmost only, as it contains the others.
+// freed runs when something below q was released. It retries the topmost queue on the path whose limits had stopped
+// an ask, which includes the others.
 func (s *Scheduler) freed(q *Queue) {
 	var top *Queue
 	for ; q != nil; q = q.parent {
@@ -43,8 +43,7 @@ func (s *Scheduler) freed(q *Queue) {
 	s.lendAgain()
 }
 
-// loosen has those tried again that limits had stopped, after the cluster or
-// the queues changed.
+// loosen retries the asks that limits had stopped, after the cluster or the queues changed.
 func (s *Scheduler) loosen() {
 	for _, q := range s.tree.watched {
 		q.watched = false
@@ -66,7 +65,7 @@ func (s *Scheduler) loosen() {
 	s.lendAgain()
 }
 
-// watch remembers a queue for loosen.
+// watch records a queue for loosen.
 func (s *Scheduler) watch(q *Queue) {
 	if !q.watched {
 		q.watched = true
@@ -98,8 +97,7 @@ func (s *Scheduler) park(q *Queue) {
 	s.watch(q)
 }
 
-// stopped notes where a limit stopped an application, so that it is tried
-// again when that limit loosens.
+// stopped records where a limit stopped an application, so that the application is retried when the limit loosens.
 func (s *Scheduler) stopped(w *Ask, v verdict) {
 	switch v.limit {
 	case LimitQueue:
@@ -108,7 +106,7 @@ func (s *Scheduler) stopped(w *Ask, v verdict) {
 		if s.underUserCap(w.app.user, &w.size.V) {
 			s.block(v.where, w)
 		} else {
-			s.userStopped(w.app) // it waits for its user's part too, and so holds back no others: see waitsFor
+			s.userStopped(w.app) // it also waits for its user's part, and so does not stop others: see waitsFor
 		}
 	case LimitUser:
 		s.userStopped(w.app)

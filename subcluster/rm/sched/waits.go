@@ -7,13 +7,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// mostTallies limits how often one WaitScan goes through all nodes. After that many applications with a blacklist or a
+// mostTallies limits the scans of all nodes by one WaitScan. After that many applications with a blacklist or a
 // constraint, the result for further ones is LimitNodes; Why names the clause.
 const mostTallies = 64
 
-// WaitScan checks many applications, between two events: asks of one size that any
-// node may serve are held off the nodes by the same clause, so nodes are checked once for
-// all of them. The zero value is ready.
+// WaitScan checks many applications between two events: the same clause excludes all asks of one size that any node
+// may serve, so nodes are checked once for all of them. The zero value is ready.
 type WaitScan struct {
 	tallies map[tallyKey]nodeTally
 	looked  int
@@ -48,7 +47,7 @@ func (s *Scheduler) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	return LimitNone, a.queue.path
 }
 
-// waitsAsk looks at the first outstanding ask, as whyAsk does.
+// waitsAsk checks the first outstanding ask, like whyAsk.
 func (s *Scheduler) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	k := a.firstWaiting()
 	switch {

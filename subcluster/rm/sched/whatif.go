@@ -8,19 +8,19 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
-// Sketch is a what-if on the live amounts: containers are removed or added, nodes and queues resized, and questions
-// asked; Undo restores everything, last change first. Between the first change and Undo the scheduler must not be
-// used otherwise: it is the same state, not a copy, which makes a question as cheap as a decision. Preemption,
+// Sketch is a what-if on the live amounts: remove or add containers, resize nodes and queues, then ask questions;
+// Undo restores everything, last change first. Between the first change and Undo the scheduler must not be used
+// otherwise: the sketch changes its state, not a copy, which makes a question as cheap as a decision. Preemption,
 // reservations and simulations use it.
 type Sketch struct {
 	of   *Scheduler
 	undo []func()
 }
 
-// Sketch begins a what-if.
+// Sketch starts a what-if.
 func (s *Scheduler) Sketch() *Sketch { return &Sketch{of: s} }
 
-// Undo takes back every change, and leaves the sketch empty.
+// Undo undoes every change and empties the sketch.
 func (k *Sketch) Undo() {
 	for i := len(k.undo) - 1; i >= 0; i-- {
 		k.undo[i]()
@@ -74,7 +74,7 @@ func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 	})
 }
 
-// Resize thinks a node larger or smaller.
+// Resize changes a node's size.
 func (k *Sketch) Resize(n *Node, to amounts.Vec) {
 	s := n.of
 	to.Sub(&n.total)
@@ -89,8 +89,7 @@ func (k *Sketch) Resize(n *Node, to amounts.Vec) {
 	})
 }
 
-// SetMaximum thinks a queue's hard bound to be another. The root's is the
-// cluster: ErrQueueNotFound.
+// SetMaximum changes a queue's maximum. The root's maximum is the cluster: ErrQueueNotFound.
 func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 	if q.parent == nil {
 		return noQueue(string(q.path))
@@ -106,9 +105,8 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 	return nil
 }
 
-// Fits asks whether the application could get one container of a size now, and
-// where; if not, which limit is in the way. ErrInvalidResource if it could never
-// ask for one.
+// Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
+// it. It returns ErrInvalidResource if the application could never ask for one.
 func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
 	s := k.of
 	v, err := s.sizes.Normalize(r, &a.queue.largest)

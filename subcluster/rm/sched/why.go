@@ -15,24 +15,24 @@ type Limit uint8
 
 // Limits, in the order of the checks.
 const (
-	LimitNone         Limit = iota // nothing: it waits for nothing
+	LimitNone         Limit = iota // it waits for nothing
 	LimitSaving                    // not durable yet
 	LimitQueueStopped              // its queue is stopped
-	LimitParallelApps              // applications running at once in a queue, or of a user
-	LimitAM                        // resources that AMs of the queue may use
+	LimitParallelApps              // number of concurrent applications of a queue or user
+	LimitAM                        // resources for AMs of the queue
 	LimitUserAM                    // the same for one user
 	LimitUnregistered              // the AM is being started or has not registered
 	LimitQueue                     // maximum of a queue on the path
 	LimitUser                      // user limit within the leaf
 	LimitNoNode                    // no node is large enough, even when empty
-	LimitRoom                      // no node has room now
+	LimitRoom                      // no node has enough free now
 	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
-	LimitBlacklist                 // all nodes with room are on the blacklist
-	LimitReservation               // a node is reserved for it and fills up
+	LimitBlacklist                 // all nodes with enough free are on the blacklist
+	LimitReservation               // a node is reserved for it and not free enough yet
 	LimitLabel                     // no node has the label
-	LimitConstraint                // its placement constraint refuses the nodes that it may use
+	LimitConstraint                // its placement constraint excludes the nodes that it may use
 	LimitOrder                     // others are before it in the order of its queue
-	LimitNodes                     // some clause keeps its ask off every node; in lists alone (Waits)
+	LimitNodes                     // some clause excludes its ask from every node; only in lists (Waits)
 )
 
 var limits = [...]string{
@@ -58,23 +58,23 @@ var limits = [...]string{
 
 func (l Limit) String() string { return limits[l] }
 
-// Code is the limit as documents name it: "AM limit" is am_limit.
+// Code is the limit's name in documents: "AM limit" is am_limit.
 func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
 
-// Why is the reason why an application waits now, with the numbers.
+// Why is the present reason why an application waits, with the numbers.
 type Why struct {
 	Limit      Limit
 	Where      creel.QueuePath     // the limit's queue
 	User       string              // the limit's user
-	Used       creel.Resource      // measured against the limit
+	Used       creel.Resource      // use under the limit
 	Bound      creel.Resource      // the limit
 	Need       creel.Resource      // of the checked ask
 	Count, Max int                 // for limits in numbers of applications; checked nodes for LimitRoom
 	Nodes      NodeCounts          // by the obstacle; zero unless no node fits
-	Before     creel.ApplicationID // the earlier application, if that holds it back
+	Before     creel.ApplicationID // the earlier application that it waits for, if any
 	Ask        AskView
 	Text       string // one sentence
-	Try        string // the change that would help
+	Try        string // a change that would help
 }
 
 // Sentence returns the reason and the change that would help; "" if there is none.
@@ -86,8 +86,8 @@ func (w Why) Sentence() string {
 }
 
 // Why returns the reason why an application in a queue waits, with the numbers of the limit. It checks the limits in
-// the scheduler's order, and changes nothing. So the result is current, not from the last log line. It returns
-// LimitNone and no text if the scheduler holds nothing back.
+// the scheduler's order and changes nothing. So the result is current, unlike a log line. If the scheduler delays
+// nothing, it returns LimitNone and no text.
 func (s *Scheduler) Why(a *App) Why {
 	w := Why{User: a.user.name, Where: a.queue.path}
 	switch {
@@ -149,7 +149,7 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
 		*w = p.ofPartition(*w)
 	default:
-		// It may start, but others are first in line.
+		// It may start, but others precede it in line.
 		w.Limit, w.Text = LimitOrder, fmt.Sprintf(
 			"Others are first in line in queue %s: %d applications wait to start.",
 			a.queue.path,
@@ -165,7 +165,7 @@ func (s *Scheduler) whyWaiting(a *App, w *Why) {
 	}
 }
 
-// firstWaiting is the first ask that is outstanding, nil for none.
+// firstWaiting is the first outstanding ask, nil for none.
 func (a *App) firstWaiting() *Ask {
 	for _, k := range a.asks {
 		if k.count > 0 && k.size != nil {
@@ -243,7 +243,7 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 	s.whyNoNode(a, k, w)
 }
 
-// heldAt returns the queue whose maximum another ask waits for, which k may not pass; nil for none.
+// heldAt returns the queue whose maximum an earlier ask waits for, which k may not pass; nil for none.
 func (s *Scheduler) heldAt(a *App, k *Ask) *Queue {
 	for q := a.queue; q != nil; q = q.parent {
 		if b := q.blocker; b != nil && b != k && s.waitsFor(b, q) {
@@ -253,20 +253,20 @@ func (s *Scheduler) heldAt(a *App, k *Ask) *Queue {
 	return nil
 }
 
-// nodeTally counts the nodes that pass each clause; held ones passed all.
+// nodeTally counts the nodes that pass each clause; held nodes passed all.
 type nodeTally struct{ takes, large, allowed, admitted, room, held int }
 
-// NodeCounts counts nodes by the first clause that keeps an ask off them.
+// NodeCounts counts nodes by the first clause that excludes an ask.
 type NodeCounts struct {
-	Open                  int // that take containers at all
+	Open                  int // nodes that accept containers at all
 	TooSmall, Blacklisted int // even when empty; by the application
 	Refused               int // by its placement constraint
 	Full                  int // now
-	Reserved, Elsewhere   int // with room: kept for others; not where the ask wants to be
+	Reserved, Elsewhere   int // enough free, but held for others; or not where the ask wants to be
 }
 
-// tally looks at every node for an ask. best is the most that is free, refused counts
-// nodes by the clause of a constraint that refuses them.
+// tally checks every node for an ask. best is the largest free amount; refused counts nodes by the clause of a
+// constraint that excludes them.
 func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*Constraint]int) (t nodeTally) {
 	for _, n := range s.nodes {
 		if n == nil || n.use != Open {
