@@ -21,6 +21,7 @@ var (
 	ErrQueueNotFound       = errors.New("queue not found")
 	ErrNotPermitted        = errors.New("not permitted")
 	ErrInvalidRequest      = errors.New("invalid request")
+	ErrEnded               = fmt.Errorf("application has ended: %w", ErrInvalidRequest) // its id is used up
 	ErrInvalidResource     = errors.New("invalid resource request")
 	ErrInvalidLabel        = fmt.Errorf("invalid node label: %w", ErrInvalidResource)
 	ErrInvalidToken        = errors.New("invalid token")

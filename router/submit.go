@@ -32,6 +32,8 @@ type Homes interface {
 		placement []byte,
 	) (home creel.SubclusterID, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	// Ended returns when the home reported the application's end; zero: it has not.
+	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
 	// Absent returns for how long a home that cannot disown has answered that it does
 	// not know the application, now that it answered so after a call under a claim.
 	Absent(
@@ -146,6 +148,7 @@ type claim struct {
 //  1. Choose by policy over the view, leaving out members already tried.
 //  2. Claim, or move the home that may be left to the choice by compare-and-set on the claim's number; an earlier
 //     claim's home replaces the choice.
+//     If that home reported the application's end, the submission ends here: it does not run again.
 //  3. Forward under the claim's number.
 //  4. On failure find out whether the home may be left. It may if the call was the only possible one and it certainly
 //     failed, or if the member disowned the application under this claim, or has not known it for UnclearWait.
@@ -181,6 +184,11 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 			continue
 		}
 		out.Home = at.home
+		if !at.alone {
+			if done, over := s.over(ctx, out, at); over {
+				return done
+			}
+		}
 		try := Try{Member: at.home, Claim: at.number}
 		if at.home == chosen {
 			try.Reason = reason
@@ -266,6 +274,39 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 	return try, true
 }
 
+// over resolves a claim of an application whose home reported its end. A ResourceManager forgets its oldest ended
+// applications and would run a repeat: so it is asked to disown this one, and is sent nothing. over is false if the
+// application has not ended.
+func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome, over bool) {
+	ended, err := s.Homes.Ended(ctx, out.Application)
+	switch {
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		return out, false // the record was removed after the claim
+	case err != nil:
+		return out.fail(err), true
+	case ended.IsZero():
+		return out, false
+	}
+	try := Try{Member: at.home, Claim: at.number, Claimed: true}
+	switch standing, err := s.Disown(ctx, at.home, out.Application, at.number); {
+	case err != nil:
+		try.Verdict, try.Err = Unclear, err
+		out.Err = unconfirmed(out.Application, at.home, err)
+	case standing == Running: // it lists it, ended or not
+		try.Verdict = Accepted
+	default:
+		try.Verdict, try.Err = Refused, &creel.Error{
+			Kind: creel.ErrEnded,
+			What: fmt.Sprintf("%s has ended", out.Application),
+			Why:  fmt.Sprintf("it ran at %s, which reported the end by %s", at.home, ended.UTC().Format(time.RFC3339)),
+			Try:  "get a new application id to run it again",
+		}
+		out.Err = try.Err
+	}
+	out.Tries = append(out.Tries, try)
+	return out, true
+}
+
 // repeat handles a submission for which no member can be chosen now: there may be an earlier claim, and the repeat of
 // a submission that ran must still succeed.
 func (s *Submitter) repeat(
@@ -284,6 +325,9 @@ func (s *Submitter) repeat(
 		return out.fail(err)
 	}
 	out.Home = home
+	if done, over := s.over(ctx, out, claim{home: home, number: number}); over {
+		return done
+	}
 	try := Try{Member: home, Claim: number, Claimed: true}
 	try.Verdict, try.Err = forward(ctx, home, number)
 	out.Tries = append(out.Tries, try)

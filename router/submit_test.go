@@ -29,6 +29,8 @@ type homes struct {
 	lost   bool
 	pause  func() // called once, after a claim was made and before its answer is read
 
+	ended time.Time // the home reported the end
+
 	// Of Absent.
 	now     func() time.Time
 	from    int64 // the first claim that was recorded
@@ -122,6 +124,8 @@ func (h *homes) Absent(
 	}
 	return h.now().Sub(last), nil
 }
+
+func (h *homes) Ended(context.Context, creel.ApplicationID) (time.Time, error) { return h.ended, nil }
 
 func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	if m, ok := h.at[app]; ok {
@@ -303,6 +307,38 @@ func TestASubmissionFindsOneHome(t *testing.T) {
 	again := w.submit(t)
 	if again.Err != nil || again.Home != out.Home || w.places() != 1 {
 		t.Errorf("a repeat is success at the same home: %+v", again)
+	}
+}
+
+func TestRepeatOfEndedApplicationDoesNotRun(t *testing.T) {
+	for _, hadoop := range []bool{false, true} {
+		w := newWorld(1)
+		for _, m := range w.members {
+			m.hadoop = hadoop
+		}
+		out := w.submit(t)
+		w.store.ended = w.now
+		if again := w.submit(t); again.Err != nil || again.Home != out.Home {
+			t.Fatalf("hadoop %t: a repeat while the home lists the application: %+v", hadoop, again)
+		}
+		home := w.members[out.Home]
+		delete(home.runs, app) // it forgot it
+		again := w.submit(t)
+		if !errors.Is(again.Err, creel.ErrEnded) || !strings.Contains(again.Err.Error(), "has ended") ||
+			w.places() != 0 {
+			t.Errorf("hadoop %t: it ran at %d places, %+v", hadoop, w.places(), again)
+		}
+		for _, m := range w.members {
+			m.dead = m != home // no member can be chosen
+		}
+		w.see()
+		if again = w.submit(t); again.Err == nil || w.places() != 0 {
+			t.Errorf("hadoop %t: it ran at %d places, %+v", hadoop, w.places(), again)
+		}
+		home.dead = true
+		if again = w.submit(t); !errors.Is(again.Err, creel.ErrUnavailable) {
+			t.Errorf("hadoop %t: the home is away, %+v", hadoop, again)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type homeEntry struct {
 	home          creel.SubclusterID
 	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
+	ended         time.Time // the home reported the end; zero: it has not
 	placement     []byte    // from the claim or the move; never modified
 }
 
@@ -127,7 +128,7 @@ func (t *homeTable[ID]) move(
 	}
 	t.drop(id)
 	delete(t.denials, id)
-	p.home = to
+	p.home, p.ended = to, time.Time{}
 	p.number++
 	p.placement = slices.Clone(placement)
 	t.put(id, p)
@@ -149,6 +150,10 @@ func (t *homeTable[ID]) forget(
 		return p.home, false
 	}
 	ends := now.Add(ttl).Truncate(time.Millisecond)
+	if p.ended.IsZero() && ttl > 0 {
+		p.ended = now.Truncate(time.Millisecond)
+		t.of[id] = p
+	}
 	if !p.ends.IsZero() && p.ends.Before(ends) {
 		return home, true
 	}

@@ -271,6 +271,13 @@ func (m *Memory) Placement(_ context.Context, app creel.ApplicationID) ([]byte, 
 	return t.Placement(now, app)
 }
 
+// Ended implements Homes.
+func (m *Memory) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Ended(now, app)
+}
+
 // Forget implements Homes.
 func (m *Memory) Forget(
 	ctx context.Context,

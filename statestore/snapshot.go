@@ -35,8 +35,9 @@ type snapshot struct {
 // snapshotHome is a home with the number of its newest claim.
 type snapshotHome struct {
 	Home
-	Number    int64  `json:"number,omitempty"` // 0 for 1
-	Placement []byte `json:"placement,omitempty"`
+	Number    int64     `json:"number,omitempty"` // 0 for 1
+	Ended     time.Time `json:"ended,omitzero"`
+	Placement []byte    `json:"placement,omitempty"`
 }
 
 type ring struct {
@@ -55,7 +56,7 @@ func (t *State) Snapshot() ([]byte, error) {
 		Epochs:   t.epochs,
 	}
 	for id, p := range t.apps.of {
-		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number, p.placement})
+		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.placement})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
@@ -119,14 +120,14 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.apps.drop(h.Application)
-		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Placement})
+		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Placement})
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {
 			return err
 		}
 		n.reservations.drop(h.Reservation)
-		n.reservations.put(h.Reservation, homeEntry{h.Home, 1, h.Claimed, h.Ends, nil})
+		n.reservations.put(h.Reservation, homeEntry{home: h.Home, number: 1, claimed: h.Claimed, ends: h.Ends})
 	}
 	for _, sp := range s.UAMRecords {
 		if err := CheckUAMRecord(&sp); err != nil {

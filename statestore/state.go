@@ -309,6 +309,15 @@ func (t *State) Placement(now time.Time, app creel.ApplicationID) ([]byte, error
 	return slices.Clone(p.placement), nil
 }
 
+// Ended: see Homes.
+func (t *State) Ended(now time.Time, app creel.ApplicationID) (time.Time, error) {
+	p, ok := t.apps.find(now, app)
+	if !ok {
+		return time.Time{}, NoHome(app)
+	}
+	return p.ended, nil
+}
+
 // Forget: see Homes.
 func (t *State) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
 	if err := CheckApplication(app); err != nil {

@@ -101,8 +101,12 @@ type Homes interface {
 	// Placement returns the placement stored by the claim or the move that made the home; nil if there is none. It
 	// goes with the home: creel.ErrApplicationNotFound.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
+	// Ended returns when the home reported the application's end (the first Forget with a ttl), by the store's clock;
+	// zero: it has not. creel.ErrApplicationNotFound.
+	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
 	// Forget starts the end of a record whose home (which must match, else creel.ErrConflict) reported that the
-	// application ended. The record and the UAM records go after ttl, 0 meaning now. A repeat never extends it.
+	// application ended. The record and the UAM records go after ttl; a repeat never extends it. A ttl of 0 removes
+	// them now, and is for records without an application.
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	// HomesAt lists the applications of a home, in the order of the store, at
 	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of

@@ -149,6 +149,12 @@ var failures = []failure{
 		promise: "the ResourceManager ends, and resumes when it is started again; each application runs in one subcluster",
 	},
 	{
+		test:    "TestRepeatAfterTheEndRunsNothing",
+		what:    "a client repeats a submission after the application has ended and its ResourceManager forgot it",
+		users:   "409, or a YarnException, with the end",
+		promise: "the application runs once",
+	},
+	{
 		test:    "TestARouterStartsWithoutTheStoresReplica",
 		what:    "a router starts while the replicas that creel.store.wait-replicas asks for are away",
 		users:   "new applications get 503 with Retry-After",

@@ -53,6 +53,7 @@ var exceptions = []exception{
 	{creel.ErrSubclusterNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", ""},
 	{remote.ErrNotInRelease, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", ""},
 	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{creel.ErrEnded, http.StatusConflict, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidResource, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidToken, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},

@@ -76,6 +76,8 @@ func (h homes) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, e
 	return h.at, nil
 }
 
+func (homes) Ended(context.Context, creel.ApplicationID) (time.Time, error) { return time.Time{}, nil }
+
 func (homes) Placement(context.Context, creel.ApplicationID) ([]byte, error) { return nil, nil }
 
 // A member for which an agent acts has none of creel's own documents: it is not asked for any, whichever version its

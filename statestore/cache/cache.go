@@ -39,6 +39,7 @@ type Source interface {
 	) (time.Duration, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
+	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 }
 
@@ -151,6 +152,11 @@ func (h *Homes) Absent(
 // Placement goes to the store: few ask for it.
 func (h *Homes) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
 	return h.source.Placement(ctx, app)
+}
+
+// Ended goes to the store: few ask for it.
+func (h *Homes) Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error) {
+	return h.source.Ended(ctx, app)
 }
 
 // Move goes to the store; the home that is, is remembered.

@@ -146,6 +146,15 @@ func (s *Store) Placement(ctx context.Context, app creel.ApplicationID) ([]byte,
 	return placement, err
 }
 
+// Ended implements statestore.Homes.
+func (s *Store) Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error) {
+	at, ok, err := s.apps().ended(ctx, ofApp(app))
+	if err == nil && !ok {
+		err = statestore.NoHome(app)
+	}
+	return at, err
+}
+
 // Forget implements statestore.Homes.
 func (s *Store) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
 	if err := statestore.CheckApplication(app); err != nil {

@@ -61,7 +61,7 @@ func (t table) index(n int64, m creel.SubclusterID) string {
 	return t.s.shard(n, t.kind+"h:"+string(m))
 }
 func (t table) placement(p homeKey) string { return t.s.shard(p.n, t.kind+"p:"+p.block) }
-func (t table) ended(n int64) string       { return t.s.shard(n, t.kind+"e") }
+func (t table) expiries(n int64) string    { return t.s.shard(n, t.kind+"e") }
 
 // uamRecords is the key that goes with an application; reservations have none, but
 // scripts want a key in the slot.
@@ -164,7 +164,7 @@ func (t table) drop(ctx context.Context, p homeKey, value string) (bool, error) 
 		ctx,
 		p.n,
 		dropScript,
-		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.uamRecords(p), t.placement(p)},
+		[]string{t.bucket(p), t.expiries(p.n), t.index(p.n, m), t.uamRecords(p), t.placement(p)},
 		p.field,
 		value,
 		p.index,
@@ -266,7 +266,7 @@ func (t table) forget(
 		ctx,
 		p.n,
 		forgetScript,
-		[]string{t.bucket(p), t.ended(p.n)},
+		[]string{t.bucket(p), t.expiries(p.n)},
 		p.field,
 		string(member),
 		ttl.Milliseconds(),
@@ -317,6 +317,23 @@ func (t table) storedPlacement(ctx context.Context, p homeKey) (placement []byte
 		return nil, true, err
 	}
 	return []byte(str(v)), true, nil
+}
+
+// ended returns when the home reported the end of an id, zero if it has not, and whether the id has a home.
+func (t table) ended(ctx context.Context, p homeKey) (at time.Time, ok bool, err error) {
+	is, err := t.find(ctx, p)
+	if err != nil || is == "" {
+		return time.Time{}, false, err
+	}
+	v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field+"e"))
+	if err != nil || v == nil {
+		return time.Time{}, true, err
+	}
+	ms, err := strconv.ParseInt(str(v), 16, 64)
+	if err != nil || ms < 0 || ms > 1<<50 {
+		return time.Time{}, true, surprise(v)
+	}
+	return time.UnixMilli(ms), true, nil
 }
 
 // checkIdentity distinguishes "there is none" from "the store forgot".
@@ -466,11 +483,11 @@ func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) (
 // sweep frees expired records in all shards.
 func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 	for n := int64(0); n < shards && freed < limit; n++ {
-		now, err := t.s.clockOf(ctx, t.ended(n))
+		now, err := t.s.clockOf(ctx, t.expiries(n))
 		if err != nil {
 			return freed, err
 		}
-		v, err := t.s.do(ctx, command("ZRANGEBYSCORE", t.ended(n), "-inf", now.UnixMilli(), "LIMIT", 0, limit-freed))
+		v, err := t.s.do(ctx, command("ZRANGEBYSCORE", t.expiries(n), "-inf", now.UnixMilli(), "LIMIT", 0, limit-freed))
 		if err != nil {
 			return freed, err
 		}

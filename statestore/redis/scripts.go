@@ -46,7 +46,8 @@ local ms = math.floor(us / 1000)
 
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is "home claimed-seconds [ends-ms]". The field with suffix n is
 // the number of the newest claim; it is absent while that is 1. The field with suffix w holds the answers of a home
-// that cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent).
+// that cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent). The field with suffix e is
+// the time in ms, hexadecimal, at which the home reported the end.
 //
 // Placements are in a hash of their own under the same fields, since they are longer than Redis' limit for compact
 // hashes. Routers from before placements leave them behind when they drop a home; they go with the last home of the
@@ -84,7 +85,7 @@ if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
 if not ends then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 if v ~= ARGV[6] or ms < tonumber(ends, 16) then return 0 end
-redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w')
+redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w', ARGV[5] .. 'e')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
@@ -109,7 +110,7 @@ if home ~= ARGV[6] then touch() return {'OTHER', home} end
 local n = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'n') or '1')
 if ARGV[11] ~= '0' and n ~= tonumber(ARGV[11]) then touch() return {'OTHER', home} end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest, ARGV[5] .. 'n', n + 1)
-redis.call('HDEL', KEYS[2], ARGV[5] .. 'w')
+redis.call('HDEL', KEYS[2], ARGV[5] .. 'w', ARGV[5] .. 'e')
 redis.call('ZREM', KEYS[3], ARGV[8])
 redis.call('ZADD', KEYS[4], 0, ARGV[8])
 if ARGV[12] ~= '' then
@@ -164,6 +165,7 @@ if not v then touch() return {'OK'} end
 local home, claimed, ends = string.match(v, '^(%S+) (%x+) ?(%x*)$')
 if ends ~= '' and ms >= tonumber(ends, 16) then touch() return {'OK'} end
 if home ~= ARGV[6] then touch() return {'OTHER', home} end
+if ARGV[7] ~= '0' then redis.call('HSETNX', KEYS[2], ARGV[5] .. 'e', string.format('%x', ms)) end
 local at = ms + tonumber(ARGV[7])
 if ends ~= '' and tonumber(ends, 16) <= at then touch() return {'OK'} end
 redis.call('HSET', KEYS[2], ARGV[5], home .. ' ' .. claimed .. ' ' .. string.format('%x', at))

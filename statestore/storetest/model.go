@@ -364,10 +364,12 @@ func (m *model) check(t *rapid.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lines = append(
-						lines,
-						fmt.Sprintf("%s %s %v %q", h.Application, h.Home, h.Ends.IsZero(), placement),
-					)
+					ended, err := s.Ended(m.ctx, h.Application)
+					if err != nil {
+						t.Fatal(err)
+					}
+					lines = append(lines, fmt.Sprintf("%s %s %v %v %q",
+						h.Application, h.Home, h.Ends.IsZero(), ended.IsZero(), placement))
 				}
 				if cursor = next; next == "" {
 					break

@@ -658,10 +658,20 @@ func forgets(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
+	_, err := s.Ended(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
 	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
-	refused(t, s.Forget(ctx, App(1), "sc-2", 0), creel.ErrConflict)
+	refused(t, s.Forget(ctx, App(1), "sc-2", time.Hour), creel.ErrConflict)
+	if at, err := s.Ended(ctx, App(1)); err != nil || !at.IsZero() {
+		t.Fatalf("the end of one that runs is %v, %v", at, err)
+	}
 
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
+	ended := must[time.Time](t)
+	reported := ended(s.Ended(ctx, App(1)))
+	if reported.IsZero() {
+		t.Fatal("a reported end has no time")
+	}
 	same(t, "home while it ends", home(s.Home(ctx, App(1))), "sc-1")
 	same(t, "winner while it ends", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil)), "sc-1")
 	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
@@ -670,8 +680,13 @@ func forgets(t *testing.T, d Deployment) {
 	same(t, "freed too early", must[int](t)(s.Sweep(ctx, 1)), 0)
 	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond)) // sooner
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))            // never later
+	if at, err := s.Ended(ctx, App(1)); err == nil {           // where the clock of the test is the wall's it may be over
+		same(t, "time of the end after repeats", at, reported)
+	}
 	d.Advance(150 * time.Millisecond)
-	_, err := s.Home(ctx, App(1))
+	_, err = s.Ended(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	_, err = s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
 	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	refused(t, err, creel.ErrApplicationNotFound)
@@ -695,6 +710,9 @@ func forgets(t *testing.T, d Deployment) {
 
 	ok(t, s.Forget(ctx, App(1), "sc-4", time.Hour))
 	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5", 0, nil)), "sc-5")
+	if at, err := s.Ended(ctx, App(1)); err != nil || !at.IsZero() {
+		t.Fatalf("the new home has reported no end, the store returns %v, %v", at, err)
+	}
 	if l := list(t, s, "sc-5", 10); len(l) != 1 || l[0].Ends.IsZero() {
 		t.Fatalf("an ending application that moved is listed as %+v", l)
 	}

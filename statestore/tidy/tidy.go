@@ -4,8 +4,9 @@
 // records would only ever grow.
 //
 // Every router runs it; a lease lets one at a time work. An application's record starts to end when the
-// ResourceManager of its home reports its end, or has not known it for as long as an ended one is remembered (a claim
-// may be older than the submission it was made for, and a ResourceManager forgets its oldest applications). The
+// ResourceManager of its home reports its end; repeats of its submission are rejected until the record is over. The
+// record is removed at once if the home has not known the application for as long as an ended one is remembered: its
+// submission never arrived, or its end was never seen, since a ResourceManager forgets its oldest applications. The
 // records of a member that does not answer stay. Those of a member that was removed from the federation
 // (statestore.NoteRemoval) go when it has not come back within the same time.
 package tidy
@@ -170,18 +171,21 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 		if !waits {
 			since = now
 		}
+		ttl := k.cfg.TTL
 		switch {
 		case known && !over:
 			continue
 		case !known && now.Sub(since) < k.cfg.TTL:
 			unknown[app] = since
 			continue
+		case !known:
+			ttl = 0
 		}
 		if err := k.store.Forget(
 			ctx,
 			app,
 			m.ID,
-			k.cfg.TTL,
+			ttl,
 		); err != nil && !errors.Is(err, creel.ErrConflict) &&
 			!errors.Is(err, creel.ErrApplicationNotFound) {
 			return err

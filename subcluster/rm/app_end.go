@@ -104,11 +104,16 @@ func (m *Machine) appOver(a *app, s appState) {
 	m.keepEnded(m.cfg.MaxCompletedApps)
 }
 
-// keepEnded forgets all applications that have ended but the last of a number.
+// keepEnded forgets all applications that have ended but the last of a number. Their ids stay disowned: a repeat of
+// a submission must not run the application again.
 func (m *Machine) keepEnded(most int) {
 	for len(m.ended) > most {
-		m.forgetApp(m.ended[0])
+		a := m.ended[0]
 		m.ended = m.ended[1:]
+		m.forgetApp(a)
+		if !a.refused && !a.uam() {
+			m.disownEnded(a.id)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -13,6 +14,9 @@ import (
 // disowned them; the oldest leave. A submission would have to lie in a socket
 // while so many others go wrong.
 const maxDisowned = 100_000
+
+// endedClaim is above every claim: it disowns an application that ran here, ended, and is no longer listed.
+const endedClaim = math.MaxInt64
 
 // DisownedClaim is an application that a ResourceManager does not have and refuses
 // for ever under claims up to a number.
@@ -50,6 +54,22 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 	}
 	m.putDisowned(id, claim)
 	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: DisownedClaim{id, claim}} }, func() {})
+	m.boundDisowned()
+	return false, nil
+}
+
+// disownEnded rejects an ended application for ever, now that it is no longer listed. Nothing waits for the save: it is
+// in the transaction that deletes the application.
+func (m *Machine) disownEnded(id creel.ApplicationID) {
+	m.putDisowned(id, endedClaim)
+	if !m.cfg.Volatile {
+		m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})
+	}
+	m.boundDisowned()
+}
+
+// boundDisowned forgets the oldest beyond maxDisowned.
+func (m *Machine) boundDisowned() {
 	for len(m.disowned.order) > maxDisowned {
 		oldest := m.disowned.order[0]
 		m.disowned.order = m.disowned.order[1:]
@@ -58,7 +78,6 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 			m.act(SaveDisowned{Disowned: DisownedClaim{App: oldest}, Deleted: true})
 		}
 	}
-	return false, nil
 }
 
 // uam reports whether an application came without a claim and unmanaged, as UAMs of proxies do. An application that
@@ -81,6 +100,14 @@ func (m *Machine) disownedError(s *Submission) error {
 	upTo, there := m.disowned.claims[s.ID]
 	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {
 		return nil
+	}
+	if upTo == endedClaim {
+		return &creel.Error{
+			Kind: creel.ErrEnded,
+			What: fmt.Sprintf("%s has ended", s.ID),
+			Why:  "it ran here, and is too old to be listed",
+			Try:  "get a new application id to run it again",
+		}
 	}
 	return &creel.Error{
 		Kind: creel.ErrApplicationNotFound,

@@ -63,6 +63,73 @@ func TestDisownedApplicationIsRefusedForOldClaims(t *testing.T) {
 	}
 }
 
+// A ResourceManager lists a number of ended applications. A repeat of an older one must not run it again, also after a
+// restart. A proxy's UAM may come back under its application's id.
+func TestRepeatOfForgottenApplicationIsRejected(t *testing.T) {
+	durable := func(c *Config) { c.Volatile, c.MaxCompletedApps = false, 1 }
+	w := newWorld(t, durable)
+	id := func(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: n} }
+	submission := func(n int32, claim int64, unmanaged bool) *Submission {
+		return &Submission{
+			ID: id(n), User: "u", Queue: "default", Claim: claim, Unmanaged: unmanaged,
+			AM: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+		}
+	}
+	var saved []DisownedClaim
+	perform := func() {
+		for actions := w.m.Actions(nil); len(actions) > 0; actions = w.m.Actions(nil) {
+			for _, a := range actions {
+				switch a := a.(type) {
+				case SaveApp:
+					if a.Seq > 0 {
+						w.m.Saved(w.now, a.Seq)
+					}
+				case SaveDisowned:
+					if a.Deleted || a.Disowned.App == id(3) {
+						t.Errorf("%+v", a)
+					}
+					saved = append(saved, a.Disowned)
+				}
+			}
+		}
+	}
+	run := func(n int32, unmanaged bool) {
+		t.Helper()
+		if err := w.m.Submit(w.now, submission(n, 1-int64(n/3), unmanaged)); err != nil {
+			t.Fatal(err)
+		}
+		perform()
+		if _, err := w.m.Kill(w.now, id(n), "test"); err != nil {
+			t.Fatal(err)
+		}
+		perform()
+	}
+	run(1, false)
+	run(3, true)
+	run(2, false)
+	next := newWorld(t, durable)
+	if err := next.m.Recover(next.now, &Recover{Disowned: saved}); err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*Machine{"this process": w.m, "its successor": next.m} {
+		for _, claim := range []int64{0, 1, 99} {
+			err := m.Submit(w.now, submission(1, claim, false))
+			if !errors.Is(err, creel.ErrEnded) || m.apps[id(1)] != nil {
+				t.Errorf("%s takes it under claim %d: %v", name, claim, err)
+			}
+		}
+		if known, err := m.Disown(w.now, id(1), 7); err != nil || known {
+			t.Errorf("%s has it: %v, %v", name, known, err)
+		}
+		if err := m.Submit(w.now, submission(3, 0, true)); err != nil {
+			t.Errorf("%s refuses a UAM that comes back: %v", name, err)
+		}
+	}
+	if err := w.m.Submit(w.now, submission(2, 9, false)); err != nil {
+		t.Errorf("a repeat of one that is listed: %v", err)
+	}
+}
+
 func TestProxyUAMMayFollowDisown(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	w := newWorld(t, func(*Config) {})

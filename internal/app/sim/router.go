@@ -222,6 +222,13 @@ func (h homes) Absent(
 	})
 }
 
+func (h homes) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
+	w := h.t.r.w
+	return step(h.t, w.storeAt, func(reply func(time.Time, error)) {
+		reply(placing(w, false, func() (time.Time, error) { return w.store.Ended(w.storeClock(), app) }))
+	})
+}
+
 func (h homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {

@@ -77,6 +77,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			e.status = http.StatusInsufficientStorage
 		case errors.Is(err, creel.ErrNotPermitted):
 			e.status, e.class = http.StatusForbidden, classForbidden
+		case errors.Is(err, creel.ErrEnded):
+			e.status, e.class = http.StatusConflict, classBadRequest
 		case errors.Is(err, creel.ErrInvalidRequest),
 			errors.Is(err, creel.ErrInvalidResource),
 			errors.Is(err, creel.ErrQueueNotFound):

@@ -29,6 +29,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/rest TestASubmissionWithoutItsRecordIsUnclear",
 	},
 	{
+		name:     "a repeat of an application whose home reported its end is forwarded",
+		file:     "router/submit.go",
+		old:      "	case ended.IsZero():\n",
+		wrong:    "	case MUTANT || ended.IsZero():\n",
+		caughtBy: "router TestRepeatOfEndedApplicationDoesNotRun",
+	},
+	{
+		name:     "a ResourceManager that forgets an ended application runs its repeat",
+		file:     "subcluster/rm/app_end.go",
+		old:      "		if !a.refused && !a.uam() {\n",
+		wrong:    "		if !MUTANT && !a.refused && !a.uam() {\n",
+		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
+	},
+	{
 		name:     "a start trusts the tail of its journal from the page cache",
 		file:     "subcluster/rm/journal/journal.go",
 		old:      "	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+)
+
+// A ResourceManager that lists one ended application forgets those before it. A client repeats the submission of a
+// forgotten one, also after a restart of the ResourceManager: it gets the end as the answer, and nothing runs.
+func TestRepeatAfterTheEndRunsNothing(t *testing.T) {
+	operatorsSee(t)
+	dir := t.TempDir()
+	f := foundAs(t, redistest.Start(t).URL(), layout{ofRM: func(id string) []string {
+		return []string{
+			"creel.rm.data=" + filepath.Join(dir, id),
+			"yarn.resourcemanager.max-completed-applications=1",
+		}
+	}})
+	b := &behindPaths{federation: f, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	t.Cleanup(func() { b.client.Close() })
+	s := &story{behindPaths: b}
+	var forgotten []string // one for each manner
+	end := func(id string) {
+		f.await(id+" is killed", func() bool { return f.kill(f.router, id).code == http.StatusOK })
+		f.await(id+" has ended", func() bool { state := f.state(f.router, id); return state == "KILLED" || state == "" })
+	}
+	for _, how := range manners {
+		id := f.newID()
+		f.await("the submission of "+id+" is accepted", func() bool { return s.once(id, how.byRPC, how.managed) == nil })
+		end(id)
+		forgotten = append(forgotten, id)
+	}
+	f.await("each ResourceManager forgets them", func() bool {
+		left := 0
+		for _, id := range forgotten {
+			left += len(f.homes(id))
+		}
+		if left > 0 {
+			id := f.newID()
+			f.submitSoon(id)
+			end(id)
+		}
+		return left == 0
+	})
+	repeat := func(when string) {
+		for i, how := range manners {
+			err := s.once(forgotten[i], how.byRPC, how.managed)
+			if err == nil || !strings.Contains(err.Error(), "has ended") {
+				t.Errorf("%s, the repeat by %s is answered: %v", when, how.name, err)
+			}
+			if at := f.homes(forgotten[i]); len(at) > 0 {
+				t.Errorf("%s, the repeat by %s runs at %v", when, how.name, at)
+			}
+		}
+	}
+	repeat("after the end")
+	for _, m := range f.members {
+		m.rm.Kill()
+		m.rm.again(t)
+	}
+	f.await("all members are active again", func() bool { return len(f.active()) == len(f.members) })
+	repeat("after a restart of the ResourceManagers")
+}
