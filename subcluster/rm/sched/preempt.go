@@ -203,6 +203,7 @@ type need struct {
 	app   *App // nil: all of the leaf
 	rest  amounts.Vec
 	rule  Rule
+	types uint32 // of which the leaf is short; bit i for type i
 }
 
 // serve counts a claim for those in need.

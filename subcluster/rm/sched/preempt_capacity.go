@@ -51,10 +51,8 @@ func (p *capacityPolicy) shortfall(r *round) {
 	walk(root)
 	var due amounts.Vec
 	for _, x := range leaves {
-		if r.needsOf(x) {
-			continue
-		}
-		b := x.excess(s, cfg.IgnoredOver)
+		r.needsOf(x)
+		b := x.excess(s, cfg.IgnoredOver) // one short of a type may have too much of another
 		if b == nil {
 			continue
 		}
@@ -104,24 +102,26 @@ func (s *Scheduler) anyBelow(balance bool) bool {
 	return false
 }
 
-// needsOf records a leaf's shortage, and reports whether there is one: up to its guarantee, and beyond it with
-// balancing.
-func (r *round) needsOf(x *ideal) bool {
+// needsOf records a leaf's shortage: up to its guarantee, and beyond it with balancing.
+func (r *round) needsOf(x *ideal) {
 	s := r.s
 	var own, all amounts.Vec
+	types := uint32(0)
 	beyond := r.p.cfg.Balance && x.q.pendingCount > 0
 	for i := 0; i < s.sizes.Check; i++ {
 		all.Set(i, max(0, x.share.At(i)-x.used.At(i)))
 		own.Set(i, min(all.At(i), max(0, x.q.entitled.At(i)-x.used.At(i))))
+		if own.At(i) > 0 {
+			types |= 1 << i
+		}
 		beyond = beyond && (all.At(i) > 0 || x.q.pending.At(i) == 0) // of each type that it asks for
 	}
 	if !own.IsZero() {
-		r.needs = append(r.needs, need{queue: x.q, rule: RuleGuarantee, rest: own})
+		r.needs = append(r.needs, need{queue: x.q, rule: RuleGuarantee, rest: own, types: types})
 	}
 	if beyond && !all.IsZero() {
 		r.needs = append(r.needs, need{queue: x.q, rule: RuleBalance, rest: all})
 	}
-	return !own.IsZero() || beyond && !all.IsZero()
 }
 
 // inOrder puts those in need in the order of service: by the priority of their

@@ -108,7 +108,7 @@ type chooser struct {
 	r       *round
 	list    []candidate
 	free    map[*Node]*amounts.Vec // free and unclaimed resources of a node
-	cursors map[*amounts.Size]int  // of the list, for asks that may go anywhere
+	cursors map[heapKey]int        // of the list, for asks that may go anywhere
 	byNode  map[*Node][]int32      // candidates but AMs
 	nodes   []*Node                // in the order of the candidates
 	heaps   map[heapKey]*bundles
@@ -128,11 +128,20 @@ type chooser struct {
 type heapKey struct {
 	size    *amounts.Size
 	balance bool
+	spared  *Queue // that loses nothing to them, nil if it has no budget
+}
+
+func (r *round) keyOf(n *need, w *Ask) heapKey {
+	k := heapKey{size: w.size, balance: n.rule == RuleBalance}
+	if !n.rule.within() && r.budgets[n.queue] != nil {
+		k.spared = n.queue
+	}
+	return k
 }
 
 func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
-		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
+		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[heapKey]int{},
 		heaps: map[heapKey]*bundles{}, lent: r.lent,
 	}
 	for i := range list {
@@ -189,12 +198,13 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 	s := r.s
 	from := 0
 	if keep := !w.picky() && !ams && n.rule != RuleBalance; keep {
-		from = ch.cursors[w.size]
-		defer func() { ch.cursors[w.size] = from }()
+		of := r.keyOf(n, w)
+		from = ch.cursors[of]
+		defer func() { ch.cursors[of] = from }()
 	}
 	for ; from < len(ch.list); from++ {
 		k := &ch.list[from]
-		if k.choice.taken || k.AM != ams || k.app == w.app || !r.mayUse(w, k.Node) ||
+		if k.choice.taken || k.AM != ams || n.spares(k, w) || !r.mayUse(w, k.Node) ||
 			!ams && k.budget.queue.losesLeast() {
 			continue
 		}
@@ -214,6 +224,12 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 		return ch.take(r, n, w, want, k.Node, []*candidate{k})
 	}
 	return nil
+}
+
+// spares reports whether a candidate is never taken for an ask: an application loses nothing to its own asks, and a
+// queue nothing to its own shortage.
+func (n *need) spares(k *candidate, w *Ask) bool {
+	return k.app == w.app || !n.rule.within() && k.app.queue == n.queue
 }
 
 func plus(a, b *amounts.Vec) *amounts.Vec {
@@ -306,7 +322,7 @@ func (b *bundles) Pop() any {
 // bundle takes several containers of one node.
 func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	ch.groupByNode()
-	of := heapKey{w.size, n.rule == RuleBalance}
+	of := r.keyOf(n, w)
 	h := ch.heaps[of]
 	if h == nil || w.picky() {
 		h = &bundles{}
@@ -398,7 +414,7 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate,
 	able := ch.scratch[:0]
 	for _, i := range ch.byNode[node] {
 		k := &ch.list[i]
-		if k.choice.taken || k.app == w.app {
+		if k.choice.taken || n.spares(k, w) {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); soon {

@@ -161,7 +161,7 @@ func (x *exchange) look(claims []*claim) {
 	for _, c := range claims {
 		see(c.node)
 	}
-	if h := ch.heaps[heapKey{x.w.size, x.n.rule == RuleBalance}]; h != nil {
+	if h := ch.heaps[ch.r.keyOf(x.n, x.w)]; h != nil {
 		for _, b := range h.items[:min(len(h.items), exchangeNodes)] {
 			see(b.node)
 		}
@@ -184,7 +184,7 @@ func (x *exchange) offered(node *Node) []offer {
 	var able []*candidate
 	for _, i := range ch.byNode[node] {
 		k := &ch.list[i]
-		if k.choice.taken || k.app == x.w.app || !k.choice.least {
+		if k.choice.taken || x.n.spares(k, x.w) || !k.choice.least {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V, x.n.rule); soon {

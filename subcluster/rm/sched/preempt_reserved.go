@@ -41,10 +41,23 @@ func (r *round) yieldReservations() {
 	}
 }
 
-// yields reports whether a reservation must give way to asks in need.
+// yields reports whether a reservation must give way to asks in need: its queue has its guarantee of a type that the
+// reservation needs.
 func (r *round) yields(h *reservation) bool {
 	q := h.ask.app.queue
-	return !q.spec.PreemptionDisabled && r.needOf(q, RuleGuarantee) == nil
+	if q.spec.PreemptionDisabled {
+		return false
+	}
+	n := r.needOf(q, RuleGuarantee)
+	if n == nil {
+		return true
+	}
+	for i := 0; i < r.s.sizes.Check; i++ {
+		if h.size.V.At(i) > 0 && n.types>>i&1 == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // reservedBelow returns a reservation of a queue that is not below its guarantee, on a node that would fit w. It

@@ -1122,6 +1122,14 @@ var table = []mutation{
 		caughtBy: "internal/app/sim TestACrowdedMorningWithPreemption",
 	},
 	{
+		name: "a queue short of one resource type loses nothing of another",
+		file: "subcluster/rm/sched/preempt_capacity.go",
+		old:  "		r.needsOf(x)\n",
+		wrong: "		had := len(r.needs)\n		if r.needsOf(x); MUTANT && len(r.needs) > had {\n			continue\n" +
+			"		}\n",
+		caughtBy: "subcluster/rm TestScenarios/preempt-dominant",
+	},
+	{
 		name:     "what a queue lacks of its entitlement is given to it in each member that it waits in",
 		file:     "policies/rebalancer/capacities.go",
 		old:      "			lacks[x.Leaf] -= got\n",
