@@ -71,7 +71,8 @@ var preemptionKeys = []Setting{
 	},
 	{
 		Key: preemption + "select_based_on_reserved_containers", Type: Bool, Default: "false",
-		Doc: "Whether the node that an ask has reserved is cleared for it before any other node is considered.",
+		Doc: "Whether the node that an ask has reserved is cleared for it before any other node is considered. " +
+			"A queue's reservations then count beside its asks.",
 	},
 	{
 		Key: preemption + "additional_res_balance_based_on_reserved_containers", Type: Bool, Default: "false",

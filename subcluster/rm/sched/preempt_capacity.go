@@ -18,6 +18,7 @@ type ideal struct {
 	kids      []*ideal
 	used      amounts.Vec
 	want      amounts.Vec // used and asked for, as far as its maximum and user limits let it
+	spare     amounts.Vec // above the guarantee, and may be taken
 	untouched amounts.Vec // above the guarantee, and not to be taken
 	share     amounts.Vec // the ideal
 }
@@ -150,12 +151,12 @@ func (r *round) idealOf(q *Queue) *ideal {
 		if q.pendingCount > 0 {
 			want := s.wanted(q)
 			x.want.Add(&want)
-			if r.p.cfg.ReservedTwice {
+			if r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst {
 				x.want.Add(&q.held)
 			}
 		}
-		if q.spec.PreemptionDisabled {
-			x.untouched = above(s, &q.used, &q.entitled)
+		if !q.spec.PreemptionDisabled {
+			x.spare = above(s, &q.used, &q.entitled)
 		}
 	}
 	for _, c := range q.children {
@@ -165,12 +166,12 @@ func (r *round) idealOf(q *Queue) *ideal {
 		k := r.idealOf(c)
 		x.kids = append(x.kids, k)
 		x.want.Add(&k.want)
-		x.untouched.Add(&k.untouched)
+		x.spare.Add(&k.spare)
 	}
-	if q.leaf == nil && q.parent != nil {
-		over := above(s, &q.used, &q.entitled)
-		x.untouched.Min(&over)
-	}
+	// A parent may lose as much as its children together, whatever others of them keep.
+	over := above(s, &q.used, &q.entitled)
+	x.spare.Min(&over)
+	x.untouched = above(s, &over, &x.spare)
 	most := q.max
 	if q.cap != nil {
 		s.limitByCap(q, &most)

@@ -1130,6 +1130,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestScenarios/preempt-dominant",
 	},
 	{
+		name:     "a child that loses nothing shields its siblings",
+		file:     "subcluster/rm/sched/preempt_capacity.go",
+		old:      "	x.untouched = above(s, &over, &x.spare)\n",
+		wrong:    "	x.untouched = above(s, &over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
+		caughtBy: "subcluster/rm TestScenarios/preempt-shielded",
+	},
+	{
+		name:     "reserved room is not counted beside what is asked for",
+		file:     "subcluster/rm/sched/preempt_capacity.go",
+		old:      "r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst {",
+		wrong:    "r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst && !MUTANT {",
+		caughtBy: "subcluster/rm TestScenarios/preempt-pieces",
+	},
+	{
 		name:     "what a queue lacks of its entitlement is given to it in each member that it waits in",
 		file:     "policies/rebalancer/capacities.go",
 		old:      "			lacks[x.Leaf] -= got\n",
