@@ -17,15 +17,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ProxyRule lists the users that a proxy user may act for, and its hosts: hadoop.proxyuser.U.*. "*" among users or
-// groups stands for all.
+// ProxyRule lists the users that a proxy user may act for, and the hosts it may call from: hadoop.proxyuser.U.*. "*"
+// among users or groups stands for all.
 type ProxyRule struct {
 	Hosts  httpguard.Machines
 	Users  []string
 	Groups []string
 }
 
-// impersonate reports, as an error, that real may not act for effective.
+// impersonate returns an error unless real may act for effective from remote.
 func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	a.mu.RLock()
 	rule, ok := a.proxies[real]
@@ -83,7 +83,7 @@ func (a *access) setProxies(p map[string]ProxyRule) {
 	a.proxies = p
 }
 
-// isAdmin applies yarn.admin.acl, whether or not other ACLs are on.
+// isAdmin applies yarn.admin.acl, even if other ACLs are off.
 func (a *access) isAdmin(name string) bool {
 	a.mu.RLock()
 	acl := a.adminACL
@@ -91,8 +91,8 @@ func (a *access) isAdmin(name string) bool {
 	return acl.All || acl.Allows(name, a.groups.Of(name))
 }
 
-// isRouter reports whether a user may speak as a router of the federation: one
-// that may act for others, or an administrator.
+// isRouter reports whether a user may call as a router of the federation: a user that may act for others, or an
+// administrator.
 func (a *access) isRouter(name string) bool {
 	a.mu.RLock()
 	_, actsForOthers := a.proxies[name]
@@ -100,8 +100,8 @@ func (a *access) isRouter(name string) bool {
 	return actsForOthers || a.isAdmin(name)
 }
 
-// appAccess is YARN's rule for an application: its owner, its ACL, the queue's
-// administrators, the cluster's administrators; anyone while ACLs are off.
+// appAccess is YARN's rule for an application: its owner, its ACL, the queue's administrators, the cluster's
+// administrators; anyone if ACLs are off.
 func (a *access) appAccess(
 	caller, owner string,
 	kind pb.ApplicationAccessTypeProto,
@@ -120,8 +120,8 @@ func (a *access) appAccess(
 	return queueAdmin != nil && queueAdmin(caller, groups)
 }
 
-// Impersonate returns an error unless real may act for effective from remote:
-// the proxy-user rules, which hold for doAs of REST as for Hadoop RPC.
+// Impersonate returns an error unless real may act for effective from remote. The proxy-user rules apply to doAs in
+// REST as to Hadoop RPC.
 func (s *Server) Impersonate(real, effective string, remote netip.Addr) error {
 	return s.access.impersonate(real, effective, remote)
 }
@@ -140,7 +140,7 @@ const (
 	modifyApp = pb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
 )
 
-// may reports a caller's permission for an application. It reads the queues, so the owner calls it.
+// may reports a caller's permission for an application. It reads the queues, so only the owner may call it.
 func (s *Server) may(m *rm.Machine, who Caller, a *rm.AppView, kind pb.ApplicationAccessTypeProto) bool {
 	message := codec.ContextOf(a.Context)
 	return s.access.appAccess(who.User, a.User, kind, message, func(user string, groups []string) bool {
@@ -148,8 +148,8 @@ func (s *Server) may(m *rm.Machine, who Caller, a *rm.AppView, kind pb.Applicati
 	})
 }
 
-// MayView reports whether a caller may see the inside of an application. It is
-// called within Query or an Op, with the machine they pass.
+// MayView reports whether a caller may see the details of an application. Call it within Query or an Op, with their
+// machine.
 func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 	return s.may(m, who, a, viewApp)
 }
@@ -157,18 +157,17 @@ func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 // HidesApps reports whether lists omit applications from callers without view access.
 func (s *Server) HidesApps() bool { return s.cfg.HideApps && s.access.acls }
 
-// Lists reports whether an application is in a caller's lists, and whether he may see its
-// inside.
+// Lists reports whether an application is in a caller's lists, and whether its details are visible there.
 func (s *Server) Lists(m *rm.Machine, who Caller, a *rm.AppView) (listed, viewable bool) {
 	viewable = s.MayView(m, who, a)
 	return viewable || !s.cfg.HideApps, viewable
 }
 
-// IsRouter reports whether a user may speak as a router of the federation.
+// IsRouter reports whether a user may call as a router of the federation.
 func (s *Server) IsRouter(user string) bool { return s.access.isRouter(user) }
 
-// Viewers returns, within Query, the viewers of an application besides its own user: MayView as an access
-// list in Hadoop's form.
+// Viewers returns, within Query, the users besides its owner that may view an application, as an access list in
+// Hadoop's form.
 func (s *Server) Viewers(m *rm.Machine) func(a *rm.AppView) string {
 	if !s.access.acls {
 		return func(*rm.AppView) string { return "*" }
@@ -219,7 +218,7 @@ func (s *Server) modifiable(m *rm.Machine, who Caller, id creel.ApplicationID) (
 	return a, nil
 }
 
-// NoSuchApplication is the error for an application that is not known.
+// NoSuchApplication is the error for an unknown application.
 func NoSuchApplication(id creel.ApplicationID) error {
 	return &creel.Error{
 		Kind: creel.ErrApplicationNotFound,

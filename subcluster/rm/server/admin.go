@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// Administer carries out an administrator's order: the caller must be one, and
-// the audit line is written either way.
+// Administer carries out an administrator's order. The caller must be an administrator; the audit line is written in
+// any case.
 func (s *Server) Administer(who Caller, name string, order func() error) (err error) {
 	defer func() { s.Audit(who, name, "AdminService", err) }()
 	if !s.access.isAdmin(who.User) {
@@ -21,8 +21,8 @@ func (s *Server) Administer(who Caller, name string, order func() error) (err er
 	return order()
 }
 
-// RefreshQueues reads the queues, and the rules that choose one, again and puts
-// them in force. It is refused where calls change the queues: it would undo them.
+// RefreshQueues reads the queues and the placement rules again and puts them in force. It is rejected if calls may
+// change the queues, because it would undo their changes.
 func (s *Server) RefreshQueues(ctx context.Context) error {
 	if s.cfg.Mutable != nil {
 		return mutableRefresh()
@@ -37,10 +37,9 @@ func (s *Server) RefreshQueues(ctx context.Context) error {
 	return s.setQueues(ctx, q)
 }
 
-// RefreshNodes reads the host lists again: unwanted nodes are decommissioned,
-// wanted ones that were on their way out come back, and those on no list are forgotten
-// some time after they went. The timeout is for hosts without one in the exclude file: nil is the configured one, 0 at
-// once, and a negative one no limit.
+// RefreshNodes reads the host lists again. Nodes that are no longer admitted are decommissioned, draining ones that
+// are admitted serve again, and nodes on no list are forgotten some time after they went. The timeout is for hosts
+// without one in the exclude file: nil means the configured one, 0 at once, a negative one no limit.
 func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout *time.Duration) error {
 	if s.cfg.Hosts == nil {
 		return nil
@@ -101,7 +100,7 @@ func (s *Server) RefreshProxyUsers() error {
 // RefreshGroups clears the cache of users' groups.
 func (s *Server) RefreshGroups() { s.access.groups.Forget() }
 
-// RefreshServiceACLs reloads the service ACLs, for connections that are opened from then on.
+// RefreshServiceACLs reads the service ACLs again, for later connections.
 func (s *Server) RefreshServiceACLs() error {
 	if s.cfg.ReloadServiceACLs == nil {
 		return &creel.Error{
@@ -128,13 +127,13 @@ func (s *Server) RefreshAdmins() error {
 	return nil
 }
 
-// NodeSize is a node with the size it shall have.
+// NodeSize is a node with its new size.
 type NodeSize struct {
 	Node     creel.NodeID
 	Resource creel.Resource
 }
 
-// ResizeNodes changes the sizes of nodes, all of which must be known.
+// ResizeNodes changes the sizes of nodes, which must all be known.
 func (s *Server) ResizeNodes(ctx context.Context, sizes []NodeSize) error {
 	return s.order(ctx, func(m *rm.Machine, now time.Time) error {
 		for _, n := range sizes {

@@ -27,8 +27,8 @@ func (s *Server) RegisterAM(r *rm.RegisterAM) Op[codec.AMRegistration] {
 	}
 }
 
-// FinishAM takes an AM's last word; the answer reports whether its application
-// has been unregistered, which it may ask until it has.
+// FinishAM unregisters an attempt's AM. The answer reports whether the application is unregistered; the AM repeats
+// the call until it is.
 func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	return Op[bool]{
 		name:   "finishApplicationMaster",
@@ -43,8 +43,8 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	}
 }
 
-// Allocate performs an AM's heartbeat. Answer is called once: in the caller's goroutine, before Allocate returns, if
-// the machine had no owner, else in a responder.
+// Allocate performs an AM's heartbeat. answer is called once: in the caller's goroutine, before Allocate returns, if
+// the machine had no owner; else in a responder.
 func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.AllocateAnswer, error)) {
 	s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {

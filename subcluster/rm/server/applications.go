@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// maxSubmission bounds a submission message, in bytes, where Config does not.
+// maxSubmission is the default limit of a submission message, in bytes.
 const maxSubmission = 32 << 20
 
 // NewApplicationIDs issues n new consecutive ids and returns the first.
@@ -33,8 +33,8 @@ func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 	return id, nil
 }
 
-// checkGiven rejects an id of this start that was not issued. Ids of other starts are other members', or from before
-// a restart.
+// checkGiven rejects an id of this start that was not issued. Ids of other starts belong to other members, or to the
+// time before a restart.
 func (s *Server) checkGiven(id creel.ApplicationID) error {
 	if given := s.nextApp.Load(); id.ClusterTimestamp == s.start.UnixMilli() && id.ID > given {
 		return &creel.Error{
@@ -48,15 +48,15 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 }
 
 // Forwarding is a router's data about a submission: the number of the claim, 0 for a submission past the routers. For
-// one that comes from another home it has its submission time there and the rest of its lifetime.
+// an application from another home, it has the submission time there and the rest of the lifetime.
 type Forwarding struct {
 	Claim int64
 	Since time.Time
 	Left  time.Duration
 }
 
-// Submit submits an application; the response comes when it is durable. A known id changes nothing, except for a UAM
-// that begins again. On a full disk only submissions without a change are accepted.
+// Submit submits an application; the response is sent when it is durable. A known id changes nothing, except for a
+// UAM that restarts. On a full disk it accepts only submissions that change nothing.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarding) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groups.Of(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
@@ -103,7 +103,8 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 	}
 }
 
-// closed is why nothing new is taken under a claim of routers. Whether it is drained is asked where that counts.
+// closed returns the reasons to reject new applications under a claim of routers. The drain function is called only
+// for a claim.
 func (s *Server) closed(claim int64) rm.Closed {
 	c := rm.Closed{Name: s.cfg.ClusterID, Full: s.Refusing()}
 	if drained := s.drained.Load(); claim != 0 && drained != nil {
@@ -112,9 +113,8 @@ func (s *Server) closed(claim int64) rm.Closed {
 	return c
 }
 
-// Disown answers a router that wants to leave this home, once that is durable:
-// whether the application is known here, and if not, that it is refused for ever
-// under claims up to this one.
+// Disown answers a router that wants to leave this home, once the answer is durable: whether the application is known
+// here; if not, it is rejected for ever under claims up to this one.
 func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool] {
 	return Op[bool]{
 		durable: true,
@@ -146,8 +146,8 @@ func (s *Server) routersOnly(who Caller, what string) error {
 	}
 }
 
-// MoveAway performs, durably, a router's call to the home that an application leaves: hold it and return the data for
-// its next home, release it, or drop it. See rm.Machine.Hold.
+// MoveAway carries out a router's durable call to the home that an application leaves: hold it and return the data
+// for its next home, release it, or drop it. See rm.Machine.Hold.
 func (s *Server) MoveAway(
 	who Caller,
 	id creel.ApplicationID,
@@ -192,8 +192,8 @@ func (s *Server) MoveAway(
 	}
 }
 
-// Kill starts an application's end. The result reports whether it has ended and that is durable. Callers repeat the
-// call until then; a repetition leaves no audit line.
+// Kill starts an application's end. The result reports whether the application has ended durably. Callers repeat the
+// call until then; a repeat leaves no audit line.
 func (s *Server) Kill(who Caller, id creel.ApplicationID, diagnostics string) Op[bool] {
 	again := new(bool)
 	return Op[bool]{
@@ -235,8 +235,7 @@ func (s *Server) FailAttempt(who Caller, id creel.AttemptID) Op[struct{}] {
 	}
 }
 
-// Move takes an application to another queue; the answer comes when that is
-// durable.
+// Move moves an application to another queue; the answer is sent when the move is durable.
 func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,
@@ -260,8 +259,8 @@ func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struc
 	}
 }
 
-// SetPriority changes an application's priority; the answer is the one that now
-// holds, which may be capped, and comes when that is durable.
+// SetPriority changes an application's priority. The answer is the priority in force, which may be capped; it is sent
+// when the change is durable.
 func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32) Op[int32] {
 	return Op[int32]{
 		durable: true,
@@ -273,7 +272,7 @@ func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32)
 			if err == nil && !a.State.Ended() {
 				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groups.Of(who.User), priority)
 			}
-			if err == nil && !a.State.Ended() { // of an ended application it changes nothing
+			if err == nil && !a.State.Ended() { // it does not change an ended application
 				_, err = m.SetPriority(now, id, priority)
 			}
 			if err != nil {
@@ -287,12 +286,11 @@ func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32)
 	}
 }
 
-// endOfTime is the latest deadline: nanoseconds since 1970 end soon after it.
+// endOfTime is the latest deadline, because nanoseconds since 1970 overflow soon after it.
 var endOfTime = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// SetLifetimes sets when an application is killed, to each of the times in turn
-// as the protocol lists them, written as codec.FormatExpiry does. The answer
-// comes when that is durable.
+// SetLifetimes sets the time at which an application is killed. It applies the times in the order of the protocol's
+// list, in the form of codec.FormatExpiry. The answer is sent when the change is durable.
 func (s *Server) SetLifetimes(who Caller, id creel.ApplicationID, expiries []string) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,
@@ -334,8 +332,8 @@ func (s *Server) SetLifetimes(who Caller, id creel.ApplicationID, expiries []str
 	}
 }
 
-// Signal forwards a signal to a container at its node's next heartbeat; the answer comes
-// when it is durable.
+// Signal forwards a signal to a container at its node's next heartbeat; the answer is sent when the signal is
+// durable.
 func (s *Server) Signal(who Caller, id creel.ContainerID, command int32) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,

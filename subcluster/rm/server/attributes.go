@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// MapAttributes changes the attributes of hosts, by an administrator's order. It
-// returns when that is durable. strict refuses hosts of which no node registered.
+// MapAttributes changes the attributes of hosts at an administrator's order. It returns when the change is durable.
+// strict rejects hosts on which no node registered.
 func (s *Server) MapAttributes(
 	ctx context.Context,
 	op rm.AttributeOp,

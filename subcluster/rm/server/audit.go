@@ -13,15 +13,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Caller is the caller of an operation, as far as known.
+// Caller is the caller of an operation, as far as it is known.
 type Caller struct {
 	User     string
-	RealUser string // the user acting for User, or ""
+	RealUser string // the user that acts for User, or ""
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""
 	Context  string // the client's caller context, or ""
-	Trace    string // of the request, or ""
-	// Forwarded is the client's address by the word of a router, at Remote; or none.
+	Trace    string // the request's trace, or ""
+	// Forwarded is the client's address as reported by the router at Remote, if any.
 	Forwarded netip.Addr
 }
 
@@ -47,8 +47,8 @@ func denied(format string, args ...any) error {
 	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotPermitted, What: e.Error()})
 }
 
-// auditVictim writes the audit line of a container under notice, and of its outcome: its application, the rule, the
-// beneficiary.
+// auditVictim writes the audit line of a container under notice, and of its outcome, with its application, the rule
+// and the beneficiary.
 func (s *Server) auditVictim(p rm.Preempted) {
 	l := audit.Line{
 		User: p.User, Operation: "Preempt Container", Target: p.Container.String(), Result: audit.Success,

@@ -10,39 +10,38 @@ import (
 	"time"
 )
 
-// A long list costs milliseconds to make, and dashboards and federations request the same one over and over. So an
-// encoded document is cached until something changes: an application came, went or changed its state, a node came or
-// went, or an administrator changed anything. Values that change with every heartbeat, such as progress and use, are
-// renewed after documentAge by the first request then. Other requests meanwhile get the old document, up to
-// documentMaxAge. Without any event a document also lasts that long: only counts of seconds change then. The cache is
-// here, and not in the protocols, so that they have no state (BenchmarkChangingList in rm/rpc).
+// A long list takes milliseconds to make, and dashboards and federations request the same one again and again. So an
+// encoded document is cached until a change: an application came, went or changed its state, a node came or went, or
+// an administrator changed something. Values that change with every heartbeat, such as progress and use, are older:
+// the first request after documentAge renews the document. Other requests get the old document meanwhile, up to
+// documentMaxAge. Without any event a document is valid equally long, because then only counts of seconds change. The
+// cache is in this package, so that the protocols have no state (BenchmarkChangingList in rm/rpc).
 const (
 	documentAge     = 100 * time.Millisecond
 	documentMaxAge  = time.Second
 	maxDocuments    = 64
-	minDocumentSize = 8 << 10 // bytes; a shorter document is made as fast as found
+	minDocumentSize = 8 << 10 // bytes; shorter documents are made as fast as found
 	maxDocumentKey  = 4 << 10
-	maxDocumentsAll = 128 << 20 // bytes of all that are kept
+	maxDocumentsAll = 128 << 20 // bytes of all cached documents
 )
 
-// Stamp is a moment in the life of a machine, read before something is made of
-// it.
+// Stamp is a point in a machine's sequence of changes, read before a document is made.
 type Stamp struct {
 	changes, moves uint64
 	at             time.Time
 }
 
-// Stamp returns the present moment.
+// Stamp returns the current stamp.
 func (s *Server) Stamp() Stamp { return Stamp{s.changes.Load(), s.moves.Load(), time.Now()} }
 
-// Moves counts the batches of events that were more than queries. While it is unchanged, so is the content of all
-// views, except for the passing of time. It changes with every heartbeat.
+// Moves counts the batches of events that did more than query. While it is unchanged, the content of all views is
+// unchanged, except for the passing of time. Every heartbeat changes it.
 func (s *Server) Moves() uint64 { return s.moves.Load() }
 
 // Document is an encoded document. Its body is read-only.
 type Document struct {
 	Body []byte
-	// Tag is unique among all cached documents of all ResourceManagers: a client that has the document of this tag
+	// Tag is unique among all cached documents of all ResourceManagers: a client that has the document with this tag
 	// need not receive it again. It is empty for a document that is not cached.
 	Tag string
 }
@@ -52,7 +51,7 @@ type Document struct {
 func (s *Server) Kept(key string) Document { return s.documents.get(key, s.Stamp()) }
 
 // Keep caches a document that was made after its stamp was read, and returns it. Short documents are not cached. The
-// body must not be written to any more.
+// body must not be changed afterwards.
 func (s *Server) Keep(key string, stamp Stamp, body []byte) Document {
 	return s.documents.put(key, stamp, body)
 }
@@ -60,19 +59,19 @@ func (s *Server) Keep(key string, stamp Stamp, body []byte) Document {
 type document struct {
 	Document
 	stamp   Stamp
-	renewed *atomic.Bool // a request is making the next one
+	renewed *atomic.Bool // a request is making the next document
 }
 
-// documents are the encoded documents by key.
+// documents has the encoded documents by key.
 type documents struct {
 	mu    sync.RWMutex
 	m     map[string]document
 	bytes int
-	life  string // of this process, in tags: other ones count from one, too
+	life  string // of this process, in tags: other processes also count from one
 	last  uint64 // tag
 }
 
-// get returns the document that nothing changed since, and is young enough.
+// get returns a document that is unchanged since and young enough.
 func (d *documents) get(key string, now Stamp) Document {
 	d.mu.RLock()
 	e := d.m[key]
@@ -96,7 +95,7 @@ func (d *documents) put(key string, stamp Stamp, body []byte) Document {
 	d.bytes -= len(d.m[key].Body)
 	delete(d.m, key)
 	if len(d.m) >= maxDocuments || d.bytes+len(body) > maxDocumentsAll {
-		clear(d.m) // those that are still asked for come back
+		clear(d.m) // requested ones are cached again
 		d.bytes = 0
 	}
 	d.bytes += len(body)

@@ -17,17 +17,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Config is all a Server needs to know. A zero duration or count takes the
-// default; the Hadoop key is named where one exists.
+// Config is the configuration of a Server. A zero duration or count means the default; comments name Hadoop's key if
+// there is one.
 type Config struct {
-	// Dir holds the journal; empty keeps nothing beyond the process.
+	// Dir is the directory of the journal; if it is empty, nothing survives the process.
 	Dir string
 
-	// MaxSubmission bounds a submission's message, in bytes; 0 is 32 MB. It is
-	// yarn.router.asc-interceptor-max-size, as at routers.
+	// MaxSubmission limits a submission's message, in bytes; 0 is 32 MB. It is yarn.router.asc-interceptor-max-size,
+	// as at routers.
 	MaxSubmission int64
 
-	Tags codec.TagLimits // of applications; zero: Hadoop's
+	Tags codec.TagLimits // of applications; zero: Hadoop's defaults
 
 	// NodesResolve rejects a node whose name does not resolve,
 	// yarn.resourcemanager.resource-tracker.nm.ip-hostname-check.
@@ -36,64 +36,63 @@ type Config struct {
 	// Traces receives the spans of applications whose submission was sampled; nil: no spans.
 	Traces trace.TracerProvider
 
-	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
-	WebProxy  string    // yarn.web-proxy.address, named by tracking URLs; "": the web address
-	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
+	ClusterID string    // yarn.resourcemanager.cluster-id, used in reports
+	WebProxy  string    // yarn.web-proxy.address, used in tracking URLs; "": the web address
+	Machine   rm.Config // the server sets ClusterTimestamp and Epoch
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
-	// FirstEpoch, if set, returns the epoch of the first start in place of Epoch. Its arguments are the epoch in the
+	// FirstEpoch, if set, returns the epoch of the first start instead of Epoch. Its arguments are the epoch in the
 	// journal, 0 if there is none, and whether there was an earlier start.
 	FirstEpoch func(kept int64, before bool) (int64, error)
 
 	// Access control.
 	ACLs bool // yarn.acl.enable
-	// HideApps hides applications from the lists of users without view access,
+	// HideApps omits applications from the lists of users without view access,
 	// yarn.webapp.filter-entity-list-by-user.
 	HideApps bool
 	AdminACL queues.ACL           // yarn.admin.acl
 	Proxies  map[string]ProxyRule // hadoop.proxyuser.*
 	Groups   *groups.Groups       // nil: this machine's groups, cached for five minutes
 
-	// The Reload functions are called by the administrator's refresh calls. A nil function reloads nothing.
+	// Administrators' refresh calls call the Reload functions. A nil function reloads nothing.
 	ReloadQueues  func() (Queues, error)
 	ReloadAdmin   func() (queues.ACL, error)
 	ReloadProxies func() (map[string]ProxyRule, error)
-	// ReloadServiceACLs reads the service ACLs of the protocols; nil: never called, hadoop.security.authorization is
-	// off.
+	// ReloadServiceACLs reads the service ACLs of the protocols; nil if hadoop.security.authorization is off.
 	ReloadServiceACLs func() error
 	// Mutable lets calls change the queues; nil: the queues come from files.
 	Mutable *MutableQueues
-	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
-	// .exclude-path; nil admits every host. An empty Include admits all.
+	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and .exclude-path; nil admits every host. An
+	// empty Include admits every host.
 	Hosts func() (Hosts, error)
 	// Rack finds a host's rack (net.topology.*); nil: /default-rack.
 	Rack func(host string) string
 
 	HeartbeatInterval time.Duration // yarn.resourcemanager.nodemanagers.heartbeat-interval-ms, 1 s
-	// HeartbeatsPerSecond is the load above which nodes receive a longer heartbeat interval, up to HeartbeatMax. 0:
+	// HeartbeatsPerSecond is the load above which nodes get a longer heartbeat interval, up to HeartbeatMax. 0:
 	// 100,000; negative: never.
 	HeartbeatsPerSecond int
 	HeartbeatMax        time.Duration // creel.rm.heartbeat-interval-max, 10 s
-	// Scaling has the interval follow the use of nodes' processors; nil: it does not.
+	// Scaling makes the interval depend on the use of nodes' processors; nil: it does not.
 	Scaling *Scaling
 
 	KeyRoll       time.Duration // the three ...master-key-rolling-interval-secs, 24 h
 	LaunchThreads int           // yarn.resourcemanager.amlauncher.thread-count, 50
-	LaunchTime    time.Duration // how long an AM's start is tried, yarn.client.nodemanager-connect.max-wait-ms, 3 min
+	LaunchTime    time.Duration // time limit for the start of an AM, yarn.client.nodemanager-connect.max-wait-ms, 3 min
 
 	TokenRenew  time.Duration // yarn.resourcemanager.delegation.token.renew-interval, 24 h
 	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
 	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
 
-	Mailbox int // events waiting for the machine before callers get "busy", 65,536
+	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
 
 	Logger *slog.Logger
 }
 
-// Hosts are the hosts that may and that may not serve.
+// Hosts are the admitted and the excluded hosts.
 type Hosts struct {
 	Include, Exclude []string
-	// Timeouts are the timeouts of graceful decommissioning by host, from an exclude file in XML form: 0 is at once,
-	// negative is no limit. Timeout applies to the other hosts; 0: Machine.DecommissionAfter.
+	// Timeouts are the timeouts of graceful decommissioning by host, from an exclude file in XML: 0 is at once,
+	// negative is no limit. Timeout applies to other hosts; 0: Machine.DecommissionAfter.
 	Timeouts map[string]time.Duration
 	Timeout  time.Duration
 }
@@ -122,7 +121,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports the settings of a Config that cannot work.
+// Validate returns an error for settings that cannot work.
 func (c Config) Validate() error {
 	if c.Epoch < 0 || c.Epoch > 1<<23 {
 		return fmt.Errorf("resource manager: epoch %d is not within 0 and %d", c.Epoch, 1<<23)

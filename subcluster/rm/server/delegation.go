@@ -16,16 +16,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// delegation holds the delegation tokens. Handshakes read them concurrently with the owner, so the list is behind a
-// lock. All changes come from the owner, which puts them into the journal in the same turn.
+// delegation holds the delegation tokens. Handshakes read them concurrently with the owner, so a lock protects the
+// list. Only the owner changes them, and writes the changes into the journal in the same turn.
 type delegation struct {
 	mu  sync.Mutex
 	d   *token.Delegations
 	rnd *rand.Rand
 }
 
-// Keys of the journal: the master keys of delegation tokens, and one record for
-// each token.
+// These are keys of the journal: the master keys of delegation tokens, and one record for each token.
 const keyTokenKeys = "tokenkeys"
 
 type tokenKeysValue struct {
@@ -77,7 +76,7 @@ func (g *delegation) putKeys(tx *journal.Tx) error {
 
 func tokenKey(sequence int32) string { return keyToken + strconv.Itoa(int(sequence)) }
 
-// put writes a token's record into this turn's transaction.
+// putToken writes a token's record into this turn's transaction.
 func putToken(tx *journal.Tx, r token.DelegationRecord) error {
 	value, err := json.Marshal(r)
 	if err == nil {
@@ -86,7 +85,7 @@ func putToken(tx *journal.Tx, r token.DelegationRecord) error {
 	return err
 }
 
-// step drops expired tokens and rolls the key; changed reports that putKeys is due.
+// step drops expired tokens and rolls the key; changed reports whether putKeys is due.
 func (g *delegation) step(now time.Time, tx *journal.Tx) (changed bool) {
 	g.mu.Lock()
 	p := g.d.Step(now, g.rnd)
@@ -112,7 +111,7 @@ func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
 	return password, who, nil
 }
 
-// Delegation tokens are durable before they are handed out, renewed or gone.
+// Delegation tokens are durable before they are issued or renewed, and so are their ends.
 
 // IssueToken makes a delegation token for the caller.
 func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
@@ -136,7 +135,7 @@ func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
 	}
 }
 
-// RenewToken prolongs a token; the answer is its new expiry.
+// RenewToken extends a token; the answer is its new expiry time.
 func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
 	return Op[time.Time]{
 		durable: true,

@@ -11,14 +11,13 @@
 //	responders (one for each core)     mint tokens, encode, send
 //	launcher (bounded)                 startContainers and stopContainers on nodes
 //
-// The owner is a goroutine that wakes for posted events and for timers, or the connection of an AM that calls while
-// the machine has no owner (owner.go).
+// The owner is either a goroutine that wakes for posted events and for timers, or the connection of an AM that calls
+// while the machine has no owner (owner.go).
 //
 // Everything reported to a client is durable: submissions and final states are answered after the journal's sync.
-// Package turn, which the simulator runs too, decides the order of a turn, which state is saved and which responses
+// Package turn, which the simulator runs too, decides the order of a turn, the state to save, and the responses that
 // wait for it (owner.go, durable.go).
 //
-// The Go API, in reading order: op.go (how a call is made), applications.go, am.go, nodes.go, admin.go,
-// delegation.go; access.go (permissions); mint.go and secrets.go (tokens); cache.go and reports.go (cached encoded
-// responses).
+// The Go API, in reading order: op.go (calls), applications.go, am.go, nodes.go, admin.go, delegation.go; access.go
+// (permissions); mint.go and secrets.go (tokens); cache.go and reports.go (cached encoded responses).
 package server

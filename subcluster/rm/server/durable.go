@@ -11,20 +11,20 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// durability is the journal with the responses that wait for it. It belongs to the owner, except for reported and
+// durability is the journal with the responses that wait for it. Only the owner uses it, except for reported and
 // failed.
 type durability struct {
-	journal *journal.Journal // nil: nothing is kept
+	journal *journal.Journal // nil: nothing is saved
 	tx      journal.Tx       // of this turn
 
-	reported atomic.Uint64 // last transaction that the journal reported durable
+	reported atomic.Uint64 // last transaction reported durable by the journal
 	failed   atomic.Pointer[error]
-	waits    atomic.Int64 // transactions on their way to the disk
-	moved    atomic.Int64 // ns since 1970 when waits last rose from 0, or fell
+	waits    atomic.Int64 // transactions not durable yet
+	moved    atomic.Int64 // time at which waits last rose from 0 or fell, ns since 1970
 }
 
-// JournalWait returns for how long the journal has made no progress with pending transactions, 0 if it has none. kept
-// reports whether there is a journal.
+// JournalWait returns the time for which the journal has made no progress with pending transactions, 0 if none are
+// pending. kept reports whether there is a journal.
 func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	d := &s.durability
 	if d.journal == nil {
@@ -36,13 +36,13 @@ func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	return time.Since(time.Unix(0, d.moved.Load())), true
 }
 
-// fail ends the server: it can no longer make its responses durable.
+// fail ends the server, because it can no longer make its responses durable.
 func (s *Server) fail(err error) {
 	s.durability.failed.CompareAndSwap(nil, &err)
 	s.box.poke()
 }
 
-// commit passes this turn's saves to the journal, as one transaction of that number, unless it is 0.
+// commit passes this turn's saves to the journal, as one transaction with this number, unless it is 0.
 func (s *Server) commit(number uint64) {
 	d := &s.durability
 	if number > 0 {
@@ -63,8 +63,8 @@ func (s *Server) commit(number uint64) {
 	d.tx.Reset()
 }
 
-// commitStart makes the record of this start durable before anyone can see it. On
-// a full disk without a reserve it waits: to end would only be to start again.
+// commitStart makes the record of this start durable before any client can see the start. On a full disk without a
+// reserve it waits, because an end would only lead to another start.
 func (s *Server) commitStart(ctx context.Context) error {
 	done := make(chan error, 1)
 	s.durability.journal.Commit(&s.durability.tx, func(err error) { done <- err })

@@ -8,18 +8,18 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// finishedAttempts holds the attempts whose AMs have unregistered. The response may have been lost with its
-// connection; the AM then unregisters again, on a new one, and must receive the confirmation. Hadoop's
-// ResourceManager also answers so while it knows the application, but rejects the login: its AM ends with an error
-// though its application has succeeded. creel accepts the login for as long as an AM may be silent: an AM that has
-// not repeated its call by then is gone.
+// finishedAttempts remembers the attempts whose AMs have unregistered. If the response was lost with its connection,
+// the AM unregisters again on a new one, and must receive the confirmation. Hadoop's ResourceManager also answers so
+// while it knows the application, but rejects the login: the AM ends with an error although its application
+// succeeded. creel accepts the login for as long as an AM may be silent; an AM that has not repeated its call by then
+// is gone.
 type finishedAttempts struct {
 	grace time.Duration
 	at    map[creel.AttemptID]time.Time
-	order []creel.AttemptID // as they finished, the first first
+	order []creel.AttemptID // in order of their ends, oldest first
 }
 
-// add notes that an attempt finished at that time.
+// add records that an attempt finished at this time.
 func (f *finishedAttempts) add(id creel.AttemptID, at time.Time) {
 	if f.at == nil {
 		f.at = map[creel.AttemptID]time.Time{}
@@ -33,7 +33,7 @@ func (f *finishedAttempts) add(id creel.AttemptID, at time.Time) {
 	f.at[id] = at
 }
 
-// has reports whether an attempt has finished a moment ago.
+// has reports whether an attempt finished within the grace period.
 func (f *finishedAttempts) has(id creel.AttemptID, now time.Time) bool {
 	at, ok := f.at[id]
 	return ok && now.Sub(at) < f.grace

@@ -9,13 +9,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// AddLabels adds node labels to the cluster, by an administrator's order. Like the functions below it returns when
-// its effect is durable.
+// AddLabels adds node labels to the cluster at an administrator's order. Like the functions below, it returns when
+// the change is durable.
 func (s *Server) AddLabels(ctx context.Context, list []rm.Label) error {
 	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.AddLabels(now, list) })
 }
 
-// RemoveLabels takes labels away, from the cluster and from nodes.
+// RemoveLabels removes labels from the cluster and from nodes.
 func (s *Server) RemoveLabels(ctx context.Context, names []string) error {
 	return s.durableOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.RemoveLabels(now, names) })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// launcher starts and stops AMs on their nodes, a bounded number at a time. At most one start and one stop wait for
+// launcher starts and stops AMs on their nodes, a limited number at a time. At most one start and one stop wait for
 // each live attempt.
 type launcher struct {
 	s      *Server
@@ -85,7 +85,7 @@ func (l *launcher) run(ctx context.Context) {
 	_ = l.client.Close()
 }
 
-// launchAM has an attempt's AM started, unless it is unmanaged.
+// launchAM starts an attempt's AM, unless it is unmanaged.
 func (s *Server) launchAM(a rm.LaunchAM) {
 	if a.Unmanaged {
 		return
@@ -93,7 +93,7 @@ func (s *Server) launchAM(a rm.LaunchAM) {
 	s.launcher.add(func(ctx context.Context) {
 		err := s.launcher.start(ctx, a)
 		if ctx.Err() != nil {
-			return // the ResourceManager sees to it when it starts again
+			return // the ResourceManager resumes it after its restart
 		}
 		s.metrics.Launches.Add(1)
 		if err == nil {
@@ -126,8 +126,7 @@ func (s *Server) launchAM(a rm.LaunchAM) {
 	})
 }
 
-// start tries to start an AM until it is accepted, refused, unwanted, or the
-// time is over.
+// start tries to start an AM until the node accepts or rejects it, the attempt has ended, or time runs out.
 func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
 	t, finish := l.s.Mint(a.Attempt.Application)
 	request, err := codec.StartAM(&a, t, l.s.secrets.amrmToken(a.Attempt))
@@ -157,8 +156,7 @@ func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
 	}
 }
 
-// refusal returns the node's reason not to start the one container asked for, if
-// any.
+// refusal returns the node's reason for not starting the requested container, if any.
 func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) error {
 	if e := codec.StartRefusal(answer, id); e != nil {
 		return yarnrpc.FromSerialized(e)
@@ -166,7 +164,7 @@ func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) erro
 	return nil
 }
 
-// node is a NodeManager as an attempt may speak to it.
+// node returns a client of a NodeManager with an attempt's token.
 func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
 	t, finish := l.s.Mint(a.Application)
 	nm := t.NM(a, node)
@@ -182,8 +180,8 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 	})
 }
 
-// stop ends an AM's container. A container that is gone already is no failure. Neither is an unresponsive node: the
-// response to its next heartbeat orders the clean-up.
+// stop ends an AM's container. It is no error if the container has ended. Nor is an unresponsive node: the response
+// to its next heartbeat orders the clean-up.
 func (l *launcher) stop(a rm.StopAM) {
 	l.add(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

@@ -13,7 +13,7 @@ import (
 // event is a task for the owner. It must not block. A responder then runs the function it returns, if any.
 type event = turn.Event
 
-// mailbox holds the events that wait for the owner.
+// mailbox has the events that wait for the owner.
 type mailbox struct {
 	mu     sync.Mutex
 	events []event
@@ -28,8 +28,8 @@ var errStopping = &creel.Error{
 	Try:  "try again in a moment",
 }
 
-// ErrUnclear is the kind of an operation that was posted and got no answer: its record may
-// be in the journal, and the next start then carries it out.
+// ErrUnclear is the kind of a posted operation that got no answer: its record may be in the journal, and then takes
+// effect at the next start.
 var ErrUnclear = fmt.Errorf("outcome unknown: %w", creel.ErrUnavailable)
 
 var errUnclear = &creel.Error{
@@ -39,7 +39,7 @@ var errUnclear = &creel.Error{
 	Try:  "repeat the same call at this ResourceManager when it is back",
 }
 
-// post hands an event to the owner; an error means that it will not run.
+// post passes an event to the owner; an error means that the event will not run.
 func (b *mailbox) post(e event) error {
 	err := b.add(e)
 	if err == nil {
@@ -48,7 +48,7 @@ func (b *mailbox) post(e event) error {
 	return err
 }
 
-// add is post without waking anybody.
+// add is post without a wake-up.
 func (b *mailbox) add(e event) error {
 	b.mu.Lock()
 	switch {

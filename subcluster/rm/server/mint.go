@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// minter holds expanded keys; each belongs to one goroutine at a time.
+// minter has expanded keys; one goroutine at a time uses it.
 type minter struct{ nm, container *token.Mac }
 
 func (m *minter) use(k *keySet) {
@@ -20,8 +20,8 @@ func (m *minter) use(k *keySet) {
 	}
 }
 
-// Mint begins to mint tokens for one application; the caller calls done when it
-// has finished. A Mint belongs to one goroutine.
+// Mint returns a Mint for the tokens of one application; the caller calls done when it has finished. Only one
+// goroutine may use a Mint.
 func (s *Server) Mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
 	return s.secrets.mint(app)
 }
@@ -46,8 +46,7 @@ func (s *secrets) mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
 	}, func() { s.minters.Put(m) }
 }
 
-// service returns a node's ip:port as tokens name it, the node's own name until
-// it is known.
+// service returns a node's ip:port for tokens, or the node's name until the address is known.
 func (s *secrets) service(node creel.NodeID) string {
 	s.mu.RLock()
 	service := s.services[node]

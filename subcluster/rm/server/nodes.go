@@ -32,7 +32,7 @@ func newNodes(cfg Config) *nodes {
 	return n
 }
 
-// wanted reports whether a host may serve.
+// wanted reports whether a host is admitted.
 func (n *nodes) wanted(host string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -42,7 +42,7 @@ func (n *nodes) wanted(host string) bool {
 	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host)
 }
 
-// tracked reports whether a host is on a list, or every host is wanted that is on none.
+// tracked reports whether a host is on a list, or unlisted hosts are admitted.
 func (n *nodes) tracked(host string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -55,8 +55,8 @@ func (n *nodes) setHosts(h Hosts) {
 	n.hosts = h
 }
 
-// pace adjusts the heartbeat interval to keep the load near the configured one: with more nodes, or a shorter
-// interval than the server can bear, each node sends fewer heartbeats.
+// pace adjusts the heartbeat interval to keep the load below the configured one: with more nodes, each node sends
+// heartbeats less often.
 func (n *nodes) pace(cfg Config, count int) {
 	interval := cfg.HeartbeatInterval
 	if cfg.HeartbeatsPerSecond > 0 {
@@ -65,8 +65,7 @@ func (n *nodes) pace(cfg Config, count int) {
 	n.interval.Store(int64(min(interval, max(cfg.HeartbeatInterval, cfg.HeartbeatMax))))
 }
 
-// service returns a node's ip:port, as tokens name it; and whether its name resolves, for
-// else it is host:port.
+// service returns a node's ip:port for tokens, and whether its name resolves; if not, it returns host:port.
 func (n *nodes) service(ctx context.Context, id creel.NodeID) (service string, resolves bool) {
 	port := strconv.Itoa(int(id.Port))
 	if net.ParseIP(id.Host) != nil {
@@ -83,7 +82,7 @@ func (n *nodes) service(ctx context.Context, id creel.NodeID) (service string, r
 	return net.JoinHostPort(found[0].String(), port), true
 }
 
-// HeartbeatInterval returns how long nodes shall wait between heartbeats.
+// HeartbeatInterval returns the time that nodes wait between heartbeats.
 func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.nodes.interval.Load()) }
 
 // RegisterNode registers a node and resolves its Rack. The context limits the lookup of its address. An error means
@@ -91,7 +90,7 @@ func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.node
 func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistration], error) {
 	const name = "registerNodeManager"
 	if !s.nodes.wanted(r.ID.Host) {
-		// Hadoop's words, which its NodeManagers log.
+		// NodeManagers log these words of Hadoop's.
 		err := &creel.Error{
 			Kind: creel.ErrNotPermitted,
 			What: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
@@ -123,8 +122,8 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 	}, nil
 }
 
-// Heartbeat performs a node's heartbeat. The owner calls taken with the action for the node. answer is called once
-// with that and the time to the next heartbeat, from a responder, or at once with an error.
+// Heartbeat performs a node's heartbeat. The owner calls taken with the action for the node. answer is called once,
+// from a responder, with the answer and the time to the next heartbeat, or at once with an error.
 func (s *Server) Heartbeat(
 	r *rm.NodeReport, taken func(rm.NodeAction), answer func(a *rm.NodeAnswer, next time.Duration, err error),
 ) {
@@ -143,7 +142,7 @@ func (s *Server) Heartbeat(
 	}
 }
 
-// UnregisterNode takes a node out that stops. The owner calls taken.
+// UnregisterNode removes a node that stops. The owner calls taken.
 func (s *Server) UnregisterNode(id creel.NodeID, taken func()) Op[struct{}] {
 	return Op[struct{}]{
 		name:   "unRegisterNodeManager",
@@ -156,7 +155,7 @@ func (s *Server) UnregisterNode(id creel.NodeID, taken func()) Op[struct{}] {
 	}
 }
 
-// UpdateNodeResource changes a node's size by an administrator's order.
+// UpdateNodeResource changes a node's size at an administrator's order.
 func (s *Server) UpdateNodeResource(who Caller, id creel.NodeID, r creel.Resource) Op[struct{}] {
 	return Op[struct{}]{
 		name:   "updateNodeResource",

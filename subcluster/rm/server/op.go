@@ -9,19 +9,19 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Op is one call to the machine, with an answer of type T. The methods of
-// Server that return an Op only describe it: Begin and Do perform it.
+// Op is one call to the machine, with an answer of type T. Methods of Server that return an Op only describe it:
+// Begin and Do perform it.
 type Op[T any] struct {
 	// Run is called by the owner. It must not block, and must copy every part of the machine that it retains (its
-	// views are copies). The function it returns makes the response, in a responder or the caller's goroutine,
-	// without the machine.
+	// views are copies). The returned function makes the response without the machine, in a responder or the caller's
+	// goroutine.
 	Run func(m *rm.Machine, now time.Time) func() (T, error)
 
-	durable bool   // answered only after its changes are in the journal
-	grows   bool   // asks for a record that nothing else needs: refused while the disk is full
-	name    string // of a change: it leaves an audit line
-	target  string // for that line
-	again   *bool  // set by Run when this was done before and is audited: no line
+	durable bool   // answered after its changes are durable
+	grows   bool   // adds a record to the journal: rejected while the disk is full
+	name    string // name of a change, for its audit line
+	target  string // target for that line
+	again   *bool  // set by Run if the change was made and audited before: no line
 }
 
 // Then returns an Op whose response f derives from o's.
@@ -50,11 +50,10 @@ func Failed[T any](err error) func() (T, error) {
 	return func() (t T, e error) { return t, err }
 }
 
-// Done is an answer that is there already.
+// Done is an immediate answer.
 func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, nil } }
 
-// Begin posts an Op; finish is called once, from a responder, or at once when
-// the Op cannot be taken.
+// Begin posts an Op; finish is called once, from a responder, or at once if the Op is not accepted.
 func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		var answer func() (T, error)
@@ -91,8 +90,8 @@ func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	}
 }
 
-// Do performs an Op and waits for its answer. A durable one that was posted and got no
-// answer fails with ErrUnclear, never with an error that says it was refused.
+// Do performs an Op and waits for its answer. If a durable Op was posted and got no answer, the error is ErrUnclear,
+// never an error that means rejection.
 func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 	type result struct {
 		t   T
@@ -111,7 +110,7 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 		err = ctx.Err()
 	}
 	select {
-	case r := <-c: // it came too, or the call was never posted
+	case r := <-c: // the answer arrived too, or the call was never posted
 		return r.t, r.err
 	default:
 	}
@@ -121,7 +120,7 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 	return none, err
 }
 
-// Query has the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
+// Query lets the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
 // that it retains (its views are copies).
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
@@ -149,7 +148,7 @@ func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)
 	}
 }
 
-// order has the owner run f, which changes something, and returns its error.
+// order lets the owner run f, which changes something, and returns f's error.
 func (s *Server) order(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
 	var result error
 	err := s.Query(ctx, func(m *rm.Machine, now time.Time) {

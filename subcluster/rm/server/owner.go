@@ -14,20 +14,20 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// ownership protects the machine and all state of the owner: the goroutine that holds the lock is the owner. A
-// goroutine that unlocks it checks the mailbox once more, so that another one that found it locked need not wake the
-// owner's goroutine.
+// ownership protects the machine and the owner's state: the goroutine that holds the lock is the owner. A goroutine
+// checks the mailbox once more after it unlocks, so that another goroutine that found the lock taken need not wake
+// the owner's goroutine.
 type ownership struct {
 	sync.Mutex
 	turn.Owner
-	events []event   // of the turn
-	armed  time.Time // when own wakes at the latest; zero: never
-	calls  bool      // the owner is a caller of call,
+	events []event   // of the current turn
+	armed  time.Time // latest wake-up time of own; zero: never
+	calls  bool      // the owner is a caller of call
 	answer func()    // and sends this answer itself
 }
 
-// own owns the machine from time to time: when an event was posted, and when a deadline is due. After it has returned
-// the machine has no owner any more.
+// own owns the machine repeatedly: when an event was posted, and when a deadline is due. After it has returned, the
+// machine has no owner any more.
 func (s *Server) own(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -41,7 +41,7 @@ func (s *Server) own(ctx context.Context) error {
 				return err
 			}
 		}
-		wait := pauseclock.Interval // wakes regularly, to detect a pause of this process
+		wait := pauseclock.Interval // wakes regularly to detect a pause of this process
 		if o.armed = s.owner.Machine.NextDeadline(); !o.armed.IsZero() {
 			wait = min(wait, max(o.armed.Sub(s.now(time.Now())), time.Millisecond))
 		}
@@ -54,14 +54,13 @@ func (s *Server) own(ctx context.Context) error {
 		case <-s.box.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			o.Lock() // for good
+			o.Lock() // never unlocked
 			return nil
 		}
 	}
 }
 
-// takeAll is a turn with everything that waits in the mailbox; it reports
-// whether anything did.
+// takeAll runs a turn with all events in the mailbox; some reports whether there were any.
 func (s *Server) takeAll() (some bool, err error) {
 	o := &s.owner
 	o.events = s.box.take(o.events)
@@ -70,9 +69,9 @@ func (s *Server) takeAll() (some bool, err error) {
 	return len(o.events) > 0, err
 }
 
-// call is post for a goroutine that only waits for the response: when the machine has no owner it becomes the owner
-// for one turn, and sends a single response itself after that. That saves waking one goroutine for the event and
-// another for the response (BenchmarkContainers in rm/rpc).
+// call is post for a goroutine that only waits for the response. If the machine has no owner, the goroutine becomes
+// the owner for one turn, and then sends a single response itself. That avoids one wake-up for the event and another
+// for the response (BenchmarkContainers in rm/rpc).
 func (s *Server) call(e event) error {
 	if err := s.box.add(e); err != nil {
 		return err
@@ -83,7 +82,7 @@ func (s *Server) call(e event) error {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			// The machine may be inconsistent: no caller may recover from this.
+			// The machine may be inconsistent: no caller may recover from this panic.
 			go panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 			select {}
 		}
@@ -96,7 +95,7 @@ func (s *Server) call(e event) error {
 	o.calls, o.answer = false, nil
 	o.Unlock()
 	if err != nil || sooner || !s.box.empty() {
-		s.box.poke() // own finds the same error, sets its timer, or goes on
+		s.box.poke() // own finds the same error, sets its timer, or continues
 	}
 	if answer != nil {
 		answer()
@@ -121,8 +120,7 @@ func (s *Server) now(read time.Time) time.Time {
 // minLoggedStep is the minimum step back of the clock that is logged.
 const minLoggedStep = time.Second
 
-// turn performs one round: newly durable transactions, due deadlines, posted events, and then the actions of all of
-// them.
+// turn runs one turn: newly durable transactions, due deadlines, posted events, and then the actions of all of them.
 func (s *Server) turn(events []event) error {
 	if failed := s.durability.failed.Load(); failed != nil {
 		return *failed
@@ -144,7 +142,7 @@ func (s *Server) turn(events []event) error {
 		}
 		events = events[n:]
 		if s.reads < n {
-			s.moves.Add(1) // before any caller can check for the move
+			s.moves.Add(1) // before any caller can learn of the change
 		}
 		s.respond(s.end())
 		if n > 0 {
@@ -154,20 +152,20 @@ func (s *Server) turn(events []event) error {
 	return nil
 }
 
-// end performs the results of a batch and returns the responses that may leave.
+// end carries out the results of a batch and returns the responses that may be sent.
 func (s *Server) end() []func() {
 	ended := s.owner.End(&s.durability.tx, s.perform)
 	if ended.Err != nil {
 		s.fail(ended.Err)
 	}
 	if ended.Changed {
-		s.changes.Add(1) // before any caller can check for the change
+		s.changes.Add(1) // before any caller can learn of the change
 	}
 	s.commit(ended.Commit)
 	return ended.Answers
 }
 
-// perform performs an action of the machine but for its saves.
+// perform carries out an action of the machine, except saves.
 func (s *Server) perform(action rm.Action) {
 	switch a := action.(type) {
 	case rm.SaveApp:
@@ -194,8 +192,8 @@ func (s *Server) perform(action rm.Action) {
 }
 
 // respond passes finished responses to the responders, a few at a time so that every core takes part. A full queue
-// blocks the owner, which fills the mailbox, and callers then get "busy". A caller that owns the machine sends a
-// single response itself.
+// blocks the owner, so that the mailbox fills and callers get "busy". A caller that owns the machine sends a single
+// response itself.
 func (s *Server) respond(answers []func()) {
 	const chunk = 16
 	if o := &s.owner; o.calls && o.answer == nil && len(answers) == 1 {
@@ -216,7 +214,7 @@ func (s *Server) responder() {
 	}
 }
 
-// refuseRest drops all waiting events: the machine has no owner any more. Events with a response are not run; their
+// refuseRest drops all waiting events: the machine has no owner any more. Events with a response do not run; their
 // callers see the connection end.
 func (s *Server) refuseRest() {
 	s.box.close()

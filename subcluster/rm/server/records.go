@@ -12,23 +12,23 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Keys of the journal beside the machine's records, which package turn keeps.
+// These are the journal's keys besides those of the machine's records (package turn).
 const (
 	keyMeta    = "meta"
 	keySecrets = "secrets"
 	keyToken   = "token/" // token/<sequence number> of a delegation token
 )
 
-// meta is the state that each start of the ResourceManager leaves to the next.
+// meta is the state that one start of the ResourceManager passes to the next.
 type meta struct {
-	Starts int64 `json:"starts"`           // how often it has started
+	Starts int64 `json:"starts"`           // number of starts
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 
-	First   int64     `json:"first,omitempty"`  // the epoch of its first start, where Config.FirstEpoch gave it
-	Started time.Time `json:"started,omitzero"` // the newest start's timestamp in application ids
+	First   int64     `json:"first,omitempty"`  // epoch of the first start, if Config.FirstEpoch returned it
+	Started time.Time `json:"started,omitzero"` // timestamp of the newest start, in application ids
 }
 
-// putStart records that the ResourceManager starts, before anyone can see it.
+// putStart records the start of the ResourceManager before any client can see it.
 func (s *Server) putStart(m meta) error {
 	value, err := json.Marshal(m)
 	if err != nil {
@@ -38,15 +38,15 @@ func (s *Server) putStart(m meta) error {
 	return s.putSecrets()
 }
 
-// FirstStart reports whether there is a journal and nothing was in it.
+// FirstStart reports whether there is a journal that was empty.
 func (s *Server) FirstStart() bool { return s.durability.journal != nil && s.meta.Starts == 1 }
 
-// MemberEpoch returns the last epoch as a member of a federation of this ResourceManager, or of the one whose journal
-// it took over; 0 for none. Call it before Run.
+// MemberEpoch returns the last epoch that this ResourceManager, or the previous one on this journal, used as a member
+// of a federation; 0 for none. Call it before Run.
 func (s *Server) MemberEpoch() int64 { return s.meta.Member }
 
-// KeepMemberEpoch returns when the epoch is durable, so that the next process on this journal can prove that it is
-// the successor.
+// KeepMemberEpoch saves an epoch and returns when it is durable, so that the next process on this journal can prove
+// that it is the successor.
 func (s *Server) KeepMemberEpoch(ctx context.Context, epoch int64) error {
 	_, err := Do(
 		ctx,
@@ -75,7 +75,7 @@ func (s *Server) putSecrets() error {
 	return s.tokens.putKeys(&s.durability.tx)
 }
 
-// journalContent is the content of the journal.
+// journalContent is the content of the journal, as read.
 type journalContent struct {
 	meta      meta
 	recover   *rm.Recover
@@ -85,8 +85,7 @@ type journalContent struct {
 	conf      storedConf
 }
 
-// replay reads the journal: the machine's records, keys and tokens, and how often
-// there was a start.
+// replay reads the journal: the machine's records, keys and tokens, and the number of starts.
 func (s *Server) replay() (k journalContent, err error) {
 	err = s.durability.journal.Each(func(key string, value []byte) error {
 		switch known, err := s.owner.Records.Read(key, value); {

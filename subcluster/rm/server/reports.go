@@ -10,9 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Clients wait for their applications by repeating a report request. The goroutine that reads the connection sends a
-// cached encoded report, as long as the machine has only answered queries since, and no longer than reportAge: values
-// that depend on time alone (seconds used, time left) count in seconds (BenchmarkReports in rm/rpc).
+// Clients wait for their applications by repeated report requests. The goroutine that reads the connection sends a
+// cached encoded report, if the machine has only answered queries since and the report is not older than reportAge.
+// Values that depend only on time (seconds used, time left) change in seconds (BenchmarkReports in rm/rpc).
 const (
 	reportAge  = 100 * time.Millisecond
 	maxReports = 8192
@@ -30,14 +30,13 @@ type encodedReport struct {
 	body  []byte // the encoded response
 }
 
-// reports are the encoded reports of live applications.
+// reports has the encoded reports of live applications.
 type reports struct {
 	mu sync.RWMutex
 	m  map[ReportKey]encodedReport
 }
 
-// KeptReport returns the report given to KeepReport if nothing has moved since it
-// was made, or nil.
+// KeptReport returns the report passed to KeepReport if nothing has changed since it was made, else nil.
 func (s *Server) KeptReport(key ReportKey) []byte {
 	s.reports.mu.RLock()
 	e := s.reports.m[key]
@@ -48,19 +47,18 @@ func (s *Server) KeptReport(key ReportKey) []byte {
 	return e.body
 }
 
-// KeepReport caches a report made at a count of Moves. The body must not be written to any more.
+// KeepReport caches a report made at a count of Moves. The body must not be changed afterwards.
 func (s *Server) KeepReport(key ReportKey, moves uint64, made time.Time, body []byte) {
 	r := &s.reports
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.m == nil || len(r.m) >= maxReports {
-		r.m = map[ReportKey]encodedReport{} // those that are still asked for come back
+		r.m = map[ReportKey]encodedReport{} // requested ones are cached again
 	}
 	r.m[key] = encodedReport{moves: moves, made: made, body: body}
 }
 
-// maxEnded bounds the encoded reports of ended applications, in bytes; each
-// counts for the view that stays with it too.
+// maxEnded limits the encoded reports of ended applications, in bytes; each also counts for its retained view.
 const (
 	maxEnded  = 32 << 20
 	endedView = 1 << 10
@@ -69,11 +67,11 @@ const (
 // ListEntry is an application in a list.
 type ListEntry struct {
 	View     *rm.AppView
-	Viewable bool // the caller may see all of it
+	Viewable bool // the caller may see all fields
 }
 
-// endedReports caches the encoded reports of ended applications. A ResourceManager remembers thousands of them, they
-// are most of a long list, and the list is encoded again whenever any application changes (BenchmarkChangingList in
+// endedReports caches the encoded reports of ended applications. A ResourceManager remembers thousands of them and
+// they are most of a long list, which is encoded again after each change of any application (BenchmarkChangingList in
 // rm/rpc).
 type endedReports struct {
 	mu    sync.RWMutex
@@ -81,7 +79,7 @@ type endedReports struct {
 	bytes int
 }
 
-// KeptEnded fills in the reports of those listed that have ended and are kept.
+// KeptEnded fills in the cached reports of ended applications in a list.
 func (s *Server) KeptEnded(list []ListEntry, reports [][]byte) {
 	s.ended.mu.RLock()
 	defer s.ended.mu.RUnlock()
@@ -92,7 +90,7 @@ func (s *Server) KeptEnded(list []ListEntry, reports [][]byte) {
 	}
 }
 
-// KeepEnded caches the reports at these places of a list. They must not be written to any more.
+// KeepEnded caches the reports at these indexes of a list. They must not be changed afterwards.
 func (s *Server) KeepEnded(list []ListEntry, reports [][]byte, places []int) {
 	if len(places) == 0 {
 		return
@@ -103,7 +101,7 @@ func (s *Server) KeepEnded(list []ListEntry, reports [][]byte, places []int) {
 	for _, i := range places {
 		size := endedView + len(reports[i])
 		if e.m == nil || e.bytes+size > maxEnded {
-			e.m, e.bytes = map[ListEntry][]byte{}, 0 // those that are still listed come back
+			e.m, e.bytes = map[ListEntry][]byte{}, 0 // listed ones are cached again
 		}
 		if _, ok := e.m[list[i]]; !ok {
 			e.m[list[i]] = reports[i]

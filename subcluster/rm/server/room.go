@@ -7,14 +7,13 @@ import (
 )
 
 // On a full disk a ResourceManager is read-only: it answers reads, serves its AMs and nodes, and records their events
-// on the journal's reserve. It accepts no application, no token and no request that would only make the journal grow,
-// until there is space again. Kills, completions and routers' queries are always accepted.
+// on the journal's reserve. Until there is space again, it accepts no application, no token and no request that would
+// only make the journal grow. Kills, completions and routers' queries are always accepted.
 
-// freeRoom is the advice for users.
+// freeRoom is the advice for administrators.
 const freeRoom = "free space on it, or enlarge it; the ResourceManager then continues by itself"
 
-// JournalRoom returns how full the disk of the journal is; zero where nothing is
-// kept.
+// JournalRoom returns the state of the journal's disk space; zero without a journal.
 func (s *Server) JournalRoom() journal.Room {
 	if s.durability.journal == nil {
 		return journal.Room{}
@@ -22,8 +21,7 @@ func (s *Server) JournalRoom() journal.Room {
 	return s.durability.journal.Room()
 }
 
-// JournalFree returns how many bytes the disk of the journal has left; kept reports
-// whether there is a journal.
+// JournalFree returns the free bytes on the journal's disk; kept reports whether there is a journal.
 func (s *Server) JournalFree() (free int64, kept bool) {
 	if s.durability.journal == nil {
 		return 0, false
@@ -32,7 +30,7 @@ func (s *Server) JournalFree() (free int64, kept bool) {
 	return free, err == nil
 }
 
-// Refusing returns why new applications are not taken, empty when they are.
+// Refusing returns why new applications are rejected, empty if they are accepted.
 func (s *Server) Refusing() string {
 	if !s.JournalRoom().Full {
 		return ""

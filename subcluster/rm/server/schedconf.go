@@ -22,7 +22,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Queues are a tree of queues and the rules that choose one of them for a submission.
+// Queues are a queue tree and the rules that choose a submission's queue.
 type Queues struct {
 	Spec      queues.Spec
 	Placement queues.Placement // nil: the queue named in the submission
@@ -31,29 +31,29 @@ type Queues struct {
 // MutableQueues configures changes of the queues by calls (yarn.scheduler.configuration.store.class). Its functions
 // may be called by any goroutine.
 type MutableQueues struct {
-	// Kept has changes outlive the process, in the journal, of which there must be one.
+	// Kept stores changes in the journal, which must exist, so that they survive the process.
 	Kept bool
-	// File reads the properties that stand before the first change, and after a format.
+	// File reads the properties used before the first change, and after a format.
 	File func() (map[string]string, error)
-	// Parse makes queues from properties, or returns all errors in them.
+	// Parse makes queues from properties, or returns all errors in the properties.
 	Parse func(map[string]string) (Queues, error)
 	// QueueAdmins lets a queue's administrators change it; otherwise only the cluster's administrators may.
 	QueueAdmins bool
-	// History is how many changes are remembered, to be undone;
-	// yarn.scheduler.configuration.store.max-logs, 1000.
+	// History is the number of remembered changes, which can be undone; yarn.scheduler.configuration.store.max-logs,
+	// 1000.
 	History int
 }
 
 // ConfChange is one change of the queues' configuration by a call.
 type ConfChange struct {
-	Version int64              `json:"version"` // of the configuration since it
+	Version int64              `json:"version"` // configuration version after the change
 	Time    int64              `json:"time"`    // ms since 1970
 	User    string             `json:"user"`
 	What    string             `json:"what"` // update, format or undo
 	Keys    []queueconf.Change `json:"keys"`
 }
 
-// confState is the configuration at one version. It is replaced, never changed.
+// confState is the configuration at one version. It is immutable.
 type confState struct {
 	version int64
 	values  map[string]string
@@ -62,11 +62,11 @@ type confState struct {
 
 // schedConf is the configuration that calls may change.
 type schedConf struct {
-	mu    sync.Mutex // one change at a time; held while the journal writes
+	mu    sync.Mutex // one change at a time; locked while the journal writes
 	state atomic.Pointer[confState]
 }
 
-// Keys of the journal. Each property is an entry of its own, so that a change writes only changed properties.
+// Keys of the journal. Each property is a separate entry, so that a change writes only changed properties.
 const (
 	keyConf        = "conf/"
 	keyConfVersion = keyConf + "version"
@@ -78,9 +78,9 @@ func confChangeKey(version int64) string { return fmt.Sprintf("%s%020d", keyConf
 
 // storedConf is the configuration in the journal.
 type storedConf struct {
-	version int64 // 0: nothing
+	version int64 // 0: the journal has none
 	values  map[string]string
-	history []*ConfChange // sorted as the keys
+	history []*ConfChange // sorted by key
 }
 
 func (k *storedConf) read(key string, value []byte) error {
@@ -107,8 +107,8 @@ func (k *storedConf) read(key string, value []byte) error {
 	return nil
 }
 
-// openConf loads the queues' configuration from the journal before the machine exists, or starts with that of the
-// files.
+// openConf loads the queues' configuration from the journal before the machine exists, or starts with the files'
+// configuration.
 func (s *Server) openConf(k *storedConf, mc *rm.Config) error {
 	c := s.cfg.Mutable
 	switch {
@@ -149,7 +149,7 @@ func (s *Server) openConf(k *storedConf, mc *rm.Config) error {
 	return nil
 }
 
-// putConf adds the changes from one state to another to this turn's transaction.
+// putConf adds the changes between two states to this turn's transaction.
 func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
 	tx := &s.durability.tx
 	tx.Put(keyConfVersion, strconv.AppendInt(nil, to.version, 10))
@@ -165,7 +165,7 @@ func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
 			tx.Delete(confChangeKey(h.Version))
 		}
 	}
-	for _, h := range to.history { // after the deletions: a format begins again with the numbers
+	for _, h := range to.history { // after the deletions, because a format restarts the numbers
 		if slices.Contains(from.history, h) {
 			continue
 		}
@@ -180,8 +180,8 @@ func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
 // QueuesMutable reports whether calls may change the queues' configuration.
 func (s *Server) QueuesMutable() bool { return s.cfg.Mutable != nil }
 
-// QueuesConf returns the properties that describe the queues in force, and their
-// version; nil where calls may not change them. The map must not be changed.
+// QueuesConf returns the properties of the queues in force, and their version; nil if calls may not change them. The
+// map must not be changed.
 func (s *Server) QueuesConf() (map[string]string, int64) {
 	c := s.conf.state.Load()
 	if c == nil {
@@ -190,8 +190,7 @@ func (s *Server) QueuesConf() (map[string]string, int64) {
 	return c.values, c.version
 }
 
-// QueuesHistory returns the changes that are remembered, oldest first. They must not
-// be changed.
+// QueuesHistory returns the remembered changes, oldest first. They must not be changed.
 func (s *Server) QueuesHistory() []*ConfChange {
 	if c := s.conf.state.Load(); c != nil {
 		return c.history
@@ -199,8 +198,7 @@ func (s *Server) QueuesHistory() []*ConfChange {
 	return nil
 }
 
-// ValidateQueues returns the properties that a mutation would lead to, or why it
-// would be refused. Nothing changes.
+// ValidateQueues returns the properties after a mutation, or the error that would reject it. It changes nothing.
 func (s *Server) ValidateQueues(ctx context.Context, m *queueconf.Mutation) (map[string]string, error) {
 	if s.cfg.Mutable == nil {
 		return nil, immutable()
@@ -215,8 +213,8 @@ func (s *Server) ValidateQueues(ctx context.Context, m *queueconf.Mutation) (map
 	return values, err
 }
 
-// MutateQueues changes the queues' configuration, or leaves it as it is. It returns
-// when the change is durable and in force.
+// MutateQueues makes a whole change of the queues' configuration, or none. It returns when the change is durable and
+// in force.
 func (s *Server) MutateQueues(ctx context.Context, who Caller, m *queueconf.Mutation) error {
 	return s.changeConf(ctx, who, "update", m.String(), func() error { return s.mayMutate(ctx, who, m) },
 		func(now *confState) (*confState, []queueconf.Change, error) {
@@ -225,8 +223,8 @@ func (s *Server) MutateQueues(ctx context.Context, who Caller, m *queueconf.Muta
 		})
 }
 
-// FormatQueues returns to the configuration of the files. Its version is 1 then, and all earlier changes are
-// forgotten except for the format itself.
+// FormatQueues restores the configuration of the files. Its version is then 1, and all earlier changes are deleted;
+// only the format itself is remembered.
 func (s *Server) FormatQueues(ctx context.Context, who Caller) error {
 	return s.changeConf(ctx, who, "format", "", func() error { return s.mayMutateAll(who) },
 		func(now *confState) (*confState, []queueconf.Change, error) {
@@ -238,8 +236,7 @@ func (s *Server) FormatQueues(ctx context.Context, who Caller) error {
 		})
 }
 
-// UndoQueues takes one change back, named by its version, if nothing that it
-// changed has been changed again.
+// UndoQueues undoes the change with a version, if none of its settings has changed since.
 func (s *Server) UndoQueues(ctx context.Context, who Caller, version int64) error {
 	return s.changeConf(ctx, who, "undo", "version "+strconv.FormatInt(version, 10),
 		func() error { return s.mayMutateAll(who) },
@@ -278,7 +275,7 @@ func (s *Server) mayMutateAll(who Caller) error {
 	return nil
 }
 
-// mayMutate applies the configured policy. It checks the administrators of an existing queue, and for a missing queue
+// mayMutate applies the configured policy. It checks the administrators of an existing queue, for a missing queue
 // those of the nearest existing ancestor.
 func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutation) error {
 	if !s.cfg.Mutable.QueueAdmins || len(m.Global) > 0 {
@@ -309,13 +306,12 @@ func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutatio
 	return err
 }
 
-// refused is why a configuration cannot be in force, in the words that YARN puts
-// before its own.
+// refused is the error for a configuration that cannot be in force, with YARN's words before it.
 func refused(err error) error {
 	return codec.Invalid("Failed to re-init queues : %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// checkQueues makes queues of properties, if they could be in force now.
+// checkQueues makes queues from properties, if they could be in force now.
 func (s *Server) checkQueues(ctx context.Context, values map[string]string) (Queues, error) {
 	q, err := s.cfg.Mutable.Parse(values)
 	if err == nil {
@@ -330,9 +326,9 @@ func (s *Server) checkQueues(ctx context.Context, values map[string]string) (Que
 	return q, nil
 }
 
-// changeConf makes one change: of receives the configuration in force and returns the start of the change and the
-// change itself. An invalid change is rejected before anything is written; a valid one is written before it is in
-// force. If the queues have moved in between and reject it, the previous configuration is written again.
+// changeConf makes one change. of receives the configuration in force and returns the state that the change starts
+// from, and the change. An invalid change is rejected before anything is written; a valid one is written before it is
+// in force. If the queues have changed meanwhile and reject it, the previous configuration is written again.
 func (s *Server) changeConf(ctx context.Context, who Caller, what, target string, may func() error,
 	of func(now *confState) (from *confState, changes []queueconf.Change, err error)) (err error) {
 	if s.cfg.Mutable == nil {
@@ -362,7 +358,7 @@ func (s *Server) changeConf(ctx context.Context, who Caller, what, target string
 			next.history = next.history[over:]
 		}
 	}
-	// From here on it is done or not done, whether or not the caller waits.
+	// From here on, the change is made or not made as a whole, even if the caller leaves.
 	ctx = context.WithoutCancel(ctx)
 	if err := s.writeConf(ctx, now, next, changes); err != nil {
 		return err
@@ -377,7 +373,7 @@ func (s *Server) changeConf(ctx context.Context, who Caller, what, target string
 	return nil
 }
 
-// writeConf returns when the state is durable.
+// writeConf saves the change and returns when it is durable.
 func (s *Server) writeConf(ctx context.Context, from, to *confState, changes []queueconf.Change) error {
 	if !s.cfg.Mutable.Kept {
 		return nil
@@ -403,7 +399,7 @@ func (s *Server) setQueues(ctx context.Context, q Queues) error {
 	})
 }
 
-// mutableRefresh refuses to read the files where calls change the queues, as YARN does.
+// mutableRefresh rejects a refresh from files while calls may change the queues, as YARN does.
 func mutableRefresh() error {
 	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{
 		Kind: creel.ErrNotEnabled,

@@ -20,14 +20,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// keySet is the part of the master keys that minting and checking need at a moment. It is replaced, never changed, so
-// any goroutine may use the one it loaded.
+// keySet has the master keys that minting and checking need at a moment. It is immutable, so any goroutine may use
+// the one that it loaded.
 type keySet struct {
 	amrmNewest token.Key
 	amrm       token.Ring // accepted
 	nm         token.Key  // signs
 	container  token.Key  // signs
-	nmTell     token.Key  // key for nodes to learn: the pending one, or the one in use
+	nmTell     token.Key  // key to send to nodes: the pending one, or the one in use
 	contTell   token.Key
 }
 
@@ -37,8 +37,8 @@ type appSecrets struct {
 	logs *pb.LogAggregationContextProto
 }
 
-// secrets holds the master keys and checks tokens. The rolling keys belong to the owner, which publishes a keySet;
-// responders and connections mint and check concurrently.
+// secrets has the master keys and checks tokens. The owner rolls the keys and publishes a keySet; responders and
+// connections mint and check concurrently.
 type secrets struct {
 	amrm, nm, container *token.Keys
 	rnd                 *rand.Rand
@@ -48,24 +48,24 @@ type secrets struct {
 	mu       sync.RWMutex
 	apps     map[creel.ApplicationID]*appSecrets
 	live     turn.Live               // attempts with valid AMRM tokens
-	finished finishedAttempts        // and those that were until a moment ago
-	services map[creel.NodeID]string // ip:port of nodes, for the service of tokens
+	finished finishedAttempts        // and attempts that ended recently
+	services map[creel.NodeID]string // ip:port of nodes, for tokens
 	noApp    appSecrets
 
-	serviceOf func(creel.NodeID) string // service, bound once and not for each answer
+	serviceOf func(creel.NodeID) string // the method service, bound once, not for each answer
 
 	expiry time.Duration // of container tokens
-	rm     int64         // ms of Server.Started, once that is known
+	rm     int64         // ms of Server.Started, once known
 }
 
-// secretsValue is the part of the keys that is in the journal.
+// secretsValue is the part of the keys stored in the journal.
 type secretsValue struct{ AMRM, NM, Container token.KeyState }
 
 // randomSource returns an unpredictable random source for master keys.
 func randomSource() *rand.Rand {
 	var seed [32]byte
 	if _, err := crand.Read(seed[:]); err != nil {
-		panic(err) // the systems we run on always have random bytes
+		panic(err) // supported systems always have random bytes
 	}
 	return rand.New(rand.NewChaCha8(seed))
 }
@@ -93,8 +93,8 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 	return s
 }
 
-// rollings returns how keys roll: a new key signs only after every checker has had one and a half liveness times to
-// learn it.
+// rollings returns the schedule of keys: a new key signs only after every checker has had one and a half liveness
+// times to receive it.
 func rollings(cfg Config) (ams, nodes token.Rolling) {
 	ams = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.AMExpiry*3/2, cfg.KeyRoll/2)}
 	nodes = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.NodeExpiry*3/2, cfg.KeyRoll/2)}
@@ -109,7 +109,7 @@ func (s *secrets) publish() {
 	})
 }
 
-// step rolls due keys. nmActive reports that NM tokens are signed with another key from now on.
+// step rolls due keys. nmActive reports whether NM tokens are signed with another key from now on.
 func (s *secrets) step(now time.Time) (changed, nmActive bool) {
 	before := s.nm.Current().Key().ID
 	a, b, c := s.amrm.Step(now, s.rnd), s.nm.Step(now, s.rnd), s.container.Step(now, s.rnd)
@@ -156,8 +156,7 @@ func (s *secrets) forgetApp(id creel.ApplicationID) {
 	delete(s.apps, id)
 }
 
-// perform follows an action of the machine that makes an attempt's token valid or
-// invalid.
+// perform applies an action of the machine that makes an attempt's token valid or invalid.
 func (s *secrets) perform(a rm.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,13 +192,13 @@ func (s *secrets) setService(id creel.NodeID, service string) {
 	s.services[id] = service
 }
 
-// amrmToken returns an AM's token for this ResourceManager. Its service is empty: the AM fills in the address it
+// amrmToken returns an AM's token for this ResourceManager. Its service is empty: the AM sets the address that it
 // dials.
 func (s *secrets) amrmToken(a creel.AttemptID) token.Token {
 	return token.NewMac(s.keys.Load().amrmNewest).AMRM(a)
 }
 
-// newerAMRM is the token that replaces one signed with an older key, or nil.
+// newerAMRM returns the token that replaces one signed with an older key, or nil.
 func (s *secrets) newerAMRM(held token.AMRM) *pb.TokenProto {
 	if s.keys.Load().amrmNewest.ID == held.KeyID {
 		return nil
@@ -207,16 +206,16 @@ func (s *secrets) newerAMRM(held token.AMRM) *pb.TokenProto {
 	return s.amrmToken(held.Attempt).Proto()
 }
 
-// mayCall reports whether an attempt's AM may log in: it is alive, or has finished
-// a moment ago, and may not know yet.
+// mayCall reports whether an attempt's AM may log in: it is alive, or finished recently and may not have the
+// confirmation.
 func (s *secrets) mayCall(id creel.AttemptID) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.live.Has(id) || s.finished.has(id, time.Now())
 }
 
-// checkAMRM finds the password of an AMRM token: its key must be the current or
-// the next one, and its attempt alive or just finished.
+// checkAMRM finds the password of an AMRM token: its key must be the current or the next one, and its attempt alive
+// or just finished.
 func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil {
@@ -232,11 +231,11 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err
 }
 
-// AMRMKeys returns the keys whose AMRM tokens are accepted now, the current one and the next one: a federation's
+// AMRMKeys returns the keys whose AMRM tokens are accepted now, the current one and the next one; a federation's
 // proxies check tokens with them.
 func (s *Server) AMRMKeys() token.Ring { return s.secrets.keys.Load().amrm }
 
-// AMRMToken returns the token with which an attempt's AM calls us.
+// AMRMToken returns the token with which an attempt's AM calls this server.
 func (s *Server) AMRMToken(a creel.AttemptID) token.Token { return s.secrets.amrmToken(a) }
 
 // NewerAMRMToken returns the token that replaces one signed with an older key, or
@@ -253,7 +252,7 @@ func (s *Server) CheckDelegation(identifier []byte) ([]byte, hrpc.Identity, erro
 	return s.tokens.check(identifier)
 }
 
-// NodeKeys returns the master keys that a node with these keys must learn.
+// NodeKeys returns the master keys that a node must receive, given the keys it has.
 func (s *Server) NodeKeys(container, nm *pb.MasterKeyProto) codec.NodeKeys {
 	k := s.secrets.keys.Load()
 	return codec.KeysFor(k.contTell, k.nmTell, container, nm)

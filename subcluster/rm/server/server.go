@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
-// Version is the Hadoop release of the protocols; nodes and reports receive it as this ResourceManager's version.
+// Version is the Hadoop release of the protocols; nodes and reports get it as this ResourceManager's version.
 const Version = "3.4.2"
 
 // Server is a ResourceManager without its protocols: New opens its journal, Run
@@ -27,16 +27,16 @@ const Version = "3.4.2"
 type Server struct {
 	cfg   Config
 	log   *slog.Logger
-	start time.Time // our identifier towards nodes, in ms
+	start time.Time // identifies this process to nodes, in ms
 
-	// The owner's: see owner.go.
+	// The owner's state: see owner.go.
 	owner      ownership
 	box        mailbox
 	durability durability
-	reads      int                            // events of this batch that changed nothing
-	awake      pauseclock.Watch               // finds pauses of this process
+	reads      int                            // events of this batch that only queried
+	awake      pauseclock.Watch               // detects pauses of this process
 	wall       func(read time.Time) time.Time // maps a reading to the wall clock's time; nil: unchanged. Tests set it
-	ahead      time.Duration                  // of the wall clock, when last seen
+	ahead      time.Duration                  // of the wall clock, as last seen
 	meta       meta                           // as in the journal
 
 	answers chan []func() // to the responders
@@ -49,7 +49,7 @@ type Server struct {
 	metrics Metrics
 
 	conf schedConf
-	// The owner's, too.
+	// Also the owner's.
 	processors processors
 	access     *access
 	secrets    *secrets
@@ -67,10 +67,10 @@ type Server struct {
 // Addresses are the host:port pairs at which the protocols are served.
 type Addresses struct{ Client, Scheduler, Tracker, Admin, Web string }
 
-// Metrics are counts since the start, read without asking the owner.
+// Metrics are counts since the start, read without the owner.
 type Metrics struct {
 	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills, Preempted atomic.Int64
-	// ns in which the process did not run
+	// Paused is the time in which the process did not run, in ns.
 	Paused atomic.Int64
 }
 
@@ -98,8 +98,8 @@ func New(cfg Config) (*Server, error) {
 	s.secrets = newSecrets(now, cfg)
 	s.tokens = newDelegation(now, cfg)
 	if cfg.Hosts != nil {
-		// As Hadoop's: lists that cannot be read at the start are done without,
-		// and a refresh that cannot read them fails.
+		// As in Hadoop, the ResourceManager starts without lists that it cannot read, and a refresh that cannot read
+		// them fails.
 		hosts, err := cfg.Hosts()
 		if err != nil {
 			s.log.Warn("failed to read the host lists: every host may register", "error", err)
@@ -114,7 +114,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// open brings back the journal and makes the machine.
+// open loads the journal and makes the machine.
 func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
@@ -183,7 +183,7 @@ func (s *Server) open() error {
 // accepted.
 func (s *Server) SetDrained(why func() string) { s.drained.Store(&why) }
 
-// SetAddresses sets the host:port of each protocol. Empty ones stay unchanged.
+// SetAddresses sets the host:port of each protocol. Empty ones keep their value.
 func (s *Server) SetAddresses(a Addresses) {
 	for {
 		old := s.addresses.Load()
@@ -211,17 +211,16 @@ func (s *Server) SetAddresses(a Addresses) {
 // Addresses returns the protocols' addresses as set by SetAddresses.
 func (s *Server) Addresses() Addresses { return *s.addresses.Load() }
 
-// Cluster returns the part of reports about the cluster.
+// Cluster returns the part of reports that describes the cluster.
 func (s *Server) Cluster() codec.Cluster {
 	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy}
 }
 
-// Started returns when this process began to be a ResourceManager, as rm.StartOf has it; its
-// milliseconds are the identifier towards nodes and the timestamp in new
-// application ids.
+// Started returns this process's start time by rm.StartOf; its milliseconds identify the process to nodes and are the
+// timestamp in new application ids.
 func (s *Server) Started() time.Time { return s.start }
 
-// FirstEpoch returns the epoch of the first start: of its containers' ids the least.
+// FirstEpoch returns the epoch of the first start, the lowest in this ResourceManager's container ids.
 func (s *Server) FirstEpoch() int64 { return s.cfg.Epoch }
 
 // ClusterID returns the configured name of the cluster.
@@ -230,13 +229,13 @@ func (s *Server) ClusterID() string { return s.cfg.ClusterID }
 // MachineConfig returns the configuration of the machine.
 func (s *Server) MachineConfig() rm.Config { return s.cfg.Machine }
 
-// Logger returns where the server logs.
+// Logger returns the server's logger.
 func (s *Server) Logger() *slog.Logger { return s.log }
 
 // Metrics returns counts since the start.
 func (s *Server) Metrics() *Metrics { return &s.metrics }
 
-// Ready is closed when the protocols are served.
+// Ready is closed once the protocols are served.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Close releases the resources of New, for a Server on which Run was not called.
@@ -247,11 +246,11 @@ func (s *Server) Close() error {
 	return s.durability.journal.Close()
 }
 
-// Run serves until the context ends, drains, and returns nil; or it returns the first failure. The protocols run
+// Run serves until the context ends, then drains and returns nil; or it returns the first failure. The protocols run
 // within it: each serves until its context ends.
 //
-// Order of the end: protocols, launcher and the clock's work; then the owner, whose last responses the responders
-// send; finally the journal.
+// The order of the end: protocols, launcher and clockwork; then the owner, whose last responses the responders send;
+// finally the journal.
 func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -304,7 +303,7 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	return nil
 }
 
-// clockwork performs periodic work that no event causes: master keys, and the interval of heartbeats.
+// clockwork does the periodic work that no event causes: master keys, and the heartbeat interval.
 func (s *Server) clockwork(ctx context.Context) {
 	every := min(s.cfg.KeyRoll/20+time.Millisecond, time.Second)
 	ticker := time.NewTicker(every)

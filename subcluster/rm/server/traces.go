@@ -19,25 +19,26 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// Stages of an application in its trace, each from the end of the one before.
+// These are the stages of an application in its trace; each starts at the end of the previous one.
 const (
 	stageJournal   = "journal"         // its submission is durable
 	stageContainer = "AM container"    // its AM has a container
-	stageLaunch    = "launch AM"       // the node has taken it
+	stageLaunch    = "launch AM"       // the node has accepted it
 	stageRegister  = "register AM"     // the AM has registered
 	stageAsk       = "first ask"       // it asks for containers
-	stageGrant     = "first grant"     // and has got one
+	stageGrant     = "first grant"     // and has got a container
 	stageRuns      = "first container" // which its node reports as running
 	stageEnd       = "end"
 )
 
-// mostTraced bounds the applications that are followed at a time.
+// mostTraced limits the applications traced at a time.
 const mostTraced = 10_000
 
-// traces follows the applications whose submission was sampled. Heartbeats cost one atomic read while there are none.
+// traces records the stages of applications whose submission was sampled. Without any, a heartbeat costs one atomic
+// read.
 type traces struct {
 	provider trace.TracerProvider // nil: spans are not collected
-	some     atomic.Int64         // applications that are followed
+	some     atomic.Int64         // traced applications
 
 	mu   sync.Mutex
 	apps map[creel.ApplicationID]*tracedApp
@@ -48,14 +49,14 @@ type tracedApp struct {
 	am atomic.Pointer[creel.ContainerID] // its AM's container, nil before it has one
 }
 
-// KeepTrace writes the span of a submission into it, so that the journal keeps it.
+// KeepTrace writes the span of a submission into the submission, so that the journal stores it.
 func (s *Server) KeepTrace(ctx context.Context, c *pb.ApplicationSubmissionContextProto) {
 	if s.traces.provider != nil && c != nil {
 		yarnrpc.SetTrace(c, telemetry.Kept(ctx))
 	}
 }
 
-// begin follows an application that has a kept span.
+// begin starts to trace an application that has a stored span.
 func (t *traces) begin(id creel.ApplicationID, c *pb.ApplicationSubmissionContextProto, skip ...string) {
 	if t.provider == nil || t.some.Load() >= mostTraced {
 		return
@@ -77,7 +78,8 @@ func (t *traces) begin(id creel.ApplicationID, c *pb.ApplicationSubmissionContex
 	t.apps[id] = &tracedApp{Stages: stages}
 }
 
-// resume follows the applications that were followed before a restart. Their AMs' next call then is not their first.
+// resume traces again the applications that were traced before a restart. The next call of their AMs is not the first
+// one.
 func (t *traces) resume(m *rm.Machine) {
 	if t.provider == nil {
 		return
@@ -103,7 +105,7 @@ func (t *traces) of(id creel.ApplicationID) *tracedApp {
 	return t.apps[id]
 }
 
-// reached ends a stage of an application that is followed.
+// reached ends a stage of a traced application.
 func (t *traces) reached(id creel.ApplicationID, stage string, attrs ...attribute.KeyValue) {
 	if a := t.of(id); a != nil {
 		a.Reached(stage, attrs...)
@@ -114,7 +116,7 @@ func (t *traces) launching(a rm.LaunchAM) {
 	if app := t.of(a.Attempt.Application); app != nil {
 		app.Reached(stageJournal) // the waiting caller is answered a moment later
 		if a.Unmanaged {
-			return // an unmanaged AM runs in none
+			return // an unmanaged AM has no container
 		}
 		id := a.Container.ID
 		app.am.Store(&id)
@@ -123,8 +125,7 @@ func (t *traces) launching(a rm.LaunchAM) {
 	}
 }
 
-// registered: an AM that speaks has been launched, also where its node's answer is still
-// on its way.
+// registered: an AM that calls has been launched, even if its node's answer is still on its way.
 func (t *traces) registered(id creel.ApplicationID) {
 	app := t.of(id)
 	if app == nil {
@@ -150,7 +151,7 @@ func (t *traces) allocated(attempt creel.AttemptID, r *rm.AllocateRequest, a *rm
 	}
 }
 
-// reported looks for the first container of its own that an application runs.
+// reported looks for the first container that an application runs besides its AM.
 func (t *traces) reported(r *rm.NodeReport) {
 	if t.some.Load() == 0 {
 		return
