@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// adminHandler is ResourceManagerAdministrationProtocol. The federation's own
-// calls, which are a Router's, are not enabled here and answered so.
+// adminHandler is ResourceManagerAdministrationProtocol. The federation's calls, which only a Router serves, are
+// answered as not enabled.
 type adminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
 	s *server.Server
@@ -26,7 +26,7 @@ func adminService(s *server.Server) hrpc.Service {
 	return yarnrpc.ResourceManagerAdministrationProtocolService(&adminHandler{s: s})
 }
 
-// admin carries out an administrator's order that answers with a message.
+// admin carries out an administrator's order that returns a message.
 func admin[T any](ctx context.Context, s *server.Server, name string, order func() (T, error)) (t T, err error) {
 	err = s.Administer(callerOf(ctx), name, func() error {
 		t, err = order()
@@ -128,7 +128,7 @@ func (p *adminHandler) RefreshNodesResources(
 	_ *pb.RefreshNodesResourcesRequestProto,
 ) (*pb.RefreshNodesResourcesResponseProto, error) {
 	return admin(ctx, p.s, "refreshNodesResources", func() (*pb.RefreshNodesResourcesResponseProto, error) {
-		// dynamic-resources.xml is not read: there is nothing to refresh
+		// dynamic-resources.xml is not supported: there is nothing to refresh
 		return &pb.RefreshNodesResourcesResponseProto{}, nil
 	})
 }

@@ -9,8 +9,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// The administration of a federation is its Router's, also in YARN: a
-// ResourceManager knows nothing of the others.
+// The Router administers a federation, in YARN too: a ResourceManager has no data about other members.
 var errRouterOnly = &creel.Error{
 	Kind: creel.ErrNotEnabled,
 	What: "a ResourceManager does not administer a federation",

@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// amHandler is ApplicationMasterProtocol. The caller is identified by the AMRM token of the connection and by nothing
-// else.
+// amHandler is ApplicationMasterProtocol. Only the connection's AMRM token identifies the caller.
 type amHandler struct{ s *server.Server }
 
 func amService(s *server.Server) hrpc.Service {

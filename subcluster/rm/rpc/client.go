@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// clientHandler is ApplicationClientProtocol. Methods that it does not define are answered as not enabled.
+// clientHandler is ApplicationClientProtocol. Methods that it lacks are answered as not enabled.
 type clientHandler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	s *server.Server

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Profiles are not enabled; YARN's answer for that is an exception.
+// Profiles are not enabled; YARN answers with an exception.
 
 var errProfiles = &creel.Error{
 	Kind: creel.ErrNotEnabled,

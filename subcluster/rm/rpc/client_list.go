@@ -74,8 +74,8 @@ func (c *clientHandler) GetApplications(
 	}})
 }
 
-// appFilter returns the conditions of a list as a function. A part of another ResourceManager's application is listed
-// to a router whatever its name and state.
+// appFilter returns the conditions of a list request as a function. For a router, parts of other ResourceManagers'
+// applications match regardless of name and state.
 func appFilter(
 	req *pb.GetApplicationsRequestProto, who server.Caller,
 ) (func(a *rm.AppView, part bool) bool, error) {
@@ -133,7 +133,7 @@ func (c *clientHandler) GetClusterNodes(
 ) (*pb.GetClusterNodesResponseProto, error) {
 	type R = *pb.GetClusterNodesResponseProto
 	s := c.s
-	key := listKey(server.Caller{}, "nodes", req) // the same for everyone
+	key := listKey(server.Caller{}, "nodes", req) // the same for all callers
 	if doc := s.Kept(key); doc.Body != nil {
 		return pb.Encoded(&pb.GetClusterNodesResponseProto{}, doc.Body), nil
 	}
@@ -163,14 +163,14 @@ func (c *clientHandler) GetClusterNodes(
 // applicationsField is the number of GetApplicationsResponseProto's field.
 const applicationsField protowire.Number = 1
 
-// encodeApplications encodes a GetApplicationsResponseProto of these: the reports
-// of those that have ended are made once and joined as bytes.
+// encodeApplications encodes a GetApplicationsResponseProto: the reports of ended applications are made once and
+// joined as bytes.
 func encodeApplications(s *server.Server, found []server.ListEntry, now time.Time) ([]byte, error) {
 	cluster := s.Cluster()
 	reports := make([][]byte, len(found))
 	s.KeptEnded(found, reports)
 	size := 0
-	var fresh []int // places of those that were not kept and can be
+	var fresh []int // indexes of cacheable reports that are not cached yet
 	for i, a := range found {
 		if reports[i] == nil {
 			body, err := cluster.Report(a.View, now, a.Viewable).MarshalVT()
@@ -196,7 +196,7 @@ func encodeApplications(s *server.Server, found []server.ListEntry, now time.Tim
 func listKey(who server.Caller, method string, req proto.Message) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
-		return "" // nothing is kept under it
+		return "" // nothing is cached under it
 	}
 	return method + "\x00" + who.User + "\x00" + string(b)
 }

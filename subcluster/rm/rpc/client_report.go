@@ -56,7 +56,7 @@ func (c *clientHandler) GetApplicationReport(
 				r.AmRmToken = s.AMRMToken(a.Attempt).Proto()
 			}
 			out := &pb.GetApplicationReportResponseProto{ApplicationReport: r}
-			if r.AmRmToken != nil || s.Moves() != moves { // a secret, or old already
+			if r.AmRmToken != nil || s.Moves() != moves { // a secret, or already stale
 				return out, nil
 			}
 			body, err := out.MarshalVT()

@@ -34,8 +34,7 @@ func (p *haHandler) TransitionToActive(
 	})
 }
 
-// notHA returns the error of a ResourceManager without a peer for orders that it
-// cannot follow.
+// notHA is the error of a ResourceManager without a peer for orders that it cannot carry out.
 func notHA() error {
 	return hrpc.Errorf(
 		"org.apache.hadoop.ha.ServiceFailedException",

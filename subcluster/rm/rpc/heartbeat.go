@@ -14,16 +14,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A NodeManager reports every container at every heartbeat, nearly always in the same bytes as in the heartbeat
-// before. Decoding them was most of a heartbeat's cost (BenchmarkHeartbeatDecode). So the handler stores, for each
-// node, a hash of each running container's status and the container it stands for, and decodes only unknown statuses.
-// This cache is the only state in this package. It is here because it concerns bytes, which the server never sees.
+// A NodeManager reports every container in every heartbeat, nearly always with the same bytes as before. Their
+// decoding was most of a heartbeat's cost (BenchmarkHeartbeatDecode). So the handler stores, for each node, a hash of
+// each running container's status with the container's id, and decodes only unknown statuses. This cache is the only
+// state in this package. It is here because it works on bytes, which the server never sees.
 //
 // The cache stores the meaning of bytes, not their effect. The machine still receives every container with every
-// heartbeat, in the order of the message. Kills, completions, registrations and repetitions therefore invalidate
-// nothing. Completions are always decoded.
+// heartbeat, in the order of the message. So kills, completions, registrations and repeats need not invalidate
+// anything. Completions are always decoded.
 
-// runningStatus is the meaning of a status: that this container runs. 40 bytes.
+// runningStatus is a status that means: this container runs. It has 40 bytes.
 type runningStatus struct {
 	sum uint64 // of its bytes
 	id  creel.ContainerID
@@ -32,17 +32,16 @@ type runningStatus struct {
 // maxRemembered limits the cache of one node, in containers.
 const maxRemembered = 1024
 
-// ahead is how many statuses may be missing in a row from those remembered, and
-// the rest still be found.
+// ahead is the number of remembered statuses that may be missing in a row before the search stops.
 const ahead = 8
 
-// memory is the cache of the nodes' last heartbeats. It has only nodes whose heartbeats the machine accepted, and so
-// no more than the machine itself.
+// memory is the cache of the nodes' last heartbeats. It has only nodes whose heartbeats the machine accepted, so not
+// more than the machine itself.
 type memory struct {
 	seed maphash.Seed
 
 	mu    sync.RWMutex
-	nodes map[creel.NodeID][]runningStatus // the lists are never written again
+	nodes map[creel.NodeID][]runningStatus // the lists are immutable
 }
 
 func (h *memory) of(host []byte, port int32) []runningStatus {
@@ -61,16 +60,16 @@ func (h *memory) keep(id creel.NodeID, list []runningStatus) {
 	h.nodes[id] = list
 }
 
-// heartbeat is a heartbeat's request, which hrpc decodes through UnmarshalVT, with
-// the report that the machine takes. It is used again when it is answered.
+// heartbeat is a heartbeat's request, which hrpc decodes through UnmarshalVT, with the report for the machine. It is
+// reused after its answer.
 type heartbeat struct {
 	pb.NodeHeartbeatRequestProto
 	report rm.NodeReport
 	use    rm.NodeUse
 
 	memory  *memory
-	list    []runningStatus // of each status in turn; no id: it is among the decoded ones
-	next    []runningStatus // next content of the cache, if differs is set
+	list    []runningStatus // of each status in order; without id: the status is among the decoded ones
+	next    []runningStatus // next content of the cache, if it differs
 	differs bool
 }
 
@@ -91,9 +90,8 @@ func (b *heartbeat) UnmarshalVT(in []byte) error {
 	return nil
 }
 
-// decodeUnknown decodes a request but for the statuses that are remembered, and
-// lists all statuses. Not ok: it is not of the form every node writes, or it is
-// damaged, and is to be decoded as a whole.
+// decodeUnknown decodes a request except for the remembered statuses, and lists all statuses. ok is false if the
+// request does not have the form that every node writes, or is damaged; then it must be decoded whole.
 func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
 	b.list = b.list[:0]
 	start, end := -1, 0
@@ -114,7 +112,7 @@ func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
 		return nil, false
 	}
 	r := &b.NodeHeartbeatRequestProto
-	// A message may be decoded in pieces: each adds its fields.
+	// A message may be decoded in pieces: each piece adds its fields.
 	if r.UnmarshalVT(in[:start]) != nil || r.UnmarshalVT(in[end:]) != nil {
 		return nil, false
 	}
@@ -122,14 +120,14 @@ func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
 	return b.decodeStatus(content(in[start:end]))
 }
 
-// content returns the content of a field of bytes that was consumed before.
+// content returns the content of a consumed bytes field.
 func content(field []byte) []byte {
 	_, _, n := protowire.ConsumeTag(field)
 	value, _ := protowire.ConsumeBytes(field[n:])
 	return value
 }
 
-// Numbers of fields.
+// These are field numbers.
 const (
 	nodeStatus         = 1 // NodeHeartbeatRequestProto
 	nodeID             = 1 // NodeStatusProto
@@ -138,7 +136,7 @@ const (
 
 func (b *heartbeat) decodeStatus(in []byte) (before []runningStatus, ok bool) {
 	s := b.NodeStatus
-	pending, next := 0, 0 // in[pending:at] is to be decoded; before[next] is expected
+	pending, next := 0, 0 // in[pending:at] must be decoded; before[next] is expected
 	named := false
 	for at := 0; at < len(in); {
 		number, kind, size := protowire.ConsumeField(in[at:])
@@ -181,7 +179,7 @@ func (b *heartbeat) decodeStatus(in []byte) (before []runningStatus, ok bool) {
 	return before, named && s.UnmarshalVT(in[pending:]) == nil
 }
 
-// readNodeID reads a NodeIdProto as every node writes it, without a copy.
+// readNodeID reads a NodeIdProto in the form that every node writes, without a copy.
 func readNodeID(in []byte) (host []byte, port int32, ok bool) {
 	for want := protowire.Number(1); len(in) > 0; want++ {
 		number, kind, n := protowire.ConsumeTag(in)
@@ -212,7 +210,7 @@ func readNodeID(in []byte) (host []byte, port int32, ok bool) {
 func (b *heartbeat) merge(before []runningStatus) {
 	all, left := b.report.Containers, len(b.report.Containers)
 	all = slices.Grow(all, len(b.list)-left)[:len(b.list)]
-	for i := len(all) - 1; i >= 0; i-- { // from the back: the decoded ones only move there
+	for i := len(all) - 1; i >= 0; i-- { // from the back, because decoded statuses only move towards it
 		k := &b.list[i]
 		if !k.id.IsZero() {
 			all[i] = rm.ContainerStatus{ID: k.id, State: creel.ContainerRunning}
@@ -236,8 +234,8 @@ func (b *heartbeat) merge(before []runningStatus) {
 	}
 }
 
-// taken updates the cache after the machine accepted the heartbeat. It drops a node that was ordered to register
-// again or to shut down.
+// taken updates the cache after the machine accepted the heartbeat. It drops a node that is ordered to register again
+// or to shut down.
 func (b *heartbeat) taken(action rm.NodeAction) {
 	switch {
 	case action != rm.NodeNormal:
@@ -247,7 +245,7 @@ func (b *heartbeat) taken(action rm.NodeAction) {
 	}
 }
 
-// heartbeats are those that are not in use.
+// heartbeats is the pool of unused ones.
 type heartbeats struct {
 	pool sync.Pool
 	memory

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// labelError is how a call about labels is refused: Hadoop throws an IOException, which
-// its clients try again for minutes, so it is a YarnException with the same words.
+// labelError converts the error of a call about labels. Hadoop throws an IOException, which its clients retry for
+// minutes; this is a YarnException with the same words.
 func labelError(err error) error {
 	if err == nil {
 		return nil
@@ -31,7 +31,7 @@ func (p *adminHandler) AddToClusterNodeLabels(
 		for _, l := range req.GetNodeLabels() {
 			list = append(list, rm.Label{Name: l.GetName(), Exclusive: l.GetIsExclusive()})
 		}
-		if len(list) == 0 { // a client of before 2.8
+		if len(list) == 0 { // a client older than 2.8
 			for _, name := range req.GetDeprecatedNodeLabels() {
 				list = append(list, rm.Label{Name: name, Exclusive: true})
 			}

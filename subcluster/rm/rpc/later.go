@@ -35,7 +35,7 @@ type message[T any] interface {
 	proto.Message
 }
 
-// later performs an Op for a Hadoop RPC client without holding a goroutine.
+// later performs an Op for a Hadoop RPC client without blocking a goroutine.
 func later[T any, M message[T]](ctx context.Context, s *server.Server, o server.Op[M]) (M, error) {
 	who := callerOf(ctx)
 	reply := hrpc.Later(ctx)
@@ -49,7 +49,7 @@ func later[T any, M message[T]](ctx context.Context, s *server.Server, o server.
 	return nil, hrpc.ErrLater
 }
 
-// errorOf turns errors into the exceptions that YARN has for them.
+// errorOf converts errors to YARN's exceptions.
 func errorOf(err error) *hrpc.Error {
 	class := ""
 	switch {

@@ -17,7 +17,7 @@ import (
 
 // nodeHandler is ResourceTracker.
 type nodeHandler struct {
-	yarnrpc.UnimplementedResourceTracker // nodeHeartbeat is heartbeat
+	yarnrpc.UnimplementedResourceTracker // heartbeat replaces nodeHeartbeat
 	s                                    *server.Server
 	heartbeats                           *heartbeats
 }

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config is where the four protocols listen, host:port; a port may be 0.
+// Config has the host:port of the four protocols; a port may be 0.
 type Config struct {
 	Client    string // yarn.resourcemanager.address
 	Scheduler string // yarn.resourcemanager.scheduler.address
 	Tracker   string // yarn.resourcemanager.resource-tracker.address
 	Admin     string // yarn.resourcemanager.admin.address
 
-	RPC hrpc.Config // limits of each; Services, Simple, Tokens and the like are set here
+	RPC hrpc.Config // limits of each protocol; Services, Simple, Tokens and similar fields are set here
 }
 
-// Ports are the four protocols of a ResourceManager, each on its port.
+// Ports are the four protocols of a ResourceManager with their listeners.
 type Ports struct{ ports [4]port }
 
 // port is one protocol with its listener.
@@ -79,8 +79,7 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	return p, nil
 }
 
-// Open makes a server and binds its ports. The caller runs ports.Run within the
-// server's Run, or closes both.
+// Open makes a server and binds its ports. The caller runs ports.Run within the server's Run, or closes both.
 func Open(c server.Config, cfg Config) (*server.Server, *Ports, error) {
 	s, err := server.New(c)
 	if err != nil {
