@@ -4,7 +4,7 @@ package turn
 
 import "github.com/creelrm/creel/subcluster/rm"
 
-// hostAttributesValue is the attributes that administrators gave a host, in the journal.
+// hostAttributesValue has, in the journal, the attributes that administrators set on a host.
 type hostAttributesValue struct {
 	Host       string            `json:"host"`
 	Attributes map[string]string `json:"attributes"` // by name

@@ -7,7 +7,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// labelsValue is the labels of the cluster and of nodes in the journal.
+// labelsValue has, in the journal, the labels of the cluster and of nodes.
 type labelsValue struct {
 	Cluster []labelValue     `json:"cluster,omitempty"`
 	Nodes   []nodeLabelValue `json:"nodes,omitempty"`

@@ -9,19 +9,18 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Between two tries to start an AM, at first and at last.
+// These are the first and the longest pause between two tries to start an AM.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
 )
 
-// ErrAttemptOver ends the start of an AM whose attempt has ended in the meantime.
+// ErrAttemptOver ends the start of an AM whose attempt has ended meanwhile.
 var ErrAttemptOver = errors.New("the attempt is over")
 
-// Launch is the start of one AM: tried until its node takes it or refuses it, or
-// the time is over.
+// Launch is the start of one AM, tried until its node accepts or rejects it, or time runs out.
 type Launch struct {
-	Until time.Time // no try begins later
+	Until time.Time // no try starts after it
 
 	pause time.Duration
 }

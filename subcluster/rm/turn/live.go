@@ -13,7 +13,7 @@ type Live struct{ attempts map[creel.AttemptID]bool }
 // Has reports whether the AMRM token of an attempt is valid.
 func (l *Live) Has(id creel.AttemptID) bool { return l.attempts[id] }
 
-// Recovered adds the attempts that outlived the process before.
+// Recovered adds the attempts that survived the previous process.
 func (l *Live) Recovered(a *rm.AppRecord) {
 	if a.State.Ended() {
 		return
@@ -25,8 +25,7 @@ func (l *Live) Recovered(a *rm.AppRecord) {
 	}
 }
 
-// Perform follows an action of the machine. An attempt's token is valid before
-// its AM is started.
+// Perform applies an action of the machine. An attempt's token becomes valid before its AM is started.
 func (l *Live) Perform(action rm.Action) {
 	switch a := action.(type) {
 	case rm.LaunchAM:

@@ -21,7 +21,7 @@ import (
 const (
 	keyApp     = "app/"      // app/<application>
 	keyAttempt = "attempt/"  // attempt/<application>/<number>
-	keyDisown  = "disowned/" // disowned/<application>: the claim's number
+	keyDisown  = "disowned/" // disowned/<application>: claim number
 	keyLabels  = "labels"
 	keyHosts   = "attributes" // of hosts
 )
@@ -33,12 +33,11 @@ type Tx interface {
 	Len() int
 }
 
-// Records translates between the machine's saves and the journal. The zero value
-// is ready.
+// Records converts between the machine's saves and the journal. The zero value is ready.
 type Records struct {
-	last map[creel.ApplicationID]int32 // number of the last attempt with a record
+	last map[creel.ApplicationID]int32 // number of the last recorded attempt
 
-	apps     []rm.AppRecord // read, with
+	apps     []rm.AppRecord // the records read so far
 	index    map[creel.ApplicationID]int
 	attempts []rm.AttemptRecord
 	disowned []rm.DisownedClaim
@@ -46,8 +45,8 @@ type Records struct {
 	hosts    []rm.HostAttributes
 }
 
-// save puts an action's record into a transaction. It returns the number of the
-// save, 0 for an action that saves nothing and for one that is not waited for.
+// save adds an action's record to a transaction. It returns the number of the save; 0 for an action that saves
+// nothing, or whose save has no waiter.
 func (r *Records) save(tx Tx, action rm.Action) (seq uint64, err error) {
 	switch a := action.(type) {
 	case rm.SaveApp:
@@ -111,8 +110,7 @@ func (r *Records) saw(id creel.AttemptID) {
 	r.last[id.Application] = max(r.last[id.Application], id.Attempt)
 }
 
-// Read takes one entry of the journal, in any order; it reports false for a key
-// that is no record of the machine's.
+// Read parses one entry of the journal, in any order; known is false for keys of other packages.
 func (r *Records) Read(key string, value []byte) (known bool, err error) {
 	switch {
 	case strings.HasPrefix(key, keyApp):
@@ -154,8 +152,8 @@ func (r *Records) Read(key string, value []byte) (known bool, err error) {
 	return true, err
 }
 
-// Recovered returns the records in the form in which a machine recovers them: applications with their attempts, in
-// the order of their ids.
+// Recovered returns the records in the form that a machine recovers: applications with their attempts, in the order
+// of their ids.
 func (r *Records) Recovered() *rm.Recover {
 	for _, a := range r.attempts {
 		if i, ok := r.index[a.ID.Application]; ok {
@@ -171,7 +169,7 @@ func (r *Records) Recovered() *rm.Recover {
 	return out
 }
 
-// putAttempt replaces the attempt of the same number, or puts it in its place.
+// putAttempt replaces the attempt with the same number, or inserts it in order.
 func putAttempt(list []rm.AttemptRecord, a rm.AttemptRecord) []rm.AttemptRecord {
 	for i := range list {
 		switch {
@@ -185,8 +183,8 @@ func putAttempt(list []rm.AttemptRecord, a rm.AttemptRecord) []rm.AttemptRecord 
 	return append(list, a)
 }
 
-// appValue is an application in the journal: this as JSON, and behind it the
-// submission message as it came, so that fields we do not know survive.
+// appValue is an application in the journal: this struct as JSON, followed by the submission message as received, so
+// that unknown fields survive.
 type appValue struct {
 	User        string         `json:"user"`
 	Groups      []string       `json:"groups,omitempty"`
@@ -200,7 +198,7 @@ type appValue struct {
 	Started     int64          `json:"started,omitempty"`
 	Finished    int64          `json:"finished,omitempty"`
 	Lifetime    int64          `json:"lifetime,omitempty"`
-	Held        int64          `json:"held,omitempty"` // the number of a claim
+	Held        int64          `json:"held,omitempty"` // number of the claim
 	HeldWhy     string         `json:"heldWhy,omitempty"`
 	Released    int64          `json:"released,omitempty"`
 	Moved       bool           `json:"moved,omitempty"`
@@ -356,7 +354,7 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 // AppKey and AttemptKey name the records of an application and of an attempt.
 func AppKey(id creel.ApplicationID) string { return keyApp + id.String() }
 
-// AttemptKey is as AppKey.
+// AttemptKey is AppKey for an attempt.
 func AttemptKey(id creel.AttemptID) string {
 	return keyAttempt + id.Application.String() + "/" + strconv.Itoa(int(id.Attempt))
 }
