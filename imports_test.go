@@ -104,6 +104,7 @@ var rules = map[string]rule{
 	"internal/pauseclock":     {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
+	"internal/webdoc":         {imports: []string{"."}},
 	"internal/httpguard":      {},
 	"internal/groups":         {},
 	"internal/amcookies":      {imports: []string{"."}},
@@ -205,6 +206,7 @@ var rules = map[string]rule{
 			"internal/httpguard",
 			"internal/amcookies",
 			"internal/servlets",
+			"internal/webdoc",
 		},
 	},
 	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", data, "internal/token"}},
@@ -267,7 +269,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "statestore/intents", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
-			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token",
+			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
 		},
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.

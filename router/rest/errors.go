@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -54,6 +55,7 @@ var exceptions = []exception{
 	{remote.ErrNotInRelease, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", ""},
 	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrEnded, http.StatusConflict, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{webdoc.ErrMediaType, http.StatusUnsupportedMediaType, "javax.ws.rs.WebApplicationException", ""},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidResource, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidToken, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
@@ -67,7 +69,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var answered *remote.StatusError
 	if errors.As(err, &answered) {
 		ct := answered.Header.Get("Content-Type")
-		if wantsXML(r) && strings.Contains(ct, "json") && bytes.HasPrefix(answered.Body, []byte("{")) {
+		if webdoc.PrefersXML(r) && strings.Contains(ct, "json") && bytes.HasPrefix(answered.Body, []byte("{")) {
 			write(w, r, answered.Code, answered.Body) // a merged answer asks members for JSON
 			return
 		}
@@ -124,7 +126,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request) {
 
 // write sends a JSON document, as XML to clients that ask for that.
 func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
-	if wantsXML(r) {
+	if webdoc.PrefersXML(r) {
 		w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 		w.WriteHeader(status)
 		toXML(w, doc) // an error here is the client's going away, or was seen when doc was made
@@ -149,7 +151,7 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.
 		fail(w, r, err)
 	case whole != nil:
 		write(w, r, http.StatusOK, whole)
-	case wantsXML(r):
+	case webdoc.PrefersXML(r):
 		write(w, r, http.StatusOK, inOne())
 	default:
 		l := made()
@@ -158,16 +160,4 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.
 		w.WriteHeader(http.StatusOK)
 		l.WriteTo(w) // an error here is the client's going away
 	}
-}
-
-// wantsXML reads Accept as Jersey does for the two types YARN has: JSON unless
-// XML is named and JSON is not preferred before it.
-func wantsXML(r *http.Request) bool {
-	accept := r.Header.Get("Accept")
-	x := strings.Index(accept, "application/xml")
-	if x < 0 {
-		return false
-	}
-	j := strings.Index(accept, "application/json")
-	return j < 0 || x < j && !strings.Contains(accept[x:], "q=0.")
 }

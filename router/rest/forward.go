@@ -20,6 +20,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore/intents"
@@ -36,12 +37,13 @@ type request struct {
 	method, path, user string
 	head               http.Header
 	body               []byte
+	doc                webdoc.Body // of body
 }
 
 // read reads a call. HEAD becomes GET at members, since not all of them answer HEAD; net/http withholds the body from
 // the client.
 func read(w http.ResponseWriter, r *http.Request) (*request, error) {
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	b, err := webdoc.Read(w, r, maxBody)
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
 		return nil, &creel.Error{
@@ -51,6 +53,10 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 			Try:  "put files into the file system and name them as local resources",
 		}
 	}
+	var known *creel.Error
+	if errors.As(err, &known) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
@@ -58,7 +64,12 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 			Why:  err.Error(),
 		}
 	}
-	q := &request{method: r.Method, path: r.URL.RequestURI(), user: caller(r), head: forwardHeaders(r, ""), body: b}
+	q := &request{
+		method: r.Method, path: r.URL.RequestURI(), user: caller(r), head: forwardHeaders(r, ""), body: b.Text, doc: b,
+	}
+	if kind := b.Kind.ContentType(); kind != "" { // the text has another charset now
+		q.head.Set("Content-Type", kind)
+	}
 	if q.method == http.MethodHead {
 		q.method = http.MethodGet
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -78,7 +79,7 @@ var xmlRoots = map[string]string{
 
 // rooted puts a root around a document that shall be XML and has not got it.
 func rooted(r *http.Request, doc []byte, root string) []byte {
-	if root == "" || !wantsXML(r) || rawjson.Get(doc, root) != nil {
+	if root == "" || !webdoc.PrefersXML(r) || rawjson.Get(doc, root) != nil {
 		return doc
 	}
 	return fmt.Appendf(nil, `{%q:%s}`, root, doc)

@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"go.opentelemetry.io/otel/trace"
@@ -35,8 +35,7 @@ func typed(next http.Handler) http.Handler {
 		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			form := kind == "application/x-www-form-urlencoded" && strings.HasSuffix(r.URL.Path, "/scheduler/logs")
-			document := slices.Contains([]string{"application/json", "application/xml", "text/xml"}, kind)
-			if err != nil || !document && !form {
+			if webdoc.KindOf(r) == webdoc.Other && (err != nil || !form) {
 				refuse(
 					w,
 					r,

@@ -3,17 +3,16 @@
 package rest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictjson"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -29,36 +28,12 @@ type submission struct {
 	Label   string   `json:"app-node-label-expression" xml:"app-node-label-expression"`
 	In      string   `json:"reservation-id" xml:"reservation-id"`
 	Tags    struct {
-		Tag oneOrMany `json:"tag" xml:"tag"`
+		Tag webdoc.Many[string] `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
 	Resource struct {
-		Memory lenientInt `json:"memory" xml:"memory"`
-		VCores lenientInt `json:"vCores" xml:"vCores"`
+		Memory webdoc.Long `json:"memory" xml:"memory"`
+		VCores webdoc.Int  `json:"vCores" xml:"vCores"`
 	} `json:"resource" xml:"resource"`
-}
-
-// oneOrMany reads a list given as an array or as its single element.
-type oneOrMany []string
-
-func (o *oneOrMany) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]string)(o))
-	}
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return err
-	}
-	*o = []string{s}
-	return nil
-}
-
-// lenientInt reads a number that may be quoted; anything else is 0, as in YARN.
-type lenientInt int64
-
-func (l *lenientInt) UnmarshalJSON(b []byte) error {
-	n, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
-	*l = lenientInt(n)
-	return nil
 }
 
 // submit reads the fields that a policy may need and forwards the document unchanged to the home.
@@ -69,22 +44,17 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc submission
-	if strings.Contains(r.Header.Get("Content-Type"), "xml") {
-		err = xml.NewDecoder(bytes.NewReader(q.body)).Decode(&doc)
-	} else {
-		err = json.Unmarshal(q.body, &doc)
-	}
+	err = q.doc.Decode(&doc)
 	if err != nil {
-		fail(
-			w,
-			r,
-			&creel.Error{
+		if !errors.Is(err, webdoc.ErrMediaType) {
+			err = &creel.Error{
 				Kind: creel.ErrInvalidRequest,
 				What: "the submission cannot be read",
 				Why:  strictjson.Worded(err).Error(),
 				Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
-			},
-		)
+			}
+		}
+		fail(w, r, err)
 		return
 	}
 	app, err := creel.ParseApplicationID(doc.ID)
@@ -110,7 +80,12 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		Tags:        doc.Tags.Tag,
 		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
 	}
-	sub.Reservation, _ = creel.ParseReservationID(doc.In) // the member rejects an invalid one
+	if doc.In != "" {
+		if sub.Reservation, err = creel.ParseReservationID(doc.In); err != nil {
+			fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: err.Error()})
+			return
+		}
+	}
 	var answer reply
 	out := h.server.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
 		q.head.Set("X-Creel-Claim", strconv.FormatInt(claim, 10))

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -19,7 +20,7 @@ import (
 // wait while one of them makes it.
 func (h *Handler) cached(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+		packed := webdoc.TakesGzip(r)
 		user, _ := h.who(r)
 		key := strings.Join(
 			[]string{
@@ -144,7 +145,7 @@ func (s *shortCache) form(r *http.Request) *atomic.Pointer[shortDocument] { retu
 
 // formOf numbers the forms of a document.
 func formOf(r *http.Request) int {
-	if wantsXML(r) {
+	if webdoc.PrefersXML(r) {
 		return 1
 	}
 	return 0

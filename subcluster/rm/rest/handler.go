@@ -22,6 +22,7 @@ import (
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/internal/servlets"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
@@ -225,7 +226,7 @@ const (
 )
 
 func contentType(r *http.Request) []string {
-	if wantsXML(r) {
+	if webdoc.PrefersXML(r) {
 		return asXML
 	}
 	return asJSON
@@ -252,7 +253,7 @@ func (h *Handler) document(r *http.Request, root string, form regime, fields fun
 	if last, ok := h.sizes.Load(root); ok {
 		size = max(size, last.(int))
 	}
-	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, size)}
+	doc := &writer{xml: webdoc.PrefersXML(r), buf: make([]byte, 0, size)}
 	doc.document(root, form, fields)
 	if n := len(doc.buf); n > size || n < size/2 && size > 64<<10 {
 		h.sizes.Store(root, n+n/8)
@@ -277,7 +278,7 @@ var packers = sync.Pool{New: func() any {
 // send writes a body, compressed if it is long and the client accepts that.
 func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	w.Header()["Vary"] = varyEncoding
-	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(body) < worthPacking || !webdoc.TakesGzip(r) {
 		w.WriteHeader(status)
 		w.Write(body) // an error here is the client's going away
 		return
@@ -300,15 +301,4 @@ func (h *Handler) sendDocument(w http.ResponseWriter, r *http.Request, doc any) 
 	}
 	w.Header()["Content-Type"] = asJSON
 	send(w, r, http.StatusOK, b)
-}
-
-// wantsXML reads Accept as Jersey does for the two types YARN has.
-func wantsXML(r *http.Request) bool {
-	accept := r.Header.Get("Accept")
-	x := strings.Index(accept, "application/xml")
-	if x < 0 {
-		return false
-	}
-	j := strings.Index(accept, "application/json")
-	return j < 0 || x < j
 }

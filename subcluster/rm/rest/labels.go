@@ -3,7 +3,7 @@
 package rest
 
 import (
-	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"net/http"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/go-chi/chi/v5"
 )
@@ -192,27 +193,12 @@ func labelledNode(text string) (creel.NodeID, error) {
 	return id, nil
 }
 
-// many is a JSON list of which one element may stand alone, as YARN's JSON has it.
-type many[T any] []T
-
-// UnmarshalJSON reads either.
-func (m *many[T]) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] != '[' {
-		var one T
-		if err := json.Unmarshal(b, &one); err != nil {
-			return err
-		}
-		*m = many[T]{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]T)(m))
-}
-
 func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
-		Labels many[struct {
-			Name      string `json:"name" xml:"name"`
-			Exclusive *flag  `json:"exclusivity" xml:"exclusivity"`
+		XMLName xml.Name `json:"-" xml:"nodeLabelsInfo"`
+		Labels  webdoc.Many[struct {
+			Name      string       `json:"name" xml:"name"`
+			Exclusive *webdoc.Flag `json:"exclusivity" xml:"exclusivity"`
 		}] `json:"nodeLabelInfo" xml:"nodeLabelInfo"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
@@ -233,9 +219,10 @@ func (h *Handler) removeLabels(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
-		Nodes many[struct {
-			ID     string       `json:"nodeId" xml:"nodeId"`
-			Labels many[string] `json:"labels" xml:"labels"`
+		XMLName xml.Name `json:"-" xml:"nodeToLabelsName"`
+		Nodes   webdoc.Many[struct {
+			ID     string              `json:"nodeId" xml:"nodeId"`
+			Labels webdoc.Many[string] `json:"labels" xml:"labels"`
 		}] `json:"nodeToLabels" xml:"nodeToLabels"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
@@ -83,15 +85,16 @@ func (h *Handler) formatQueues(w http.ResponseWriter, r *http.Request) {
 // mutationDoc is a requested change, by its JSON and XML names. Hadoop's command writes it without the root's name;
 // the form with it is accepted too.
 type mutationDoc struct {
-	Remove texts                `json:"remove-queue" xml:"remove-queue"`
-	Add    many[queueParamsDoc] `json:"add-queue" xml:"add-queue"`
-	Update many[queueParamsDoc] `json:"update-queue" xml:"update-queue"`
-	Global pairs[word]          `json:"global-updates" xml:"global-updates"`
+	XMLName xml.Name                    `json:"-" xml:"sched-conf"`
+	Remove  webdoc.Many[string]         `json:"remove-queue" xml:"remove-queue"`
+	Add     webdoc.Many[queueParamsDoc] `json:"add-queue" xml:"add-queue"`
+	Update  webdoc.Many[queueParamsDoc] `json:"update-queue" xml:"update-queue"`
+	Global  webdoc.Pairs[word]          `json:"global-updates" xml:"global-updates"`
 }
 
 type queueParamsDoc struct {
-	Queue  string      `json:"queue-name" xml:"queue-name"`
-	Params pairs[word] `json:"params" xml:"params"`
+	Queue  string             `json:"queue-name" xml:"queue-name"`
+	Params webdoc.Pairs[word] `json:"params" xml:"params"`
 }
 
 // UnmarshalJSON reads the document with or without the name of its root.
@@ -134,7 +137,7 @@ func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.M
 	if err := h.decode(w, r, &doc); err != nil {
 		return nil, err
 	}
-	settings := func(p pairs[word]) (out []queueconf.Setting) {
+	settings := func(p webdoc.Pairs[word]) (out []queueconf.Setting) {
 		for _, e := range p.Entry {
 			if key := strings.TrimSpace(e.Key); key != "" {
 				out = append(out, queueconf.Setting{Key: key, Value: string(e.Value)})
@@ -142,7 +145,7 @@ func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.M
 		}
 		return out
 	}
-	list := func(docs many[queueParamsDoc]) (out []queueconf.QueueSettings) {
+	list := func(docs webdoc.Many[queueParamsDoc]) (out []queueconf.QueueSettings) {
 		for _, q := range docs {
 			if q.Queue == "" && len(q.Params.Entry) == 0 {
 				continue // null

@@ -3,13 +3,10 @@
 package rest
 
 import (
-	"bytes"
-	"compress/gzip"
+	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"google.golang.org/protobuf/proto"
@@ -45,44 +43,30 @@ func claimOf(r *http.Request) int64 {
 	return max(claim, 0)
 }
 
-func sendsXML(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "xml") }
-
-// decode reads a JSON or XML body within its bound, which holds after
-// unpacking too.
-func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
-	kind := r.Header.Get("Content-Type")
-	if !sendsXML(r) && !strings.Contains(kind, "json") {
-		return &refusal{
-			http.StatusUnsupportedMediaType, // clients retry Hadoop's 503
-			classWeb,
-			"a body of type " + strconv.Quote(
-				kind,
-			) + " cannot be read; send application/json or application/xml, and say so in Content-Type",
-		}
-	}
-	var body io.Reader = http.MaxBytesReader(w, r.Body, h.conf.MaxBody)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			return unreadable(err)
-		}
-		body = http.MaxBytesReader(w, z, h.conf.MaxBody)
-	}
-	var err error
-	if sendsXML(r) {
-		err = xml.NewDecoder(body).Decode(to)
-	} else {
-		err = json.NewDecoder(body).Decode(to)
-	}
-	if err != nil {
-		return unreadable(err)
-	}
-	return nil
+// body reads a request's body within its bound.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request) (webdoc.Body, error) {
+	b, err := webdoc.Read(w, r, h.conf.MaxBody)
+	return b, unreadable(err)
 }
 
+// decode reads a JSON or XML body.
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
+	b, err := h.body(w, r)
+	if err != nil {
+		return err
+	}
+	return unreadable(b.Decode(to))
+}
+
+// unreadable is the refusal of a body that cannot be read; nil of nil.
 func unreadable(err error) error {
 	var big *http.MaxBytesError
-	if errors.As(err, &big) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, webdoc.ErrMediaType):
+		return &refusal{http.StatusUnsupportedMediaType, classWeb, err.Error()} // clients retry Hadoop's 503
+	case errors.As(err, &big):
 		return badRequest(
 			cause + "the request is longer than " + strconv.FormatInt(
 				big.Limit,
@@ -94,31 +78,31 @@ func unreadable(err error) error {
 	return &refusal{http.StatusBadRequest, classWeb, text}
 }
 
-// The submission document, by its JSON and XML names. Numbers and flags may be
-// strings, a list of one its element, as YARN's JSON has them.
+// The submission document, by its JSON and XML names.
 type submission struct {
-	XMLName      xml.Name   `json:"-"`
-	ID           string     `json:"application-id" xml:"application-id"`
-	Name         string     `json:"application-name" xml:"application-name"`
-	Queue        string     `json:"queue" xml:"queue"`
-	Priority     *number    `json:"priority" xml:"priority"`
-	Spec         launchSpec `json:"am-container-spec" xml:"am-container-spec"`
-	Unmanaged    flag       `json:"unmanaged-AM" xml:"unmanaged-AM"`
-	CancelTokens *flag      `json:"cancel-tokens-when-complete" xml:"cancel-tokens-when-complete"`
-	MaxAttempts  number     `json:"max-app-attempts" xml:"max-app-attempts"`
+	XMLName      xml.Name     `json:"-" xml:"application-submission-context"`
+	ID           string       `json:"application-id" xml:"application-id"`
+	Name         string       `json:"application-name" xml:"application-name"`
+	Queue        string       `json:"queue" xml:"queue"`
+	Priority     *webdoc.Int  `json:"priority" xml:"priority"`
+	Spec         launchSpec   `json:"am-container-spec" xml:"am-container-spec"`
+	Unmanaged    webdoc.Flag  `json:"unmanaged-AM" xml:"unmanaged-AM"`
+	CancelTokens *webdoc.Flag `json:"cancel-tokens-when-complete" xml:"cancel-tokens-when-complete"`
+	MaxAttempts  webdoc.Int   `json:"max-app-attempts" xml:"max-app-attempts"`
 	Resource     struct {
-		Memory number `json:"memory" xml:"memory"`
-		VCores number `json:"vCores" xml:"vCores"`
+		Memory webdoc.Long `json:"memory" xml:"memory"`
+		VCores webdoc.Int  `json:"vCores" xml:"vCores"`
 	} `json:"resource" xml:"resource"`
-	Type string `json:"application-type" xml:"application-type"`
-	Keep flag   `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
+	Type string      `json:"application-type" xml:"application-type"`
+	Keep webdoc.Flag `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
 	Tags struct {
-		Tag texts `json:"tag" xml:"tag"`
+		Tag webdoc.Many[string] `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
-	AppLabel string  `json:"app-node-label-expression" xml:"app-node-label-expression"`
-	AMLabel  string  `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
-	Failures *number `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
-	Log      *struct {
+	AppLabel    string       `json:"app-node-label-expression" xml:"app-node-label-expression"`
+	Reservation string       `json:"reservation-id" xml:"reservation-id"`
+	AMLabel     string       `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	Failures    *webdoc.Long `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
+	Log         *struct {
 		Include       string `json:"log-include-pattern" xml:"log-include-pattern"`
 		Exclude       string `json:"log-exclude-pattern" xml:"log-exclude-pattern"`
 		RolledInclude string `json:"rolled-log-include-pattern" xml:"rolled-log-include-pattern"`
@@ -126,88 +110,29 @@ type submission struct {
 		Policy        string `json:"log-aggregation-policy-class-name" xml:"log-aggregation-policy-class-name"`
 		Parameters    string `json:"log-aggregation-policy-parameters" xml:"log-aggregation-policy-parameters"`
 	} `json:"log-aggregation-context" xml:"log-aggregation-context"`
-	Timeouts pairs[number] `json:"application-timeouts" xml:"application-timeouts"`
+	Timeouts webdoc.Pairs[webdoc.Long] `json:"application-timeouts" xml:"application-timeouts"`
 }
 
 type launchSpec struct {
-	Resources   pairs[localResource] `json:"local-resources" xml:"local-resources"`
-	Environment pairs[string]        `json:"environment" xml:"environment"`
+	Resources   webdoc.Pairs[localResource] `json:"local-resources" xml:"local-resources"`
+	Environment webdoc.Pairs[string]        `json:"environment" xml:"environment"`
 	Commands    struct {
-		Command texts `json:"command" xml:"command"`
+		Command webdoc.Many[string] `json:"command" xml:"command"`
 	} `json:"commands" xml:"commands"`
-	ServiceData pairs[string] `json:"service-data" xml:"service-data"`
+	ServiceData webdoc.Pairs[string] `json:"service-data" xml:"service-data"`
 	Credentials struct {
-		Tokens  pairs[string] `json:"tokens" xml:"tokens"`
-		Secrets pairs[string] `json:"secrets" xml:"secrets"`
+		Tokens  webdoc.Pairs[string] `json:"tokens" xml:"tokens"`
+		Secrets webdoc.Pairs[string] `json:"secrets" xml:"secrets"`
 	} `json:"credentials" xml:"credentials"`
-	ACLs pairs[string] `json:"application-acls" xml:"application-acls"`
+	ACLs webdoc.Pairs[string] `json:"application-acls" xml:"application-acls"`
 }
 
 type localResource struct {
-	URL        string `json:"resource" xml:"resource"`
-	Type       string `json:"type" xml:"type"`
-	Visibility string `json:"visibility" xml:"visibility"`
-	Size       number `json:"size" xml:"size"`
-	Timestamp  number `json:"timestamp" xml:"timestamp"`
-}
-
-// pairs is a map as YARN writes one: {"entry":[{"key","value"}]}.
-type pairs[V any] struct {
-	Entry entries[V] `json:"entry" xml:"entry"`
-}
-
-type entry[V any] struct {
-	Key   string `json:"key" xml:"key"`
-	Value V      `json:"value" xml:"value"`
-}
-
-type entries[V any] []entry[V]
-
-func (e *entries[V]) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]entry[V])(e))
-	}
-	var one entry[V]
-	if err := json.Unmarshal(b, &one); err != nil {
-		return err
-	}
-	*e = entries[V]{one}
-	return nil
-}
-
-type texts []string
-
-func (t *texts) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]string)(t))
-	}
-	var one string
-	if err := json.Unmarshal(b, &one); err != nil {
-		return err
-	}
-	*t = texts{one}
-	return nil
-}
-
-type number int64
-
-func (n *number) UnmarshalJSON(b []byte) error {
-	v, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64) // a malformed number is 0, as in YARN
-	*n = number(v)
-	return nil
-}
-
-// UnmarshalText reads it from XML.
-func (n *number) UnmarshalText(b []byte) error { return n.UnmarshalJSON(bytes.TrimSpace(b)) }
-
-type flag bool
-
-// UnmarshalText reads it from XML.
-func (f *flag) UnmarshalText(b []byte) error { return f.UnmarshalJSON(bytes.TrimSpace(b)) }
-
-func (f *flag) UnmarshalJSON(b []byte) error {
-	*f = flag(strings.EqualFold(strings.Trim(string(b), `"`), "true"))
-	return nil
+	URL        string      `json:"resource" xml:"resource"`
+	Type       string      `json:"type" xml:"type"`
+	Visibility string      `json:"visibility" xml:"visibility"`
+	Size       webdoc.Long `json:"size" xml:"size"`
+	Timestamp  webdoc.Long `json:"timestamp" xml:"timestamp"`
 }
 
 // context turns the document into the message a client would have sent by RPC.
@@ -265,8 +190,16 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 			c.LogAggregationContext.LogAggregationPolicyParameters = &l.Parameters
 		}
 	}
+	if s.Reservation != "" {
+		if _, err := creel.ParseReservationID(s.Reservation); err != nil {
+			return nil, badRequest(cause + "Could not parse reservation id " + s.Reservation)
+		}
+	}
 	for _, e := range s.Timeouts.Entry {
-		if e.Key == "LIFETIME" {
+		if e.Key != lifetime {
+			return nil, unknownWord("application timeout", e.Key, lifetime)
+		}
+		{
 			c.ApplicationTimeouts = append(c.ApplicationTimeouts, &yarnpb.ApplicationTimeoutMapProto{
 				ApplicationTimeoutType: yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
 				Timeout:                proto.Int64(int64(e.Value)),
@@ -275,6 +208,16 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	}
 	c.AmContainerSpec, err = s.Spec.message()
 	return c, err
+}
+
+var accessTypes = map[string]yarnpb.ApplicationAccessTypeProto{
+	"VIEW_APP":   yarnpb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP,
+	"MODIFY_APP": yarnpb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP,
+}
+
+// unknownWord rejects a word that is none of a list. Hadoop reads some as null, with which the launch fails later.
+func unknownWord(of, word, known string) error {
+	return badRequest(cause + "Unknown " + of + ": " + strconv.Quote(word) + " is not " + known)
 }
 
 // lower is how tags are kept: they compare without case.
@@ -306,9 +249,9 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: &e.Key, Value: b})
 	}
 	for _, e := range l.ACLs.Entry {
-		kind := yarnpb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP
-		if e.Key == "MODIFY_APP" {
-			kind = yarnpb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
+		kind, ok := accessTypes[e.Key]
+		if !ok {
+			return nil, unknownWord("application ACL", e.Key, "VIEW_APP or MODIFY_APP")
 		}
 		m.Application_ACLs = append(
 			m.Application_ACLs,
@@ -366,13 +309,13 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	if u.User != nil {
 		p.UserInfo = proto.String(u.User.String())
 	}
-	kind, ok := yarnpb.LocalResourceTypeProto_value[l.Type]
+	kind, ok := yarnpb.LocalResourceTypeProto_value[cmp.Or(strings.TrimSpace(l.Type), "FILE")]
 	if !ok {
-		kind = int32(yarnpb.LocalResourceTypeProto_FILE)
+		return nil, unknownWord("type of local resource "+l.URL, l.Type, "ARCHIVE, FILE or PATTERN")
 	}
-	seen, ok := yarnpb.LocalResourceVisibilityProto_value[l.Visibility]
+	seen, ok := yarnpb.LocalResourceVisibilityProto_value[cmp.Or(strings.TrimSpace(l.Visibility), "APPLICATION")]
 	if !ok {
-		seen = int32(yarnpb.LocalResourceVisibilityProto_APPLICATION)
+		return nil, unknownWord("visibility of local resource "+l.URL, l.Visibility, "PUBLIC, PRIVATE or APPLICATION")
 	}
 	return &yarnpb.LocalResourceProto{
 		Resource:  p,

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -57,8 +59,9 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
-		State       string `json:"state" xml:"state"`
-		Diagnostics string `json:"diagnostics" xml:"diagnostics"`
+		XMLName     xml.Name `json:"-" xml:"appstate"`
+		State       string   `json:"state" xml:"state"`
+		Diagnostics string   `json:"diagnostics" xml:"diagnostics"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
@@ -115,7 +118,8 @@ func (h *Handler) setQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
-		Queue string `json:"queue" xml:"queue"`
+		XMLName xml.Name `json:"-" xml:"appqueue"`
+		Queue   string   `json:"queue" xml:"queue"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
@@ -160,7 +164,8 @@ func (h *Handler) setPriority(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
-		Priority *number `json:"priority" xml:"priority"`
+		XMLName  xml.Name    `json:"-" xml:"applicationpriority"`
+		Priority *webdoc.Int `json:"priority" xml:"priority"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
@@ -172,8 +177,7 @@ func (h *Handler) setPriority(w http.ResponseWriter, r *http.Request) {
 	}
 	p := s.app.Priority
 	if !s.app.State.Ended() {
-		wanted := int32(min(max(*doc.Priority, -1<<31), 1<<31-1))
-		if p, err = do(h, r, h.s.SetPriority(h.caller(r), s.app.ID, wanted)); err != nil {
+		if p, err = do(h, r, h.s.SetPriority(h.caller(r), s.app.ID, int32(*doc.Priority))); err != nil {
 			h.refuseWrite(w, r, "change priority of", s.app.ID, err)
 			return
 		}
@@ -213,8 +217,9 @@ func (h *Handler) timeoutReply(w http.ResponseWriter, r *http.Request, p *yarnpb
 }
 
 type timeoutDoc struct {
-	Type   string `json:"type" xml:"type"`
-	Expiry string `json:"expiryTime" xml:"expiryTime"`
+	XMLName xml.Name `json:"-" xml:"timeout"`
+	Type    string   `json:"type" xml:"type"`
+	Expiry  string   `json:"expiryTime" xml:"expiryTime"`
 }
 
 // setTimeout changes the time of an application's kill. Only this document requires its root in JSON.
@@ -225,13 +230,16 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc timeoutDoc
-	if sendsXML(r) {
-		err = h.decode(w, r, &doc)
-	} else {
+	body, err := h.body(w, r)
+	switch {
+	case err != nil:
+	case body.Kind == webdoc.XML:
+		err = unreadable(body.Decode(&doc))
+	default:
 		var root struct {
 			Timeout *timeoutDoc `json:"timeout"`
 		}
-		if err = h.decode(w, r, &root); err == nil && root.Timeout == nil {
+		if err = unreadable(body.Decode(&root)); err == nil && root.Timeout == nil {
 			err = &refusal{
 				http.StatusBadRequest,
 				classWeb,
@@ -316,16 +324,18 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
+		XMLName  xml.Name `json:"-" xml:"resourceOption"`
 		Resource *struct {
-			Memory number `json:"memory" xml:"memory"`
-			VCores number `json:"vCores" xml:"vCores"`
+			Memory webdoc.Long `json:"memory" xml:"memory"`
+			VCores webdoc.Int  `json:"vCores" xml:"vCores"`
 			Others struct {
-				Entry []struct {
-					Name  string `json:"name" xml:"name"`
-					Value number `json:"value" xml:"value"`
-				} `json:"resourceInformation" xml:"resourceInformation"`
+				Entry webdoc.Many[struct {
+					Name  string      `json:"name" xml:"name"`
+					Value webdoc.Long `json:"value" xml:"value"`
+				}] `json:"resourceInformation" xml:"resourceInformation"`
 			} `json:"resourceInformations" xml:"resourceInformations"`
 		} `json:"resource" xml:"resource"`
+		OverCommit webdoc.Int `json:"overCommitTimeout" xml:"overCommitTimeout"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
