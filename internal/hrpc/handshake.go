@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"time"
+
+	"github.com/creelrm/creel/internal/username"
 )
 
 const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
@@ -205,7 +207,13 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 		if cc.effectiveUser == "" {
 			return h.fatalf(DetailFatalUnauthorized, ClassAccessControl, "the connection context names no user")
 		}
-		who = &Identity{User: cc.effectiveUser, RealUser: cc.realUser, Method: Simple}
+		who = &Identity{Method: Simple}
+		if who.User, err = username.Short(cc.effectiveUser); err == nil {
+			who.RealUser, err = username.Short(cc.realUser)
+		}
+		if err != nil {
+			return h.fatalf(DetailFatalUnauthorized, ClassAccessControl, "%v", err)
+		}
 		if who.RealUser == who.User {
 			who.RealUser = ""
 		}

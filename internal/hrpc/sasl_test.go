@@ -209,6 +209,33 @@ func TestImpersonationRules(t *testing.T) {
 	}
 }
 
+// A principal logs in as its user, as in Hadoop with simple authentication.
+func TestLoginNamesAreShortened(t *testing.T) {
+	cfg := echoConfig()
+	cfg.Impersonate = func(real, effective string, _ netip.Addr) error {
+		if real != "oozie" || effective != "alice" {
+			return fmt.Errorf("%s may not act for %s", real, effective)
+		}
+		return nil
+	}
+	s := start(t, cfg)
+	c := client(t, ClientConfig{})
+	for login, want := range map[Login]string{
+		{User: "alice@REALM"}:                               "alice||SIMPLE||",
+		{User: "svc/host@REALM"}:                            "svc||SIMPLE||",
+		{User: "alice@REALM", RealUser: "oozie/host@REALM"}: "alice|oozie|SIMPLE||",
+		{User: "alice/host@REALM", RealUser: "alice@REALM"}: "alice||SIMPLE||",
+	} {
+		if got := call(t, s.peer(c, login), "whoami", ""); got != want {
+			t.Errorf("%+v: the server sees %q", login, got)
+		}
+	}
+	var e *RemoteError
+	if _, err := try(s.peer(c, Login{User: "alice@"}), "whoami", ""); !errors.As(err, &e) || !e.Fatal {
+		t.Errorf("a malformed name: %v", err)
+	}
+}
+
 // A rejected caller that retries constantly costs the server one connection per refusalTime, and is admitted after
 // that time when the rules change.
 func TestARefusalIsBelievedForAMoment(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/query"
+	"github.com/creelrm/creel/internal/username"
 )
 
 // cookieName is the cookie of Hadoop's simple authentication. It identifies a client that sent user.name once. Some
@@ -28,10 +29,19 @@ const cookieAge = 10 * time.Hour
 func identify(next, anonymous http.Handler) http.Handler {
 	var last atomic.Pointer[setCookie]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		short, err := shortNames(r.URL.RawQuery)
+		if err == nil && short != r.URL.RawQuery {
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = short
+		}
 		name, cookie := query.First(r.URL.RawQuery, "user.name"), ""
-		if name == "" {
-			cookie = cookieUser(r)
+		if name == "" && err == nil {
+			cookie, err = username.Short(cookieUser(r))
 			name = cookie
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
 		}
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) || len(name) > 256 {
 			const why = "user.name is no user's name: it is longer than 256 bytes or has control characters"
@@ -59,6 +69,36 @@ func identify(next, anonymous http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// shortNames returns a query with the users that the names of user.name and doAs stand for.
+func shortNames(raw string) (string, error) {
+	long := false
+	for name, value := range query.Pairs(raw) {
+		long = long || namesUser(name) && strings.ContainsAny(value, "@/")
+	}
+	if !long {
+		return raw, nil
+	}
+	var pairs []string
+	for pair := range strings.SplitSeq(raw, "&") {
+		for name, value := range query.Pairs(pair) {
+			if !namesUser(name) {
+				continue
+			}
+			short, err := username.Short(value)
+			if err != nil {
+				return "", err
+			}
+			pair = name + "=" + url.QueryEscape(short)
+		}
+		pairs = append(pairs, pair)
+	}
+	return strings.Join(pairs, "&"), nil
+}
+
+func namesUser(parameter string) bool {
+	return parameter == "user.name" || strings.EqualFold(parameter, "doAs")
 }
 
 // anonymous serves requests without a user name. If anonymous requests are disallowed, those with another login go to

@@ -51,6 +51,8 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 		{"/", "", "ann lee "},
 		{"/?user.name=bob", "", "bob "}, // the query wins, and changes it
 		{"/", "", "bob "},
+		{"/?states=A&user.name=svc/host%40REALM&b", "", "svc A"},
+		{"/", "", "svc "},
 	} {
 		if code, body := get(c.path, c.cookie); code != http.StatusOK || body != c.want {
 			t.Errorf("GET %s: %d %q, want %q", c.path, code, body, c.want)
@@ -62,9 +64,15 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 		{`hadoop.auth=u=ann&p=ann&t=simple&e=1`, " "}, // over
 		{`hadoop.auth=u=ann&t=kerberos&e=99999999999999`, " "},
 		{`hadoop.auth=nonsense`, " "},
+		{`hadoop.auth=u=ann%40REALM&t=simple&e=99999999999999`, "ann "},
 	} {
 		if code, body := get("/", c.cookie); code != http.StatusOK || body != c.want {
 			t.Errorf("cookie %s: %d %q, want %q", c.cookie, code, body, c.want)
+		}
+	}
+	for _, path := range []string{"/?user.name=alice@", "/?user.name=root&DoAs=a%40b%40c"} {
+		if code, body := get(path, ""); code != http.StatusBadRequest || !strings.Contains(body, "malformed user name") {
+			t.Errorf("GET %s: %d %s", path, code, body)
 		}
 	}
 	if code, _ := get("/?user.name=a%0ab", ""); code != http.StatusBadRequest {
@@ -87,6 +95,19 @@ func TestAnonymousRequestsAreRefusedBySetting(t *testing.T) {
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code != want {
 			t.Errorf("GET %s answers %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+func TestShortNamesInQueries(t *testing.T) {
+	for raw, want := range map[string]string{
+		"":                          "",
+		"user.name=alice&a=b@c":     "user.name=alice&a=b@c",
+		"a=%2f&user.name=alice@R&b": "a=%2f&user.name=alice&b",
+		"user.name=svc%2Fh%40R&DOAS=bob%40R&user.name=x/y": "user.name=svc&DOAS=bob&user.name=x",
+	} {
+		if got, err := shortNames(raw); got != want || err != nil {
+			t.Errorf("%s is %s, %v; want %s", raw, got, err, want)
 		}
 	}
 }
