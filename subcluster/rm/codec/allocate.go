@@ -22,7 +22,7 @@ func decodeAsk(r *pb.ResourceRequestProto) rm.Ask {
 	}
 }
 
-// Allocate returns an AM's heartbeat as the machine takes it.
+// Allocate returns an AM's heartbeat in the machine's form.
 func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 	out := &rm.AllocateRequest{
 		ResponseID:      r.GetResponseId(),
@@ -69,7 +69,7 @@ func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 	return out
 }
 
-// labelExpression reads an optional label expression.
+// labelExpression parses an optional label expression.
 func labelExpression(text *string) rm.LabelExpression {
 	if text == nil {
 		return rm.LabelExpression{}

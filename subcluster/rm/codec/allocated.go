@@ -10,15 +10,15 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// AllocateAnswer is the answer to an AM's heartbeat, apart from the machine.
+// AllocateAnswer is the answer to an AM's heartbeat, independent of the machine.
 type AllocateAnswer struct {
 	rm.Answer
 	Nodes []rm.NodeView // of Answer.UpdatedNodes, in their order
 	Now   time.Time
 }
 
-// CopyAnswer takes an answer away from the machine, which writes into it again
-// at the next call, while the copy may still be sent. The owner of the machine calls it.
+// CopyAnswer copies an answer of the machine, because the machine overwrites it at the next call, while the copy may
+// still be sent. The owner of the machine calls it.
 func CopyAnswer(m *rm.Machine, now time.Time, a *rm.Answer) *AllocateAnswer {
 	out := &AllocateAnswer{Answer: a.Clone(), Now: now}
 	for _, u := range out.UpdatedNodes {
@@ -28,9 +28,8 @@ func CopyAnswer(m *rm.Machine, now time.Time, a *rm.Answer) *AllocateAnswer {
 	return out
 }
 
-// AllocateResponse writes the answer to an allocate call, minting its tokens.
-// newer is the AMRM token that replaces the caller's, or nil. The answer must
-// live as long as the message, which points into it.
+// AllocateResponse encodes the answer to an allocate call and mints its tokens. newer is the AMRM token that replaces
+// the caller's, or nil. The answer must live as long as the message, which points into it.
 func AllocateResponse(
 	a *AllocateAnswer,
 	attempt creel.AttemptID,
@@ -107,8 +106,8 @@ func AllocateResponse(
 	return r
 }
 
-// completed returns the completion of a container for its AM: the node's own message if there is one, so that unknown
-// fields survive.
+// completed returns a container's completion for its AM. If there is a message of the node, it is that message, so
+// that unknown fields survive.
 func (t *Mint) completed(c *rm.Completion) *pb.ContainerStatusProto {
 	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
 		s.GetState() == pb.ContainerStateProto_C_COMPLETE {

@@ -19,14 +19,14 @@ func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestP
 	}
 }
 
-// AMRegistration is the answer to an AM that registers.
+// AMRegistration is the answer to an AM's registration.
 type AMRegistration struct {
 	rm.AMRegistration
 	App rm.AppView
 }
 
-// RegisterAMResponse writes the answer to a registration, minting its tokens.
-// types are the kinds of resource that the ResourceManager knows.
+// RegisterAMResponse encodes the answer to a registration and mints its tokens. types are the ResourceManager's
+// resource types.
 func RegisterAMResponse(
 	r *AMRegistration,
 	attempt creel.AttemptID,
@@ -55,7 +55,7 @@ func RegisterAMResponse(
 	return out
 }
 
-// FinishAM returns an AM's last call as the machine takes it.
+// FinishAM returns an AM's last call in the machine's form.
 func FinishAM(attempt creel.AttemptID, r *pb.FinishApplicationMasterRequestProto) *rm.FinishAM {
 	return &rm.FinishAM{
 		Attempt:     attempt,
@@ -65,8 +65,7 @@ func FinishAM(attempt creel.AttemptID, r *pb.FinishApplicationMasterRequestProto
 	}
 }
 
-// FinishAMResponse writes the answer to an AM's last call, which it repeats until
-// it is unregistered.
+// FinishAMResponse encodes the answer to an AM's last call, which the AM repeats until it is unregistered.
 func FinishAMResponse(unregistered bool) *pb.FinishApplicationMasterResponseProto {
 	return &pb.FinishApplicationMasterResponseProto{IsUnregistered: &unregistered}
 }

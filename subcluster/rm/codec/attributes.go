@@ -7,7 +7,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Attributes reads node attributes.
+// Attributes parses node attributes.
 func Attributes(list []*pb.NodeAttributeProto) []rm.Attribute {
 	out := make([]rm.Attribute, len(list))
 	for i, a := range list {
@@ -20,7 +20,7 @@ func Attributes(list []*pb.NodeAttributeProto) []rm.Attribute {
 	return out
 }
 
-// AttributeProtos writes node attributes, nil for none.
+// AttributeProtos encodes node attributes, nil for none.
 func AttributeProtos(list []rm.Attribute) []*pb.NodeAttributeProto {
 	var out []*pb.NodeAttributeProto
 	for _, a := range list {
@@ -33,7 +33,7 @@ func AttributeProtos(list []rm.Attribute) []*pb.NodeAttributeProto {
 	return out
 }
 
-// AttributeKey writes the key of a node attribute.
+// AttributeKey encodes the key of a node attribute.
 func AttributeKey(k rm.AttributeKey) *pb.NodeAttributeKeyProto {
 	return &pb.NodeAttributeKeyProto{AttributePrefix: new(k.Prefix), AttributeName: new(k.Name)}
 }

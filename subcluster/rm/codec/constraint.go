@@ -23,7 +23,7 @@ func tagConstraints(list []*pb.PlacementConstraintMapEntryProto) []rm.TagConstra
 	return out
 }
 
-// constraint reads a placement constraint. A kind that Hadoop's scheduler does not support, such as delayed
+// constraint parses a placement constraint. A kind that Hadoop's scheduler does not support, such as delayed
 // alternatives, is never satisfied, as in Hadoop.
 func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
 	if p == nil {
@@ -83,7 +83,7 @@ func target(t *pb.PlacementConstraintTargetProto) (sched.Target, error) {
 	return out, nil
 }
 
-// partitionOf returns the label of a request's partition: that of a single clause.
+// partitionOf returns the label of a request's partition, if a single clause names one.
 func partitionOf(p *pb.PlacementConstraintProto) string {
 	for _, t := range p.GetSimpleConstraint().GetTargetExpressions() {
 		if t.GetTargetType() == pb.PlacementConstraintTargetProto_NODE_ATTRIBUTE &&
@@ -94,7 +94,7 @@ func partitionOf(p *pb.PlacementConstraintProto) string {
 	return ""
 }
 
-// rejected writes a request that is given up, with the number of containers that it lacks.
+// rejected encodes a rejected request, with the number of containers that were not placed.
 func rejected(r *rm.Rejection) *pb.RejectedSchedulingRequestProto {
 	reason := pb.RejectionReasonProto_RRP_COULD_NOT_SCHEDULE_ON_NODE
 	if r.NoPlace {

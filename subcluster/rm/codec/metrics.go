@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Metrics returns a cluster's metrics as both the REST protocol and the member's
-// heartbeat to the federation show them.
+// Metrics returns a cluster's metrics for the REST protocol and for the member's heartbeat to the federation.
 func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	n := func(states ...creel.NodeState) (sum int64) {
 		for _, s := range states {
@@ -68,15 +67,14 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 // Loads makes the load that a ResourceManager reports as a member of a
 // federation. The zero value is ready.
 type Loads struct {
-	granted int64          // containers, when it was asked before,
-	at      time.Time      // which was then
+	granted int64          // granted containers at the previous call, if there was one
+	at      time.Time      // time of that call
 	wants   creel.Resource // the cluster's use and pending demand at that time
 
-	free, most map[subcluster.QueueOn]creel.Resource // of queues that may have others below them
+	free, most map[subcluster.QueueOn]creel.Resource // of queues that may have children
 }
 
-// Next returns the load now. The rate of grants is that since the last call, 0 at
-// the first.
+// Next returns the present load. The rate of grants is the rate since the last call, 0 at the first.
 func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	v := m.Cluster()
 	uams := m.UAMs()
@@ -107,7 +105,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		of.UAMs.Pending, of.UAMs.Running = uams.LiveIn(q.Path)
 		for i := range q.Partitions {
 			p := &q.Partitions[i]
-			idle := p.Guaranteed.Sub(p.Used).Sub(p.Reserved) // of the root: all there is
+			idle := p.Guaranteed.Sub(p.Used).Sub(p.Reserved) // for the root: everything
 			row := l.row(m, &p.QueueView, p.Label, idle)
 			if p.Accessible || !row.Used.IsZero() || !row.Pending.IsZero() {
 				load.Queues = append(load.Queues, row)
@@ -119,11 +117,11 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 
 func wants(v *rm.ClusterView) creel.Resource { return v.Used.Add(v.Pending).Add(v.InLine) }
 
-// farWants is the change of demand, as a part of the cluster, that causes an early heartbeat.
+// farWants is the change of demand, as a fraction of the cluster, that causes an early heartbeat.
 const farWants = 0.1
 
-// Changed reports whether the cluster's demand differs much from the last result of Next. The rebalancer's plan and
-// the choice of homes should not wait for a regular heartbeat then.
+// Changed reports whether the cluster's demand differs much from the last result of Next. Then the rebalancer's plan
+// and the choice of homes should not wait for a regular heartbeat.
 func (l *Loads) Changed(m *rm.Machine) bool {
 	v := m.Cluster()
 	now := wants(&v)
@@ -148,7 +146,7 @@ func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.
 	}
 	row := subcluster.QueueLoad{
 		Queue: q.Path, Label: label, Capacity: q.Guaranteed, Used: q.Used,
-		Pending: q.Pending.Add(q.InLine), // as PendingMB of Metrics
+		Pending: q.Pending.Add(q.InLine), // like PendingMB of Metrics
 		Free:    room,
 	}
 	if q.Planned != nil {
@@ -158,7 +156,7 @@ func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.
 	return row
 }
 
-// limits adds the limits of the queue and its users there to a row.
+// limits adds to a row the limits of the queue and its users there.
 func (l *Loads) limits(m *rm.Machine, q *sched.QueueView, row *subcluster.QueueLoad) {
 	most := q.Max
 	if above, has := l.most[subcluster.QueueOn{Queue: q.Parent, Label: row.Label}]; has {

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// RegisterNode returns a node's registration as the machine takes it, but for its
-// rack, which the ResourceManager finds.
+// RegisterNode returns a node's registration in the machine's form, without the rack, which the ResourceManager
+// finds.
 func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 	out := rm.RegisterNode{
 		ID:           pb.ToNodeID(r.GetNodeId()),
@@ -50,8 +50,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 	return out
 }
 
-// NodeHeartbeat reads a node's heartbeat as the machine takes it, into memory that
-// may have been used before.
+// NodeHeartbeat decodes a node's heartbeat to the machine's form, into memory that may be reused.
 func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.NodeUse) {
 	s := r.GetNodeStatus()
 	h := s.GetNodeHealthStatus()
@@ -67,7 +66,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	}
 	for _, c := range s.GetContainersStatuses() {
 		told := rm.ContainerStatus{ID: pb.ToContainerID(c.GetContainerId()), State: creel.ContainerState(c.GetState())}
-		if told.State == creel.ContainerComplete { // the machine uses the rest only for completed containers
+		if told.State == creel.ContainerComplete { // the machine uses the other fields only for completed containers
 			told.ExitStatus, told.Diagnostics, told.Message = c.GetExitStatus(), c.GetDiagnostics(), c
 		}
 		out.Containers = append(out.Containers, told)
@@ -93,7 +92,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	}
 }
 
-// logReports reads how far a node is with logs.
+// logReports parses a node's progress with logs.
 func logReports(list []*pb.LogAggregationReportProto) []rm.LogReport {
 	if len(list) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func logReports(list []*pb.LogAggregationReportProto) []rm.LogReport {
 			App:    pb.ToApplicationID(r.GetApplicationId()),
 			Status: creel.LogAggregationStatus(r.GetLogAggregationStatus()),
 		}
-		if r.Diagnostics != nil { // else it is Hadoop's "N/A"
+		if r.Diagnostics != nil { // otherwise Hadoop writes "N/A"
 			report.Message = r.GetDiagnostics()
 		}
 		out = append(out, report)
@@ -112,8 +111,8 @@ func logReports(list []*pb.LogAggregationReportProto) []rm.LogReport {
 	return out
 }
 
-// physical returns the resources of a node's host, and 0 for impossible values: the cluster's utilization is a share
-// of the sum over all nodes.
+// physical returns the resources of a node's host, with 0 for impossible values, because the cluster's utilization is
+// a fraction of the sum over all nodes.
 func physical(p *pb.ResourceProto) creel.Resource {
 	r := pb.ToResource(p)
 	r.MemoryMB, r.VCores = possible(r.MemoryMB), possible(r.VCores)
@@ -127,13 +126,13 @@ func possible(amount int64) int64 {
 	return amount
 }
 
-// mostMeasured is more vcores than one host has.
+// mostMeasured exceeds the number of vcores of any host.
 const mostMeasured = 1 << 20
 
-// measured returns how many vcores a node measured in use, and 0 for a value that cannot be a measurement. One node's
-// NaN would make the sum over all nodes NaN, and an enormous number would hide the other nodes.
+// measured returns the number of vcores that a node measured in use, with 0 for an impossible value. One node's NaN
+// would make the sum over all nodes NaN, and an enormous number would hide the other nodes.
 func measured(vcores float32) float32 {
-	if vcores >= 0 && vcores <= mostMeasured { // neither holds of a NaN
+	if vcores >= 0 && vcores <= mostMeasured { // both are false for NaN
 		return vcores
 	}
 	return 0
@@ -151,10 +150,10 @@ func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.NodeProp
 	return out
 }
 
-// NodeKeys are the master keys that a node must learn, nil for those it has.
+// NodeKeys are the master keys to send to a node, nil for those it has.
 type NodeKeys struct{ Container, NM *pb.MasterKeyProto }
 
-// KeysFor returns the keys for containers' and nodes' tokens that a node does not know yet.
+// KeysFor returns the keys of containers' and nodes' tokens that a node lacks.
 func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto) (k NodeKeys) {
 	if knownContainer == nil || knownContainer.GetKeyId() != container.ID {
 		k.Container = container.Proto()
@@ -165,8 +164,8 @@ func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto
 	return k
 }
 
-// RegisterNodeResponse encodes the response to a node's registration. identifier is the ResourceManager's, its start
-// in ms; version is the Hadoop release it claims to be.
+// RegisterNodeResponse encodes the response to a node's registration. identifier is the ResourceManager's start in
+// ms; version is the Hadoop release that it claims.
 func RegisterNodeResponse(
 	a *rm.NodeRegistration,
 	keys NodeKeys,

@@ -8,8 +8,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// preemption returns an AM's message about its containers under notice. A strict contract names the containers that
-// will be killed. A negotiable contract adds the sum of their resources, as in FairScheduler and CapacityScheduler.
+// preemption returns the message for an AM about its containers under notice. A strict contract names the containers
+// that will be killed. A negotiable contract adds the sum of their resources, as in FairScheduler and
+// CapacityScheduler.
 func preemption(ids []creel.ContainerID, n *rm.NegotiableContract) *pb.PreemptionMessageProto {
 	list := make([]*pb.PreemptionContainerProto, len(ids))
 	for i, id := range ids {

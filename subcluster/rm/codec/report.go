@@ -12,20 +12,20 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// notAvailable stands where YARN has no value to show.
+// notAvailable is YARN's text for a missing value.
 const notAvailable = "N/A"
 
-// Cluster is the part of reports about the cluster.
+// Cluster is the part of reports that describes the cluster.
 type Cluster struct {
 	ID  string // yarn.resourcemanager.cluster-id, or ""
 	Web string // host:port of the ResourceManager's web pages
-	// Proxy is the host:port of the web proxy that leads to AMs' pages; "": Web does.
+	// Proxy is the host:port of the web proxy for AMs' pages; "": Web is the proxy.
 	Proxy string
 }
 
 func orNA(s string) string { return cmp.Or(s, notAvailable) }
 
-// Report returns an application in the client protocol's form. Unless viewable it lacks the fields that YARN hides
+// Report returns an application in the client protocol's form. If not viewable, it lacks the fields that YARN hides
 // from other users.
 func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.ApplicationReportProto {
 	message := ContextOf(a.Context)
@@ -113,8 +113,8 @@ func diagnosis(a *rm.AppView) string {
 	return a.Waits
 }
 
-// originalURL is the AM's own page. An AM that ended without one has our
-// page of the application.
+// originalURL is the AM's own page. For an AM that ended without a page, it is the ResourceManager's page of the
+// application.
 func (c Cluster) originalURL(a *rm.AppView) string {
 	if a.TrackingURL == "" && a.State.Ended() && !a.Attempt.IsZero() {
 		return fmt.Sprintf("http://%s/cluster/app/%s", c.Web, a.ID)
@@ -122,8 +122,8 @@ func (c Cluster) originalURL(a *rm.AppView) string {
 	return orNA(a.TrackingURL)
 }
 
-// TrackingURL returns where a user's browser is sent: through our web proxy to the
-// AM's page, or to the page of the application.
+// TrackingURL returns the address for a user's browser: the AM's page through the web proxy, or the ResourceManager's
+// page of the application.
 func (c Cluster) TrackingURL(a *rm.AppView) string {
 	switch {
 	case a.Unmanaged: // its page is not proxied
@@ -136,7 +136,7 @@ func (c Cluster) TrackingURL(a *rm.AppView) string {
 	return notAvailable
 }
 
-// ProxyURL returns where the web proxy serves an AM's page.
+// ProxyURL returns the address of an AM's page at the web proxy.
 func (c Cluster) ProxyURL(id creel.ApplicationID) string {
 	return fmt.Sprintf("http://%s/proxy/%s/", cmp.Or(c.Proxy, c.Web), id)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// AttemptReport returns an attempt as the client protocol shows it.
+// AttemptReport returns an attempt in the client protocol's form.
 func AttemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptReportProto {
 	state := pb.YarnApplicationAttemptStateProto(a.State)
 	host, port := orNA(a.Host), a.Port
@@ -34,7 +34,7 @@ func AttemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptRep
 	return r
 }
 
-// ContainerReport returns a container as the client protocol shows it.
+// ContainerReport returns a container in the client protocol's form.
 func ContainerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProto {
 	// A granted container counts as running until its completion.
 	state, execution := pb.ContainerStateProto_C_RUNNING, pb.ExecutionTypeProto(c.ExecutionType)
@@ -56,7 +56,7 @@ func ContainerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProt
 	}
 }
 
-// NodeReport returns a node as the client protocol shows it.
+// NodeReport returns a node in the client protocol's form.
 func NodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 	state := pb.NodeStateProto(n.State)
 	u := n.Utilization

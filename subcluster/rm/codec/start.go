@@ -13,14 +13,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Variables that the ResourceManager adds to an AM's environment.
+// The ResourceManager adds these variables to an AM's environment.
 const (
 	envProxyBase  = "APPLICATION_WEB_PROXY_BASE"
 	envSubmitTime = "APP_SUBMIT_TIME_ENV"
 )
 
-// StartAM returns the request that starts an AM on its node: the launch context
-// as the client sent it, with the AM's token and two variables added.
+// StartAM returns the request that starts an AM on its node: the client's launch context with the AM's token and two
+// added variables.
 func StartAM(a *rm.LaunchAM, t *Mint, amrm token.Token) (*pb.StartContainersRequestProto, error) {
 	c := ContextOf(a.Context)
 	if c == nil {
@@ -44,9 +44,8 @@ func StartAM(a *rm.LaunchAM, t *Mint, amrm token.Token) (*pb.StartContainersRequ
 	}}}, nil
 }
 
-// StartRefusal returns the node's reason not to start the one container asked
-// for, or nil. That it runs already is none: the answer to an earlier call was
-// lost.
+// StartRefusal returns the node's reason for not starting the requested container, or nil. If the container already
+// runs, it is nil: the answer to an earlier call was lost.
 func StartRefusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) *pb.SerializedExceptionProto {
 	for _, f := range answer.GetFailedRequests() {
 		if pb.ToContainerID(f.GetContainerId()) == id &&

@@ -21,24 +21,23 @@ const (
 	anyPlace        = "*"
 )
 
-// TagLimits bound the tags of an application.
+// TagLimits limit the tags of an application.
 type TagLimits struct {
 	Count  int // yarn.resourcemanager.application.max-tags
 	Length int // yarn.resourcemanager.application.max-tag.length
 }
 
-// Hadoop's limits, and no limits for submissions that were accepted before.
+// Hadoop's limits; and no limits, for submissions that were accepted before.
 var (
 	DefaultTagLimits = TagLimits{10, 100}
 	NoTagLimits      = TagLimits{math.MaxInt, math.MaxInt}
 )
 
-// ErrNoApplicationID is the kind of the error for a request that names no
-// application; it has an exception of its own in YARN.
+// ErrNoApplicationID is the kind of the error for a request without an application id; YARN has a separate exception
+// for it.
 var ErrNoApplicationID = fmt.Errorf("%w: no application id", creel.ErrInvalidRequest)
 
-// Submission checks a submission message and returns it as the machine takes it.
-// The message itself travels along as Context.
+// Submission checks a submission message and returns it in the machine's form. Context has the message itself.
 func Submission(
 	c *pb.ApplicationSubmissionContextProto, user string, groups []string, tags TagLimits,
 ) (rm.Submission, error) {
@@ -118,7 +117,7 @@ func Submission(
 	return s, amAsks(c, &s)
 }
 
-// appLabel reads the label of asks that name none.
+// appLabel parses the label for asks that name none.
 func appLabel(c *pb.ApplicationSubmissionContextProto) rm.LabelExpression {
 	if c == nil {
 		return rm.LabelExpression{}
@@ -126,9 +125,8 @@ func appLabel(c *pb.ApplicationSubmissionContextProto) rm.LabelExpression {
 	return labelExpression(c.NodeLabelExpression)
 }
 
-// amAsks reads the size of the AM's container: one request for any
-// place, and perhaps more that name hosts and racks. YARN forces all of them to
-// one size, priority 0 and one container.
+// amAsks parses the size of the AM's container: one request for any place, and optional ones for hosts and racks.
+// YARN forces all of them to one size, priority 0 and one container.
 func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 	requests := c.GetAmContainerResourceRequest()
 	if len(requests) == 0 {
@@ -171,15 +169,14 @@ func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 	return nil
 }
 
-// ContextOf returns the submission message that a machine kept, or nil.
+// ContextOf returns the submission message that a machine stored, or nil.
 func ContextOf(kept any) *pb.ApplicationSubmissionContextProto {
 	c, _ := kept.(*pb.ApplicationSubmissionContextProto)
 	return c
 }
 
-// Moving is the submission of an application that goes to another home: the message as it
-// came, so that fields we do not know survive, with the priority and, if a user changed
-// it, the queue of now.
+// Moving returns the submission of an application that moves to another home: the original message, so that unknown
+// fields survive, with the present priority and, if a user changed it, the present queue.
 func Moving(h *rm.HeldApp) *pb.ApplicationSubmissionContextProto {
 	c := h.App.Context.(*pb.ApplicationSubmissionContextProto)
 	queue, priority := h.Moved && c.GetQueue() != string(h.App.Queue), c.GetPriority().GetPriority() != h.App.Priority

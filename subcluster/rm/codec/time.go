@@ -9,19 +9,18 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// How YARN writes the time at which an application is killed.
+// YARN's form of the time at which an application is killed:
 const (
 	expiryTime = "2006-01-02T15:04:05.000-0700" // yyyy-MM-dd'T'HH:mm:ss.SSSZ
 	noExpiry   = "UNLIMITED"
 )
 
-// Invalid returns an error about a request that cannot be carried out as it is.
+// Invalid returns the error for an invalid request.
 func Invalid(format string, args ...any) error {
 	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf(format, args...)}
 }
 
-// FormatExpiry writes the time at which an application is killed; the zero time
-// means never.
+// FormatExpiry formats the time at which an application is killed; the zero time means never.
 func FormatExpiry(t time.Time) string {
 	if t.IsZero() {
 		return noExpiry
@@ -29,7 +28,7 @@ func FormatExpiry(t time.Time) string {
 	return t.Format(expiryTime)
 }
 
-// ParseExpiry reads the form of FormatExpiry.
+// ParseExpiry parses the form of FormatExpiry.
 func ParseExpiry(text string) (time.Time, error) {
 	if text == noExpiry {
 		return time.Time{}, nil
@@ -48,7 +47,7 @@ func milliseconds(ms int64) time.Duration {
 	return time.Duration(min(ms, int64(1<<62)/int64(time.Millisecond))) * time.Millisecond
 }
 
-// Time reads a time in ms since the epoch; 0 is no time.
+// Time converts ms since the epoch; 0 is the zero time.
 func Time(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -56,7 +55,7 @@ func Time(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// Millis writes a time in ms since the epoch, 0 for none.
+// Millis converts a time to ms since the epoch; the zero time is 0.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -11,25 +11,25 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// Mint writes one application's containers and nodes with their tokens. Its
-// fields are set before use; a Mint belongs to one goroutine.
+// Mint encodes one application's containers and nodes with their tokens. Its fields are set before use; only one
+// goroutine may use it.
 type Mint struct {
-	NMKey, ContainerKey *token.Mac // sign
+	NMKey, ContainerKey *token.Mac // for signing
 
 	User    string                         // of the application
 	Logs    *pb.LogAggregationContextProto // of its submission, or nil
-	Expiry  time.Duration                  // of container tokens, from when the container was granted
+	Expiry  time.Duration                  // of container tokens, from the grant on
 	RM      int64                          // identifier of the ResourceManager: its start, in ms
-	Service func(creel.NodeID) string      // of a node in tokens: its ip:port
+	Service func(creel.NodeID) string      // of a node, for tokens: its ip:port
 
-	// Values of the last container. Containers of a wave are alike, and sharing these values makes a response a third
+	// Values of the last container, for reuse. Many containers are equal, and shared values make a response a third
 	// smaller in memory (BenchmarkEncodeAllocated).
 	resource      creel.Resource
 	resourceProto *pb.ResourceProto
 	priority      *pb.PriorityProto
 }
 
-// NM returns the token that an AM shows to a node.
+// NM returns the token for an AM's calls to a node.
 func (t *Mint) NM(a creel.AttemptID, node creel.NodeID) token.Token {
 	return t.NMKey.NM(token.NM{Attempt: a, Node: node, User: t.User}, t.Service(node))
 }
@@ -73,11 +73,10 @@ func (t *Mint) nmToken(a creel.AttemptID, node creel.NodeID) *pb.NMTokenProto {
 	return &pb.NMTokenProto{NodeId: pb.FromNodeID(node), Token: t.NM(a, node).Proto()}
 }
 
-// granted returns a grant as its AM gets it. The grant must live as long as the
-// message.
+// granted returns a grant in its AM's form. The grant must live as long as the message.
 func (t *Mint) granted(g *rm.Grant) *pb.ContainerProto { return t.fill(new(pb.ContainerProto), g) }
 
-// fill is granted in given memory.
+// fill is granted into existing memory.
 func (t *Mint) fill(c *pb.ContainerProto, g *rm.Grant) *pb.ContainerProto {
 	c.Id, c.NodeId, c.NodeHttpAddress = pb.FromContainerID(g.ID), pb.FromNodeID(g.Node), &g.HTTPAddress
 	c.Resource, c.Priority = t.resourceOf(g.Resource), t.priorityOf(g.Priority)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dash is a ResourceManager's own pages, at the paths where Hadoop has them, over
-// its own documents (see internal/pages): the cluster, its applications, queues and nodes.
+// Package dash has a ResourceManager's pages, at Hadoop's paths, over its own documents (see internal/pages): the
+// cluster, its applications, queues and nodes.
 package dash
 
 import (
@@ -24,8 +24,7 @@ import (
 //go:embed page
 var files embed.FS
 
-// New makes the pages over a ResourceManager's documents. It panics if a template of its
-// own is wrong.
+// New makes the pages over a ResourceManager's documents. It panics if a template is invalid.
 func New(api http.Handler) *pages.Site {
 	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
 	list := appsPage
@@ -44,7 +43,7 @@ func New(api http.Handler) *pages.Site {
 			{Path: "/cluster/scheduler", Title: "Queues", Section: "queues"},
 			{Path: "/cluster/nodes", Title: "Nodes", Section: "nodes"},
 		},
-		// Where Hadoop's pages and tools link to besides.
+		// These are further link targets of Hadoop's pages and tools.
 		Other: map[string]func(*pages.Call) string{
 			"/": to("/cluster"), "/cluster/": to("/cluster"), "/cluster/cluster": to("/cluster"),
 			"/cluster/appattempt/{id}": func(c *pages.Call) string {
@@ -57,7 +56,7 @@ func New(api http.Handler) *pages.Site {
 	})
 }
 
-// at is the option of a command that makes it ask this ResourceManager.
+// at returns the command option that selects this ResourceManager.
 func at(c *pages.Call) string { return " --server http://" + pages.ShellWord(c.Host()) }
 
 var clusterPage = pages.Page{
@@ -65,14 +64,14 @@ var clusterPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel queue list" + at(c) },
 }
 
-// cluster is the subcluster at a glance.
+// cluster is the overview page of the subcluster.
 type cluster struct {
 	Metrics  subcluster.ClusterMetrics
 	Info     info
 	Sentence string
 	Mark     string
 	Leaves   []queue
-	More     int // queues that are not shown
+	More     int // hidden queues
 	Newest   []subcluster.AppLine
 	Up       string
 }
@@ -120,7 +119,7 @@ func loadCluster(c *pages.Call) (any, error) {
 	return &p, nil
 }
 
-// sentence is how the subcluster is, in words.
+// sentence describes the subcluster's state in words.
 func sentence(m *subcluster.ClusterMetrics) (text, mark string) {
 	mark = "good"
 	var ill []string
@@ -161,12 +160,12 @@ var appsPage = pages.Page{
 	},
 }
 
-// apps is a page of the list, the newest first.
+// apps is a page of the list, newest first.
 type apps struct {
 	rest.AppsDoc
 	Filter      map[string]string
 	All         int64
-	Later, From string // addresses of the next page and the first one
+	Later, From string // addresses of the next and the first page
 }
 
 // States returns the values of the state filter.
@@ -180,7 +179,7 @@ func (*apps) States() []string {
 	}
 }
 
-// appFilter is a filter of the list; its state may stand in the path, as Hadoop has it.
+// appFilter returns a filter of the list; its state may be part of the path, as in Hadoop.
 func appFilter(c *pages.Call, name string) string {
 	if name == "state" && c.Param("state") != "" {
 		return strings.ToUpper(c.Param("state"))
@@ -218,17 +217,17 @@ var appPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel app why " + pages.ShellWord(c.Param("id")) + at(c) },
 }
 
-// app is one application, as it stands here.
+// app is the page of one application.
 type app struct {
 	ID string
 	pages.Application
 	Wait     *subcluster.Wait
 	Headline string
-	Note     string // why the page cannot show the application's diagnosis
+	Note     string // why the page lacks the application's diagnosis
 	Logs     rest.LogsDoc
 }
 
-// PageTitle is its id.
+// PageTitle is the application's id.
 func (a *app) PageTitle() string { return a.ID }
 
 func loadApp(c *pages.Call) (any, error) {
@@ -277,7 +276,7 @@ var nodesPage = pages.Page{
 	},
 }
 
-// nodes is a page of them.
+// nodes is a page of nodes.
 type nodes struct {
 	rest.NodesDoc
 	State, Find, Later string

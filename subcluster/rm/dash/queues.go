@@ -14,14 +14,13 @@ var queuesPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel queue list" + at(c) },
 }
 
-// queues is the tree.
+// queues is the queue tree.
 type queues struct {
 	Scheduler string
 	Queues    []queue
 }
 
-// queue is one of the tree, in percent of the cluster's memory (CapacityScheduler: of the
-// dominant resource).
+// queue is one queue, in percent of the cluster's memory (CapacityScheduler: of the dominant resource).
 type queue struct {
 	Path                            string
 	Depth                           int
@@ -29,7 +28,7 @@ type queue struct {
 	Used, Guaranteed, Most, Pending float64
 	State                           string
 	Active, Waiting                 int64 // applications
-	Containers, Asked               int64 // asked for and not granted
+	Containers, Asked               int64 // containers asked for and not granted
 	UsedMB, UsedVCores              int64
 }
 
@@ -49,7 +48,7 @@ type schedulerQueue struct {
 	QueuePath string `json:"queuePath"`
 	State     string `json:"state"`
 
-	// CapacityScheduler's; the root has no absolute values.
+	// Fields of CapacityScheduler; the root has no absolute values.
 	Capacity, UsedCapacity, MaxCapacity                         pages.Real
 	AbsoluteCapacity, AbsoluteUsedCapacity, AbsoluteMaxCapacity *pages.Real
 	ResourcesUsed                                               amounts
@@ -62,7 +61,7 @@ type schedulerQueue struct {
 	}
 	Queues struct{ Queue []schedulerQueue }
 
-	// FairScheduler's.
+	// Fields of FairScheduler.
 	UsedResources, SteadyFairResources, MaxResources, DemandResources amounts
 	NumActiveApps, NumPendingApps                                     pages.Figure
 	ChildQueues                                                       struct{ Queue []schedulerQueue }
@@ -70,7 +69,7 @@ type schedulerQueue struct {
 	AllocatedContainers, PendingContainers pages.Figure
 }
 
-// loadTree reads the queues, the root first and each before its children.
+// loadTree reads the queues, each before its children.
 func loadTree(c *pages.Call) ([]queue, string, error) {
 	var doc struct {
 		Scheduler struct {
@@ -141,7 +140,7 @@ func (t *schedulerQueue) tree(out []queue, fair bool, part func(amounts) float64
 	for i := range children {
 		from := len(out)
 		out = children[i].tree(out, fair, part)
-		out[at].Active += out[from].Active // YARN counts applications at leaves
+		out[at].Active += out[from].Active // YARN counts applications only at leaves
 		out[at].Waiting += out[from].Waiting
 	}
 	return out

@@ -2,41 +2,37 @@
 
 package durability
 
-// Gate tracks the durability of a ResourceManager: which of the machine's saves are in which transaction of the
-// journal, and which responses wait for which transaction. T is the driver's representation of a response, usually a
-// function.
+// Gate tracks the durability of a ResourceManager: the transaction of each save, and the responses that wait for each
+// transaction. T is the driver's representation of a response, usually a function.
 //
-// A Gate belongs to the owner of the machine. The zero value is ready, with nothing under way.
+// The owner of the machine owns the Gate. The zero value is ready, with no transaction in progress.
 type Gate[T any] struct {
 	seq       uint64 // highest number of the machine's saves so far
-	committed uint64 // transactions handed to the journal, numbered from 1
-	durable   uint64 // of which so many are known to be durable
+	committed uint64 // transactions passed to the journal, numbered from 1
+	durable   uint64 // number of the last durable transaction
 	pending   []transaction
 	turn      []T // responses of this turn that must wait for this turn's saves
 	waiting   []waiter[T]
 }
 
-// transaction records up to which sequence number the machine's saves are complete with it.
+// transaction records the last save, by its sequence number, that a transaction completes.
 type transaction struct{ number, seq uint64 }
 
-// waiter is an answer that must not leave before a transaction is durable.
+// waiter is an answer that may be sent once a transaction is durable.
 type waiter[T any] struct {
 	number uint64
 	answer T
 }
 
-// Saved records that the machine's save of this number is in the transaction of
-// this turn.
+// Saved records that this turn's transaction has the save with this number.
 func (g *Gate[T]) Saved(seq uint64) { g.seq = max(g.seq, seq) }
 
-// Hold keeps an answer back until everything that was saved up to the end of
-// this turn is durable.
+// Hold delays an answer until everything saved up to the end of this turn is durable.
 func (g *Gate[T]) Hold(answer T) { g.turn = append(g.turn, answer) }
 
-// EndTurn closes the transaction of this turn. The caller passes whether it
-// holds anything; if so the transaction has the number that is returned and the
-// caller must commit it, else the number is 0. Answers of the turn that wait for
-// nothing are appended to free.
+// EndTurn closes this turn's transaction. written reports whether the transaction has content. If so, the caller must
+// commit it under the returned number, else the number is 0. Answers of the turn that wait for nothing are appended
+// to free.
 func (g *Gate[T]) EndTurn(written bool, free []T) (number uint64, _ []T) {
 	if written {
 		g.committed++
@@ -55,10 +51,9 @@ func (g *Gate[T]) EndTurn(written bool, free []T) (number uint64, _ []T) {
 	return number, free
 }
 
-// Durable records that the transactions up to this number are durable. It
-// returns the highest of the machine's saves among them, to be passed to
-// Machine.Saved before any answer leaves, and appends the answers that waited
-// for them to free. It reports false when that was known.
+// Durable records that the transactions up to this number are durable. It returns the highest save among them, which
+// the caller passes to Machine.Saved before it sends any answer, and appends the answers that waited for them to
+// free. news is false if they were already known to be durable.
 func (g *Gate[T]) Durable(number uint64, free []T) (seq uint64, _ []T, news bool) {
 	number = min(number, g.committed)
 	if number <= g.durable {
@@ -77,7 +72,7 @@ func (g *Gate[T]) Durable(number uint64, free []T) (seq uint64, _ []T, news bool
 	return seq, free, true
 }
 
-// Waiting reports how many answers wait.
+// Waiting is the number of waiting answers.
 func (g *Gate[T]) Waiting() int { return len(g.turn) + len(g.waiting) }
 
 // drop removes the first n elements and clears their slots, so that their referents can be collected.

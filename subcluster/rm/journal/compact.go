@@ -18,16 +18,16 @@ type compaction struct {
 	err   error
 	tmp   string
 	size  int64
-	old   []uint64 // replaced segments; the base takes the last one's name
+	old   []uint64 // replaced segments; the base takes the name of the last one
 	moved map[string]move
 }
 
-// move is one copied entry: where it was and where it is now.
+// move is one copied entry, with its old and new location.
 type move struct{ from, to location }
 
-// maybeCompact starts the copy when more than half of all bytes are dead; on a full disk also for a small journal.
-// The copier reads sealed files only. Transactions committed meanwhile go to a new segment behind the base, and the
-// index shows which copies have become stale.
+// maybeCompact starts the copy if more than half of all bytes are dead; on a full disk it does so even for a small
+// journal. The copier only reads sealed files. Transactions committed meanwhile go to a new segment after the base,
+// and the index shows the copies that have become stale.
 func (j *Journal) maybeCompact() error {
 	least := j.opts.CompactBytes
 	if j.Room().Full {
@@ -54,7 +54,7 @@ func (j *Journal) maybeCompact() error {
 	return nil
 }
 
-// compactLater puts a compaction off that found no room; another error is returned.
+// compactLater delays a compaction that found no space; other errors are returned.
 func (j *Journal) compactLater(err error) error {
 	if !noRoom(err) {
 		return err
@@ -99,9 +99,8 @@ func (j *Journal) copyLive(old []uint64, entries map[string]location, after uint
 	return r
 }
 
-// finishCompaction puts the base in force. The order matters: from the rename
-// on the base supersedes the old segments, so a crash before their removal
-// only leaves files that the next Open removes.
+// finishCompaction puts the base in force. The order matters: from its rename on, the base replaces the old segments.
+// So a crash before their removal leaves only files that the next Open removes.
 func (j *Journal) finishCompaction(r compaction) error {
 	j.compact = nil
 	if r.err != nil {
@@ -146,8 +145,8 @@ func (j *Journal) finishCompaction(r compaction) error {
 	return nil
 }
 
-// writeBase writes a base segment beside its final name, synced, and returns
-// the values' offsets in the order they were put.
+// writeBase writes and syncs a base segment under a temporary name, and returns the values' offsets in the order in
+// which they were put.
 func writeBase(
 	dir string,
 	id, after uint64,
@@ -160,7 +159,7 @@ func writeBase(
 	}
 	defer func() {
 		f.Close()
-		if failed != nil { // leave no half copy on a full disk
+		if failed != nil { // leave no partial copy on a full disk
 			os.Remove(tmp)
 		}
 	}()

@@ -10,7 +10,7 @@ import (
 	"hash/crc32"
 )
 
-// ErrCorrupt is wrapped by errors of Open that a crash cannot explain.
+// ErrCorrupt is wrapped by errors of Open about damage that no crash explains.
 var ErrCorrupt = errors.New("journal is corrupt")
 
 const (
@@ -20,7 +20,7 @@ const (
 	maxBlockBytes = 1 << 30
 
 	kindLog  = 0
-	kindBase = 1 // stands for itself and every segment before it
+	kindBase = 1 // replaces every segment before it
 )
 
 var (
@@ -28,14 +28,14 @@ var (
 	blockMagic = []byte{0xC7, 0xEE, 0x1B, 0x10}
 )
 
-// header opens a segment. The salt enters each checksum of the segment, so that
-// bytes which look like a block inside a stored value are never taken for one.
+// header is the start of a segment. The salt is part of each checksum of the segment, so that bytes inside a value
+// that look like a block are never read as one.
 type header struct {
 	kind  byte
 	salt  uint32
-	first uint64 // number of the segment's first block
-	count uint64 // base only: its number of blocks
-	after uint64 // base only: number of the block that follows in the next segment
+	first uint64 // number of the first block
+	count uint64 // base only: number of blocks
+	after uint64 // base only: number of the first block in the next segment
 }
 
 func (h header) encode() []byte {
@@ -115,8 +115,8 @@ func nextBlock(b []byte, salt uint32) (at int, ok bool) {
 	return 0, false
 }
 
-// Operations inside a block's body: a byte, the key and, for put, the value,
-// each with its length in front as a varint.
+// These are the operations in a block's body: a byte, the key and, for put, the value, each preceded by its length as
+// a varint.
 const (
 	opPut    = 1
 	opDelete = 2
@@ -144,8 +144,8 @@ type op struct {
 	at    int
 }
 
-// eachOp walks a body that passed its checksum. An error therefore means a
-// writer of another version, or a bug, and never a crash.
+// eachOp iterates over a body that passed its checksum. So an error means a writer of another version, or a bug,
+// never a crash.
 func eachOp(body []byte, f func(op)) error {
 	for at := 0; at < len(body); {
 		code := body[at]
@@ -169,7 +169,7 @@ func eachOp(body []byte, f func(op)) error {
 	return nil
 }
 
-// field reads a varint length and that many bytes; n is 0 when they are not there.
+// field reads a varint length and that many bytes; n is 0 if they are missing.
 func field(b []byte) (value []byte, n int) {
 	length, w := binary.Uvarint(b)
 	if w <= 0 || length > uint64(len(b)-w) {

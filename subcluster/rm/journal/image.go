@@ -2,15 +2,15 @@
 
 package journal
 
-// Image is a journal's segment as bytes in memory, in the form and by the rules of the files: damage of a crash is
-// cut off, other damage is rejected, as in Open. The simulator stores the journals of its ResourceManagers in Images.
-// The zero value is empty. An Image has one owner.
+// Image is a journal's segment in memory, in the format and by the rules of the files: damage of a crash is cut off,
+// other damage is rejected, as in Open. The simulator stores the journals of its ResourceManagers in Images. The zero
+// value is empty. An Image has one owner.
 type Image struct {
 	bytes []byte
 	next  uint64 // number of the next block
 }
 
-// imageSalt is any: bytes that look like a block are never in values here by chance.
+// imageSalt may have any value: here, values never look like blocks by chance.
 const imageSalt = 0x5eed
 
 // Block makes the next block, of transactions that become durable together.
@@ -23,7 +23,7 @@ func (i *Image) Block(txs ...*Tx) []byte {
 	return block
 }
 
-// Write appends a block: all of its bytes if they are synced, or the part that a crash left.
+// Write appends a block: all of its bytes if they are synced, else the part that a crash left.
 func (i *Image) Write(block []byte, all bool) {
 	if len(i.bytes) == 0 {
 		i.bytes, i.next = header{kind: kindLog, salt: imageSalt, first: 1}.encode(), 1
@@ -33,8 +33,8 @@ func (i *Image) Write(block []byte, all bool) {
 	}
 }
 
-// Open reads the journal as at the next start and cuts off a torn block. Damage that no crash explains is an error.
-// The caller owns the entries.
+// Open reads the journal as the next start would, and cuts off a torn block. Damage that no crash explains is an
+// error. The caller owns the entries.
 func (i *Image) Open() (entries map[string][]byte, err error) {
 	entries = map[string][]byte{}
 	if len(i.bytes) == 0 {
@@ -56,7 +56,7 @@ func (i *Image) Open() (entries map[string][]byte, err error) {
 	return entries, nil
 }
 
-// Len is the number of its bytes.
+// Len is the number of bytes.
 func (i *Image) Len() int { return len(i.bytes) }
 
 // Compact replaces the journal by its live entries, as one block.

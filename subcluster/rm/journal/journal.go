@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// ErrClosed is given to transactions that arrive after Run has ended.
+// ErrClosed is the error of transactions that arrive after Run has ended.
 var ErrClosed = errors.New("journal is closed")
 
-// Options tune a journal; the zero value is right.
+// Options tune a journal; zero values mean the defaults.
 type Options struct {
-	SegmentBytes  int64         // a new segment begins after this many bytes; 64 MiB
-	PendingBytes  int           // Commit waits while this much is not yet written; 64 MiB
-	CompactBytes  int64         // no compaction below this many bytes in all; 32 MiB
-	LockWait      time.Duration // for another process that has the directory open; 5 s
+	SegmentBytes  int64         // size at which a new segment starts; 64 MiB
+	PendingBytes  int           // size of unwritten data at which Commit waits; 64 MiB
+	CompactBytes  int64         // total size below which there is no compaction; 32 MiB
+	LockWait      time.Duration // wait for another process that has the directory open; 5 s
 	WithoutSync   bool          // for measurement: acknowledge after the write to the kernel
 	CommitObserve func(transactions int, bytes int)
-	ReserveBytes  int64         // of disk for the time when there is no other room; 8 MiB, negative for none
+	ReserveBytes  int64         // of disk, for use when the disk is full; 8 MiB, negative for none
 	RoomEvery     time.Duration // interval of checks of a full disk; 1 s
-	RoomObserve   func(Room)    // called by Run and Open when the disk is full, and when it is not any more
+	RoomObserve   func(Room)    // called by Run and Open when the disk becomes full, and when it has space again
 
-	sync func(*os.File) error // replaced by tests to fail; nil: fdatasync
+	sync func(*os.File) error // set by tests to fail; nil: fdatasync
 }
 
 // Journal is a durable map. Commit may be called from any goroutine; Run owns
@@ -41,32 +41,32 @@ type Journal struct {
 	dir     string
 	opts    Options
 	lock    *os.File
-	sync    func(*os.File) error // replaced by tests to fail
+	sync    func(*os.File) error // set by tests to fail
 	started atomic.Bool
 	room    atomic.Pointer[Room]
 
-	mu      sync.Mutex // guards the fields below; never held during I/O
+	mu      sync.Mutex // guards the fields below; never locked during I/O
 	written sync.Cond  // the pending transactions are being written
-	pending []byte     // a block in the making: frame space and operations
+	pending []byte     // the next block: frame space and operations
 	waiting []func(error)
 	broken  error
 	index   map[string]location
-	live    int64 // bytes of live entries, keys included
+	live    int64 // bytes of live entries, including keys
 	wake    chan struct{}
 
 	// Owned by Run, and by Open before it.
 	next     uint64   // number of the next block
-	segments []uint64 // in force, ascending; the last is being written
+	segments []uint64 // in force, ascending; the last one is being written
 	active   *os.File
 	header   header
 	size     int64           // of the active segment
 	bytes    int64           // of all segments
 	compact  chan compaction // result of a running compaction, else nil
 	flushed  time.Time       // end of the last flush
-	took     time.Duration   // and how long it lasted
-	reserve  int64           // bytes of the reserve that are left
+	took     time.Duration   // duration of the last flush
+	reserve  int64           // bytes left in the reserve
 
-	compactAfter time.Time // no compaction before: one found no room
+	compactAfter time.Time // no compaction before this: one found no space
 }
 
 // Tx collects operations that become durable together or not at all.
@@ -75,7 +75,7 @@ type Tx struct {
 	count int
 }
 
-// Put sets a key. The bytes are copied.
+// Put sets a key. It copies the bytes.
 func (t *Tx) Put(key string, value []byte) {
 	t.ops = appendPut(t.ops, key, value)
 	t.count++
@@ -90,12 +90,11 @@ func (t *Tx) Delete(key string) {
 // Len is the number of operations.
 func (t *Tx) Len() int { return t.count }
 
-// Reset empties the transaction and keeps its memory.
+// Reset empties the transaction and retains its memory.
 func (t *Tx) Reset() { t.ops, t.count = t.ops[:0], 0 }
 
-// Open reads a journal's directory, making it when it is not there, cuts a torn
-// tail, and refuses damage that no crash explains (ErrCorrupt). One process may
-// have a directory open at a time.
+// Open reads a journal's directory and creates it if it is missing. It cuts off a torn tail, and rejects damage that
+// no crash explains (ErrCorrupt). One process may have a directory open at a time.
 func Open(dir string, opts Options) (*Journal, error) {
 	if opts.SegmentBytes <= 0 {
 		opts.SegmentBytes = 64 << 20
@@ -139,7 +138,7 @@ func (j *Journal) open() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range leftovers { // a compaction that a crash cut short
+	for _, name := range leftovers { // of a compaction interrupted by a crash
 		if err := os.Remove(name); err != nil {
 			return err
 		}
@@ -161,12 +160,12 @@ func (j *Journal) open() error {
 	return err
 }
 
-// openActive opens the segment that is written to, making one where there is none.
+// openActive opens the segment to write to, and creates it if there is none.
 func (j *Journal) openActive(last scan) error {
 	switch {
 	case len(j.segments) == 0:
 		return j.firstRoll(1)
-	case last.header.kind == kindBase: // a base is complete: never append to it
+	case last.header.kind == kindBase: // a base is complete: nothing may be appended
 		return j.firstRoll(j.segments[len(j.segments)-1] + 1)
 	}
 	id := j.segments[len(j.segments)-1]
@@ -181,10 +180,9 @@ func (j *Journal) openActive(last scan) error {
 	return nil
 }
 
-// rewritten replaces a segment by a copy of its first size bytes, synced, and opens it.
-// The last block may be in the page cache alone: the process before this one may have
-// ended because its sync failed, after which the kernel takes the pages for clean and the
-// next sync of the same file succeeds without them. A torn tail is cut by that, too.
+// rewritten replaces a segment by a synced copy of its first size bytes, and opens the copy. The last block may be
+// only in the page cache, if the previous process ended because its sync failed: the kernel then treats the pages as
+// clean, and the next sync of the same file succeeds without writing them. This also cuts off a torn tail.
 func (j *Journal) rewritten(id uint64, size int64) (*os.File, error) {
 	path := filepath.Join(j.dir, segmentName(id))
 	from, err := os.Open(path)
@@ -208,8 +206,8 @@ func (j *Journal) rewritten(id uint64, size int64) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR, 0o600)
 }
 
-// rewrittenInPlace is rewritten on a disk without room for a copy: it cuts a torn tail,
-// and writes the last block once more where it is.
+// rewrittenInPlace is rewritten for a disk without space for a copy: it cuts off a torn tail and writes the last
+// block again in place.
 func (j *Journal) rewrittenInPlace(id uint64, last scan) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_RDWR, 0o600)
 	if err != nil {
@@ -233,7 +231,7 @@ func (j *Journal) rewrittenInPlace(id uint64, last scan) (*os.File, error) {
 	return f, nil
 }
 
-// firstRoll is roll, which on a full disk uses the rest of the reserve.
+// firstRoll is roll; on a full disk it uses the rest of the reserve.
 func (j *Journal) firstRoll(id uint64) error {
 	for {
 		err := j.roll(id)
@@ -247,8 +245,8 @@ func (j *Journal) firstRoll(id uint64) error {
 	}
 }
 
-// lockDir makes this process the only one that has the directory open. It waits a while for another process: after a
-// kill the lock remains until the kernel has freed the process's memory, half a second for a large process.
+// lockDir makes this the only process that has the directory open. It waits for another process: after a kill, the
+// lock remains until the kernel has freed the process's memory, which takes half a second for a large process.
 func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -273,8 +271,8 @@ func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	return f, nil
 }
 
-// Each hands out every entry in the order of the keys. It must not run beside
-// Run: it is for the time between the two.
+// Each calls f for every entry in the order of the keys. It must not run concurrently with Run: call it between Open
+// and Run.
 func (j *Journal) Each(f func(key string, value []byte) error) error {
 	files := map[uint64]*os.File{}
 	defer func() {
@@ -315,10 +313,9 @@ func (j *Journal) Len() int {
 	return len(j.index)
 }
 
-// Commit queues a transaction, to be durable before any queued later. Run calls
-// done, which must not block, from its own goroutine. Commit itself waits only
-// while the journal is a whole buffer behind. The transaction may be reused at
-// once.
+// Commit queues a transaction, which becomes durable before any queued later. Run calls done, which must not block,
+// from its own goroutine. Commit only waits while the journal is a whole buffer behind. The transaction may be reused
+// at once.
 func (j *Journal) Commit(tx *Tx, done func(error)) {
 	j.mu.Lock()
 	for j.broken == nil && len(j.waiting) > 0 && len(j.pending)+len(tx.ops) > j.opts.PendingBytes {
@@ -345,13 +342,12 @@ func (j *Journal) Commit(tx *Tx, done func(error)) {
 	}
 }
 
-// maxGather bounds how long a flush waits for company.
+// maxGather limits the wait of a flush for further transactions.
 const maxGather = 2 * time.Millisecond
 
-// gather waits after a flush for as long as that one took. So a lone
-// transaction goes at once, and of those that keep coming the disk takes half as
-// many groups, twice as large: each costs a system call that blocks and wakes
-// four goroutines, however few it holds.
+// gather waits after a flush for as long as that flush took. So a single transaction is written at once, while a
+// stream of transactions reaches the disk in half as many groups, each twice as large. Each group costs a system call
+// that blocks and wakes four goroutines, however small it is.
 func (j *Journal) gather(ctx context.Context) {
 	left := min(j.took, maxGather) - time.Since(j.flushed)
 	if left <= 0 {
@@ -402,7 +398,7 @@ func (j *Journal) Run(ctx context.Context) (err error) {
 	}
 }
 
-// flush writes one block with everything pending, syncs, and answers.
+// flush writes one block with all pending transactions, syncs, and calls their done functions.
 func (j *Journal) flush(ctx context.Context, spare *[]byte, called *[]func(error)) error {
 	j.mu.Lock()
 	if len(j.waiting) == 0 {
@@ -442,8 +438,7 @@ func (j *Journal) emptyBlock(spare []byte) []byte {
 	return append(spare[:0], make([]byte, frameBytes)...)
 }
 
-// write makes one block durable. On a full disk it waits for room until the
-// context ends.
+// write makes one block durable. On a full disk it waits for space until the context ends.
 func (j *Journal) write(ctx context.Context, block []byte) error {
 	if len(block) == frameBytes {
 		return nil
@@ -472,8 +467,7 @@ func (j *Journal) write(ctx context.Context, block []byte) error {
 	return eachOp(block[frameBytes:], func(o op) { j.apply(o, id, at) })
 }
 
-// tryWrite writes a block behind the last one. When there is no room for it,
-// nothing of it stays.
+// tryWrite writes a block after the last one. If there is not enough space, no part of it stays.
 func (j *Journal) tryWrite(block []byte) error {
 	if j.size >= j.opts.SegmentBytes {
 		if err := j.roll(j.segments[len(j.segments)-1] + 1); err != nil {
@@ -512,7 +506,7 @@ func (j *Journal) apply(o op, segment uint64, at int64) {
 	}
 }
 
-// roll seals the active segment and begins another.
+// roll seals the active segment and starts another.
 func (j *Journal) roll(id uint64) error {
 	h := header{kind: kindLog, first: j.next, salt: rand.Uint32()}
 	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -556,12 +550,12 @@ func (j *Journal) close(cause error) error {
 		done(cause)
 	}
 	if j.compact != nil {
-		<-j.compact // the copier uses files of the journal: wait for it
+		<-j.compact // the copier reads files of the journal: wait for it
 	}
 	return errors.Join(j.active.Close(), j.lock.Close())
 }
 
-// Close is for a journal on which Run was never started.
+// Close closes a journal on which Run was never started.
 func (j *Journal) Close() error {
 	if !j.started.CompareAndSwap(false, true) {
 		return errors.New("journal: Run closes the journal it was started on")

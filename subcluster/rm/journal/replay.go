@@ -38,7 +38,7 @@ func segments(dir string) ([]uint64, error) {
 	return ids, nil
 }
 
-// location is the location of a live value.
+// location is the place of a live value.
 type location struct {
 	segment uint64
 	at      int64
@@ -49,13 +49,13 @@ type location struct {
 type scan struct {
 	header header
 	blocks uint64 // readable blocks, in sequence from header.first
-	final  int64  // where the last readable block begins
-	good   int64  // bytes up to the end of the last readable block
-	torn   bool   // something unreadable follows, and nothing readable behind it
+	final  int64  // offset of the last readable block
+	good   int64  // number of bytes up to the end of the last readable block
+	torn   bool   // unreadable bytes follow, and nothing readable after them
 }
 
-// scanSegment walks the bytes of a segment and hands out each block's body with
-// its offset. It fails when damage lies before a readable block.
+// scanSegment reads a segment and passes each block's body and offset to block. It fails if there is damage before a
+// readable block.
 func scanSegment(b []byte, block func(body []byte, at int64) error) (scan, error) {
 	h, err := decodeHeader(b)
 	if err != nil {
@@ -102,7 +102,7 @@ func (j *Journal) replay() (last scan, err error) {
 		}
 		final := i == len(ids)-1
 		if final && len(b) < headerBytes && (i > 0 || id == 1) {
-			// The crash fell between the making of the file and its header.
+			// The crash came between the creation of the file and its header.
 			if err := j.remove(id); err != nil {
 				return scan{}, err
 			}
@@ -140,8 +140,8 @@ func (j *Journal) replay() (last scan, err error) {
 	return last, nil
 }
 
-// dropSuperseded removes the segments before the newest base segment: the
-// crash came between its rename and their removal.
+// dropSuperseded removes the segments before the newest base segment: a crash came between the rename of the base and
+// their removal.
 func (j *Journal) dropSuperseded(ids []uint64) ([]uint64, error) {
 	base := 0
 	for i, id := range ids {
@@ -187,24 +187,24 @@ func corrupt(dir string, id uint64, err error) error {
 	)
 }
 
-// Damage is one place that Repair could not read.
+// Damage is one range that Repair could not read.
 type Damage struct {
 	Segment string // file name
 	At      int64  // first lost byte
-	Bytes   int64  // lost bytes; a whole file when At is 0
+	Bytes   int64  // lost bytes; the whole file if At is 0
 	Reason  string
 }
 
 // Salvage is the result of Repair.
 type Salvage struct {
-	Entries int // entries kept
+	Entries int // number of entries
 	Blocks  int // readable blocks
 	Damage  []Damage
 }
 
-// Repair rebuilds a journal from every readable block, in order. The damaged files stay beside the new ones with
-// ".damaged" appended to their names. The content of unreadable blocks is lost; the report names the places. A
-// journal without damage is left alone.
+// Repair rebuilds a journal from every readable block, in order. The damaged files stay under their names with
+// ".damaged" appended. The content of unreadable blocks is lost; the report names the places. A journal without
+// damage stays unchanged.
 func Repair(dir string) (Salvage, error) {
 	lock, err := lockDir(dir, 0)
 	if err != nil {
@@ -230,7 +230,7 @@ func Repair(dir string) (Salvage, error) {
 		}
 		h, err := decodeHeader(b)
 		if err != nil {
-			// Without the salt no checksum of this segment can be checked.
+			// Without the salt, no checksum of this segment can be verified.
 			out.Damage = append(out.Damage, Damage{Segment: name, Bytes: int64(len(b)), Reason: err.Error()})
 			continue
 		}
@@ -285,7 +285,7 @@ func Repair(dir string) (Salvage, error) {
 	if err != nil {
 		return out, err
 	}
-	// The base is in force from its rename on; the old files only lose their names.
+	// The base is in force from its rename on; the old files are only renamed.
 	if err := os.Rename(tmp, filepath.Join(dir, segmentName(last+1))); err != nil {
 		return out, err
 	}

@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// A full disk must not end the process, which would find it full again at its next start. So the journal allocates a
-// part of the disk in advance: the reserve, a file beside the segments. When a write finds no space, the reserve is
-// cut by a step and the write is repeated. Running applications can thus end in good order, and the journal's owner
-// is notified to accept no more than that (see Room). When the reserve is used up, transactions wait unacknowledged.
-// Once there is space for twice the reserve again, the reserve is restored and the journal works as before.
+// A full disk must not end the process, because the next start would find it full again. So the journal allocates a
+// part of the disk in advance: the reserve, a file beside the segments. If a write finds no space, the reserve is cut
+// by a step and the write is repeated. So running applications can end in good order, and the journal's owner is
+// notified to accept nothing else (see Room). When the reserve is used up, transactions wait unacknowledged. Once
+// there is space for twice the reserve again, the journal restores the reserve and works as before.
 
 const (
 	reserveName  = "reserve"
-	reserveSteps = 8               // in so many cuts it is used up
+	reserveSteps = 8               // number of cuts that use up the reserve
 	roomEvery    = time.Second     // interval of checks of a full disk
-	compactAgain = 1 * time.Minute // after a compaction that found no room
-	compactFull  = 1 << 20         // on a full disk so many bytes are worth a compaction
+	compactAgain = 1 * time.Minute // pause after a compaction that found no space
+	compactFull  = 1 << 20         // dead bytes that are worth a compaction on a full disk
 )
 
-// Room is how much a journal may still write.
+// Room is the space that a journal has for writing.
 type Room struct {
-	Full    bool      // a write found no room, and the reserve is not whole again
-	Since   time.Time // when that began
+	Full    bool      // a write found no space, and the reserve is not complete again
+	Since   time.Time // time at which that began
 	Reserve int64     // bytes left of the reserve
-	Waits   bool      // the reserve is used up: transactions wait for room
+	Waits   bool      // the reserve is used up: transactions wait for space
 }
 
 // Room may be called from any goroutine.
@@ -42,7 +42,7 @@ func (j *Journal) Room() Room {
 	return Room{}
 }
 
-// setRoom publishes a change, and has Options.RoomObserve see it.
+// setRoom publishes a change, and calls Options.RoomObserve.
 func (j *Journal) setRoom(full, waits bool) {
 	before := j.Room()
 	now := Room{Full: full, Since: before.Since, Reserve: j.reserve, Waits: waits}
@@ -64,7 +64,7 @@ func (j *Journal) setRoom(full, waits bool) {
 // noRoom reports whether a write failed because the disk or the quota is full.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// openReserve finds the reserve, and makes it whole when there is room.
+// openReserve finds the reserve, and completes it if there is space.
 func (j *Journal) openReserve() error {
 	if j.opts.ReserveBytes < 0 {
 		return nil
@@ -79,8 +79,7 @@ func (j *Journal) openReserve() error {
 	return nil
 }
 
-// fillReserve makes the reserve whole. It reports false when there is no room for
-// it.
+// fillReserve completes the reserve. It returns false if there is no space for it.
 func (j *Journal) fillReserve() (bool, error) {
 	if j.opts.ReserveBytes < 0 || j.reserve == j.opts.ReserveBytes {
 		return true, nil
@@ -88,7 +87,7 @@ func (j *Journal) fillReserve() (bool, error) {
 	f, err := os.OpenFile(filepath.Join(j.dir, reserveName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
 		err = allocate(f, j.opts.ReserveBytes)
-		if err != nil { // a part of it may be there
+		if err != nil { // a part of it may exist
 			err = errors.Join(err, f.Truncate(j.reserve))
 		}
 		err = errors.Join(err, f.Sync(), f.Close())
@@ -121,8 +120,7 @@ func allocate(f *os.File, size int64) error {
 	return nil
 }
 
-// cutReserve returns n bytes of the reserve, and at least a step, to the disk. It returns false when the reserve is
-// empty.
+// cutReserve frees n bytes of the reserve, but at least one step. It returns false if the reserve is empty.
 func (j *Journal) cutReserve(n int) (bool, error) {
 	if j.reserve <= 0 {
 		return false, nil
@@ -138,9 +136,9 @@ func (j *Journal) cutReserve(n int) (bool, error) {
 	return true, nil
 }
 
-// makeRoom is called when a write of n bytes found no space. It returns nil when the write should be repeated: after
-// a cut of the reserve, or a while later. It returns the error of the write when the context has ended and the
-// reserve is empty.
+// makeRoom handles a write of n bytes that found no space. It returns nil if the write should be repeated: after a
+// cut of the reserve, or a while later. It returns the error of the write if the context has ended and the reserve is
+// empty.
 func (j *Journal) makeRoom(ctx context.Context, n int, full error) error {
 	cut, err := j.cutReserve(n)
 	if err != nil {
@@ -155,15 +153,14 @@ func (j *Journal) makeRoom(ctx context.Context, n int, full error) error {
 	select {
 	case <-timer.C:
 		return nil
-	case r := <-j.compact: // it may have made room
+	case r := <-j.compact: // it may have freed space
 		return j.finishCompaction(r)
 	case <-ctx.Done():
 		return full
 	}
 }
 
-// regain looks whether a full disk has room again: for the reserve, and for as
-// much beside it.
+// regain checks whether a full disk has space again: for the reserve, and for the same amount beside it.
 func (j *Journal) regain() error {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(j.dir, &fs); err != nil {
@@ -180,7 +177,7 @@ func (j *Journal) regain() error {
 	return err
 }
 
-// Free is how many bytes the disk of the journal has left for us.
+// Free is the number of bytes on the journal's disk that this process may use.
 func (j *Journal) Free() (int64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(j.dir, &fs); err != nil {

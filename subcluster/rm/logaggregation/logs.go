@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package logaggregation tracks the log aggregation of one application from the reports of its nodes, and derives one
-// status over all nodes, as YARN's ResourceManager does.
+// status over all nodes, like YARN's ResourceManager.
 //
-// It is pure and bounded. A node has one status whatever it reports, and its messages are stored only within the
-// limits of Messages. The caller decides which nodes may report.
+// It is pure, and its memory is limited. A node has one status whatever it reports, and its messages are stored only
+// within the limits of Messages. The caller decides which nodes may report.
 package logaggregation
 
 import (
@@ -16,33 +16,32 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Logs is the log aggregation state of one application. The zero value is for an application that has run nowhere
-// yet. Once the status is final nothing changes it, and only failed and late nodes are retained.
+// Logs is the log aggregation state of one application. The zero value is for an application that has not run on any
+// node yet. A final status does not change, and then only failed and late nodes are retained.
 type Logs struct {
 	nodes  map[int32]creel.LogAggregationStatus // by serial number
 	counts [statuses]int32                      // of nodes, by status
 	texts  map[int32]*nodeMessages              // of nodes that sent messages
-	ended  bool                                 // the application is
-	over   creel.LogAggregationStatus           // the last status, 0 before
+	ended  bool                                 // the application has ended
+	over   creel.LogAggregationStatus           // the final status, 0 before
 }
 
 const statuses = int(creel.LogRunningWithFailure) + 1
 
-// nodeMessages holds a node's messages, the oldest first.
+// nodeMessages has a node's messages, oldest first.
 type nodeMessages struct{ messages, failures []string }
 
 // Messages limits the nodes' messages over all applications.
 type Messages struct {
-	// PerNode is how many messages of a node are kept for an application, and as many of failures:
-	// the last ones.
+	// PerNode is the number of messages stored per node and application, and also of failures: the last ones.
 	PerNode int
-	bytes   int // that are kept
+	bytes   int // of stored messages
 }
 
 // Limits of stored messages.
 const (
-	MaxMessage = 1 << 10  // bytes of one message; the rest is cut off
-	maxBytes   = 16 << 20 // of all messages; beyond it none is kept
+	MaxMessage = 1 << 10  // bytes of one message; longer ones are cut
+	maxBytes   = 16 << 20 // bytes of all messages; above it none is stored
 )
 
 // Status returns the status over all nodes.
@@ -73,13 +72,14 @@ func (l *Logs) Has(node int32) bool {
 	return ok
 }
 
-// Left reports whether there is a node that has not gathered its logs, or could not. Before the end it is any.
+// Left reports whether a node has not aggregated its logs, or failed to. Before the application's end it is true for
+// any node.
 func (l *Logs) Left() bool { return len(l.nodes) > 0 }
 
-// Waits reports whether there is a node that may still gather its logs.
+// Waits reports whether a node may still aggregate its logs.
 func (l *Logs) Waits() bool { return l.over == 0 && l.Left() }
 
-// Ran records that a node runs a container of the application, so that its logs are awaited. After the application's
+// Ran records that a node runs a container of the application, so that its logs are expected. After the application's
 // end the list of nodes is complete.
 func (l *Logs) Ran(node int32) {
 	if !l.ended && !l.Has(node) {
@@ -92,7 +92,7 @@ func (l *Logs) Report(node int32, s creel.LogAggregationStatus, message string, 
 	if l.over != 0 || s <= 0 || int(s) >= statuses {
 		return
 	}
-	// Nodes report each round; a round that went well does not undo the failure of one before.
+	// Nodes report each round; a successful round does not undo an earlier failure.
 	if s != creel.LogRunning || l.nodes[node] != creel.LogRunningWithFailure {
 		l.set(node, s)
 	}
@@ -106,7 +106,7 @@ func (l *Logs) End(room *Messages) {
 	l.settle(room)
 }
 
-// TimeOut records that the nodes' time for the logs of an ended application has expired.
+// TimeOut records that the nodes' time for an ended application's logs has expired.
 func (l *Logs) TimeOut(room *Messages) {
 	for node, s := range l.nodes {
 		if !s.Over() {
@@ -135,7 +135,7 @@ func (l *Logs) set(node int32, s creel.LogAggregationStatus) {
 	l.counts[s]++
 }
 
-// settle makes the status the last one, where it is over.
+// settle makes the status final, if it is over.
 func (l *Logs) settle(room *Messages) {
 	s := l.Status()
 	if !s.Over() {
@@ -162,13 +162,13 @@ func compact[V any](m map[int32]V) map[int32]V {
 	return out
 }
 
-// hear keeps a node's message.
+// hear stores a node's message.
 func (l *Logs) hear(node int32, s creel.LogAggregationStatus, message string, room *Messages) {
 	message = strings.ToValidUTF8(message[:min(len(message), MaxMessage)], "")
 	if message == "" || room.PerNode <= 0 || room.bytes+len(message) > maxBytes {
 		return
 	}
-	message = strings.Clone(message) // do not retain the whole string behind the cut
+	message = strings.Clone(message) // do not retain the whole string after the cut
 	if l.texts == nil {
 		l.texts = map[int32]*nodeMessages{}
 	}
@@ -206,7 +206,7 @@ func (l *Logs) unhear(node int32, room *Messages) {
 type Node struct {
 	Node               int32
 	Status             creel.LogAggregationStatus
-	Messages, Failures []string // the last ones, the oldest first
+	Messages, Failures []string // the last ones, oldest first
 }
 
 // Nodes returns the retained nodes in order.

@@ -5,19 +5,19 @@ package nodecommands
 
 import "github.com/creelrm/creel"
 
-// Store holds commands to nodes: kill a container, or forget a container whose completion was acknowledged. Each node
-// has a chain, newest first, in one shared store. A command therefore needs no allocation of its own and does not
-// touch the node.
+// Store has commands to nodes: kill a container, or delete a container's acknowledged completion. Each node has a
+// chain of commands, newest first, in one shared store. So a command needs no separate allocation and does not touch
+// the node.
 //
-// The store is written from one end of a page to the other. A page is reused after all its commands have been taken.
-// Nodes send a heartbeat every second, so a page is free again soon, and no decision searches for a free slot. This
-// layout is for BenchmarkChurn of subcluster/rm: a release writes next to the previous release. The zero Store is
+// The store fills a page from one end to the other. A page is reused after all its commands have been taken. Nodes
+// send a heartbeat every second, so a page soon becomes free, and no search for a free slot is needed. The layout is
+// justified by BenchmarkChurn of subcluster/rm: a release writes next to the previous release. The zero Store is
 // ready.
 type Store struct {
-	heads []int32 // of each node's chain, by its serial number; see closed
+	heads []int32 // of each node's chain, by serial number; see closed
 	pages []*page
-	page  int32   // that is being filled
-	free  []int32 // others without commands
+	page  int32   // the page being filled
+	free  []int32 // other pages without commands
 }
 
 type page struct {
@@ -25,14 +25,13 @@ type page struct {
 	list       [perPage]command
 }
 
-// command is one of a chain; places are numbered from 1, 0 ends a chain. It holds
-// a container's id in its parts, without their gaps: two commands fill a cache
-// line.
+// command is an entry of a chain; places are numbered from 1, and 0 ends a chain. It stores the parts of a
+// container's id without padding: two commands fit a cache line.
 type command struct {
 	stamp, seq   int64
 	app, attempt int32
 	next         int32
-	forget       bool // else: kill
+	forget       bool // else kill
 }
 
 func (x *command) id() creel.ContainerID {
@@ -42,7 +41,7 @@ func (x *command) id() creel.ContainerID {
 
 const (
 	perPage = 1024
-	closed  = -1 // the head of a node that will not send a heartbeat again: nothing is kept for it
+	closed  = -1 // the head of a node that will not send a heartbeat again: nothing is stored for it
 )
 
 func (s *Store) at(i int32) (*page, *command) {
@@ -50,10 +49,10 @@ func (s *Store) at(i int32) (*page, *command) {
 	return p, &p.list[(i-1)%perPage]
 }
 
-// AddNode makes room for the node with the next serial number.
+// AddNode adds the node with the next serial number.
 func (s *Store) AddNode() { s.heads = append(s.heads, 0) }
 
-// Open records whether a node may send another heartbeat. The Store keeps nothing for a node that may not.
+// Open records whether a node may send another heartbeat. For a node that may not, the Store stores nothing.
 func (s *Store) Open(node int32, yes bool) {
 	if yes {
 		s.heads[node] = max(s.heads[node], 0)
@@ -63,7 +62,7 @@ func (s *Store) Open(node int32, yes bool) {
 	s.heads[node] = closed
 }
 
-// IsOpen reports the last value that was passed to Open.
+// IsOpen reports the last value passed to Open.
 func (s *Store) IsOpen(node int32) bool { return s.heads[node] != closed }
 
 // None reports whether there are no commands for a node.
@@ -72,7 +71,7 @@ func (s *Store) None(node int32) bool { return s.heads[node] <= 0 }
 // Kill queues the command to kill a container.
 func (s *Store) Kill(node int32, id creel.ContainerID) { s.put(node, &id, false) }
 
-// Forget queues the notice that a container's completion is acknowledged.
+// Forget queues the command to delete a container's acknowledged completion.
 func (s *Store) Forget(node int32, id creel.ContainerID) { s.put(node, &id, true) }
 
 func (s *Store) put(node int32, id *creel.ContainerID, forget bool) {
@@ -151,6 +150,6 @@ func (s *Store) Take(node int32) (kills, forgets []creel.ContainerID) {
 	return kills, forgets
 }
 
-// Prefetch reads a node's head, so that a command to it soon after does not wait
-// for memory. Its result is to be added to a sum that is kept.
+// Prefetch reads a node's head, so that a later command to it does not wait for memory. The caller adds the result to
+// a sum and stores the sum.
 func (s *Store) Prefetch(node int32) int32 { return s.heads[node] }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeset holds two sets of nodes side by side.
+// Package nodeset has two sets of nodes with interleaved bits.
 package nodeset
 
 import (
@@ -8,13 +8,12 @@ import (
 	"math/bits"
 )
 
-// Sets are two sets of nodes, by serial number: those that ran something of an
-// attempt, and those that it has a token for. Both are asked for together at
-// each grant, so the bits of a node lie side by side: one cache line is read and
-// not two (BenchmarkChurn of subcluster/rm). The nil Sets are empty.
+// Sets are two sets of nodes, by serial number: nodes that ran containers of an attempt, and nodes that it has a
+// token for. Each grant reads both, so the bits of a node are adjacent: that costs one cache line, not two
+// (BenchmarkChurn of subcluster/rm). The nil Sets are empty.
 type Sets []uint64
 
-// Kind is one of the two.
+// Kind selects one of the two sets.
 type Kind uint8
 
 // The two sets.
@@ -30,7 +29,7 @@ func (b Sets) Has(k Kind, i int32) bool {
 	return at/64 < len(b) && b[at/64]>>(at%64)&1 != 0
 }
 
-// Add puts node i into set k.
+// Add adds node i to set k.
 func (b *Sets) Add(k Kind, i int32) {
 	at := int(i)*kinds + int(k)
 	if n := at/64 + 1 - len(*b); n > 0 {
@@ -39,14 +38,14 @@ func (b *Sets) Add(k Kind, i int32) {
 	(*b)[at/64] |= 1 << (at % 64)
 }
 
-// Drop takes node i out of set k.
+// Drop removes node i from set k.
 func (b Sets) Drop(k Kind, i int32) {
 	if at := int(i)*kinds + int(k); at/64 < len(b) {
 		b[at/64] &^= 1 << (at % 64)
 	}
 }
 
-// every has the bit of each node of one kind.
+// every has the bits of all nodes of one kind.
 func every(k Kind) uint64 { return 0x5555555555555555 << k }
 
 // DropAll empties set k.

@@ -19,14 +19,13 @@ type FairRules struct {
 
 // FairRule is a rule of queuePlacementPolicy.
 type FairRule struct {
-	Kind   string // as in the file: specified, user, primaryGroup, ...
+	Kind   string // from the file: specified, user, primaryGroup, ...
 	Create bool   // may name a queue that does not exist
 	Parent *FairRule
-	Queue  string // of the rule default
+	Queue  string // of a default rule
 }
 
-// Place runs the rules in their order. A submission past the last rule is
-// refused; queueconf takes no such policy.
+// Place tries the rules in order. A submission that no rule places is rejected; queueconf accepts no such policy.
 func (f *FairRules) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	for i := range f.Rules {
 		rule := &f.Rules[i]
@@ -56,7 +55,7 @@ func (r *FairRule) String() string {
 	return text
 }
 
-// apply returns the queue that a rule names, "" when it passes.
+// apply returns the queue that a rule names, "" if it passes.
 func (f *FairRules) apply(
 	r *FairRule,
 	s queues.PlacementRequest,
@@ -68,7 +67,7 @@ func (f *FairRules) apply(
 		if err != nil || parent == "" {
 			return "", err
 		}
-		// Below a queue that takes applications itself there can be no other.
+		// A queue that accepts applications itself can have no children.
 		if q := f.Tree.byPath[parent]; q != nil && q.IsLeaf() || q == nil && live(parent) {
 			return "", nil
 		}
@@ -130,7 +129,7 @@ func (f *FairRules) pass(path creel.QueuePath, create bool, live func(creel.Queu
 	return "", nil
 }
 
-// FairRuleKinds are the names of rules that are known.
+// FairRuleKinds are the known names of rules.
 var FairRuleKinds = []string{
 	"specified",
 	"user",

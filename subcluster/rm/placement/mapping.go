@@ -12,18 +12,18 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// MaxMappings bounds the rules of one configuration.
+// MaxMappings limits the rules of one configuration.
 const MaxMappings = 10_000
 
-// Mappings are the CapacityScheduler's queue mappings, of either format.
+// Mappings are the CapacityScheduler's queue mappings, in either format.
 type Mappings struct {
 	Tree     *Tree
 	Rules    []Mapping
-	Override bool // rules count even when the submission names a queue
+	Override bool // rules apply even if the submission names a queue
 }
 
-// Mapping is one line of yarn.scheduler.capacity.queue-mappings, or one
-// object of the JSON format; the first is a special case of the second.
+// Mapping is one item of yarn.scheduler.capacity.queue-mappings, or one object of the JSON format; the former is a
+// special case of the latter.
 type Mapping struct {
 	kind     matchKind
 	matches  string
@@ -31,7 +31,7 @@ type Mapping struct {
 	target   string // with %variables
 	create   bool
 	fallback ruleFallback
-	text     string // names the rule in reasons
+	text     string // name of the rule in reasons
 }
 
 type (
@@ -60,8 +60,8 @@ const (
 	fallbackReject
 )
 
-// Place runs the rules from the first to the last. A submission that names a
-// queue other than "default" keeps it unless mappings override.
+// Place tries the rules in order. A submission that names a queue other than "default" keeps it unless mappings
+// override.
 func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	if !m.Override && s.Queue != "" && s.Queue != "default" {
 		return queues.PlacementResult{}, nil
@@ -198,13 +198,13 @@ func variables(s queues.PlacementRequest) map[string]string {
 		vars["%primary_group"] = cleanName(s.Groups[0])
 	}
 	if s.Queue != "default" {
-		vars["%specified"] = s.Queue // with "default", nothing was specified
+		vars["%specified"] = s.Queue // with "default", the submission named none
 	}
 	return vars
 }
 
-// replaceParts puts values in place of the variables that are whole parts of a
-// path. An unknown one stays, and the path then names no queue.
+// replaceParts substitutes the values of variables that are whole parts of a path. An unknown variable stays, and the
+// path then names no queue.
 func replaceParts(path string, vars map[string]string) string {
 	if !strings.Contains(path, "%") {
 		return path
@@ -225,8 +225,7 @@ func replaceWhole(text string, vars map[string]string) string {
 	return replaceParts(text, vars)
 }
 
-// ParseMapping reads an item of yarn.scheduler.capacity.queue-mappings:
-// u:user:queue or g:group:queue.
+// ParseMapping parses an item of yarn.scheduler.capacity.queue-mappings: u:user:queue or g:group:queue.
 func ParseMapping(item string, names *Tree) (Mapping, error) {
 	rule := Mapping{create: true, fallback: fallbackDefault, text: item}
 	fields := trimmedFields(item)
@@ -239,8 +238,7 @@ func ParseMapping(item string, names *Tree) (Mapping, error) {
 	return rule, rule.check(names)
 }
 
-// ParseApplicationMapping reads an item of
-// yarn.scheduler.queue-placement-rules.app-name: application:queue.
+// ParseApplicationMapping parses an item of yarn.scheduler.queue-placement-rules.app-name: application:queue.
 func ParseApplicationMapping(item string, names *Tree) (Mapping, error) {
 	rule := Mapping{kind: matchApplication, create: true, fallback: fallbackDefault, text: item}
 	fields := trimmedFields(item)
@@ -271,8 +269,8 @@ func (r *Mapping) check(names *Tree) error {
 
 var ruleVariables = []string{"%user", "%primary_group", "%secondary_group", "%application", "%default", "%specified"}
 
-// checkTarget rejects targets at load that can never name a queue: unknown variables, and fixed paths that do not
-// exist and are never created.
+// checkTarget rejects, when the rules are read, targets that can never name a queue: unknown variables, and fixed
+// paths that neither exist nor can be created.
 func checkTarget(target string, names *Tree) error {
 	fixed := true
 	for part := range strings.SplitSeq(target, ".") {

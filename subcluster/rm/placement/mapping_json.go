@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/strictjson"
 )
 
-// maxMappingBytes bounds the file that mapping-rule-json-file names.
+// maxMappingBytes limits the file named by mapping-rule-json-file.
 const maxMappingBytes = 4 << 20
 
 // jsonRule is a rule of the JSON format as written.
@@ -27,8 +27,7 @@ type jsonRule struct {
 	CustomPlacement string `json:"customPlacement"`
 }
 
-// ParseMappingRules reads the JSON format of mapping rules and reports
-// everything that is wrong with them.
+// ParseMappingRules parses the JSON format of mapping rules and returns all errors in them.
 func ParseMappingRules(text []byte) ([]Mapping, []error) {
 	if len(text) > maxMappingBytes {
 		return nil, []error{fmt.Errorf("mapping rules larger than %d MiB", maxMappingBytes>>20)}

@@ -14,7 +14,7 @@ import (
 // call identifies queues created since configuration.
 type Tree struct {
 	byPath map[creel.QueuePath]*queues.Queue
-	byName map[string][]creel.QueuePath // every queue of that last part, in the order of the tree
+	byName map[string][]creel.QueuePath // every queue with that last part, in tree order
 }
 
 // NewTree indexes a queue tree, which must not change afterwards.
@@ -49,8 +49,8 @@ func (n *Tree) unique(name string) (creel.QueuePath, error) {
 	}
 }
 
-// full returns a path from the root: a single name is the queue of that name, and
-// the first part of a path without root is the queue of that name.
+// full returns a path from the root: a single name is looked up, and so is the first part of a path that does not
+// start at the root.
 func (n *Tree) full(path string) (creel.QueuePath, error) {
 	p, err := creel.ParseQueuePath(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func (n *Tree) full(path string) (creel.QueuePath, error) {
 	return top + "." + creel.QueuePath(rest), nil
 }
 
-// Target checks that an application can be placed at path: a leaf that exists,
-// or, where create allows, one that a queue above may make.
+// Target checks that an application can be placed at path: at an existing leaf or, with create, at a leaf that an
+// existing queue may create below it.
 func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool) (queues.PlacementResult, error) {
 	full, err := n.full(path)
 	if err != nil {
@@ -112,10 +112,10 @@ func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool)
 	return queues.PlacementResult{}, fmt.Errorf("there is no queue %s", full)
 }
 
-// cleanName makes a user, group or application fit to be part of a path.
+// cleanName makes a user, group or application name usable as part of a path.
 func cleanName(name string) string { return strings.ReplaceAll(name, ".", "_dot_") }
 
-// refused returns the error of a submission that a rule turns away.
+// refused returns the error for a submission that a rule rejects.
 func refused(why string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,

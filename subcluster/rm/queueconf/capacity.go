@@ -22,7 +22,7 @@ const (
 
 // ReadCapacity builds a queue tree from the properties of capacity-scheduler.xml, under the keys that Hadoop
 // documents for the CapacityScheduler. It reports all errors at once, each with its line; the caller then keeps its
-// current tree. Without any properties the tree is one queue, root.default.
+// current tree. Without properties the tree is one queue, root.default.
 //
 // Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack sets the distribution of a queue's
 // containers over nodes, and ordering-policy may be drf or priority in a leaf.
@@ -59,7 +59,7 @@ type capacityReader struct {
 	report
 	opt      Options
 	props    map[string]Property
-	order    []string // names as they came
+	order    []string // names in order of appearance
 	paths    map[creel.QueuePath]bool
 	children map[creel.QueuePath][]string
 	perQueue map[string]map[string]Property // queue path -> setting -> property
@@ -84,7 +84,7 @@ func (r *capacityReader) warnAt(p Property, format string, a ...any) {
 	r.warn(p.File, p.Line, "%s: "+format, append([]any{p.Name}, a...)...)
 }
 
-// read parses a property with f when it is there and not blank.
+// read parses a property with f if it is present and not blank.
 func read[T any](r *capacityReader, p Property, ok bool, f func(string) (T, error), otherwise T) T {
 	if !ok || strings.TrimSpace(p.Value) == "" {
 		return otherwise
@@ -102,7 +102,7 @@ func global[T any](r *capacityReader, key string, f func(string) (T, error), oth
 	return read(r, p, ok, f, otherwise)
 }
 
-// globals reads the keys that hold for the whole tree.
+// globals reads the settings of the whole tree.
 func (r *capacityReader) globals(q *queues.Spec) {
 	q.MaxApplications = global(r, "maximum-applications", positive, q.MaxApplications)
 	q.NodeLocalityDelay = global(r, "node-locality-delay", atLeast(-1), q.NodeLocalityDelay)
@@ -143,8 +143,8 @@ func (r *capacityReader) globals(q *queues.Spec) {
 	q.UserMaxApps = slices.CompactFunc(q.UserMaxApps, func(a, b queues.UserLimit) bool { return a.User == b.User })
 }
 
-// globalKeys are the settings without a queue that this reader uses; others
-// under yarn.scheduler.capacity belong to how Hadoop goes about scheduling.
+// globalKeys are the settings without a queue that this reader uses; others under yarn.scheduler.capacity are
+// internals of Hadoop's scheduler.
 var globalKeys = []string{
 	"maximum-applications",
 	"node-locality-delay",
@@ -167,13 +167,12 @@ var globalKeys = []string{
 	"workflow-priority-mappings-override.enable",
 }
 
-// hadoopsOwn are settings without a queue for internals of Hadoop's scheduler. creel works differently and does not
-// use them.
+// hadoopsOwn are settings without a queue for internals of Hadoop's scheduler, which creel does not use.
 var hadoopsOwn = []string{
 	"schedule-asynchronously.",
 	"per-node-heartbeat.",
 	"multi-node-",
-	"lazy-preemption-enabled", // every kill is lazy: for a waiting ask that fits into the freed resources and gets them
+	"lazy-preemption-enabled", // every kill is lazy: for a waiting ask that gets the freed resources
 	"reservations-continue-look-all-nodes",
 	"skip-allocate-on-nodes-with-reserved-containers",
 	"rack-locality-full-reset",
@@ -184,7 +183,7 @@ var hadoopsOwn = []string{
 	"configuration.",
 }
 
-// listQueues walks the .queues keys down from the root.
+// listQueues reads the .queues keys from the root down.
 func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 	if r.children == nil {
 		r.children = map[creel.QueuePath][]string{}
@@ -224,7 +223,7 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 	}
 }
 
-// sortKeys assigns each property below the root to the longest queue path that it begins with.
+// sortKeys assigns each property below the root to the longest queue path that it starts with.
 func (r *capacityReader) sortKeys() {
 	r.keys = map[string][]string{}
 	for _, name := range r.order {
@@ -260,7 +259,7 @@ func (r *capacityReader) owner(rest string) (path, setting string) {
 	return "root", ""
 }
 
-// unusedKeys warns of properties that were never read.
+// unusedKeys warns about properties that were never read.
 func (r *capacityReader) unusedKeys() {
 	for _, name := range r.order {
 		p := r.props[name]
@@ -278,7 +277,7 @@ func (r *capacityReader) unusedKeys() {
 			if known(setting) {
 				continue
 			}
-			// A queue that is not listed looks like an unknown setting.
+			// A queue that is not listed appears as an unknown setting.
 			queue, last := splitKey(setting)
 			if queue != "" && last != "" {
 				if !strings.Contains(queue, "*") {
@@ -307,7 +306,7 @@ func (r *capacityReader) unusedKeys() {
 	}
 }
 
-// queueSettings are the last parts of the keys of one queue.
+// queueSettings are the last parts of a queue's keys.
 var queueSettings = []string{
 	"queues",
 	"capacity",
@@ -343,7 +342,7 @@ var queueSettings = []string{
 	"auto-queue-creation-v2.queue-auto-removal.enable",
 }
 
-// keptSettings are understood by Hadoop and kept for reports; nothing here acts on them yet.
+// keptSettings are known to Hadoop and stored for reports; they have no effect here yet.
 var keptSettings = []string{
 	"reservable",
 	"average-capacity",
@@ -382,7 +381,7 @@ func kept(setting string) bool {
 	return slices.Contains(keptSettings, setting) || strings.HasPrefix(setting, labelPrefix) && !isLabelSetting(setting)
 }
 
-// confSplit cuts "x.y.capacity" into the queue part "x.y" and the setting.
+// splitKey splits "x.y.capacity" into the queue part "x.y" and the setting.
 func splitKey(s string) (queue, setting string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '.' && known(s[i+1:]) {
@@ -394,7 +393,7 @@ func splitKey(s string) (queue, setting string) {
 
 func nearestSetting(setting string) string { return closest(setting, queueSettings) }
 
-// closest finds the name at the least edit distance, if that is small.
+// closest finds the name with the smallest edit distance, if that is small enough.
 func closest(s string, names []string) string {
 	best, limit := "", max(2, len(s)/4)+1
 	for _, n := range names {
@@ -424,7 +423,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// Parsers of single values, with the range that each may have.
+// Parsers of single values, with their permitted ranges.
 
 func atLeast(least int) func(string) (int, error) {
 	return func(text string) (int, error) {
@@ -444,7 +443,7 @@ func positive(text string) (int, error) {
 	return n, err
 }
 
-// share is a fraction of 1; a written 0 is kept apart from "not given".
+// share is a fraction of 1; an explicit 0 differs from an absent value.
 func share(text string) (float64, error) {
 	f, err := parseFloat(text)
 	switch {

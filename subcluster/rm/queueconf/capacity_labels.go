@@ -19,7 +19,7 @@ const (
 // labelShares are the last parts of the keys for a queue's share of one label.
 var labelShares = []string{"capacity", "maximum-capacity", "maximum-am-resource-percent"}
 
-// isLabelSetting reports whether a setting of a queue is one about labels that is used.
+// isLabelSetting reports whether a setting of a queue is a supported one about labels.
 func isLabelSetting(setting string) bool {
 	if setting == labelList || setting == labelDefault {
 		return true
@@ -29,8 +29,7 @@ func isLabelSetting(setting string) bool {
 	return ok && label != "" && slices.Contains(labelShares, what)
 }
 
-// templateLabels is labels for the queues that are made below path, of which some keys
-// are written.
+// templateLabels is labels for queues created below path; written are the keys in their template.
 func (r *capacityReader) templateLabels(
 	path creel.QueuePath, get lookup, written []queues.Setting, q *queues.Queue,
 ) {
@@ -54,7 +53,7 @@ func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string
 		case slices.Contains(q.Labels, queues.AnyLabel):
 			q.Labels = []string{queues.AnyLabel}
 		case q.Labels == nil:
-			q.Labels = []string{} // none, not the parent's
+			q.Labels = []string{} // an empty list: no labels, not the parent's
 		}
 	}
 	if p, ok := get(labelDefault); ok {
@@ -70,7 +69,7 @@ func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string
 			continue
 		}
 		if q.Share(label) != nil {
-			continue // read with its first key
+			continue // read together with its first key
 		}
 		own := func(what string) (Property, bool) { return get(labelPrefix + label + "." + what) }
 		s := queues.LabelShare{

@@ -12,9 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// priorityLimits reads which priorities users may have in a leaf:
-// "[user=a,b group=g max_priority=7 default_priority=4] [user=* max_priority=2]", the
-// lowest maximum first. "*" is no limit.
+// priorityLimits parses the priorities that users may have in a leaf: "[user=a,b group=g max_priority=7
+// default_priority=4] [user=* max_priority=2]", the lowest maximum first. "*" means no limit.
 func (r *capacityReader) priorityLimits(text string) ([]queues.PriorityLimit, error) {
 	if text == "*" {
 		return nil, nil
@@ -70,7 +69,7 @@ func (r *capacityReader) priorityLimit(text string) (queues.PriorityLimit, error
 	return l, nil
 }
 
-// workflowPriorities reads "workflow:queue:priority,..".
+// workflowPriorities parses "workflow:queue:priority,..".
 func workflowPriorities(text string) (out []queues.WorkflowPriority, err error) {
 	for _, item := range splitList(text) {
 		parts := strings.Split(item, ":")

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// inheritance holds the settings that a queue of capacity-scheduler.xml takes from its parent.
+// inheritance has the settings that a queue of capacity-scheduler.xml takes from its parent.
 type inheritance struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
@@ -23,7 +23,7 @@ type inheritance struct {
 	keeps, keepsWithin bool // preemption is disabled
 }
 
-// confLookup finds one setting of a queue.
+// lookup finds one setting of a queue.
 type lookup func(setting string) (Property, bool)
 
 func setting[T any](r *capacityReader, get lookup, name string, f func(string) (T, error), otherwise T) T {
@@ -31,7 +31,7 @@ func setting[T any](r *capacityReader, get lookup, name string, f func(string) (
 	return read(r, p, ok, f, otherwise)
 }
 
-// queue builds one queue with everything below it.
+// queue makes one queue with all its descendants.
 func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.Queue {
 	own := r.perQueue[string(path)]
 	get := func(name string) (Property, bool) { p, ok := own[name]; return p, ok }
@@ -75,7 +75,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	return q
 }
 
-// settings reads the settings of one queue, or of a template for queues.
+// settings reads the settings of one queue, or of a template.
 func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inheritance) queues.Queue {
 	q := queues.Queue{
 		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
@@ -119,8 +119,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 	return q
 }
 
-// capacity reads 12.5, 2w, [memory=1024,vcores=2], or without legacy mode
-// [memory=50%,vcores=2w].
+// capacity parses 12.5, 2w, [memory=1024,vcores=2], or without legacy mode [memory=50%,vcores=2w].
 func (r *capacityReader) capacity(text string) (queues.Amount, error) {
 	if list, ok := bracketed(text); ok {
 		v, err := r.opt.parseVector(list, !r.legacyMode)
@@ -139,7 +138,7 @@ func (r *capacityReader) capacity(text string) (queues.Amount, error) {
 	return percent(text)
 }
 
-// maximum reads the same without weights; -1 is 100 percent.
+// maximum parses the same without weights; -1 is 100 percent.
 func (r *capacityReader) maximum(text string) (queues.Amount, error) {
 	weight := errors.New("a maximum cannot be a weight; write percent or [memory=..,vcores=..]")
 	if list, ok := bracketed(text); ok {
@@ -182,8 +181,8 @@ func bracketed(text string) (string, bool) {
 	return "", false
 }
 
-// checkMaximum compares a maximum with the capacity. Without legacy mode a maximum below it reduces the guarantee,
-// whatever their units.
+// checkMaximum compares a maximum with the capacity. Without legacy mode, a maximum below the capacity reduces the
+// guarantee, whatever their units.
 func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amount) {
 	switch {
 	case !r.legacyMode:
@@ -243,7 +242,7 @@ func nodeOrder(text string) (queues.NodeOrder, error) {
 	return queues.NodeOrderDefault, fmt.Errorf("%q is neither spread nor pack", text)
 }
 
-// access reads the ACLs; the root's are open unless it has some.
+// access reads the ACLs; the root is open unless it has ACLs.
 func (r *capacityReader) access(path creel.QueuePath, get lookup, q *queues.Queue) {
 	if path == creel.RootQueue {
 		q.Submit, q.Admin = queues.ACL{All: true}, queues.ACL{All: true}
@@ -275,7 +274,7 @@ func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue
 	}
 }
 
-// lifetimes are inherited; 0 lifts a parent's, a negative one is not given.
+// lifetimes are inherited; 0 removes the parent's limit, a negative value is ignored.
 func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inheritance) {
 	inherit := func(name string, from time.Duration) time.Duration {
 		if v := setting(r, get, name, seconds, -1); v >= 0 {
@@ -298,8 +297,7 @@ func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inheritan
 	}
 }
 
-// allocation reads the largest container of a queue; types it does not name
-// keep the cluster's largest.
+// allocation reads the largest container of a queue; types that it does not name keep the cluster's maximum.
 func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 	cluster := r.opt.MaxAllocation
 	given := false
@@ -370,8 +368,7 @@ func (r *capacityReader) userWeights(path creel.QueuePath, get lookup, q *queues
 	slices.SortFunc(q.UserWeights, func(a, b queues.UserLimit) int { return strings.Compare(a.User, b.User) })
 }
 
-// checkChildren holds the capacities of the children of one queue against each
-// other and against the queue's own.
+// checkChildren compares the capacities of one queue's children with each other and with the queue's.
 func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, get lookup) {
 	if len(q.Children) == 0 {
 		return
@@ -394,7 +391,7 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		}
 		return
 	}
-	// A queue without a capacity, or with 0 percent, has nothing, in whatever units its siblings are configured.
+	// A queue without a capacity, or with 0 percent, has no share, whatever the units of its siblings.
 	sum, total, units := 0.0, creel.Resource{}, map[queues.Unit]bool{}
 	for i := range q.Children {
 		if c := q.Children[i].Capacity; c.Unit != queues.Unset && !(c.Unit == queues.Percent && c.Value == 0) {
@@ -468,8 +465,8 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 	}
 }
 
-// autoCreate reads how queues are made below this one: the managed parents of
-// auto-create-child-queue, or the flexible ones of auto-queue-creation-v2.
+// autoCreate reads the rules for creating queues below this one: managed parents of auto-create-child-queue, or
+// flexible ones of auto-queue-creation-v2.
 func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.AutoCreate {
 	v1 := setting(r, get, "auto-create-child-queue.enabled", parseBool, false)
 	v2 := setting(r, get, "auto-queue-creation-v2.enabled", parseBool, false)
@@ -526,11 +523,11 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 	return a
 }
 
-// templates reads the templates of queues to be created right below path.
+// templates reads the templates of queues created directly below path.
 func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.AutoCreate) {
 	a.Any = r.writtenTemplate(path, "template.")
 	a.OfLeaves, a.OfParents = r.writtenTemplate(path, "leaf-template."), r.writtenTemplate(path, "parent-template.")
-	// A created leaf may use idle capacity: Hadoop lifts its user limit and its AM limit unless the template sets
+	// A created leaf may use idle capacity: Hadoop removes its user limit and its AM limit unless the template sets
 	// them.
 	leaf := r.template(path, get, "leaf-template.")
 	a.Leaf = r.settings(path, leaf, true, inheritance{state: creel.QueueRunning})
@@ -551,7 +548,7 @@ func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.A
 	}
 }
 
-// written are the settings of a queue below a prefix.
+// written returns the settings of a queue below a prefix.
 func (r *capacityReader) written(path creel.QueuePath, prefix string) (out []queues.Setting) {
 	for _, key := range r.keys[string(path)] {
 		if name, ok := strings.CutPrefix(key, prefix); ok {
@@ -561,8 +558,7 @@ func (r *capacityReader) written(path creel.QueuePath, prefix string) (out []que
 	return out
 }
 
-// writtenTemplate are the settings of a kind of queues to be made, those that hold for
-// many paths behind the queue's own.
+// writtenTemplate returns the settings of a kind of created queues: first the queue's own, then those for many paths.
 func (r *capacityReader) writtenTemplate(path creel.QueuePath, kind string) []queues.Setting {
 	kind = "auto-queue-creation-v2." + kind
 	out := r.written(path, kind)
@@ -584,8 +580,8 @@ func prefixed(get lookup, prefix string) lookup {
 	return func(name string) (Property, bool) { return get(prefix + name) }
 }
 
-// template looks up a setting of queues to be created below path: the template of their kind, then that of both
-// kinds, then those of paths with * in place of parts.
+// template looks up a setting of queues created below path: in the template of their kind, then in the one of both
+// kinds, then in those of paths with * instead of parts.
 func (r *capacityReader) template(path creel.QueuePath, get lookup, kind string) lookup {
 	return func(name string) (Property, bool) {
 		for _, t := range [...]string{kind, "template."} {

@@ -12,28 +12,28 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Property is one key of a Hadoop configuration with the place it was written.
+// Property is one key of a Hadoop configuration with its place in a file.
 type Property struct {
 	Name, Value string
 	File        string
-	Line        int // 1-based; 0 when the value came from no file
+	Line        int // from 1; 0 if the value has no file
 }
 
-// Options is the context of a cluster in which a queue file is read.
+// Options are the cluster's settings that affect a queue file.
 type Options struct {
 	MaxAllocation      creel.Resource       // largest container of the cluster
 	ResourceTypes      []creel.ResourceType // beyond memory-mb and vcores
 	MaxClusterPriority int32
 	WorkflowTag        string // prefix of tags that name a workflow
 
-	// MappingRules is the content of the file that
-	// yarn.scheduler.capacity.mapping-rule-json-file names; the caller reads it.
+	// MappingRules is the content of the file named by yarn.scheduler.capacity.mapping-rule-json-file; the caller
+	// reads it.
 	MappingRules []byte
-	// Fair holds yarn.scheduler.fair.*.
+	// Fair has yarn.scheduler.fair.*.
 	Fair FairOptions
 }
 
-// FairOptions are the settings of the FairScheduler outside its allocation file.
+// FairOptions are the FairScheduler's settings outside its allocation file.
 type FairOptions struct {
 	UserAsDefaultQueue    bool    // [true]
 	AllowUndeclaredPools  bool    // [true]
@@ -46,8 +46,8 @@ type FairOptions struct {
 type Config struct {
 	Queues    queues.Spec
 	Placement queues.Placement // nil: the queue named in the submission
-	// Warnings names the settings without effect here (yet), in the order of the file. They are for a log and `creel
-	// config check`.
+	// Warnings name settings that have no effect here (yet), in file order. They are for a log and `creel config
+	// check`.
 	Warnings []Warning
 }
 
@@ -60,8 +60,8 @@ type Warning struct {
 
 func (n Warning) String() string { return place(n.File, n.Line) + n.Text }
 
-// Error is one thing wrong in a queue file. Readers report all of them,
-// joined; errors.As finds the first. It is a creel.ErrInvalidRequest.
+// Error is one error in a queue file. Readers report all of them, joined; errors.As finds the first. It is a
+// creel.ErrInvalidRequest.
 type Error struct {
 	File string
 	Line int
@@ -70,7 +70,7 @@ type Error struct {
 
 func (e *Error) Error() string { return place(e.File, e.Line) + e.Text }
 
-// Unwrap makes errors.Is(err, creel.ErrInvalidRequest) hold.
+// Unwrap makes errors.Is(err, creel.ErrInvalidRequest) true.
 func (e *Error) Unwrap() error { return creel.ErrInvalidRequest }
 
 func place(file string, line int) string {
@@ -104,7 +104,7 @@ func (r *report) warn(file string, line int, format string, a ...any) {
 	r.warnings = append(r.warnings, Warning{File: file, Line: line, Text: fmt.Sprintf(format, a...)})
 }
 
-// err joins everything found, in the order of the lines.
+// err joins all errors, in line order.
 func (r *report) err() error {
 	slices.SortStableFunc(r.errs, func(a, b *Error) int {
 		if c := strings.Compare(a.File, b.File); c != 0 {

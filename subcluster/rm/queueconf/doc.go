@@ -4,8 +4,8 @@
 // the files of Hadoop's schedulers: ReadCapacity from the properties of capacity-scheduler.xml, ReadFair from the
 // FairScheduler's allocation file.
 //
-// A reader reports all errors at once, each with its file and line, and then returns no configuration: the caller
-// keeps its current tree. A setting without effect here is a Warning.
+// A reader reports all errors at once, each with its file and line. It then returns no configuration: the caller
+// keeps its current tree. A setting that has no effect here is a Warning.
 //
 // Sources: Hadoop's pages "Capacity Scheduler" and "Fair Scheduler".
 package queueconf

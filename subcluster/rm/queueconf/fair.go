@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ReadFair builds a queue tree from the FairScheduler's allocation file, usually fair-scheduler.xml; file names it in
-// messages. It reports all errors at once, each with its line; the caller then keeps its current tree. Without any
-// data the tree is a root below which submissions create queues, as in Hadoop without a file.
+// ReadFair builds a queue tree from the FairScheduler's allocation file, usually fair-scheduler.xml; messages name it
+// by file. It reports all errors at once, each with its line; the caller then keeps its current tree. Without data
+// the tree is a root below which submissions create queues, as in Hadoop without a file.
 func ReadFair(file string, data []byte, opt Options) (Config, error) {
 	r := &fairReader{file: file, opt: opt, amShare: 0.5, policy: queues.FairShare}
 	out := Config{Queues: queues.Spec{
@@ -57,7 +57,7 @@ type fairReader struct {
 	maxApps   int
 	maximum   queues.Amount
 	policy    queues.Policy
-	minTime   time.Duration // root's preemption settings, kept
+	minTime   time.Duration // the root's preemption settings
 	fairTime  time.Duration
 	fairShare float64
 	rules     *element
@@ -76,7 +76,7 @@ func fairValue[T any](r *fairReader, e *element, f func(string) (T, error), othe
 	return v
 }
 
-// topElements are the children of <allocations>; queueElements those of <queue>.
+// topElements are the children of <allocations>, queueElements those of <queue>.
 var (
 	topElements = []string{
 		"queue",
@@ -122,8 +122,7 @@ var (
 	}
 )
 
-// defaults reads the settings of all queues and users. They may be anywhere in the file, so they are read before the
-// queues.
+// defaults reads the settings of all queues and users. They may be anywhere in the file, so they are read first.
 func (r *fairReader) defaults(doc *element, q *queues.Spec) {
 	for _, e := range doc.children {
 		switch e.name {
@@ -189,8 +188,8 @@ func (r *fairReader) user(e *element, q *queues.Spec) {
 	}
 }
 
-// root gathers the top-level queues below the root; <queue name="root"> holds
-// the root's own settings, and may hold queues too.
+// root collects the top-level queues below the root; <queue name="root"> has the root's settings, and may contain
+// queues too.
 func (r *fairReader) root(doc *element) queues.Queue {
 	whole := &element{name: "queue", line: doc.line}
 	for _, e := range doc.children {
@@ -220,9 +219,9 @@ func (r *fairReader) root(doc *element) queues.Queue {
 	return root
 }
 
-// made lets placement make queues below a parent: with the defaults of the file, but for
-// the parent's bound. Hadoop sets no bound on their number; a million names in a day must
-// not fill the memory. It looks for empty ones whenever it looks at its file, every 10 s.
+// made lets placement create queues below a parent with the defaults of the file, except the parent's limit. Hadoop
+// does not limit their number; creel does, because a million names in a day must not fill the memory. Hadoop removes
+// empty ones whenever it checks its file, every 10 s.
 func (r *fairReader) made(parent *queues.Queue) *queues.AutoCreate {
 	policy := r.policy
 	if parent.Policy == queues.FairShare {
@@ -253,7 +252,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		Policy:       r.policy,
 		MaxAMPercent: r.amShare,
 	}
-	// The defaults hold for the root, too.
+	// The defaults also apply to the root.
 	q.MaxParallelApps, q.MaxCapacity = r.maxApps, r.maximum
 	if isRoot {
 		q.Submit, q.Admin = queues.ACL{All: true}, queues.ACL{All: true}
@@ -379,12 +378,11 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 
 func shownAmount(a queues.Amount) string { return a.Resource.String() }
 
-// lower and upper read resources: types not named are 0 in a minimum and
-// without bound in a maximum.
+// lower and upper parse resources: missing types are 0 in a minimum and unlimited in a maximum.
 func (r *fairReader) lower(text string) (queues.Amount, error) { return r.resources(text, 0) }
 func (r *fairReader) upper(text string) (queues.Amount, error) { return r.resources(text, unlimited) }
 
-// resources reads the four ways to write resources in an allocation file:
+// resources parses the four notations of resources in an allocation file:
 //
 //	memory-mb=1024, vcores=2      memory-mb=50%, vcores=25%
 //	1024 mb, 2 vcores             50% memory, 25% cpu       50%
@@ -402,7 +400,7 @@ func (r *fairReader) resources(text string, missing int64) (queues.Amount, error
 	}
 	res := creel.Resource{}
 	for _, t := range r.opt.ResourceTypes {
-		// The old form covers memory and cores only, and Hadoop takes the rest as zero. In a maximum that would
+		// The old notation has only memory and cores, and Hadoop reads the rest as zero. In a maximum, that would
 		// forbid types that the file never mentions.
 		res = res.With(t.Name, missing)
 	}
@@ -481,8 +479,7 @@ func (r *fairReader) oldPercents(text string) (queues.Amount, error) {
 	return a, nil
 }
 
-// container reads the largest container of a queue; types that it does not
-// name keep the cluster's largest.
+// container reads the largest container of a queue; types that it does not name keep the cluster's maximum.
 func (r *fairReader) container(e *element) creel.Resource {
 	a, err := r.resources(e.value(), unlimited)
 	if err == nil && a.Unit != queues.Absolute {
@@ -519,7 +516,7 @@ func fairWeight(text string) (queues.Amount, error) {
 	return queues.WeightOf(f), err
 }
 
-// fairAMShare reads a share from 0 to 1, or -1 for no bound; more than 1 is 1.
+// fairAMShare parses a share from 0 to 1, or -1 for no limit; more than 1 counts as 1.
 func fairAMShare(text string) (float64, error) {
 	f, err := parseFloat(text)
 	switch {

@@ -8,8 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// placement reads the queuePlacementPolicy, or builds the one that Hadoop uses
-// without it.
+// placement reads the queuePlacementPolicy, or makes the one that Hadoop uses by default.
 func (r *fairReader) placement(doc *element, names *placement.Tree) queues.Placement {
 	f := &placement.FairRules{Tree: names}
 	if r.rules == nil {
@@ -48,7 +47,7 @@ func (r *fairReader) placement(doc *element, names *placement.Tree) queues.Place
 	return f
 }
 
-// ends reports whether a rule always has an answer, so that none after it is asked.
+// ends reports whether a rule always decides, so that later rules are never tried.
 func ends(rule *placement.FairRule) bool {
 	switch rule.Kind {
 	case "reject":

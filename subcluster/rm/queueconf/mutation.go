@@ -11,12 +11,12 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Mutation is a requested change of the configuration of the CapacityScheduler's queues, in the terms of Hadoop's
+// Mutation is a requested change of the CapacityScheduler's queue configuration, in the form of Hadoop's
 // scheduler-conf: removals come first, then additions, updates, and global keys.
 type Mutation struct {
 	Remove      []string // paths of queues
 	Add, Update []QueueSettings
-	Global      []Setting // by their full names
+	Global      []Setting // by full name
 }
 
 // QueueSettings are settings of one queue, by the last parts of their keys.
@@ -25,7 +25,7 @@ type QueueSettings struct {
 	Settings []Setting
 }
 
-// Setting is a key with the value it shall have; an empty value takes the key away.
+// Setting is a key with its new value; an empty value removes the key.
 type Setting struct{ Key, Value string }
 
 // Change is the change of one key. Nil stands for an absent key.
@@ -56,7 +56,7 @@ func (m *Mutation) Changes(conf map[string]string) ([]Change, error) {
 	return Difference(conf, next), nil
 }
 
-// Queues are the paths of the queues that a mutation names.
+// Queues returns the paths of the queues that a mutation names.
 func (m *Mutation) Queues() []string {
 	out := slices.Clone(m.Remove)
 	for _, q := range m.Add {
@@ -69,7 +69,7 @@ func (m *Mutation) Queues() []string {
 	return slices.Compact(out)
 }
 
-// String is a mutation in a few words, for a log.
+// String describes a mutation briefly, for a log.
 func (m *Mutation) String() string {
 	var out []string
 	list := func(verb string, of []QueueSettings) {
@@ -115,7 +115,7 @@ func Difference(from, to map[string]string) []Change {
 	return out
 }
 
-// Undo returns the changes that revert others. It returns an error for a key that has been changed again since.
+// Undo returns the changes that revert others. It returns an error if a key has been changed again since.
 func Undo(conf map[string]string, changes []Change) ([]Change, error) {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {
@@ -133,7 +133,7 @@ func Undo(conf map[string]string, changes []Change) ([]Change, error) {
 	return out, nil
 }
 
-// With is a configuration after changes; the one before stays as it is.
+// With returns a configuration with changes applied; the argument stays unchanged.
 func With(conf map[string]string, changes []Change) map[string]string {
 	out := maps.Clone(conf)
 	for _, c := range changes {

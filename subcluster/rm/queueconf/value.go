@@ -14,14 +14,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// vectorMode is the setting that lets queues mix units.
+// vectorMode is the setting that permits queues with mixed units.
 const vectorMode = capacityPrefix + "legacy-queue-mode.enabled=false"
 
-// confUnlimited is a bound that no cluster reaches.
+// unlimited is a bound that no cluster reaches.
 const unlimited = math.MaxInt64
 
-// confZero stands for a zero that was written out where the zero value of a
-// field means "not given".
+// explicitZero stores a configured zero where the zero value of a field means "not given".
 const explicitZero = 1e-9
 
 func parseFloat(text string) (float64, error) {
@@ -61,7 +60,7 @@ func splitList(text string) []string {
 	return out
 }
 
-// units of resource amounts, as Hadoop's resource-types.xml writes them.
+// units of resource amounts, as in Hadoop's resource-types.xml
 var unitFactors = []struct {
 	name string
 	num  int64
@@ -72,8 +71,8 @@ var unitFactors = []struct {
 	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
 }
 
-// ParseAmount reads a whole number that is not negative, with or without one of YARN's units ("2048", "2Gi"), and
-// returns it in the requested unit.
+// ParseAmount parses a whole, non-negative number, with or without one of YARN's units ("2048", "2Gi"), and returns
+// it in the requested unit.
 func ParseAmount(text, unit string) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -121,7 +120,7 @@ func (o *Options) typeName(name string) (string, string, bool) {
 	return name, "", false
 }
 
-// typeNames lists every resource type of the cluster.
+// typeNames returns all resource types of the cluster.
 func (o *Options) typeNames() []string {
 	names := []string{creel.MemoryName, creel.VCoresName}
 	for _, t := range o.ResourceTypes {
@@ -138,8 +137,8 @@ type vector struct {
 	weights  map[string]float64
 }
 
-// parseVector reads "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%", and where
-// vectors may be mixed "memory-mb=50%, vcores=2w, yarn.io/gpu=1".
+// parseVector parses "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%"; if mixed, also "memory-mb=50%,
+// vcores=2w, yarn.io/gpu=1".
 func (o *Options) parseVector(text string, mixed bool) (vector, error) {
 	v := vector{amounts: map[string]int64{}, percents: map[string]float64{}, weights: map[string]float64{}}
 	for _, item := range splitList(text) {
@@ -195,8 +194,8 @@ func (o *Options) parseVector(text string, mixed bool) (vector, error) {
 	return v, nil
 }
 
-// amount turns a vector into an Amount; types that it does not name get the
-// missing value, or 100% when that is confUnlimited.
+// amount converts a vector to an Amount; types that it does not name get the missing value, or 100% if that is
+// unlimited.
 func (v vector) amount(names []string, missing int64) queues.Amount {
 	if len(v.weights) > 0 || len(v.amounts) > 0 && len(v.percents) > 0 {
 		a := queues.Amount{Unit: queues.Mixed}

@@ -16,11 +16,11 @@ const (
 	maxXMLElements = 500_000
 )
 
-// confElement is one XML element with its place.
+// element is one XML element with its position.
 type element struct {
 	name     string
 	attrs    []xml.Attr
-	text     string // its own character data
+	text     string // its own text
 	children []*element
 	line     int
 }
@@ -34,11 +34,11 @@ func (e *element) attr(name string) string {
 	return ""
 }
 
-// value is the text without the white space around it.
+// value is the text without surrounding white space.
 func (e *element) value() string { return strings.TrimSpace(e.text) }
 
-// parseElements reads a whole document into elements. Documents that declare
-// entities, that are too large or too deep are refused.
+// parseElements parses a whole document into elements. It rejects documents that declare entities, are too large or
+// are nested too deeply.
 func parseElements(file string, data []byte) (*element, error) {
 	if len(data) > maxXMLBytes {
 		return nil, &Error{

@@ -30,7 +30,7 @@ func (a ACL) Or(b ACL) ACL {
 	}
 }
 
-// String returns Hadoop's form, which ParseACL reads: a space if no user is allowed.
+// String returns Hadoop's form, which ParseACL parses: a space if no user is allowed.
 func (a ACL) String() string {
 	if a.All {
 		return "*"
@@ -38,8 +38,8 @@ func (a ACL) String() string {
 	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
 }
 
-// ParseACL reads Hadoop's form of an access list: users, a space, groups, each separated by commas. A * alone on a
-// side allows everybody; a lone space allows no user. A list that begins with a space names groups only.
+// ParseACL parses Hadoop's form of an access list: users, a space, groups, each separated by commas. A single * on
+// either side allows everybody; a single space allows no user. A list that starts with a space names only groups.
 func ParseACL(text string) ACL {
 	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
 	if strings.TrimSpace(users) == "*" || strings.TrimSpace(groups) == "*" {

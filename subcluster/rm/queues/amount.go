@@ -9,14 +9,14 @@ type Unit uint8
 
 // Units of an Amount.
 const (
-	Unset    Unit = iota // not given: the default of the place holds
+	Unset    Unit = iota // not configured: a default applies
 	Percent              // of the parent's capacity (CapacityScheduler) or of the cluster (FairScheduler)
 	Weight               // in proportion to the siblings' weights
 	Absolute             // resources
-	// percent per resource type (FairScheduler "50.0% memory, 25.0% cpu", CapacityScheduler vectors)
+	// PerType is a percentage per resource type (FairScheduler "50.0% memory, 25.0% cpu", CapacityScheduler vectors)
 	PerType
 	Unbounded // FairScheduler without maxResources
-	Mixed     // per resource type a percentage, a weight or an amount; only with Spec.Vectors
+	Mixed     // per resource type a percentage, a weight or an amount; only if Spec.Vectors
 )
 
 // Amount is a capacity, minimum or maximum as configured.
@@ -24,8 +24,8 @@ type Amount struct {
 	Unit     Unit
 	Value    float64        // Percent 0..100, or the weight
 	Resource creel.Resource // Absolute
-	Types    []TypePercent  // PerType, in the order written
-	Mixed    []TypeAmount   // Mixed, in the order written
+	Types    []TypePercent  // PerType, in written order
+	Mixed    []TypeAmount   // Mixed, in written order
 }
 
 // TypePercent is a percentage of one resource type ("memory-mb", "vcores", ...).
@@ -41,8 +41,8 @@ type TypeAmount struct {
 	Value float64
 }
 
-// Of returns the unit and number for one resource type. A type that a list does not name is Absolute 0. A type of an
-// absent amount is Unset.
+// Of returns the unit and number for one resource type. A type that a list does not name is Absolute 0. For an absent
+// amount, every type is Unset.
 func (a *Amount) Of(name string) (Unit, float64) {
 	switch a.Unit {
 	case Percent, Weight:

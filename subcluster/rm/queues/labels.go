@@ -21,7 +21,7 @@ func Accesses(labels []string, label string) bool {
 	return label == "" || slices.Contains(labels, AnyLabel) || slices.Contains(labels, label)
 }
 
-// LabelNames are the labels that queues have a share of, sorted.
+// LabelNames returns the labels that queues have a share of, sorted.
 func (s *Spec) LabelNames() []string {
 	var out []string
 	var look func(q *Queue)
@@ -38,9 +38,8 @@ func (s *Spec) LabelNames() []string {
 	return slices.Compact(out)
 }
 
-// Partition returns the tree that shares the nodes of one label: the same queues with their shares of it. A queue
-// that may not use the label has capacity and maximum 0. Limits in numbers of applications do not apply to a
-// partition.
+// Partition returns the tree for the nodes of one label: the same queues with their shares of it. A queue that may
+// not use the label has capacity and maximum 0. Limits in numbers of applications do not apply to a partition.
 func (s *Spec) Partition(label string) Spec {
 	out := *s
 	out.MaxApplications, out.UserMaxApps, out.UserMaxAppsDefault = 0, nil, 0
@@ -49,9 +48,8 @@ func (s *Spec) Partition(label string) Spec {
 	return out
 }
 
-// PartitionOfMade returns the share of one label of a queue that was created on demand, below a queue that may use
-// the labels in above. Without a configured share the queue gets nothing there, as in Hadoop, whether it may use the
-// label or not.
+// PartitionOfMade returns a created queue's share of one label; above are the labels that its parent may use. Without
+// a configured share the queue gets nothing there, as in Hadoop, even if it may use the label.
 func (q *Queue) PartitionOfMade(label string, above []string) Queue {
 	out := partition(q, label, above)
 	if out.Capacity.Unit == Unset {
@@ -91,7 +89,7 @@ func partition(q *Queue, label string, inherited []string) Queue {
 			unit = c.Unit
 		}
 	}
-	for i := range out.Children { // an absent share is 0 in the unit of the siblings
+	for i := range out.Children { // an absent share is 0 in its siblings' unit
 		if c := &out.Children[i].Capacity; c.Unit == Unset {
 			c.Unit = unit
 		}

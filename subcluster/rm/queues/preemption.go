@@ -4,33 +4,33 @@ package queues
 
 import "time"
 
-// Preemption configures whether and how containers are taken back from queues above their share, for queues that wait
+// Preemption configures whether and how containers of queues above their share are preempted, for queues that wait
 // below theirs. The zero value is off.
 type Preemption struct {
 	On          bool          // scheduler.monitor.enable, yarn.scheduler.fair.preemption
-	ObserveOnly bool          // decisions are only counted: no notice, no kill
+	ObserveOnly bool          // decisions are only counted, without notice or kill
 	Interval    time.Duration // between two checks
 	Wait        time.Duration // from the AM's notice to the kill
 
-	// CapacityScheduler.
-	PerRound             float64 // share 0..1 of the cluster that may be under notice at once
+	// For CapacityScheduler.
+	PerRound             float64 // share 0..1 of the cluster that may be under notice at the same time
 	IgnoredOver          float64 // a queue up to this share above its guarantee loses nothing
 	Termination          float64 // share 0..1 of the due amount that one round takes; the rest may end by itself
-	ConservativeDRF      bool    // nothing is taken of a type of which the queue has not too much
+	ConservativeDRF      bool    // no type is taken from a queue that has not too much of it
 	IntraQueue           bool    // also between users and applications of one leaf
 	IntraFirst           IntraOrder
 	IntraFrom            float64 // share of its guarantee at which preemption within a leaf starts
 	IntraMost            float64 // share of a leaf's guarantee that may be under notice within it
-	IntraConservativeDRF bool    // as ConservativeDRF, within a leaf
-	ReservedFirst        bool    // victims are sought on the nodes that asks have reserved before any other
+	IntraConservativeDRF bool    // ConservativeDRF within a leaf
+	ReservedFirst        bool    // search for victims first on the nodes that asks have reserved
 	ReservedTwice        bool    // a queue's reservations count a second time as demand
-	// Queues that all have their guarantees share the rest by these as well: containers
-	// are taken from those with more than such a part. BalanceWait stands for Wait then.
+	// Queues that all have their guarantees also share the rest in proportion to these: containers are taken from
+	// queues with more than their part. BalanceWait then replaces Wait.
 	Balance     bool
 	BalanceWait time.Duration
 
-	// FairScheduler.
-	Utilization float64 // nothing is taken back while the cluster is used no more than this share
+	// For FairScheduler.
+	Utilization float64 // nothing is preempted while the cluster's use is at most this share
 }
 
 // Victims selects the containers that a queue loses first.
@@ -39,8 +39,8 @@ type Victims uint8
 // Orders of victims: Hadoop's, and the one that loses the least work.
 const (
 	VictimsDefault Victims = iota // the parent's; Newest at the root
-	Newest                        // of the application that is served last, the newest container
-	LeastWork                     // least work that is expected to be lost, whole nodes in one step for large asks
+	Newest                        // the newest container of the application that is served last
+	LeastWork                     // least expected loss of work, whole nodes in one step for large asks
 )
 
 // IntraOrder is the first criterion within a leaf.

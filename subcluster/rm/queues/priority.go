@@ -13,12 +13,12 @@ import (
 type PriorityLimit struct {
 	Who        ACL
 	Max        int32
-	Default    int32 // of their applications that name none
-	HasDefault bool  // false: the queue's default holds
+	Default    int32 // for applications without a priority
+	HasDefault bool  // false: the queue's default applies
 }
 
-// MayHavePriority reports whether an application of a user may have a priority in the queue. If the queue has limits,
-// a user in none of them may have no application there.
+// MayHavePriority reports whether an application of a user may have a priority in the queue. If the queue has limits
+// and none includes the user, the user may have no application there.
 func (q *Queue) MayHavePriority(user string, groups []string, priority int32) bool {
 	for _, l := range q.PriorityLimits {
 		if priority <= l.Max && l.Who.Allows(user, groups) {
@@ -28,8 +28,8 @@ func (q *Queue) MayHavePriority(user string, groups []string, priority int32) bo
 	return len(q.PriorityLimits) == 0
 }
 
-// DefaultPriorityOf returns the priority of a user's applications that name none. limits enables the priority limits.
-// The highest of several limits counts.
+// DefaultPriorityOf returns the priority of a user's applications that request none. limits enables the priority
+// limits. The highest of several defaults counts.
 func (q *Queue) DefaultPriorityOf(user string, groups []string, limits bool) int32 {
 	out := q.DefaultPriority
 	for _, l := range q.PriorityLimits {
@@ -40,17 +40,15 @@ func (q *Queue) DefaultPriorityOf(user string, groups []string, limits bool) int
 	return out
 }
 
-// WorkflowPriority is the priority of a workflow's applications in a queue and in those
-// below it.
+// WorkflowPriority is the priority of a workflow's applications in a queue and its descendants.
 type WorkflowPriority struct {
-	Workflow string // in lower case, as tags are
+	Workflow string // lower case, like tags
 	Queue    creel.QueuePath
 	Priority int32
 }
 
-// WorkflowPriority is the priority that applications with these tags get in a queue: that
-// of the nearest queue, from there up, which speaks of their workflow. Of several tags
-// that name a workflow the last counts.
+// WorkflowPriority is the priority that applications with these tags get in a queue: that of the nearest queue, from
+// there up, with an entry for their workflow. If several tags name a workflow, the last one counts.
 func (s *Spec) WorkflowPriority(tags []string, in creel.QueuePath) (priority int32, ok bool) {
 	if len(s.Workflows) == 0 {
 		return 0, false
@@ -62,7 +60,7 @@ func (s *Spec) WorkflowPriority(tags []string, in creel.QueuePath) (priority int
 		}
 	}
 	for path := in; workflow != "" && path != "" && !path.IsRoot(); path = path.Parent() {
-		// Of two lines that speak of the same, the later one.
+		// If two entries match, the later one counts.
 		for _, w := range slices.Backward(s.Workflows) {
 			if w.Workflow == workflow && w.Queue == path {
 				return w.Priority, true

@@ -8,81 +8,81 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Queue is one queue as configured. Zero values mean "not given": the default
-// in brackets holds, which for some is the parent's value.
+// Queue is one queue as configured. Zero values mean "not given": the default in brackets applies, which may be the
+// parent's value.
 type Queue struct {
 	Name     string
-	Children []Queue // in the order written; a queue with children takes no applications itself
+	Children []Queue // in written order; a queue with children accepts no applications itself
 
 	Capacity    Amount // guaranteed share [CapacityScheduler: none; FairScheduler: WeightOf(1)]
-	MaxCapacity Amount // hard bound [the parent's]
+	MaxCapacity Amount // hard limit [the parent's]
 	Minimum     Amount // FairScheduler minResources [zero]
-	MaxChild    Amount // FairScheduler maxChildResources, for children without their own bound
+	MaxChild    Amount // FairScheduler maxChildResources, for children without a separate limit
 
 	State      creel.QueueState // [running]
-	Submit     ACL              // submit_applications; a right at an ancestor holds below
+	Submit     ACL              // submit_applications; a right at an ancestor applies below it
 	Admin      ACL              // administer_queue; the same
-	Priority   int32            // order between queues (PriorityUtilization)
+	Priority   int32            // for the order between queues (PriorityUtilization)
 	Policy     Policy
 	PolicyName string // as written, for reports
 	NodeOrder  NodeOrder
-	// Between applications ordered by use, one that wants more may have more: use is divided
-	// by the binary logarithm of one more than the MiB that it has and wants.
+	// In an order by use, applications that want more may have more: use is divided by the binary logarithm of one
+	// plus the MiB that they have and want.
 	SizeWeight bool
 
 	MinUserPercent float64 // minimum-user-limit-percent, above 0, at most 100 [100]
-	UserFactor     float64 // user-limit-factor [1]; -1 = no bound but the queue's maximum
+	UserFactor     float64 // user-limit-factor [1]; -1 = only the queue's maximum
 	UserWeights    []UserLimit
-	// share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5 in
-	// FairScheduler]; -1 = no bound
+	// MaxAMPercent is the share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5
+	// in FairScheduler]; -1 = no limit
 	MaxAMPercent    float64
-	MaxApps         int // pending and running; beyond it submissions are refused [share of MaxApplications]
-	MaxParallelApps int // running at once; beyond it applications wait [no bound]
+	MaxApps         int // pending and running; submissions above it are rejected [share of MaxApplications]
+	MaxParallelApps int // running concurrently; applications above it wait [no limit]
 
 	MaxAllocation   creel.Resource // largest container [Config.MaxAllocation]
-	DefaultPriority int32          // of applications that give none
-	// Of a leaf, the lowest maximum first; while ACLs are on.
+	DefaultPriority int32          // of applications that request none
+	// Priority limits of a leaf, lowest maximum first; used if ACLs are on.
 	PriorityLimits  []PriorityLimit
 	PriorityACL     string        // as written, for reports
-	MaxLifetime     time.Duration // maximum-application-lifetime [no bound]
+	MaxLifetime     time.Duration // maximum-application-lifetime [no limit]
 	DefaultLifetime time.Duration // default-application-lifetime [MaxLifetime]
 
-	AutoCreate *AutoCreate // leaf queues made on demand below this one
+	AutoCreate *AutoCreate // leaf queues created on demand below this queue
 
 	// Preemption; Spec.Preemption enables it.
-	PreemptionDisabled      bool          // nothing is taken from the queue for others
-	IntraPreemptionDisabled bool          // nothing within the leaf
-	MinSharePreemption      time.Duration // below its minimum for so long, it may take [the parent's; never]
+	PreemptionDisabled      bool          // no preemption from the queue for others
+	IntraPreemptionDisabled bool          // no preemption within the leaf
+	MinSharePreemption      time.Duration // after this time below its minimum, it may preempt [the parent's; never]
 	FairSharePreemption     time.Duration // the same for its fair share
 	FairSharePreemptionAt   float64       // below this share of its fair share [the parent's; 0.5]
 	Victims                 Victims       // order in which the queue loses containers [the parent's; Newest]
 
 	// Node labels; see labels.go.
-	Labels       []string     // accessible-node-labels; empty, not nil: none [the parent's; the root: every label]
+	Labels       []string     // accessible-node-labels; empty, not nil: none [the parent's; at the root every label]
 	Shares       []LabelShare // of the partitions of labels, by label
-	DefaultLabel string       // of asks that name none [the parent's]
+	DefaultLabel string       // for asks that name none [the parent's]
 
-	// Settings keeps the keys of this queue that have no field here, for reports.
+	// Settings are the queue's keys without a field here, for reports.
 	Settings []Setting
 }
 
 // Setting is one configuration key with its value as written.
 type Setting struct{ Key, Value string }
 
-// AutoCreate lets placement make leaf queues (and, with Depth above 1, parents)
-// below a queue that does not list them.
+// AutoCreate lets placement create leaf queues (and, with Depth above 1, their parents) below a queue that does not
+// list them.
 type AutoCreate struct {
 	Leaf   Queue       // template; Name and Children are ignored
-	Parent Queue       // template of parents made on the way
-	Depth  int         // levels that may be made [1]
+	Parent Queue       // template of created parents
+	Depth  int         // levels that may be created [1]
 	Max    int         // queues that may exist below [1000]
-	Below  *AutoCreate // of queues below a parent made on the way [this one]
-	// Managed: by auto-create-child-queue, not auto-queue-creation-v2.
+	Below  *AutoCreate // for queues below a created parent [this one]
+	// Managed: auto-create-child-queue, not auto-queue-creation-v2.
 	Managed bool
-	// Settings of both kinds, of leaves alone and of parents alone, for reports.
+	// Settings for both kinds, for leaves only and for parents only, for reports.
 	Any, OfLeaves, OfParents []Setting
-	KeepIdle                 time.Duration // an empty made queue goes after this long [300 s]; negative = never
+	KeepIdle                 time.Duration // of an empty created queue before its removal [300 s]; negative = unlimited
 }
 
-// IsLeaf reports whether a configured queue takes applications.
+// IsLeaf reports whether a configured queue accepts applications.
 func (q *Queue) IsLeaf() bool { return len(q.Children) == 0 && q.AutoCreate == nil }

@@ -18,7 +18,7 @@ type Calculator uint8
 
 // Hadoop's two resource calculators.
 const (
-	MemoryOnly Calculator = iota // DefaultResourceCalculator: memory alone
+	MemoryOnly Calculator = iota // DefaultResourceCalculator: only memory
 	Dominant                     // DominantResourceCalculator: every type
 )
 
@@ -29,48 +29,45 @@ type Spec struct {
 	Calculator Calculator
 	Root       Queue // Name "root"
 
-	// MaxApplications bounds pending and running applications of the whole
-	// cluster (CapacityScheduler: maximum-applications, default 10000); each
-	// leaf without its own bound gets its share by absolute capacity. 0 = none.
+	// MaxApplications limits pending and running applications of the whole cluster (CapacityScheduler:
+	// maximum-applications, default 10000); each leaf without its own limit gets a share by absolute capacity. 0 =
+	// none.
 	MaxApplications int
-	// Locality delays in missed opportunities: a chance to run on a node with
-	// room that is not local. CapacityScheduler: node-locality-delay (default
-	// 40; -1 = no wait) and rack-locality-additional-delay (-1 = in proportion
-	// to the containers asked for).
+	// These are locality delays in missed opportunities: chances to run on a node that is not local.
+	// CapacityScheduler: node-locality-delay (default 40; -1 = no wait) and rack-locality-additional-delay (-1 = in
+	// proportion to the containers asked for).
 	NodeLocalityDelay           int
 	RackLocalityAdditionalDelay int
-	// FairScheduler: yarn.scheduler.fair.locality.threshold.{node,rack}, the
-	// share of the cluster's nodes to pass up; negative = do not wait.
+	// FairScheduler: yarn.scheduler.fair.locality.threshold.{node,rack}, the fraction of the cluster's nodes to skip;
+	// negative = do not wait.
 	NodeLocalityThreshold, RackLocalityThreshold float64
-	// Delays in time, which relax a wait even when no opportunity comes; 0 = none.
+	// These are locality delays in time, which end a wait even without opportunities; 0 = none.
 	NodeLocalityWait, RackLocalityWait time.Duration
 
-	// UserMaxApps bounds the running applications of named users over the whole
-	// cluster (max-parallel-apps of CapacityScheduler, maxRunningApps of
-	// FairScheduler); UserMaxAppsDefault holds for all others. 0 = none;
-	// -1 for a user = explicitly without bound.
+	// UserMaxApps limits the running applications of named users in the whole cluster (max-parallel-apps of
+	// CapacityScheduler, maxRunningApps of FairScheduler); UserMaxAppsDefault applies to all others. 0 = none; -1 for
+	// a user = explicitly unlimited.
 	UserMaxApps        []UserLimit
 	UserMaxAppsDefault int
 
 	// MaxClusterPriority caps application priorities (yarn.cluster.max-application-priority).
 	MaxClusterPriority int32
-	// Workflows assigns a priority to applications of workflows, whatever they ask for (CapacityScheduler:
-	// workflow-priority-mappings). A workflow is named by a tag that begins with WorkflowTag
-	// (yarn.workflow-id.tag-prefix).
+	// Workflows sets the priority of applications of workflows, whatever they request (CapacityScheduler:
+	// workflow-priority-mappings). A tag that starts with WorkflowTag names a workflow (yarn.workflow-id.tag-prefix).
 	Workflows   []WorkflowPriority
 	WorkflowTag string
-	// Vectors divides capacity type by type: first amounts, then percentages of the remainder, then weights of the
-	// rest. Siblings may mix units, and so may one queue. CapacityScheduler: legacy-queue-mode.enabled=false.
+	// Vectors divides capacity per type: first amounts, then percentages of the remainder, then weights of the rest.
+	// Siblings may mix units, and so may one queue. CapacityScheduler: legacy-queue-mode.enabled=false.
 	Vectors bool
-	// SizeWeight is Queue.SizeWeight of every queue: yarn.scheduler.fair.sizebasedweight.
+	// SizeWeight is the SizeWeight of every queue: yarn.scheduler.fair.sizebasedweight.
 	SizeWeight bool
-	// ReservationsOff forbids reserving a node for a container too big for it now.
+	// ReservationsOff forbids reservations of nodes for containers that are too big now.
 	ReservationsOff bool
 
-	Preemption Preemption // how containers are taken back [off]
+	Preemption Preemption // of containers [off]
 }
 
-// UserLimit is a bound or weight for one user.
+// UserLimit is a limit or weight for one user.
 type UserLimit struct {
 	User   string
 	Max    int

@@ -113,7 +113,7 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 		if percents > 0 && weights > 0 || percents > 0 && absolutes > 0 || weights > 0 && absolutes > 0 {
 			return bad("children mix percentages, weights and absolute resources")
 		}
-		// Hadoop allows 0 for all children, and otherwise asks for 100.
+		// Hadoop allows 0 for all children, and otherwise requires 100.
 		if percents > 0 && sum != 0 && math.Abs(sum-100) > 0.05 {
 			return bad("illegal capacity sum of %g%% for its children, not 100%%", sum)
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package amounts counts resources: an amount of each type (Vec), the types and how a calculator compares them
-// (Types), and container sizes (Sizes).
+// Package amounts has amounts of resources: one amount of each type (Vec), the types and their comparison (Types),
+// and container sizes (Sizes).
 package amounts

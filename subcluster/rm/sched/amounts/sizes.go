@@ -8,22 +8,21 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Size is a container size, one for all containers and asks that are equal. It
-// never changes.
+// Size is a container size, shared by all containers and asks with equal sizes. It is immutable.
 type Size struct {
 	V      Vec
 	Number SizeNumber
 	Shape
 }
 
-// Shape is the part that all containers of one size share in reports. It never changes.
+// Shape is the data for reports that all containers of one size share. It is immutable.
 type Shape struct{ Resource creel.Resource }
 
-// SizeNumber names a size in four bytes, for records of which there are millions.
+// SizeNumber identifies a size in four bytes, for millions of records.
 type SizeNumber int32
 
-// Sizes holds the sizes in use and the rules for new ones. There are few: a container stores the number of its size,
-// and containers of one size share a Shape.
+// Sizes has the sizes in use and the rules for new ones. They are few: a container stores the number of its size, and
+// containers of one size share a Shape.
 type Sizes struct {
 	Types
 	Least Vec // smallest allocation
@@ -34,7 +33,7 @@ type Sizes struct {
 	list  []*Size // by number
 }
 
-// NewSizes checks the rules. Types beyond vcores without a maximum have none.
+// NewSizes checks the rules. Types beyond vcores without a configured maximum are unlimited.
 func NewSizes(t Types, least, most, step creel.Resource) (Sizes, error) {
 	s := Sizes{Types: t, Least: t.Vec(least), Most: t.Vec(most), Step: t.Vec(step), byKey: map[Key]*Size{}}
 	for i := 0; i < s.N; i++ {
@@ -74,7 +73,7 @@ func (s *Sizes) Of(v Vec) *Size {
 // At returns the size with a number.
 func (s *Sizes) At(n SizeNumber) *Size { return s.list[n] }
 
-// Normalize rounds an ask up to an amount that can be allocated: at least the minimum, in steps of the increment.
+// Normalize rounds an ask up to an amount that can be allocated: at least the minimum, in whole steps.
 // With the memory-only calculator every container has one vcore, as in Hadoop. An ask above largest, or a negative
 // one, is an ErrInvalidResource.
 func (s *Sizes) Normalize(r creel.Resource, largest *Vec) (Vec, error) {

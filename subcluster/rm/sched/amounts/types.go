@@ -11,15 +11,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Types knows the resource types and which of them the calculator looks at.
+// Types has the resource types, and the number of those that the calculator compares.
 type Types struct {
 	Names []string
-	N     int // types in all
-	Check int // types compared and checked: 1 with the memory-only calculator, else N
+	N     int // number of types
+	Check int // number of types compared and checked: 1 with the memory-only calculator, else N
 }
 
 // NewTypes returns memory, vcores and the named types. memoryOnly is Hadoop's DefaultResourceCalculator, which
-// compares memory alone.
+// compares only memory.
 func NewTypes(further []string, memoryOnly bool) (Types, error) {
 	t := Types{Names: []string{"memory-mb", "vcores"}}
 	for _, name := range further {
@@ -43,7 +43,7 @@ func NewTypes(further []string, memoryOnly bool) (Types, error) {
 	return t, nil
 }
 
-// Vec reads a resource; types that are not known are dropped, as YARN does.
+// Vec converts a resource; unknown types are dropped, as in YARN.
 func (t *Types) Vec(r creel.Resource) Vec {
 	v := Vec{Memory: r.MemoryMB, VCores: r.VCores}
 	for _, a := range r.Others {
@@ -72,7 +72,7 @@ next:
 	return ""
 }
 
-// Resource writes an amount with the names of its types.
+// Resource converts an amount to named types.
 func (t *Types) Resource(v *Vec) creel.Resource {
 	r := creel.Resource{MemoryMB: v.Memory, VCores: v.VCores}
 	for i := 2; i < t.N; i++ {
@@ -83,7 +83,7 @@ func (t *Types) Resource(v *Vec) creel.Resource {
 	return r
 }
 
-// Fits reports whether need is at most room in every type the calculator checks.
+// Fits reports whether need is at most room in every checked type.
 func (t *Types) Fits(need, room *Vec) bool {
 	if t.Check != 2 {
 		return t.allFit(need, room)
@@ -101,8 +101,8 @@ func (t *Types) allFit(need, room *Vec) bool {
 	return true
 }
 
-// FitsPlus reports whether used+need is at most bound, in those checked types of which need is not zero. A queue
-// above its bound in vcores may still get a container that needs no vcores.
+// FitsPlus reports whether used+need is at most bound in each checked type with a need above zero. A queue above its
+// bound in vcores may still get a container that needs no vcores.
 func (t *Types) FitsPlus(used, need, bound *Vec) bool { return t.FitsPlusTimes(used, need, 1, bound) }
 
 // FitsPlusTimes is FitsPlus for n times need.
@@ -113,9 +113,9 @@ func (t *Types) FitsPlusTimes(used, need *Vec, n int64, bound *Vec) bool {
 	return fitsTimes(used.Memory, need.Memory, n, bound.Memory) && fitsTimes(used.VCores, need.VCores, n, bound.VCores)
 }
 
-// fitsTimes is FitsPlusTimes for one type. n times need may be more than an int64 holds.
+// fitsTimes is FitsPlusTimes for one type. n times need may overflow an int64.
 func fitsTimes(used, need, n, bound int64) bool {
-	if n == 1 { // a division costs more than the rest
+	if n == 1 { // a division would cost more than everything else
 		return need <= 0 || used+need <= bound
 	}
 	return need <= 0 || need <= (bound-used)/n
@@ -131,7 +131,7 @@ func (t *Types) allFitPlus(used, need *Vec, n int64, bound *Vec) bool {
 	return true
 }
 
-// Dominant is the largest share of v in total over the checked types.
+// Dominant is the largest share of v in total, over the checked types.
 func (t *Types) Dominant(v, total *Vec) float64 {
 	d := share(v.Memory, total.Memory)
 	if t.Check == 1 {
@@ -144,14 +144,14 @@ func (t *Types) Dominant(v, total *Vec) float64 {
 	return d
 }
 
-// Compare returns 1 if a is more than b and -1 if less, by their dominant shares of total. Equal dominant shares are
-// decided by the next share, and so on: Hadoop's order of whole amounts.
+// Compare returns 1 if a is larger than b and -1 if smaller, by their dominant shares of total. If these are equal,
+// the next largest shares decide, and so on: Hadoop's order of whole amounts.
 func (t *Types) Compare(a, b, total *Vec) int {
 	if t.Check == 1 {
 		return cmp.Compare(a.Memory, b.Memory)
 	}
 	if c := cmp.Compare(t.Dominant(a, total), t.Dominant(b, total)); c != 0 {
-		return c // nearly always; the rest costs several times as much
+		return c // the usual case; the rest costs several times as much
 	}
 	x, y := t.shares(a, total), t.shares(b, total)
 	return slices.Compare(x[:t.Check], y[:t.Check])

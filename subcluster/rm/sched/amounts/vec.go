@@ -8,20 +8,18 @@ import (
 )
 
 // Vec is an amount of every resource type, in the order of Types: memory in MiB, vcores, then the further types. Most
-// clusters have only the first two, so a Vec takes 24 bytes and operations touch two numbers. BenchmarkChurn of
-// subcluster/rm needs this: fewer cache lines are read and written for each grant and release
-// (docs/bench/scheduler.md).
+// clusters have only the first two, so a Vec takes 24 bytes and operations touch only two numbers. BenchmarkChurn of
+// subcluster/rm justifies it: each grant and release touches fewer cache lines (docs/bench/scheduler.md).
 type Vec struct {
-	_              [0]func() // compared by Is, never by ==
+	_              [0]func() // compare with Is, never with ==
 	Memory, VCores int64
-	more           *others // nil: none of any further type
+	more           *others // nil: zero of every further type
 }
 
-// others are amounts of the types after the first two. They are never changed,
-// as amounts that are equal may share them.
+// others are amounts of the types after the first two. They are immutable, because equal amounts may share them.
 type others [MaxTypes - 2]int64
 
-// MaxTypes bounds the resource types, memory and vcores included.
+// MaxTypes limits the resource types, including memory and vcores.
 const MaxTypes = 8
 
 // The first two types by number.
@@ -77,10 +75,10 @@ func (v *Vec) setOthers(o *others) {
 // Add adds b.
 func (v *Vec) Add(b *Vec) { v.AddTimes(b, 1) }
 
-// Sub takes b away.
+// Sub subtracts b.
 func (v *Vec) Sub(b *Vec) { v.AddTimes(b, -1) }
 
-// AddTimes adds b n times.
+// AddTimes adds n times b.
 func (v *Vec) AddTimes(b *Vec, n int64) {
 	v.Memory += b.Memory * n
 	v.VCores += b.VCores * n
@@ -89,8 +87,7 @@ func (v *Vec) AddTimes(b *Vec, n int64) {
 	}
 }
 
-// addOthers is AddTimes for further types. It stays out of AddTimes, which is
-// the most frequent thing done and thereby stays small.
+// addOthers is AddTimes for further types. It is separate so that AddTimes, the most frequent operation, stays small.
 //
 //go:noinline
 func (v *Vec) addOthers(b *Vec, n int64) {
@@ -101,7 +98,7 @@ func (v *Vec) addOthers(b *Vec, n int64) {
 	v.setOthers(&o)
 }
 
-// Min lowers each type to the amount in b.
+// Min lowers each type to the amount in b, if that is smaller.
 func (v *Vec) Min(b *Vec) {
 	v.Memory = min(v.Memory, b.Memory)
 	v.VCores = min(v.VCores, b.VCores)
@@ -125,7 +122,7 @@ func (v *Vec) minOthers(b *Vec) {
 	v.setOthers(&o)
 }
 
-// Max raises each type to the amount in b.
+// Max raises each type to the amount in b, if that is larger.
 func (v *Vec) Max(b *Vec) {
 	v.Memory, v.VCores = max(v.Memory, b.Memory), max(v.VCores, b.VCores)
 	if v.more != b.more {
@@ -137,17 +134,16 @@ func (v *Vec) Max(b *Vec) {
 	}
 }
 
-// Is reports whether both are the same amount.
+// Is reports whether both amounts are equal.
 func (v *Vec) Is(b *Vec) bool {
 	return v.Memory == b.Memory && v.VCores == b.VCores &&
 		(v.more == b.more || v.more != nil && b.more != nil && *v.more == *b.more)
 }
 
-// IsZero reports whether there is none of any type.
+// IsZero reports whether every type is zero.
 func (v *Vec) IsZero() bool { return v.Memory == 0 && v.VCores == 0 && v.more == nil }
 
-// Further is the set of types after the first two that there is any of, bit 0
-// standing for type 2.
+// Further is the set of types after the first two with a non-zero amount; bit 0 stands for type 2.
 func (v *Vec) Further() uint32 {
 	if v.more == nil {
 		return 0
@@ -161,7 +157,7 @@ func (v *Vec) Further() uint32 {
 	return set
 }
 
-// Key is the amount as something to look up.
+// Key returns the amount as a map key.
 func (v *Vec) Key() Key {
 	k := Key{Memory: v.Memory, VCores: v.VCores}
 	if v.more != nil {
@@ -170,15 +166,15 @@ func (v *Vec) Key() Key {
 	return k
 }
 
-// Key can be compared, and looked up in a map.
+// Key is a comparable amount.
 type Key [MaxTypes]int64
 
 func (v Vec) String() string { return fmt.Sprint([MaxTypes]int64(v.Key())) }
 
-// Unbounded is more of a type than there can be; sums of a few stay in range.
+// Unbounded exceeds any possible amount of a type; sums of a few stay in range.
 const Unbounded = math.MaxInt64 / 4
 
-// Unlimited is unbounded in every type. It is not to be changed.
+// Unlimited is unbounded in every type. It must not be changed.
 var Unlimited = Vec{
 	Memory: Unbounded,
 	VCores: Unbounded,

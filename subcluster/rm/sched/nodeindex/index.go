@@ -9,22 +9,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Index finds a node with free resources without visiting full nodes. Nodes are known by serial numbers. They lie in
-// cells by free memory (rows) and free vcores (columns). Bitmaps record which rows and cells have nodes, so a search
-// skips 64 empty ones at a time. Nodes with free units of further resource types (GPUs) lie in one grid per
-// combination. Asks that need none of these types are sent there last.
+// Index finds a node with free resources without visiting full nodes. Serial numbers identify nodes. Each node is in
+// a cell by its free memory (row) and free vcores (column). Bitmaps record which rows and cells have nodes, so a
+// search skips 64 empty ones at a time. There is one grid for each combination of further resource types (GPUs) that
+// nodes have free. Asks that need none of these types use such grids last.
 //
-// Levels are exact up to 128 memory steps and 32 vcore steps, and logarithmic above. An ask is a whole number of
-// steps, so below these limits a search visits only nodes that fit. BenchmarkEqualAsks of subcluster/rm needs this:
-// 5,000 nodes cost nearly the same as 500 (docs/bench/scheduler.md). BenchmarkFind in this package compares it with a
-// loop over all nodes.
+// Levels are exact up to 128 memory steps and 32 vcore steps, and logarithmic above. Asks are whole numbers of steps,
+// so below these limits a search visits only nodes that fit. BenchmarkEqualAsks of subcluster/rm justifies it: 5,000
+// nodes cost nearly the same as 500 (docs/bench/scheduler.md). BenchmarkFind in this package compares it with a loop
+// over all nodes.
 type Index struct {
 	links    *Links
 	steps    [2]int64
-	shift    [2]int8 // of steps that are powers of two, else -1
+	shift    [2]int8 // for steps that are powers of two, else -1
 	checkAll bool    // vcores and further types are checked
-	needMem  bool    // no container is without memory
-	needCPU  bool    // none without vcores, and vcores are checked
+	needMem  bool    // every container needs memory
+	needCPU  bool    // every container needs vcores, and vcores are checked
 	grids    []*grid // by number of extra types, then mask
 	byMask   [1 << (amounts.MaxTypes - 2)]*grid
 }
@@ -48,8 +48,8 @@ const (
 	cols      = 64
 	exactRows = 128
 	exactCols = 32
-	// patience bounds how many nodes of one border cell are checked before
-	// the search goes on to cells where every node fits.
+	// patience limits the nodes of one border cell that are checked before the search continues with cells whose
+	// nodes all fit.
 	patience = 32
 )
 
@@ -61,22 +61,21 @@ type grid struct {
 	cells [rows * cols]int32 // first node, as in links
 }
 
-// Links hold the places of nodes in an index, by serial number. They lie in an
-// array of their own and not in the nodes: a node that moves changes neighbours
-// that are anywhere, and the array of tens of thousands stays near the processor
+// Links has the positions of nodes in an index, by serial number. They are in a separate array, not in the nodes: a
+// node that moves changes neighbours anywhere, and an array of tens of thousands stays in the processor's caches
 // (BenchmarkChurn of subcluster/rm).
 type Links struct{ of []link }
 
-// AddNode makes room for the node with the next serial number.
+// AddNode adds the node with the next serial number.
 func (l *Links) AddNode() { l.of = append(l.of, link{}) }
 
-// link is a node's place. Neighbours are serial numbers plus 1; 0 is none.
+// link is a node's position. Neighbours are serial numbers plus 1; 0 is none.
 type link struct {
 	prev, next int32
-	key        int32 // mask of its grid and cell in it, plus 1; 0 = in none
+	key        int32 // mask of its grid and its cell, plus 1; 0 = in none
 }
 
-// where returns the mask of the grid and the cell in it.
+// where returns the mask of the node's grid, and its cell.
 func (l *link) where() (mask uint32, cell int32, in bool) {
 	k := l.key - 1
 	return uint32(k / (rows * cols)), k % (rows * cols), l.key != 0
@@ -87,7 +86,7 @@ func level(q int64, exact, per, top int) int {
 	if q < int64(exact) {
 		return int(max(q, 0))
 	}
-	// per levels for each doubling beyond exact
+	// each doubling beyond exact has per levels
 	b := bits.Len64(uint64(q / int64(exact))) // >= 1
 	base := int64(exact) << (b - 1)
 	return min(exact+(b-1)*per+int((q-base)*int64(per)/base), top-1)
@@ -112,8 +111,7 @@ func (ix *Index) gridFor(mask uint32) *grid {
 	return g
 }
 
-// extras is the set of further resource types v has any of, if they are looked
-// at.
+// extras returns the set of further resource types of which v has any, if they are checked.
 func (ix *Index) extras(v *amounts.Vec) uint32 {
 	if !ix.checkAll {
 		return 0
@@ -121,13 +119,12 @@ func (ix *Index) extras(v *amounts.Vec) uint32 {
 	return v.Further()
 }
 
-// full: not even the smallest container fits, in the types every container has
-// some of.
+// full reports whether not even the smallest container fits, in the types that every container needs.
 func (ix *Index) full(free *amounts.Vec) bool {
 	return ix.needMem && free.Memory <= 0 || ix.needCPU && free.VCores <= 0
 }
 
-// inSteps is a free amount in whole steps, not below 0.
+// inSteps returns a free amount in whole steps, at least 0.
 func (ix *Index) inSteps(i int, v int64) int64 {
 	if s := ix.shift[i]; s >= 0 {
 		return max(v, 0) >> s
@@ -142,8 +139,8 @@ func shiftOf(step int64) int8 {
 	return int8(bits.TrailingZeros64(uint64(step)))
 }
 
-// Update moves a node to the cell of its free resources. in says whether it takes containers at all. A full node is
-// in no cell.
+// Update moves a node to the cell of its free resources. in reports whether the node accepts containers. A full node
+// is in no cell.
 func (ix *Index) Update(node int32, free *amounts.Vec, in bool) {
 	all := ix.links.of
 	l := &all[node]
@@ -170,13 +167,13 @@ func (ix *Index) Update(node int32, free *amounts.Vec, in bool) {
 	g.count++
 }
 
-// placeOf is the grid and the cell of nodes with so much free.
+// placeOf returns the grid and the cell of nodes with this much free.
 func (ix *Index) placeOf(free *amounts.Vec) (mask uint32, cell int32) {
 	row, col := rowOf(ix.inSteps(amounts.Memory, free.Memory)), colOf(ix.inSteps(amounts.VCores, free.VCores))
 	return ix.extras(free), int32(row*cols + col)
 }
 
-// Drop takes a node out; nothing if it is not in.
+// Drop removes a node, if it is in the index.
 func (ix *Index) Drop(node int32) {
 	all := ix.links.of
 	l := &all[node]
@@ -204,18 +201,17 @@ func (ix *Index) Drop(node int32) {
 	*l = link{}
 }
 
-// Order is which of the nodes with room a search comes to first, to the grain of
-// the cells.
+// Order is the search order of nodes with free resources, as precise as the cells.
 type Order uint8
 
 // The two orders.
 const (
 	MostRoom  Order = iota // spreads containers over nodes
-	LeastRoom              // packs them onto few
+	LeastRoom              // packs them onto few nodes
 )
 
-// Find returns the first node in order that may have free resources for need and that accepts returns true for, or
-// -1.
+// Find returns the first node in order that may have enough free resources for need and that accepts returns true
+// for, or -1.
 func (ix *Index) Find(need *amounts.Vec, order Order, accepts func(node int32) bool) int32 {
 	want := ix.extras(need)
 	for _, g := range ix.grids {
@@ -233,8 +229,8 @@ func (ix *Index) Find(need *amounts.Vec, order Order, accepts func(node int32) b
 	return -1
 }
 
-// search looks at no more than limit nodes of one cell before it goes on to the
-// next; skipped reports whether it left any.
+// search checks at most limit nodes of one cell before it continues with the next; skipped reports whether it left
+// any out.
 func (ix *Index) search(
 	g *grid,
 	need *amounts.Vec,
@@ -263,7 +259,7 @@ func (ix *Index) search(
 	return -1, skipped
 }
 
-// Ahead returns the nodes that Find visits first, up to one cell and the capacity of list, whether they fit or not.
+// Ahead returns the nodes that Find visits first, up to one cell and the capacity of list, even if they do not fit.
 func (ix *Index) Ahead(need *amounts.Vec, order Order, list []int32) int {
 	want, k := ix.extras(need), 0
 	for _, g := range ix.grids {
@@ -294,7 +290,7 @@ func (g *grid) first(ix *Index, need *amounts.Vec, order Order) (r, col int) {
 	return -1, 0
 }
 
-// lowest is the least row and column whose nodes may have free resources for need.
+// lowest returns the lowest row and column whose nodes may have enough free resources for need.
 func (ix *Index) lowest(need *amounts.Vec) (row, col int) {
 	row = rowOf(need.Memory / ix.steps[amounts.Memory])
 	if ix.checkAll {
@@ -303,7 +299,7 @@ func (ix *Index) lowest(need *amounts.Vec) (row, col int) {
 	return row, col
 }
 
-// nextCol is the column to look at first of those in a set.
+// nextCol returns the first column to search of a set.
 func nextCol(c uint64, order Order) int {
 	if order == LeastRoom {
 		return bits.TrailingZeros64(c)
@@ -311,8 +307,7 @@ func nextCol(c uint64, order Order) int {
 	return 63 - bits.LeadingZeros64(c)
 }
 
-// nextRow is the next row with nodes after r (-1 to begin) in the given order,
-// not below low; -1 at the end.
+// nextRow returns the next row with nodes after r (-1 at the start) in this order, not below low; -1 at the end.
 func (g *grid) nextRow(low int, order Order, r int) int {
 	if order == LeastRoom {
 		from := low
@@ -355,8 +350,7 @@ type Position struct{ at link }
 // Position returns a node's position.
 func (ix *Index) Position(node int32) Position { return Position{ix.links.of[node]} }
 
-// Restore puts a node back to where it stood before it was moved: between the
-// neighbours it had, which must be where they were.
+// Restore returns a node to a saved position, between its old neighbours, which must not have moved.
 func (ix *Index) Restore(node int32, to Position) {
 	ix.Drop(node)
 	was := to.at
@@ -388,7 +382,7 @@ func (ix *Index) Cell(node int32) (mask uint32, cell int32, in bool) {
 	return ix.links.of[node].where()
 }
 
-// Check reports whether a node with so much free is where Update would put it.
+// Check reports whether a node is where Update would put it with this much free.
 func (ix *Index) Check(node int32, free *amounts.Vec, in bool) bool {
 	mask, cell, is := ix.Cell(node)
 	if want := in && !ix.full(free); !want || !is {
